@@ -1,0 +1,168 @@
+"""The fold: records in, the state of the whole cluster out.
+
+The host, the interface, triggers and summaries all look at a run through this one class. ``apply`` takes
+records in their order; ``snapshot`` freezes what it has come to.
+"""
+
+from msgspec.structs import replace
+
+from lab.journal.loglines import count_lines
+from lab.journal.records import (
+    Fault,
+    FaultView,
+    Flight,
+    Header,
+    Keyframe,
+    NodeView,
+    Process,
+    Record,
+    Routed,
+    Snapshot,
+)
+from lab.kernel import Received, Step
+
+__all__ = ["Cluster"]
+
+_AFTER = {"started": "running", "resumed": "running", "killed": "killed", "paused": "paused", "failed": "failed"}
+_ENDED_BY = {"started": "kill", "resumed": "pause"}
+
+
+class Cluster:
+    """The cluster after the records applied so far. ``lifted`` are the faults that are over."""
+
+    def __init__(self, nodes: tuple[int, ...]) -> None:
+        self.record = -1
+        self.at_us = 0
+        self.lines = 0
+        self.nodes = {node: NodeView(node) for node in nodes}
+        self.flights: dict[tuple[int, int], Flight] = {}
+        self.faults: dict[int, FaultView] = {}
+        self.lifted: list[FaultView] = []
+        self.messages: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, header: Header) -> "Cluster":
+        """The cluster before anything happened."""
+        return cls(header.nodes)
+
+    @classmethod
+    def resume(cls, snapshot: Snapshot) -> "Cluster":
+        """The cluster as of a snapshot; faults that were over by then are not known."""
+        cluster = cls(())
+        cluster.record, cluster.at_us, cluster.lines = snapshot.record, snapshot.at_us, snapshot.lines
+        cluster.nodes = {view.id: view for view in snapshot.nodes}
+        cluster.flights = {(flight.source, flight.serial): flight for flight in snapshot.flights}
+        cluster.faults = {fault.id: fault for fault in snapshot.faults}
+        cluster.messages = dict(snapshot.messages)
+        return cluster
+
+    def snapshot(self) -> Snapshot:
+        """This state, frozen."""
+        return Snapshot(
+            self.record,
+            self.at_us,
+            tuple(self.nodes.values()),
+            tuple(self.flights.values()),
+            tuple(self.faults.values()),
+            dict(self.messages),
+            self.lines,
+        )
+
+    def apply(self, record: Record | None) -> None:
+        """Take the next record; None stands for a line that could not be read."""
+        self.record += 1
+        if record is None or isinstance(record, Header | Keyframe):
+            return
+        self.at_us = max(self.at_us, record.at_us)
+        self.lines += count_lines(record)
+        if isinstance(record, Step):
+            self._step(record)
+        elif isinstance(record, Routed):
+            self._routed(record)
+        elif isinstance(record, Process):
+            self._process(record)
+        elif isinstance(record, Fault):
+            self._fault(record)
+
+    def _step(self, step: Step) -> None:
+        view = self.nodes.get(step.node) or NodeView(step.node)
+        state = view.state
+        if step.changed or step.stored:
+            state = {**state, **step.changed, **step.stored}
+        self.nodes[step.node] = NodeView(
+            view.id, view.process, view.life, view.pid, state, step.waits, step.at_us, step.failed
+        )
+        if isinstance(step.input, Received):
+            self._arrived(step.input.source, step.input.serial)
+        for message in step.sent:
+            self.messages[message.kind] = self.messages.get(message.kind, 0) + 1
+            self.flights[message.source, message.serial] = Flight(
+                message.source, message.serial, message.target, message.kind, step.at_us
+            )
+            for fault in self._node_faults("pause", message.target):
+                self._touch(fault.id)
+
+    def _arrived(self, source: int, serial: int) -> None:
+        flight = self.flights.pop((source, serial), None)
+        if flight is not None and flight.copies > 1:
+            self.flights[source, serial] = replace(flight, copies=flight.copies - 1)
+
+    def _routed(self, routed: Routed) -> None:
+        for number in routed.by:
+            self._touch(number)
+        key = (routed.source, routed.serial)
+        flight = self.flights.get(key)
+        if flight is None:
+            return
+        if routed.fate == "dropped":
+            if routed.why in ("down", "killed"):
+                for fault in self._node_faults("kill", flight.target):
+                    self._touch(fault.id)
+            self._arrived(*key)
+        elif routed.fate == "duplicated":
+            self.flights[key] = replace(flight, copies=flight.copies + 1)
+        elif routed.fate in ("held", "released"):
+            self.flights[key] = replace(flight, held=routed.fate == "held")
+
+    def _process(self, record: Process) -> None:
+        view = self.nodes.get(record.node) or NodeView(record.node)
+        if record.event in _AFTER:
+            view = replace(view, process=_AFTER[record.event], life=record.life, pid=record.pid)
+        if record.event in ("killed", "failed"):
+            view = replace(view, waits=())
+        if record.event == "killed":
+            view = replace(view, state={"status": "Down"})  # rule M4
+        if record.event == "started":
+            view = replace(view, state={}, traceback="")
+        self.nodes[record.node] = view
+        struck = {"killed": "kill", "paused": "pause", "wiped": "wipe"}.get(record.event)
+        for fault in self._node_faults(struck, record.node):
+            self.faults[fault.id] = replace(fault, struck=fault.struck + 1)
+        for fault in self._node_faults(_ENDED_BY.get(record.event), record.node):
+            self._lift_from(fault, record.node)
+
+    def _fault(self, record: Fault) -> None:
+        if record.lifted:
+            over = self.faults.pop(record.id, None)
+            if over is not None:
+                self.lifted.append(over)
+        else:
+            self.faults[record.id] = FaultView(
+                record.id, record.kind, record.text, record.at_us, record.nodes, record.breaks
+            )
+
+    def _node_faults(self, kind: str | None, node: int) -> list[FaultView]:
+        if kind is None or not self.faults:
+            return []
+        return [fault for fault in self.faults.values() if fault.kind == kind and node in fault.nodes]
+
+    def _touch(self, fault: int) -> None:
+        touched = self.faults.get(fault)
+        if touched is not None:
+            self.faults[fault] = replace(touched, messages=touched.messages + 1)
+
+    def _lift_from(self, fault: FaultView, node: int) -> None:
+        left = [n for n in fault.nodes if n != node and self.nodes[n].process in ("killed", "paused")]
+        if not left:
+            del self.faults[fault.id]
+            self.lifted.append(fault)

@@ -1,0 +1,57 @@
+"""The elections of a run: when a coordinator was lost, and when all agreed on the next."""
+
+from msgspec import Struct
+
+from lab.journal.cluster import Cluster
+from lab.journal.records import Process, Record
+from lab.kernel import Step
+
+__all__ = ["ElectionLog", "SettledElection", "agreed_coordinator"]
+
+
+class SettledElection(Struct, frozen=True):
+    """An election that came to its end. ``lost_at_us`` is None where no coordinator had been lost."""
+
+    lost_at_us: int | None
+    settled_at_us: int
+    coordinator: int
+
+
+def agreed_coordinator(cluster: Cluster) -> int | None:
+    """The node that every running node, itself included, is Normal under; None where there is none (A2)."""
+    running = [view for view in cluster.nodes.values() if view.process == "running"]
+    coordinators = {
+        view.state.get("coordinator") if view.state.get("status") == "Normal" else None for view in running
+    }
+    if len(coordinators) != 1:
+        return None
+    (coordinator,) = coordinators
+    return coordinator if any(view.id == coordinator for view in running) else None
+
+
+class ElectionLog:
+    """Collects the elections while records go by; show it the cluster after each record."""
+
+    def __init__(self) -> None:
+        self.settled: list[SettledElection] = []
+        self.coordinator: int | None = None
+        """Whom all agree on now."""
+        self._last: int | None = None
+        self._lost_at_us: int | None = None
+
+    def observe(self, record: Record | None, cluster: Cluster) -> None:
+        """Look at the cluster after ``record``."""
+        if isinstance(record, Step):
+            if "status" not in record.changed and "coordinator" not in record.changed:
+                return
+        elif not isinstance(record, Process):
+            return
+        agreed = agreed_coordinator(cluster)
+        if agreed is None:
+            lost = self._last is not None and cluster.nodes[self._last].process != "running"
+            if lost and self._lost_at_us is None:
+                self._lost_at_us = cluster.at_us
+        elif self.coordinator is None:
+            self.settled.append(SettledElection(self._lost_at_us, cluster.at_us, agreed))
+            self._last, self._lost_at_us = agreed, None
+        self.coordinator = agreed

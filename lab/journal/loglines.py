@@ -1,0 +1,94 @@
+"""The log that people read: which lines a record gives.
+
+How many lines a record gives depends on the record alone, so a reader can count them without the state of
+the cluster, and find line one million of a recording by its keyframes.
+"""
+
+from msgspec import Struct
+
+from lab.journal.records import Commanded, End, Process, Record
+from lab.kernel import Step
+from lab.units import format_us
+
+__all__ = ["LogLine", "count_lines", "lines_of"]
+
+
+class LogLine(Struct, frozen=True, omit_defaults=True, gc=False):
+    """One line: a message sent (``source`` to ``target``), or something that happened at ``source``.
+
+    ``what`` is one of message, status, note, failure, process, command, end.
+    """
+
+    record: int
+    at_us: int
+    what: str
+    text: str
+    source: int = 0
+    target: int = 0
+    kind: str = ""
+    serial: int = 0
+    answers: int = 0
+
+
+def count_lines(record: Record) -> int:
+    """How many lines ``lines_of`` gives."""
+    if isinstance(record, Step):
+        return len(record.sent) + len(record.notes) + _has_status(record) + bool(record.failed)
+    return isinstance(record, Process | Commanded | End)
+
+
+def lines_of(number: int, record: Record) -> list[LogLine]:
+    """The lines of the record with that number; within a step the change of status comes before messages."""
+    if isinstance(record, Step):
+        return _step_lines(number, record)
+    if isinstance(record, Process):
+        return [LogLine(number, record.at_us, "process", _process_text(record), record.node, kind=record.event)]
+    if isinstance(record, Commanded):
+        text = f"{record.text} · {record.outcome}" if record.outcome else record.text
+        return [LogLine(number, record.at_us, "command", text)]
+    if isinstance(record, End):
+        return [LogLine(number, record.at_us, "end", f"the run ended: {record.why}")]
+    return []
+
+
+def _step_lines(number: int, step: Step) -> list[LogLine]:
+    lines = []
+    if _has_status(step):
+        status = step.changed.get("status")
+        told = [str(status)] if status else []
+        if step.changed.get("coordinator") is not None:
+            told.append(f"coordinator {step.changed['coordinator']}")
+        text = ", ".join(told) or "no coordinator"
+        lines.append(LogLine(number, step.at_us, "status", text, step.node, kind=str(status or "")))
+    lines += [
+        LogLine(
+            number,
+            step.at_us,
+            "message",
+            bytes(message.body).decode("utf-8", "replace"),
+            message.source,
+            message.target,
+            message.kind,
+            message.serial,
+            message.answers,
+        )
+        for message in step.sent
+    ]
+    lines += [LogLine(number, step.at_us, "note", note, step.node) for note in step.notes]
+    if step.failed:
+        lines.append(LogLine(number, step.at_us, "failure", step.failed.rpartition("\n")[2], step.node))
+    return lines
+
+
+def _has_status(step: Step) -> bool:
+    return "status" in step.changed or "coordinator" in step.changed
+
+
+def _process_text(record: Process) -> str:
+    if record.event == "started":
+        return f"started (life {record.life}, process {record.pid})"
+    if record.event == "resumed":
+        return f"resumed after {format_us(round(record.paused_us, -3))}"
+    if record.event == "wiped":
+        return "safe storage wiped"
+    return record.event

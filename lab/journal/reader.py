@@ -1,0 +1,217 @@
+"""Reading recordings: from a file, mapped and decoded on demand, or from a feed as it grows.
+
+Both are lists of lines with an index, so a million records cost a few megabytes, and any of them is a
+microsecond away. A torn last line is left out; a line that cannot be read is None, and is listed in
+``damage``; a record of a kind that this version does not know is None too, and counted in ``unknown``.
+"""
+
+import mmap
+import os
+import re
+import tempfile
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from lab.journal.records import FORMAT, Header, Record, decode
+
+__all__ = ["Lines", "NotARecordingError", "RecordedLines", "SpooledLines", "open_recording"]
+
+
+class NotARecordingError(Exception):
+    """The file is no recording, or one that this version cannot read; the text says which and why."""
+
+
+class _Kind(Struct):
+    record: str
+
+
+class _LinesAt(Struct):
+    class _Of(Struct):
+        lines: int
+
+    snapshot: _Of
+
+
+_KNOWN = {"header", "step", "routed", "process", "fault", "command", "keyframe", "end"}
+_KEYFRAME = b'{"record":"keyframe"'
+_kind_of = msgspec.json.Decoder(_Kind).decode
+_lines_at = msgspec.json.Decoder(_LinesAt).decode
+
+
+class Lines:
+    """A recording as numbered lines. ``keyframes`` are the numbers of keyframe records, ``lines_at`` how many
+    lines the log has at each of them. ``torn``: the last line was cut off, and is left out."""
+
+    header: Header
+
+    def __init__(self) -> None:
+        self.offsets = array("Q", [0])
+        self.keyframes: list[int] = []
+        self.lines_at: list[int] = []
+        self.damage: dict[int, str] = {}
+        self.unknown: set[int] = set()
+        self.torn = False
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def _read(self, start: int, end: int) -> bytes:
+        raise NotImplementedError
+
+    def raw(self, number: int) -> bytes:
+        """The line with that number, without its newline. IndexError."""
+        return self._read(self.offsets[number], self.offsets[number + 1] - 1)
+
+    def record(self, number: int) -> Record | None:
+        """The record with that number, or None if it cannot be read (see ``damage`` and ``unknown``)."""
+        line = self.raw(number)
+        try:
+            return decode(line)
+        except msgspec.DecodeError as error:
+            self._note_unreadable(number, line, error)
+            return None
+
+    def records(self, start: int = 0, end: int | None = None) -> Iterator[Record | None]:
+        """The records from ``start`` up to, and without, ``end``."""
+        for number in range(start, len(self) if end is None else end):
+            yield self.record(number)
+
+    def keyframe_before(self, number: int) -> int | None:
+        """The number of the last keyframe at or before that record."""
+        low, high = 0, len(self.keyframes)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self.keyframes[middle] <= number else (low, middle)
+        return self.keyframes[low - 1] if low else None
+
+    def _add_keyframe(self, number: int, line: bytes) -> None:
+        try:
+            lines = _lines_at(line).snapshot.lines
+        except msgspec.DecodeError:
+            return  # a damaged keyframe is no keyframe
+        self.keyframes.append(number)
+        self.lines_at.append(lines)
+
+    def _note_unreadable(self, number: int, line: bytes, error: Exception) -> None:
+        try:
+            known = _kind_of(line).record in _KNOWN
+        except msgspec.DecodeError:
+            known = True
+        if known:
+            self.damage[number] = str(error)
+        else:
+            self.unknown.add(number)
+
+
+class RecordedLines(Lines):
+    """A recording in a file, mapped. NotARecordingError, or OSError where it cannot be opened."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size == 0:
+                raise NotARecordingError(f"{path} is empty, not a recording")
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        end = self._map.find(b"\n")
+        self.header = read_header(self._map[: end if end >= 0 else min(size, 4096)], str(path))
+        self._index(size)
+
+    def _read(self, start: int, end: int) -> bytes:
+        return self._map[start:end]
+
+    def scan(self, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, re.Match[bytes]]]:
+        """(record number, match) for each line in which the pattern occurs, first match only; in order."""
+        number = 0
+        for match in pattern.finditer(self._map):
+            number = self._line_of(match.start(), number)
+            yield number, match
+
+    def close(self) -> None:
+        """Unmap the file."""
+        self._map.close()
+
+    def _line_of(self, offset: int, low: int) -> int:
+        high = len(self.offsets) - 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self.offsets[middle + 1] <= offset else (low, middle)
+        return low
+
+    def _index(self, size: int) -> None:
+        self.offsets = array("Q", [0])
+        self.offsets.extend(match.end() for match in re.finditer(b"\n", self._map))
+        if self.offsets[-1] != size:
+            self._take_last(size)
+        number, found = 0, self._map.find(b"\n" + _KEYFRAME)
+        while found >= 0:
+            number = self._line_of(found + 1, number)
+            if number < len(self):
+                self._add_keyframe(number, self.raw(number))
+            found = self._map.find(b"\n" + _KEYFRAME, found + 1)
+
+    def _take_last(self, size: int) -> None:
+        try:
+            decode(self._map[self.offsets[-1] : size])
+        except msgspec.DecodeError:
+            self.torn = True
+        else:
+            self.offsets.append(size + 1)  # whole but for its newline
+
+
+class SpooledLines(Lines):
+    """Lines that come from a feed, kept in an unnamed temporary file."""
+
+    def __init__(self, header_line: bytes) -> None:
+        super().__init__()
+        self.header = read_header(header_line, "the feed")
+        self._file: Any = tempfile.TemporaryFile("w+b", buffering=0)  # noqa: SIM115
+        self.append(header_line)
+
+    def append(self, line: bytes) -> None:
+        """Add a line, without its newline."""
+        if line.startswith(_KEYFRAME):
+            self._add_keyframe(len(self), line)
+        self._file.write(line + b"\n")
+        self.offsets.append(self.offsets[-1] + len(line) + 1)
+
+    def _read(self, start: int, end: int) -> bytes:
+        return os.pread(self._file.fileno(), end - start, start)
+
+    def close(self) -> None:
+        """Give the space back."""
+        self._file.close()
+
+
+def read_header(line: bytes, where: str) -> Header:
+    """The header in a recording's first line. NotARecordingError."""
+    try:
+        header = decode(line)
+    except msgspec.DecodeError as error:
+        newer = re.match(rb'\{"record":"header","format":(\d+)', line)
+        if newer and int(newer[1]) != FORMAT:
+            found = int(newer[1])
+            raise NotARecordingError(
+                f"{where} has format {found}; this version reads format {FORMAT}: "
+                + ("a newer version of lab can read it" if found > FORMAT else "it is too old")
+            ) from None
+        raise NotARecordingError(f"{where} is not a recording: its first line is no header ({error})") from None
+    if not isinstance(header, Header):
+        raise NotARecordingError(f"{where} is not a recording: its first line is no header")
+    if header.format != FORMAT:
+        raise NotARecordingError(f"{where} has format {header.format}; this version reads format {FORMAT}")
+    return header
+
+
+def open_recording(path: Path) -> RecordedLines:
+    """Open a recording. NotARecordingError, with a text for the user, for whatever is wrong with it."""
+    try:
+        return RecordedLines(path)
+    except OSError as error:
+        raise NotARecordingError(f"{path} cannot be opened: {error.strerror}") from None

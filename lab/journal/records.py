@@ -1,0 +1,206 @@
+"""What is written down of a run: one record a line, as JSON, a header first.
+
+The recording, the feed that the interface reads and the wire between host and node hold the same lines. A
+field never changes its meaning; a new meaning gets a new name, and a new ``FORMAT`` if old readers would
+misread it. ``kernel.Step`` is a record too, and the most frequent one.
+
+Times are microseconds since the run began. A step carries its node's own clock, every other record the
+host's, so a record may be a little older than the one before it; the order of records is the order in which
+the host saw things happen, and every prefix of it is a consistent state.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from lab.kernel import Step, Timing, Wait
+
+__all__ = [
+    "FORMAT",
+    "Commanded",
+    "End",
+    "Fault",
+    "FaultView",
+    "Flight",
+    "Header",
+    "Keyframe",
+    "Link",
+    "NodeView",
+    "Process",
+    "ProtocolInfo",
+    "Record",
+    "Routed",
+    "Snapshot",
+    "decode",
+    "encode",
+]
+
+FORMAT = 1
+
+
+class Link(Struct, frozen=True, gc=False):
+    """What every link of the run does to every message before any fault."""
+
+    latency_us: int = 0
+    jitter_us: int = 0
+
+
+class ProtocolInfo(Struct, frozen=True):
+    """The protocol of a run. ``source`` is for display; no code out of a recording is ever executed."""
+
+    name: str
+    parameters: dict[str, Any]
+    file: str
+    source: str
+    heartbeats: tuple[str, ...] = ()
+    promises: tuple[str, ...] = ()
+
+
+class Header(Struct, frozen=True, tag="header", tag_field="record"):
+    """The first line: everything that a re-execution needs. ``began`` is UTC, ISO 8601."""
+
+    format: int
+    program: str
+    run: str
+    began: str
+    world: Literal["live", "simulated"]
+    protocol: ProtocolInfo
+    nodes: tuple[int, ...]
+    timing: Timing
+    link: Link
+    seed: int
+
+
+Fate = Literal["delayed", "dropped", "duplicated", "held", "released", "reordered"]
+
+
+class Routed(Struct, frozen=True, omit_defaults=True, tag="routed", tag_field="record", gc=False):
+    """The message ``(source, serial)`` met something other than plain delivery.
+
+    ``by`` are the ids of the faults that touched it, ``why`` says in a word what became of a dropped one.
+    """
+
+    at_us: int
+    source: int
+    serial: int
+    fate: Fate
+    why: str = ""
+    by: tuple[int, ...] = ()
+    due_us: int | None = None
+
+
+Event = Literal["started", "killed", "paused", "resumed", "failed", "wiped"]
+
+
+class Process(Struct, frozen=True, omit_defaults=True, tag="process", tag_field="record", gc=False):
+    """Something was *seen* to have happened to a node's process. ``paused_us``: how long it had stood still."""
+
+    at_us: int
+    node: int
+    event: Event
+    life: int = 0
+    pid: int = 0
+    paused_us: int = 0
+
+
+class Fault(Struct, frozen=True, omit_defaults=True, tag="fault", tag_field="record", gc=False):
+    """A fault came into force, or, with ``lifted``, went out of it.
+
+    ``nodes`` are those that a fault of nodes strikes; a fault of links has none. ``breaks`` are the numbers
+    of the assumptions that do not hold while it is in force.
+    """
+
+    at_us: int
+    id: int
+    kind: str
+    text: str = ""
+    nodes: tuple[int, ...] = ()
+    breaks: tuple[int, ...] = ()
+    lifted: bool = False
+
+
+class Commanded(Struct, frozen=True, omit_defaults=True, tag="command", tag_field="record", gc=False):
+    """A command was carried out, or found to change nothing (``changed`` False)."""
+
+    at_us: int
+    text: str
+    outcome: str
+    changed: bool = True
+
+
+class NodeView(Struct, frozen=True, omit_defaults=True):
+    """One node as of some record. ``process`` is what its process does, ``state`` what the protocol declared."""
+
+    id: int
+    process: Literal["absent", "running", "paused", "killed", "failed"] = "absent"
+    life: int = 0
+    pid: int = 0
+    state: dict[str, Any] = {}
+    waits: tuple[Wait, ...] = ()
+    step_us: int = 0
+    traceback: str = ""
+
+
+class Flight(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A message on its way. ``copies``: how often it may still arrive."""
+
+    source: int
+    serial: int
+    target: int
+    kind: str
+    sent_us: int
+    copies: int = 1
+    held: bool = False
+
+
+class FaultView(Struct, frozen=True, omit_defaults=True):
+    """A fault in force. ``messages`` counts those it touched; ``struck`` the nodes seen struck."""
+
+    id: int
+    kind: str
+    text: str
+    since_us: int
+    nodes: tuple[int, ...] = ()
+    breaks: tuple[int, ...] = ()
+    messages: int = 0
+    struck: int = 0
+
+    @property
+    def touched(self) -> int:
+        """What it acted on: nodes for a fault of nodes, messages for one of links. 0: inert."""
+        return self.struck if self.nodes else self.messages
+
+
+class Snapshot(Struct, frozen=True):
+    """The state of the whole cluster after one record. ``lines``: how many lines the log has by then."""
+
+    record: int
+    at_us: int
+    nodes: tuple[NodeView, ...]
+    flights: tuple[Flight, ...]
+    faults: tuple[FaultView, ...]
+    messages: dict[str, int]
+    lines: int
+
+
+class Keyframe(Struct, frozen=True, tag="keyframe", tag_field="record"):
+    """The state after the record before this one, so that a reader need not begin at the beginning."""
+
+    at_us: int
+    snapshot: Snapshot
+
+
+class End(Struct, frozen=True, tag="end", tag_field="record", gc=False):
+    """The run ended in good order. A recording without it was cut off."""
+
+    at_us: int
+    why: str
+
+
+Record = Header | Step | Routed | Process | Fault | Commanded | Keyframe | End
+
+encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
+decode: Callable[[bytes | memoryview], Record] = msgspec.json.Decoder(Record).decode
+"""A line, without its newline, to its record; msgspec.DecodeError."""

@@ -1,0 +1,174 @@
+"""Re-execution: recorded inputs, fed to fresh nodes, must give the recorded steps.
+
+This is what a recording can be trusted by. It fails where the recording was edited or the protocol's code
+has changed since. Only the installed protocol is run, never code out of the recording.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from lab.journal.cluster import Cluster
+from lab.journal.reader import Lines
+from lab.journal.records import Header, Keyframe, Record, Routed, encode
+from lab.kernel import DriverError, Fired, Message, Node, Protocol, Received, Started, Step
+
+__all__ = ["Difference", "Report", "reexecute"]
+
+
+class Difference(Struct, frozen=True):
+    """The record with this number is not what re-execution gives."""
+
+    record: int
+    text: str
+
+
+class Report(Struct):
+    """What re-execution found. ``steps`` were executed; ``source_differs``: the protocol's file changed."""
+
+    steps: int
+    differences: list[Difference]
+    source_differs: bool
+    unknown: int
+    torn: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether the recording is what its inputs give."""
+        return not self.differences
+
+
+def reexecute(
+    lines: Lines,
+    protocol: type[Protocol],
+    source: str,
+    most: int = 20,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Report:
+    """Re-execute a recording with the installed ``protocol``, whose source text is ``source``.
+
+    Stops after ``most`` differences. ``progress`` is told the number of records done, every thousand.
+    """
+    run = _Reexecution(lines.header, protocol)
+    report = Report(0, [], source != lines.header.protocol.source, 0, lines.torn)
+    for number, record in enumerate(lines.records()):
+        if number % 1000 == 0:
+            progress(number)
+        if number in lines.damage:
+            found: str | None = f"cannot be read: {lines.damage[number]}"
+        else:
+            found = run.check(number, record)
+        if found is not None:
+            report.differences.append(Difference(number, found))
+            if len(report.differences) >= most:
+                break
+    report.steps = run.steps
+    report.unknown = len(lines.unknown)
+    return report
+
+
+class _Reexecution:
+    def __init__(self, header: Header, protocol: type[Protocol]) -> None:
+        self.steps = 0
+        self._header = header
+        self._protocol = protocol
+        self._parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
+        self._nodes: dict[int, Node] = {}
+        self._lives: dict[int, int] = {}
+        self._serials: dict[int, int] = dict.fromkeys(header.nodes, 1)
+        self._flights: dict[tuple[int, int], tuple[Message, int]] = {}
+        self._cluster = Cluster.of(header)
+
+    def check(self, number: int, record: Record | None) -> str | None:
+        """What is wrong with the next record, or None."""
+        found = None
+        if isinstance(record, Step):
+            found = self._step(record)
+        elif isinstance(record, Routed):
+            found = self._routed(record)
+        elif isinstance(record, Keyframe) and encode(record.snapshot) != encode(self._cluster.snapshot()):
+            found = "the keyframe is not what the records before it add up to"
+        elif isinstance(record, Header) and number > 0:
+            found = "a second header"
+        self._cluster.apply(record)
+        return found
+
+    def _routed(self, routed: Routed) -> str | None:
+        key = (routed.source, routed.serial)
+        if key not in self._flights:
+            return f"message {routed.serial} of {routed.source}, which is not on its way, was {routed.fate}"
+        if routed.fate == "duplicated":
+            message, copies = self._flights[key]
+            self._flights[key] = (message, copies + 1)
+        elif routed.fate == "dropped":
+            self._take(*key)
+        return None
+
+    def _take(self, source: int, serial: int) -> Message | None:
+        message, copies = self._flights.pop((source, serial), (None, 0))
+        if message is not None and copies > 1:
+            self._flights[source, serial] = (message, copies - 1)
+        return message
+
+    def _step(self, recorded: Step) -> str | None:
+        if recorded.node not in self._serials:
+            return f"a step of node {recorded.node}, which the header does not name"
+        given: Started | Message | Fired
+        if isinstance(recorded.input, Received):
+            message = self._take(recorded.input.source, recorded.input.serial)
+            if message is None or message.target != recorded.node:
+                return f"node {recorded.node} received message {recorded.input.serial} of " + (
+                    f"{recorded.input.source}, which is not on its way to it"
+                )
+            given = message
+        else:
+            given = recorded.input
+        if isinstance(given, Started):
+            wrong = self._new_life(recorded.node, given)
+            if wrong:
+                return wrong
+        node = self._nodes.get(recorded.node)
+        if node is None:
+            return f"node {recorded.node} made a step before it was started"
+        return self._compare(node, given, recorded)
+
+    def _new_life(self, node: int, given: Started) -> str | None:
+        life = self._lives.get(node, 0) + 1
+        if given.life != life or given.serial != self._serials[node]:
+            return (
+                f"node {node} started life {given.life} with serial {given.serial}; "
+                f"it is life {life} and serial {self._serials[node]}"
+            )
+        self._lives[node] = life
+        self._nodes[node] = Node(self._protocol, node, self._header.nodes, self._header.timing, self._parameters)
+        return None
+
+    def _compare(self, node: Node, given: Started | Message | Fired, recorded: Step) -> str | None:
+        self.steps += 1
+        for message in recorded.sent:
+            self._flights[message.source, message.serial] = (message, 1)
+            self._serials[recorded.node] = message.serial + 1
+        try:
+            executed = node.step(given, recorded.at_us)
+        except DriverError as error:
+            return f"its input cannot be: {error}"
+        was, now = encode(recorded), encode(executed)
+        if was == now:
+            return None
+        return _describe(msgspec.json.decode(was), msgspec.json.decode(now))
+
+
+def _describe(was: dict[str, Any], now: dict[str, Any]) -> str:
+    parts = [
+        f"{name}: recorded {_short(was.get(name))}, re-executed {_short(now.get(name))}"
+        for name in dict.fromkeys([*was, *now])
+        if was.get(name) != now.get(name)
+    ]
+    return f"step of node {was.get('node')} differs in {'; '.join(parts)}"
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else msgspec.json.encode(value).decode()
+    return text if len(text) <= 160 else text[:159] + "…"

@@ -1,0 +1,65 @@
+"""Writing a recording as it happens."""
+
+import os
+from pathlib import Path
+
+from lab.journal.cluster import Cluster
+from lab.journal.records import Header, Keyframe, Record, encode
+
+__all__ = ["KEYFRAME_EVERY", "Writer"]
+
+KEYFRAME_EVERY = 1000
+
+
+class Writer:
+    """Appends records to a file, and a keyframe every thousand; ``cluster`` is the state after the last one.
+
+    ``append`` collects, ``flush`` hands all to the operating system in one write: after it, no crash of the
+    process loses them. ``size`` is the number of bytes flushed, ``keyframe_offset`` where the last flushed
+    keyframe begins, or 0. OSError where the file cannot be written.
+    """
+
+    def __init__(self, path: Path, header: Header) -> None:
+        self.path = path
+        self.header = header
+        self.cluster = Cluster.of(header)
+        self.count = 0
+        self.size = 0
+        self.keyframe_offset = 0
+        self._appended = 0
+        self._keyframe_at = 0
+        self._pending: list[bytes] = []
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        self.append(header)
+
+    def append(self, record: Record, line: bytes | None = None) -> None:
+        """Add a record; ``line`` is its encoded form, where the caller has it."""
+        self._put(record, encode(record) if line is None else line)
+        if self.count % KEYFRAME_EVERY == 0:
+            self._keyframe_at = self._appended
+            keyframe = Keyframe(self.cluster.at_us, self.cluster.snapshot())
+            self._put(keyframe, encode(keyframe))
+
+    def flush(self) -> None:
+        """Write what was appended since the last flush."""
+        if not self._pending:
+            return
+        data = memoryview(b"".join(self._pending))
+        self._pending.clear()
+        while data:
+            written = os.write(self._file, data)
+            self.size += written
+            data = data[written:]
+        self.keyframe_offset = self._keyframe_at
+
+    def close(self) -> None:
+        """Flush, put the recording on disk, and close it."""
+        self.flush()
+        os.fsync(self._file)
+        os.close(self._file)
+
+    def _put(self, record: Record, line: bytes) -> None:
+        self._pending += (line, b"\n")
+        self._appended += len(line) + 1
+        self.cluster.apply(record)
+        self.count += 1

@@ -1,0 +1,303 @@
+"""A node: a deterministic function from inputs to steps.
+
+``step(input, now_us)`` gives the input to the node's protocol, runs whatever that makes ready until every
+procedure waits, and returns what was done as one ``Step``. It reads no clock; ``next_timer`` says when it
+wants to be fed next. The order in which things run within a step is fixed: the handler, then what it made
+ready in that order, then procedures whose ``until`` condition holds, in the order in which they began.
+"""
+
+from collections import deque
+from typing import Any
+
+from msgspec import Struct, json
+
+from lab.kernel.errors import DriverError, ProtocolError
+from lab.kernel.failure import describe
+from lab.kernel.payload import Payload, encode
+from lab.kernel.procedure import Running
+from lab.kernel.protocol import Port, Protocol, Timing
+from lab.kernel.state import StateVector
+from lab.kernel.step import Fired, Input, Message, Received, Started, Step, Wait
+from lab.kernel.timers import Timers
+from lab.kernel.traps import Ask, Sleep, Trap, foreign_await, foreign_raise
+
+__all__ = ["Node"]
+
+_DECODERS: dict[type[Payload], json.Decoder[Any]] = {}
+
+
+class Node(Port):
+    """One life of one node: from its start to its crash.
+
+    ``ids`` are all nodes of the run. The first input must be ``Started``. After a step with ``failed`` set
+    the node has halted, and takes no more input (DriverError).
+    """
+
+    def __init__(
+        self,
+        protocol: type[Protocol],
+        node: int,
+        ids: tuple[int, ...],
+        timing: Timing,
+        parameters: Struct | None = None,
+    ) -> None:
+        self.id = node
+        self.now_us = 0
+        self.halted = False
+        self._life = 0
+        self._serial = 0
+        self._started_us = 0
+        self._timers = Timers()
+        self._running: dict[str, Running] = {}
+        self._ready: deque[tuple[Running, Any]] = deque()
+        self._current: Running | None = None
+        self._requests: dict[int, Running] = {}
+        self._heard: dict[int, int] = {}
+        self._begun: dict[str, int] = {}
+        self._sent: list[Message] = []
+        self._notes: list[str] = []
+        self._late = False
+        peers = tuple(sorted(set(ids) - {node}))
+        self.protocol = protocol(self, node, peers, timing, parameters or protocol.Parameters())
+        self._periodic = tuple((n, due) for n, due in protocol.procedures.items() if due is not None)
+        self._state = StateVector(self.protocol, protocol.fields)
+
+    def step(self, given: Input, now_us: int) -> Step:
+        """Feed one input. DriverError for one that cannot be: not yet started, halted, or a wrong timer."""
+        if self.halted:
+            raise DriverError(f"node {self.id} has halted and takes no input")
+        self.now_us = now_us
+        self._sent, self._notes, self._late = [], [], False
+        cause: Started | Received | Fired
+        action: Any
+        if isinstance(given, Message):
+            cause, action = Received(given.source, given.serial), self._deliver
+        elif isinstance(given, Fired):
+            cause, action = given, self._fire
+        else:
+            cause, action = given, self._start
+        if not self._life and action != self._start:
+            raise DriverError(f"node {self.id} has not been started")
+        try:
+            action(given)
+            self._run()
+            changed, stored = self._state.changes()
+        except DriverError:
+            raise
+        except Exception as error:
+            return self._fail(cause, error)
+        return Step(
+            now_us,
+            self.id,
+            self._life,
+            cause,
+            changed,
+            stored,
+            tuple(self._sent),
+            self.waits() if self._running else (),
+            tuple(self._notes),
+            self._late,
+        )
+
+    def next_timer(self) -> tuple[int, Fired] | None:
+        """(when, what) to feed next unless a message comes first; None when only a message can move the node.
+
+        Timers are ordered by time; procedures that wait come before periodic ones that are to begin.
+        """
+        if self.halted:
+            return None
+        first = self._timers.next()
+        due = None if first is None else (first[0], Fired(first[2]))
+        if not self._running and self._life:
+            for name, instant in self._periodic:
+                at_us = instant(self.protocol)
+                if at_us is not None and (due is None or at_us < due[0]):
+                    due = (at_us, Fired(name))
+        return due
+
+    def waits(self) -> tuple[Wait, ...]:
+        """Where each running procedure waits, in the order in which they began."""
+        return tuple(running.wait() for running in self._running.values() if running.waits_for is not None)
+
+    # what the protocol may do
+
+    def send(self, target: int, payload: Payload, answers: int = 0) -> None:
+        """Put a message into this step."""
+        self._post(target, type(payload).__name__, encode(payload), answers)
+
+    def note(self, text: str) -> None:
+        """Put a remark into this step."""
+        self._notes.append(text)
+
+    def is_running(self, name: str) -> bool:
+        """Whether the procedure runs, or is about to in this step."""
+        return name in self._running
+
+    def begun_us(self, name: str) -> int:
+        """When the procedure last began."""
+        return self._begun.get(name, self._started_us)
+
+    def heard_us(self, peer: int) -> int:
+        """When a message of ``peer`` was last delivered."""
+        return self._heard.get(peer, self._started_us)
+
+    def begin(self, name: str) -> None:
+        """Begin the procedure in this step, unless it runs."""
+        if name not in self.protocol.procedures:
+            raise ProtocolError(f"{name} is not a procedure: decorate it with @procedure")
+        current = self._current
+        if current is not None and current.name == name:
+            current.successor = True
+        elif name not in self._running:
+            running = Running(name, getattr(self.protocol, name)())
+            self._running[name] = running
+            self._begun[name] = self.now_us
+            self._ready.append((running, None))
+
+    def restart(self, name: str) -> None:
+        """Stop the procedure if it runs, and begin it."""
+        if self._current is None or self._current.name != name:
+            self.stop(name)
+        self.begin(name)
+
+    def stop(self, name: str) -> None:
+        """Stop the procedure, exactly: nothing of it runs after this."""
+        running = self._running.get(name)
+        if running is None:
+            return
+        if running is self._current:
+            raise ProtocolError(f"{name} cannot stop itself: return instead")
+        del self._running[name]
+        self._forget_wait(running)
+        running.ended = True
+        running.coroutine.close()
+
+    # the inputs
+
+    def _start(self, given: Started) -> None:
+        if self._life:
+            raise DriverError(f"node {self.id} was started already")
+        self._life, self._serial = given.life, given.serial
+        self._started_us = self.now_us
+        self._state.restore(given.stored)
+        self.protocol.started()
+
+    def _deliver(self, message: Message) -> None:
+        self._heard[message.source] = self.now_us
+        kind = self.protocol.payloads.get(message.kind)
+        if kind is None:
+            self.note(f"{message.kind} is not a message of this protocol")
+            return
+        decoder = _DECODERS.get(kind) or _DECODERS.setdefault(kind, json.Decoder(kind))
+        payload = decoder.decode(message.body)
+        if message.answers:
+            self._take_answer(message, payload)
+            return
+        handler = self.protocol.handlers.get(message.kind)
+        if handler is None:
+            self.note(f"{message.kind} came without the request that it answers")
+            return
+        answer = getattr(self.protocol, handler)(message.source, payload)
+        if answer is not None:
+            self.send(message.source, answer, answers=message.serial)
+
+    def _take_answer(self, message: Message, payload: Payload) -> None:
+        running = self._requests.pop(message.answers, None)
+        if running is None:
+            self._late = True  # rule B9
+            return
+        running.answers[message.source] = payload
+        if len(running.answers) >= running.enough:
+            self._resume(running, running.ordered_answers())
+
+    def _fire(self, given: Fired) -> None:
+        due = self.next_timer()
+        if due is None or due[1] != given or due[0] > self.now_us:
+            raise DriverError(f"node {self.id}: the timer of {given.procedure} is not the next one due")
+        running = self._running.get(given.procedure)
+        if running is None:
+            self.begin(given.procedure)
+        elif isinstance(running.waits_for, Ask):
+            self._resume(running, running.ordered_answers())
+        else:
+            self._resume(running, False)
+
+    # running
+
+    def _run(self) -> None:
+        while True:
+            while self._ready:
+                running, value = self._ready.popleft()
+                if not running.ended:
+                    self._advance(running, value)
+            held = next((r for r in self._running.values() if r.condition_holds()), None)
+            if held is None:
+                return
+            self._resume(held, True)
+
+    def _resume(self, running: Running, value: Any) -> None:
+        self._forget_wait(running)
+        self._ready.append((running, value))
+
+    def _advance(self, running: Running, value: Any) -> None:
+        self._current = running
+        try:
+            wanted = running.coroutine.send(value)
+        except StopIteration:
+            self._current = None
+            del self._running[running.name]
+            if running.successor:
+                self.begin(running.name)
+            return
+        except Exception as error:
+            foreign = foreign_raise(running.name, error)
+            if foreign is None:
+                raise
+            raise foreign from error
+        self._current = None
+        if running.successor:
+            raise ProtocolError(f"{running.name} began its successor and waited: it must return first")
+        if not isinstance(wanted, Trap):
+            raise foreign_await(running.name, running.coroutine, wanted)
+        self._wait(running, wanted)
+
+    def _wait(self, running: Running, wanted: Trap) -> None:
+        until_us: int | None
+        if isinstance(wanted, Ask):
+            if not wanted.peers:
+                self._ready.append((running, {}))
+                return
+            running.ask(wanted)
+            kind, body = type(wanted.request).__name__, encode(wanted.request)
+            for peer in wanted.peers:
+                serial = self._post(peer, kind, body, 0)
+                self._requests[serial] = running
+                running.requests.append(serial)
+            until_us = self.now_us + wanted.within_us
+        elif isinstance(wanted, Sleep):
+            until_us = self.now_us + wanted.us
+        else:
+            until_us = None if wanted.within_us is None else self.now_us + wanted.within_us
+        timer = None if until_us is None else self._timers.set(until_us, running.name)
+        running.wait_for(wanted, self.now_us, until_us, timer)
+
+    def _forget_wait(self, running: Running) -> None:
+        for serial in running.requests:
+            self._requests.pop(serial, None)
+        if running.timer is not None:
+            self._timers.cancel(running.timer)
+        running.waits_no_more()
+
+    def _post(self, target: int, kind: str, body: Any, answers: int) -> int:
+        serial = self._serial
+        self._serial = serial + 1
+        self._sent.append(Message(self.id, target, serial, kind, body, answers))
+        return serial
+
+    def _fail(self, cause: Started | Received | Fired, error: Exception) -> Step:
+        self.halted = True
+        self._current = None
+        for running in self._running.values():
+            running.coroutine.close()
+        self._running.clear()
+        return Step(self.now_us, self.id, self._life, cause, failed=describe(error))

@@ -1,0 +1,39 @@
+"""What protocols put into messages: frozen structs, named as in the published listings."""
+
+from typing import Any, Generic, TypeVar, get_args
+
+import msgspec
+from msgspec import Struct
+
+from lab.kernel.errors import ProtocolError
+
+__all__ = ["Payload", "Request", "answer_type"]
+
+A = TypeVar("A", bound="Payload")
+
+
+class Payload(Struct, frozen=True):
+    """A message's content. Its class name is the message's kind."""
+
+
+class Request(Payload, Generic[A], frozen=True):
+    """A message that is answered by an ``A``: ``class AreYouUp(Request[AreYouUpAnswer])``."""
+
+
+def answer_type(request: type[Request[Any]]) -> type[Payload]:
+    """The payload class that answers ``request``; ProtocolError where its definition does not say."""
+    for base in getattr(request, "__orig_bases__", ()):
+        for argument in get_args(base):
+            if isinstance(argument, type) and issubclass(argument, Payload):
+                return argument
+    raise ProtocolError(
+        f"{request.__name__} does not say what answers it: write class {request.__name__}(Request[ItsAnswer])"
+    )
+
+
+def encode(payload: Payload) -> msgspec.Raw:
+    """The payload as JSON; sets are sorted, so equal payloads give equal bytes."""
+    return msgspec.Raw(_ENCODER.encode(payload))
+
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")

@@ -1,0 +1,85 @@
+"""One running procedure: its coroutine, and what that waits for."""
+
+from collections.abc import Coroutine
+from typing import Any
+
+from lab.kernel.payload import Payload
+from lab.kernel.step import Wait
+from lab.kernel.traps import Ask, Sleep, Trap, Until
+
+__all__ = ["Running"]
+
+
+class Running:
+    """The one running instance of the procedure ``name``.
+
+    ``successor`` is set when it began itself anew, which happens once it has returned; ``ended`` when it was
+    stopped, so that what had been made ready for it is not run.
+    """
+
+    __slots__ = (
+        "answers",
+        "coroutine",
+        "ended",
+        "enough",
+        "name",
+        "requests",
+        "since_us",
+        "successor",
+        "timer",
+        "until_us",
+        "waits_for",
+    )
+
+    def __init__(self, name: str, coroutine: Coroutine[Any, Any, None]) -> None:
+        self.name = name
+        self.coroutine = coroutine
+        self.successor = False
+        self.ended = False
+        self.answers: dict[int, Payload] = {}
+        self.enough = 0
+        self.waits_no_more()
+
+    def waits_no_more(self) -> None:
+        """Clear what it waited for; the answers stay, for they are about to be handed over."""
+        self.waits_for: Trap | None = None
+        self.requests: list[int] = []
+        self.timer: int | None = None
+        self.since_us = 0
+        self.until_us: int | None = None
+
+    def ask(self, wanted: Ask) -> None:
+        """Begin to collect answers."""
+        self.answers = {}
+        self.enough = wanted.enough
+
+    def wait_for(self, wanted: Trap, since_us: int, until_us: int | None, timer: int | None) -> None:
+        """Note what it waits for, from when to when."""
+        self.waits_for = wanted
+        self.since_us = since_us
+        self.until_us = until_us
+        self.timer = timer
+
+    def ordered_answers(self) -> dict[int, Payload]:
+        """The answers that came, in the order in which the peers were asked."""
+        assert isinstance(self.waits_for, Ask)
+        return {peer: self.answers[peer] for peer in self.waits_for.peers if peer in self.answers}
+
+    def condition_holds(self) -> bool:
+        """Whether it waits for a condition that holds now."""
+        return isinstance(self.waits_for, Until) and self.waits_for.condition()
+
+    def wait(self) -> Wait:
+        """Where and for what it waits, for the record of the step."""
+        wanted = self.waits_for
+        peers: tuple[int, ...] = ()
+        if isinstance(wanted, Ask):
+            what = f"{type(wanted.request).__name__} answers"
+            peers = tuple(peer for peer in wanted.peers if peer not in self.answers)
+        elif isinstance(wanted, Sleep):
+            what = "time to pass"
+        else:
+            assert wanted is not None
+            what = wanted.what
+        line = self.coroutine.cr_frame.f_lineno  # type: ignore[attr-defined]
+        return Wait(self.name, line, what, self.since_us, self.until_us, peers)

@@ -1,0 +1,228 @@
+"""What an author of a protocol writes against: the base class, and the decorators for its methods.
+
+    class Echo(Protocol):
+        heard: int = 0                                   # the declared state vector
+
+        @on(Hello)                                       # a handler: answers at once, never waits
+        def hello(self, sender: int, message: Hello) -> HelloAnswer:
+            self.heard += 1
+            return HelloAnswer()
+
+        @procedure                                       # a procedure: a coroutine that may wait
+        async def greet(self) -> None:
+            answers = await self.ask_all(self.peers, Hello(), within=self.timing.t_us)
+
+Handlers run to their end at once. At most one instance of a procedure runs at a time; it waits only in
+``ask``, ``ask_all``, ``sleep`` and ``until``. A ``periodic`` procedure begins by itself when it is due, but
+only while no other procedure of the node runs.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, ClassVar, TypeVar
+
+from msgspec import Struct
+
+from lab.kernel.errors import ProtocolError
+from lab.kernel.payload import Payload, Request, answer_type
+from lab.kernel.state import Field, declared_fields
+from lab.kernel.traps import Ask, Sleep, Until, trap
+
+__all__ = ["Protocol", "Timing", "on", "periodic", "procedure"]
+
+A = TypeVar("A", bound=Payload)
+F = TypeVar("F", bound=Callable[..., Any])
+Procedure = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Timing(Struct, frozen=True):
+    """The bounds of rule M5, in microseconds: a message's journey, and a node's handling of it."""
+
+    tm_us: int
+    tp_us: int
+
+    @property
+    def t_us(self) -> int:
+        """T = 2·Tm + Tp: the bound of a request with its answer."""
+        return 2 * self.tm_us + self.tp_us
+
+
+def on(kind: type[Payload]) -> Callable[[F], F]:
+    """Make the method the handler of messages of ``kind``: ``(self, sender, message) -> answer or None``."""
+
+    def mark(method: F) -> F:
+        method._handles = kind  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+def procedure(method: F) -> F:
+    """Make the coroutine method a procedure, which can be begun and stopped by name."""
+    method._procedure = None  # type: ignore[attr-defined]
+    return method
+
+
+def periodic(due_us: Callable[[Any], int | None]) -> Callable[[F], F]:
+    """A procedure that begins by itself at the instant ``due_us(self)``, or not while that is None.
+
+    The instant is asked for after every step at which no procedure runs.
+    """
+
+    def mark(method: F) -> F:
+        method._procedure = due_us  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+class Port(ABC):
+    """What the kernel offers the protocol that it runs; ``Node`` is the one implementation."""
+
+    now_us: int
+
+    @abstractmethod
+    def send(self, target: int, payload: Payload) -> None: ...
+    @abstractmethod
+    def begin(self, name: str) -> None: ...
+    @abstractmethod
+    def restart(self, name: str) -> None: ...
+    @abstractmethod
+    def stop(self, name: str) -> None: ...
+    @abstractmethod
+    def is_running(self, name: str) -> bool: ...
+    @abstractmethod
+    def begun_us(self, name: str) -> int: ...
+    @abstractmethod
+    def heard_us(self, peer: int) -> int: ...
+    @abstractmethod
+    def note(self, text: str) -> None: ...
+
+
+class Protocol:
+    """The base of every protocol. ``peers`` are all other nodes, in ascending order."""
+
+    name: ClassVar[str]
+    """What users call it: ``lab run NAME``."""
+
+    class Parameters(Struct, frozen=True):
+        """What a run may set beside the timing; durations end in ``_us``."""
+
+    heartbeats: ClassVar[tuple[type[Payload], ...]] = ()
+    """Requests that keep coming while all is well; a reader may want to leave them out."""
+
+    fields: ClassVar[tuple[Field, ...]] = ()
+    handlers: ClassVar[dict[str, str]] = {}
+    procedures: ClassVar[dict[str, Callable[[Any], int | None] | None]] = {}
+    payloads: ClassVar[dict[str, type[Payload]]] = {}
+    _settable: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        cls.fields = declared_fields(cls, Protocol)
+        cls.handlers, cls.procedures, cls.payloads = {}, {}, {}
+        for klass in reversed(cls.__mro__):
+            for name, method in vars(klass).items():
+                if hasattr(method, "_handles"):
+                    cls._add_handler(name, method._handles)
+                if hasattr(method, "_procedure"):
+                    cls.procedures[name] = method._procedure
+        cls._settable = frozenset(field.name for field in cls.fields)
+
+    @classmethod
+    def _add_handler(cls, name: str, kind: type[Payload]) -> None:
+        cls.handlers[kind.__name__] = name
+        cls.payloads[kind.__name__] = kind
+        if issubclass(kind, Request):
+            answer = answer_type(kind)
+            cls.payloads[answer.__name__] = answer
+
+    def __init__(self, port: Port, node: int, peers: tuple[int, ...], timing: Timing, parameters: Struct) -> None:
+        keep = object.__setattr__
+        keep(self, "_port", port)
+        keep(self, "id", node)
+        keep(self, "peers", peers)
+        keep(self, "timing", timing)
+        keep(self, "parameters", parameters)
+
+    _port: ClassVar[Port]  # an instance's own; ClassVar here keeps it out of the state vector
+    id: ClassVar[int]
+    peers: ClassVar[tuple[int, ...]]
+    timing: ClassVar[Timing]
+    parameters: ClassVar[Any]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in self._settable:
+            raise ProtocolError(
+                f"{type(self).__name__} has no declared state {name!r}: declare it as {name}: … = … in the class"
+            )
+        object.__setattr__(self, name, value)
+
+    def started(self) -> None:
+        """The node came up; safe storage is back in its fields. Begin what is to run."""
+
+    @property
+    def now_us(self) -> int:
+        """The instant of this step, in microseconds since the run began."""
+        return self._port.now_us
+
+    def heard_us(self, peer: int) -> int:
+        """When a message of ``peer`` was last delivered; the instant of the start if none ever was."""
+        return self._port.heard_us(peer)
+
+    def send(self, peer: int, payload: Payload) -> None:
+        """Send one message that expects no answer."""
+        self._port.send(peer, payload)
+
+    def note(self, text: str) -> None:
+        """Put a remark into the record of this step."""
+        self._port.note(text)
+
+    def begin(self, started: Procedure) -> None:
+        """Begin a procedure, unless it runs already."""
+        self._port.begin(started.__name__)
+
+    def restart(self, restarted: Procedure) -> None:
+        """Stop a procedure if it runs, and begin it anew; a procedure that restarts itself must then return."""
+        self._port.restart(restarted.__name__)
+
+    def stop(self, *stopped: Procedure) -> None:
+        """Stop procedures: when this returns, nothing of them can run. Those that do not run are left alone."""
+        for each in stopped:
+            self._port.stop(each.__name__)
+
+    def is_running(self, asked: Procedure) -> bool:
+        """Whether the procedure runs."""
+        return self._port.is_running(asked.__name__)
+
+    def begun_us(self, asked: Procedure) -> int:
+        """When the procedure was last begun; the instant of the node's start if it never was."""
+        return self._port.begun_us(asked.__name__)
+
+    async def ask(self, peer: int, request: Request[A], within: int) -> A | None:
+        """Ask one peer; its answer, or None if none came within that many microseconds."""
+        answers: dict[int, A] = await trap(Ask((peer,), request, within, 1))
+        return answers.get(peer)
+
+    async def ask_all(
+        self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
+    ) -> dict[int, A]:
+        """Ask several; who answered within the bound, in the order of ``peers``.
+
+        Resumes as soon as all have answered, or ``enough`` of them. Asking nobody takes no time.
+        """
+        asked = tuple(peers)
+        wanted = len(asked) if enough is None else min(enough, len(asked))
+        answers: dict[int, A] = await trap(Ask(asked, request, within, wanted))
+        return answers
+
+    async def sleep(self, us: int) -> None:
+        """Wait that many microseconds."""
+        await trap(Sleep(us))
+
+    async def until(self, condition: Callable[[], bool], what: str, within: int | None = None) -> bool:
+        """Wait until ``condition()`` holds, which is looked at after every step; False if the bound came first.
+
+        ``what`` says in words what is waited for.
+        """
+        held: bool = await trap(Until(condition, what, within))
+        return held

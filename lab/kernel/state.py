@@ -1,0 +1,107 @@
+"""The declared state vector of a protocol.
+
+A protocol declares its state as annotated class attributes with immutable values. The kernel finds what a
+step changed by comparison, so no author can forget to report it; a value that could be changed in place
+would go unseen, and is refused.
+"""
+
+from enum import Enum
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from lab.kernel.errors import ProtocolError
+
+__all__ = ["Field", "Safe", "declared_fields", "plain"]
+
+V = TypeVar("V")
+_SAFE = object()
+
+Safe = Annotated[V, _SAFE]
+"""``version: Safe[int] = 0``: this field lives in safe storage, and survives a crash (rule M3)."""
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One declared field: its name, type, value in a fresh node, and whether it is in safe storage."""
+
+    name: str
+    type: Any
+    default: Any
+    safe: bool
+
+
+def declared_fields(protocol: type, root: type) -> tuple[Field, ...]:
+    """The fields that ``protocol`` and its bases below ``root`` declare, in order of declaration."""
+    inherited = get_type_hints(root, include_extras=True)
+    fields = []
+    for name, hint in get_type_hints(protocol, include_extras=True).items():
+        if name in inherited or get_origin(hint) is ClassVar:
+            continue
+        safe = get_origin(hint) is Annotated and _SAFE in get_args(hint)
+        if not hasattr(protocol, name):
+            raise ProtocolError(f"{protocol.__name__}.{name} is declared without a value: {name}: … = …")
+        default = getattr(protocol, name)
+        _refuse_mutable(protocol.__name__, name, default)
+        fields.append(Field(name, get_args(hint)[0] if safe else hint, default, safe))
+    return tuple(fields)
+
+
+class StateVector:
+    """Compares a protocol's declared fields with what they were after the step before."""
+
+    def __init__(self, owner: object, fields: tuple[Field, ...]) -> None:
+        self._owner = owner
+        self._fields = fields
+        self._last: dict[str, Any] = {}
+
+    def restore(self, stored: dict[str, Any]) -> None:
+        """Set the safe fields to what storage held (JSON values). msgspec.ValidationError if it cannot be."""
+        for field in self._fields:
+            if field.safe and field.name in stored:
+                setattr(self._owner, field.name, msgspec.convert(stored[field.name], field.type))
+        # what storage holds already is reported, not written again
+        self._last = {f.name: getattr(self._owner, f.name) for f in self._fields if f.name in stored}
+
+    def changes(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """(changed, stored): fields that differ from the last call, as plain JSON values."""
+        changed: dict[str, Any] = {}
+        stored: dict[str, Any] = {}
+        last = self._last
+        for field in self._fields:
+            name = field.name
+            value = getattr(self._owner, name)
+            if name in last:
+                before = last[name]
+                if before is value or (before == value and type(before) is type(value)):
+                    continue
+            _refuse_mutable(type(self._owner).__name__, name, value)
+            last[name] = value
+            (stored if field.safe else changed)[name] = plain(value)
+        return changed, stored
+
+
+def plain(value: Any) -> Any:
+    """``value`` as JSON would give it back: lists for tuples and (sorted) sets, dicts for structs."""
+    if value is None or type(value) in (int, str, bool, float):
+        return value
+    return _DECODER.decode(_ENCODER.encode(value))
+
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+_DECODER = msgspec.json.Decoder()
+_ATOMS = (int, str, bool, float, bytes, type(None), Enum)
+
+
+def _refuse_mutable(owner: str, name: str, value: Any) -> None:
+    if isinstance(value, _ATOMS):
+        return
+    if isinstance(value, tuple | frozenset):
+        for item in value:
+            _refuse_mutable(owner, name, item)
+        return
+    if isinstance(value, msgspec.Struct) and value.__struct_config__.frozen:
+        return
+    raise ProtocolError(
+        f"{owner}.{name} is a {type(value).__name__}, which could be changed unseen: "
+        "use a tuple, a frozenset or a frozen struct"
+    )

@@ -1,0 +1,92 @@
+"""The only module of the kernel that yields.
+
+A procedure is a coroutine. Whatever it awaits comes down to ``trap``, which hands the kernel one of the
+structs below and gets back what was waited for. A coroutine that yields anything else is awaiting something
+of another event loop; ``foreign_await`` finds out what, and says what to use instead.
+"""
+
+import types
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any
+
+from msgspec import Struct
+
+from lab.kernel.payload import Payload, Request
+
+__all__ = ["Ask", "Sleep", "Trap", "Until", "foreign_await", "foreign_raise", "trap"]
+
+
+class Ask(Struct, frozen=True):
+    """Send ``request`` to each of ``peers``; resume with the answers when ``enough`` are in, or at the bound."""
+
+    peers: tuple[int, ...]
+    request: Request[Any]
+    within_us: int
+    enough: int
+
+
+class Sleep(Struct, frozen=True):
+    """Resume after ``us`` microseconds."""
+
+    us: int
+
+
+class Until(Struct, frozen=True):
+    """Resume with True once ``condition()`` holds after a step, with False at the bound."""
+
+    condition: Callable[[], bool]
+    what: str
+    within_us: int | None
+
+
+Trap = Ask | Sleep | Until
+Answers = dict[int, Payload]
+
+
+@types.coroutine
+def trap(wanted: Trap) -> Generator[Trap, Any, Any]:
+    """Wait, as ``wanted`` says. The one ``yield``."""
+    return (yield wanted)
+
+
+_INSTEAD = {
+    "sleep": "self.sleep(us)",
+    "sleep_until": "self.sleep(us)",
+    "wait_for": "self.ask(peer, request, within=us)",
+    "timeout": "self.ask(peer, request, within=us)",
+    "gather": "self.ask_all(peers, request, within=us)",
+    "wait": "self.until(condition)",
+    "get": "self.until(condition)",
+    "acquire": "self.until(condition)",
+}
+_FOREIGN = ("asyncio", "trio", "anyio", "curio", "twisted")
+_GENERAL = "self.ask, self.sleep or self.until"
+
+
+def foreign_await(procedure: str, coroutine: Coroutine[Any, Any, None], yielded: object) -> TypeError:
+    """The error for a coroutine that yielded something that is not of this kernel."""
+    awaited = getattr(coroutine, "cr_await", None)
+    code = getattr(awaited, "cr_code", None) or getattr(awaited, "gi_code", None)
+    if code is None:
+        name = type(yielded if awaited is None else awaited).__name__
+        return TypeError(f"`{name}` awaited in {procedure}: a protocol awaits only {_GENERAL}")
+    frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
+    module = "" if frame is None else str(frame.f_globals.get("__name__", ""))
+    return _instead(procedure, module, code.co_name)
+
+
+def foreign_raise(procedure: str, error: BaseException) -> TypeError | None:
+    """The same for a library that raised because its own loop does not run; None where it did not."""
+    trace = error.__traceback__
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] in _FOREIGN:
+            return _instead(procedure, module, trace.tb_frame.f_code.co_name)
+        trace = trace.tb_next
+    return None
+
+
+def _instead(procedure: str, module: str, function: str) -> TypeError:
+    library = module.partition(".")[0]
+    shown = f"{library}.{function}" if library else function
+    return TypeError(f"`{shown}` awaited in {procedure}: use {_INSTEAD.get(function, _GENERAL)} instead")

@@ -1,0 +1,31 @@
+"""The network: links, faults as rules, messages in flight. Pure: no socket, no clock."""
+
+from lab.network.network import Network, Parcel, Sending
+from lab.network.rules import (
+    Cut,
+    Delay,
+    Duplicate,
+    Hold,
+    Links,
+    Lose,
+    Reorder,
+    Rule,
+    Travel,
+    links_among,
+)
+
+__all__ = [
+    "Cut",
+    "Delay",
+    "Duplicate",
+    "Hold",
+    "Links",
+    "Lose",
+    "Network",
+    "Parcel",
+    "Reorder",
+    "Rule",
+    "Sending",
+    "Travel",
+    "links_among",
+]

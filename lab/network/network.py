@@ -1,0 +1,147 @@
+"""The network between nodes: links, faults as rules, and the messages in flight. Pure: no socket, no clock.
+
+``send`` takes a message and says what became of it, ``due`` gives those that arrive by now. Links are
+directed, and first-in first-out unless a rule says otherwise (rule M6). Each link has its own generator, so
+what happens on one moves nothing on another.
+"""
+
+import heapq
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Generic, Literal, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lab.network.rules import Cut, Hold, Links, Rule, Travel
+
+__all__ = ["Network", "Parcel", "Sending"]
+
+M = TypeVar("M")
+
+
+class Sending(Struct, frozen=True, gc=False):
+    """The network's decision on one message.
+
+    ``due_us``: when it arrives, or None if it does not (``fate`` dropped or held). ``extra``: when further
+    copies arrive. ``by``: the ids of the rules that touched it.
+    """
+
+    fate: Literal["", "delayed", "dropped", "held"]
+    why: str
+    due_us: int | None
+    extra: tuple[int, ...]
+    reordered: bool
+    by: tuple[int, ...]
+
+
+class Parcel(Struct, Generic[M], frozen=True):
+    """A message in the network's hands, with what the network knows of it."""
+
+    source: int
+    target: int
+    kind: str
+    content: M
+
+
+class Network(Generic[M]):
+    """``chance(source, target)`` gives the generator of a link; latency and jitter hold for every message."""
+
+    def __init__(self, chance: Callable[[int, int], Random], latency_us: int = 0, jitter_us: int = 0) -> None:
+        self.rules: dict[int, Rule] = {}
+        self._chance = chance
+        self._generators: dict[tuple[int, int], Random] = {}
+        self._latency_us = latency_us
+        self._jitter_us = jitter_us
+        self._heap: list[tuple[int, int, Parcel[M]]] = []
+        self._held: list[tuple[Parcel[M], frozenset[int]]] = []
+        self._serial = 0
+        self._last_due_us: dict[tuple[int, int], int] = {}
+
+    def set_rule(self, number: int, rule: Rule) -> None:
+        """Put a rule in force, after those there are."""
+        self.rules[number] = rule
+
+    def lift_rule(self, number: int, now_us: int) -> list[Parcel[M]]:
+        """Take a rule out of force; the messages that it held, which are on their way again."""
+        self.rules.pop(number, None)
+        kept, released = [], []
+        for parcel, holders in self._held:
+            left = holders - {number}
+            if left:
+                kept.append((parcel, left))
+            else:
+                released.append(parcel)
+                self._fly(parcel, self._in_order(parcel, now_us))
+        self._held = kept
+        return released
+
+    def narrow_rule(self, number: int, without: Links) -> bool:
+        """Take links out of a rule; False if none is left, and the rule is to be lifted."""
+        links = self.rules[number].links - without
+        if links:
+            self.rules[number] = replace(self.rules[number], links=links)
+        return bool(links)
+
+    def send(self, parcel: Parcel[M], now_us: int) -> Sending:
+        """Take a message; what is to become of it."""
+        link = (parcel.source, parcel.target)
+        chance = self._generator(link)
+        latency_us = self._latency_us
+        if self._jitter_us:
+            latency_us = max(0, latency_us + chance.randint(-self._jitter_us, self._jitter_us))
+        if not self.rules:
+            due_us = self._in_order(parcel, now_us + latency_us)
+            self._fly(parcel, due_us)
+            return Sending("", "", due_us, (), False, ())
+        travel = Travel(latency_us)
+        by = []
+        for number, rule in self.rules.items():
+            if rule.applies(parcel.source, parcel.target, parcel.kind) and rule.decide(travel, chance):
+                by.append(number)
+                if travel.fate == "dropped":
+                    return Sending("dropped", travel.why, None, (), False, tuple(by))
+        if travel.fate == "held":
+            holders = frozenset(number for number in by if isinstance(self.rules[number], Hold))
+            self._held.append((parcel, holders))
+            return Sending("held", "", None, (), False, tuple(by))
+        due_us = now_us + travel.delay_us
+        if travel.in_order:
+            due_us = self._in_order(parcel, due_us)
+        extra = (due_us,) * (travel.copies - 1)
+        for each_us in (due_us, *extra):
+            self._fly(parcel, each_us)
+        delayed = travel.delay_us > latency_us
+        return Sending("delayed" if delayed else "", "", due_us, extra, not travel.in_order, tuple(by))
+
+    def next_due_us(self) -> int | None:
+        """When the next message arrives."""
+        return self._heap[0][0] if self._heap else None
+
+    def due(self, now_us: int) -> Iterator[tuple[Parcel[M], int | None]]:
+        """The messages that arrive by now, in order, each with the id of the cut that stops it, or None."""
+        while self._heap and self._heap[0][0] <= now_us:
+            parcel = heapq.heappop(self._heap)[2]
+            yield parcel, self._cut_of(parcel)
+
+    def _cut_of(self, parcel: Parcel[M]) -> int | None:
+        for number, rule in self.rules.items():
+            if isinstance(rule, Cut) and rule.applies(parcel.source, parcel.target, parcel.kind):
+                return number
+        return None
+
+    def _in_order(self, parcel: Parcel[M], due_us: int) -> int:
+        link = (parcel.source, parcel.target)
+        due_us = max(due_us, self._last_due_us.get(link, 0))
+        self._last_due_us[link] = due_us
+        return due_us
+
+    def _fly(self, parcel: Parcel[M], due_us: int) -> None:
+        self._serial += 1
+        heapq.heappush(self._heap, (due_us, self._serial, parcel))
+
+    def _generator(self, link: tuple[int, int]) -> Random:
+        found = self._generators.get(link)
+        if found is None:
+            found = self._generators[link] = self._chance(*link)
+        return found

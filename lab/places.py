@@ -1,0 +1,53 @@
+"""Where things are kept: the folders of running hosts, and the recordings of past runs."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import platformdirs
+
+__all__ = ["KEPT_RECORDINGS", "new_recording_path", "recordings_folder", "runs_folder", "shipped_recordings"]
+
+KEPT_RECORDINGS = 50
+"""How many recordings that nobody gave a name are kept."""
+
+
+def runs_folder() -> Path:
+    """The folder of running hosts' folders, for this user only; made if need be.
+
+    It is short, because the path of a Unix socket may have about a hundred characters.
+    """
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and Path(runtime).is_dir() and os.access(runtime, os.W_OK):
+        base = Path(runtime) / "lab"
+    else:
+        base = Path(tempfile.gettempdir()) / f"lab-{os.getuid()}"
+    base.mkdir(mode=0o700, exist_ok=True)
+    if base.stat().st_uid != os.getuid():
+        raise PermissionError(f"{base} belongs to another user; set XDG_RUNTIME_DIR to a folder of your own")
+    return base
+
+
+def recordings_folder() -> Path:
+    """Where runs are recorded that were given no file; made if need be."""
+    folder = platformdirs.user_data_path("lab") / "recordings"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def new_recording_path(run: str) -> Path:
+    """A new file for a run that was given none; the oldest such files beyond ``KEPT_RECORDINGS`` go."""
+    folder = recordings_folder()
+    kept = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in kept[KEPT_RECORDINGS - 1 :]:
+        old.unlink(missing_ok=True)
+    return folder / f"{run}.jsonl"
+
+
+def shipped_recordings() -> list[Path]:
+    """The recordings that come with the program: in the wheel, or beside the package in a checkout."""
+    package = Path(__file__).parent
+    for folder in (package / "recordings", package.parent / "recordings"):
+        if folder.is_dir():
+            return sorted(folder.glob("*.jsonl"))
+    return []

@@ -1,0 +1,258 @@
+"""The bully algorithm, as Garcia-Molina published it in 1982 (listings 10.16-10.21, figure 10.8).
+
+The highest node that is up leads. A node that misses its coordinator first asks the nodes above it; if none
+is up, it halts the nodes below it, makes itself their coordinator, and hands them the new state of the task:
+
+    stage 1   AreYouUp        to all higher      someone there: leave it to them
+    stage 2   EnterElection   to all lower       who answers is Up, and has stopped its task
+    stage 3   SetCoordinator  to all of Up       an answer missing: start anew
+    stage 4   NewState        to all of Up       an answer missing: start anew
+
+After stage 2 nobody is Normal, after stage 3 all of Up follow one coordinator, after stage 4 all of Up have
+one Definition: these are the cuts c1 to c4 of figure 10.8.
+
+What is assumed, and can be broken here: messages arrive, in order, within Tm (8, 7: delay, loss, partition,
+reordering), none appears that nobody sent (3: duplication), nodes answer within Tp (9: pause), and safe
+storage is safe (4: wipe). With 8 or 9 broken, two coordinators at once are possible: silence is then no
+proof of a crash.
+
+Listing 10.16 is the state vector, 10.17 ``up`` and ``halted``, 10.18 ``coordinator_timeout`` and
+``recovery``, 10.19 ``check``, 10.20 ``election``, 10.21 the handlers.
+
+Three places at which the listings leave a node in the lurch, and what is done here:
+
+* A node that was told to enter an election whose leader then dies is in status Election, and listing 10.18
+  looks only at Normal and Reorganization: it would stay there for ever. Here it starts an election itself.
+* A node that found a higher one up leaves the election to it, and the listing returns. If the higher one
+  dies at that moment nobody elects. Here it waits, and starts again unless something came of it (B4).
+* A coordinator that was paused (assumption 9) wakes up to members that are Normal, under its successor. Its
+  Check finds nothing wrong. The successor's Check finds *it*, and leaves the election to it, as the higher.
+  So both would lead for ever. Here a coordinator that is asked ``AreYouNormal`` knows that another one is
+  about, since nobody else asks that, and the higher of the two calls the election.
+"""
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+from lab.kernel import Payload, Request, Safe, on, periodic, procedure
+from lab.protocols.election import Definition, Election, Status
+
+__all__ = ["Bully"]
+
+
+class AreYouUpAnswer(Payload, frozen=True):
+    """I am up."""
+
+
+class AreYouUp(Request[AreYouUpAnswer], frozen=True):
+    """Is anybody there?"""
+
+
+class AreYouNormalAnswer(Payload, frozen=True):
+    """Whether my Status is Normal."""
+
+    normal: bool
+
+
+class AreYouNormal(Request[AreYouNormalAnswer], frozen=True):
+    """A coordinator's Check."""
+
+
+class EnterElectionAnswer(Payload, frozen=True):
+    """I have stopped; this is the last I know of the task (rule B10)."""
+
+    definition: Definition
+    version: int
+
+
+class EnterElection(Request[EnterElectionAnswer], frozen=True):
+    """Stop your task: I am holding an election."""
+
+
+class SetCoordinatorAnswer(Payload, frozen=True):
+    """I follow you."""
+
+
+class SetCoordinator(Request[SetCoordinatorAnswer], frozen=True):
+    """I am your coordinator."""
+
+
+class NewStateAnswer(Payload, frozen=True):
+    """I go on with that."""
+
+
+class NewState(Request[NewStateAnswer], frozen=True):
+    """This is what we do from now on."""
+
+    definition: Definition
+
+
+class Bully(Election):
+    """Garcia-Molina's bully: the highest node that is up leads."""
+
+    name: ClassVar[str] = "bully"
+    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A1.2", "A2")
+    heartbeats: ClassVar[tuple[type[Payload], ...]] = (AreYouNormal, AreYouNormalAnswer)
+
+    class Parameters(Struct, frozen=True):
+        """How often the coordinator checks, and how long it may be silent. 0: derived, T and 3·T."""
+
+        check_every_us: int = 0
+        coordinator_timeout_us: int = 0
+
+    halted: int | None = None
+    version: Safe[int] = 0
+
+    @property
+    def _t_us(self) -> int:
+        return self.timing.t_us
+
+    @property
+    def _check_every_us(self) -> int:
+        return int(self.parameters.check_every_us) or self._t_us
+
+    @property
+    def _coordinator_timeout_us(self) -> int:
+        return int(self.parameters.coordinator_timeout_us) or 3 * self._t_us
+
+    @property
+    def _leads(self) -> bool:
+        return self.status is Status.NORMAL and self.coordinator == self.id
+
+    # listing 10.18
+
+    def started(self) -> None:
+        """The node comes up: Recovery."""
+        self.recovery()
+
+    def recovery(self) -> None:
+        """B2."""
+        self.status = Status.DOWN
+        self.begin(self.election)
+
+    def _silence_ends_us(self) -> int | None:
+        leader = self.halted if self.status is Status.ELECTION else self.coordinator
+        if leader is None or leader == self.id:
+            return None
+        return self.heard_us(leader) + self._coordinator_timeout_us
+
+    @periodic(_silence_ends_us)
+    async def coordinator_timeout(self) -> None:
+        """B1. In status Election it is the leader of the election that is missed."""
+        if self.status in (Status.NORMAL, Status.REORGANIZATION):
+            assert self.coordinator is not None
+            answer = await self.ask(self.coordinator, AreYouUp(), within=self._t_us)
+            if answer is not None:
+                return
+        self.begin(self.election)
+
+    # listing 10.19
+
+    def _check_due_us(self) -> int | None:
+        return self.begun_us(self.check) + self._check_every_us if self._leads else None
+
+    @periodic(_check_due_us)
+    async def check(self) -> None:
+        """B3."""
+        answers = await self.ask_all(self.peers, AreYouNormal(), within=self._t_us)
+        silent = self.up - answers.keys()
+        strangers = answers.keys() - self.up
+        astray = [node for node, answer in answers.items() if not answer.normal]
+        if silent or strangers or astray:
+            self.begin(self.election)
+
+    # listing 10.20
+
+    @procedure
+    async def election(self) -> None:
+        """B4-B7."""
+        self.stop(self.check, self.coordinator_timeout)
+        above = await self.ask_all(self.higher, AreYouUp(), within=self._t_us, enough=1)
+        if above:
+            await self.sleep(self._takeover_us)
+            if not self._is_led():
+                self.restart(self.election)
+            return
+
+        self.status = Status.ELECTION
+        self.stop_processing()
+        self.halted = self.id
+        self.up = frozenset()
+        entered = await self.ask_all(self.lower, EnterElection(), within=self._t_us)
+        self.up = frozenset(entered)
+
+        self.coordinator = self.id
+        self.status = Status.REORGANIZATION
+        followers = await self.ask_all(sorted(self.up), SetCoordinator(), within=self._t_us)
+        if len(followers) < len(self.up):
+            self.restart(self.election)
+            return
+
+        self._define(entered)
+        informed = await self.ask_all(sorted(self.up), NewState(self.definition), within=self._t_us)
+        if len(informed) < len(self.up):
+            self.restart(self.election)
+            return
+        self.status = Status.NORMAL
+        self.resume_processing()
+
+    @property
+    def _takeover_us(self) -> int:
+        # the higher node may just have heard its coordinator, and then takes its timeout, T to ask it and T
+        # for stage 1; the sources allow T more
+        return self._coordinator_timeout_us + 3 * self._t_us
+
+    def _is_led(self) -> bool:
+        silence_ends_us = self._silence_ends_us()
+        return self.status is Status.NORMAL and silence_ends_us is not None and self.now_us < silence_ends_us
+
+    def _define(self, entered: dict[int, EnterElectionAnswer]) -> None:
+        """B10: what comes now is newer than all that any of the group knows."""
+        known = [self.version, *(answer.version for answer in entered.values())]
+        self.version = max(known) + 1
+        self.definition = Definition(self.version, self.id, (*sorted(self.up), self.id))
+
+    # listing 10.21
+
+    @on(AreYouUp)
+    def is_up(self, sender: int, message: AreYouUp) -> AreYouUpAnswer:
+        """B8."""
+        return AreYouUpAnswer()
+
+    @on(AreYouNormal)
+    def is_normal(self, sender: int, message: AreYouNormal) -> AreYouNormalAnswer:
+        """B8. Only a coordinator asks this; of two coordinators the higher calls an election."""
+        if self._leads and sender < self.id:
+            self.begin(self.election)
+        return AreYouNormalAnswer(self.status is Status.NORMAL)
+
+    @on(EnterElection)
+    def enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
+        """B8."""
+        self.status = Status.ELECTION
+        self.stop_processing()
+        self.stop(self.election, self.check, self.coordinator_timeout)
+        self.halted = sender
+        return EnterElectionAnswer(self.definition, self.version)
+
+    @on(SetCoordinator)
+    def set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer | None:
+        """B8."""
+        if self.status is not Status.ELECTION or self.halted != sender:
+            return None
+        self.coordinator = sender
+        self.status = Status.REORGANIZATION
+        return SetCoordinatorAnswer()
+
+    @on(NewState)
+    def new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
+        """B8."""
+        if self.coordinator != sender or self.status is not Status.REORGANIZATION:
+            return None
+        self.definition = message.definition
+        self.version = message.definition.version
+        self.up = frozenset(message.definition.members) - {self.id}
+        self.status = Status.NORMAL
+        self.resume_processing()
+        return NewStateAnswer()

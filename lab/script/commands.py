@@ -1,0 +1,131 @@
+"""The commands of the language, parsed; and the one table of them that help, completion and errors use."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+__all__ = [
+    "VERBS",
+    "At",
+    "Command",
+    "CommandError",
+    "Heal",
+    "LinkFault",
+    "LinkSet",
+    "NodeCommand",
+    "Nodes",
+    "OnMessage",
+    "Partition",
+    "Scripted",
+    "Trigger",
+    "Verb",
+    "WhenNormal",
+]
+
+
+class CommandError(Exception):
+    """A command that cannot be carried out as it stands; the text is for the user."""
+
+
+class Verb(Struct, frozen=True):
+    """One command: how it is written, what it does, and an example."""
+
+    usage: str
+    help: str
+    example: str
+
+
+VERBS: dict[str, Verb] = {
+    "kill": Verb("kill NODES", "crash: the process is gone at once, with all but its safe storage", "kill 5"),
+    "restart": Verb("restart NODES", "a new process, with what safe storage held", "restart 5"),
+    "pause": Verb("pause NODES", "stop the process where it stands; it loses nothing", "pause coordinator"),
+    "resume": Verb("resume NODES", "let a paused process go on", "resume all"),
+    "wipe": Verb("wipe NODES", "empty the safe storage of a node that is down", "wipe 5"),
+    "delay": Verb("delay LINKS TIME [±TIME]", "messages take so much longer", "delay 2->3 400ms ±100ms"),
+    "lose": Verb("lose LINKS PERCENT", "so many of the messages are lost", "lose all 30%"),
+    "cut": Verb("cut LINKS", "nothing passes, in the direction given", "cut 2->3"),
+    "duplicate": Verb("duplicate LINKS PERCENT", "so many of the messages arrive twice", "duplicate all 20%"),
+    "reorder": Verb(
+        "reorder LINKS PERCENT [TIME]", "so many of the messages may be overtaken", "reorder 1<->2 50% 100ms"
+    ),
+    "partition": Verb("partition NODES | NODES …", "nothing passes from side to side", "partition 1 2 | 3 4 5"),
+    "heal": Verb("heal [LINKS]", "end the faults of links: all, or those of some links", "heal"),
+}
+
+
+class Nodes(Struct, frozen=True):
+    """Nodes as the user named them: by number, and as *all* and *coordinator*."""
+
+    ids: tuple[int, ...] = ()
+    words: tuple[Literal["all", "coordinator"], ...] = ()
+
+
+class LinkSet(Struct, frozen=True):
+    """Directed links: from ``sources`` to ``targets``; without targets, all from and to the sources."""
+
+    sources: Nodes
+    targets: Nodes | None = None
+    both: bool = False
+
+
+class NodeCommand(Struct, frozen=True):
+    """kill, restart, pause, resume, wipe."""
+
+    verb: Literal["kill", "restart", "pause", "resume", "wipe"]
+    nodes: Nodes
+
+
+class LinkFault(Struct, frozen=True):
+    """delay, lose, cut, duplicate, reorder. Times in microseconds, the probability from 0 to 1."""
+
+    verb: Literal["delay", "lose", "cut", "duplicate", "reorder"]
+    links: LinkSet
+    us: int = 0
+    jitter_us: int = 0
+    probability: float = 1.0
+
+
+class Partition(Struct, frozen=True):
+    """Two sides or more; one side alone is meant against all others."""
+
+    sides: tuple[Nodes, ...]
+
+
+class Heal(Struct, frozen=True):
+    """End faults of links; of all where none are named."""
+
+    links: LinkSet | None = None
+
+
+Command = NodeCommand | LinkFault | Partition | Heal
+
+
+class At(Struct, frozen=True):
+    """``at 2s``: so long after the run began."""
+
+    us: int
+
+
+class WhenNormal(Struct, frozen=True):
+    """``when all normal``: as soon as all running nodes are Normal under one coordinator."""
+
+
+class OnMessage(Struct, frozen=True):
+    """``on send EnterElection 4->1``: as soon as such a message has left, or has arrived."""
+
+    moment: Literal["send", "deliver"]
+    kind: str
+    source: int | None = None
+    target: int | None = None
+
+
+Trigger = At | WhenNormal | OnMessage
+
+
+class Scripted(Struct, frozen=True):
+    """A command, and what it waits for; ``text`` is the command as it is written, ``source`` the whole line."""
+
+    command: Command
+    text: str
+    trigger: Trigger | None
+    source: str

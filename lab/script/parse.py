@@ -1,0 +1,190 @@
+"""Reading a command. The grammar is in ``grammar.lark``; what this adds is errors that help."""
+
+import difflib
+import functools
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, cast
+
+from lab.script.commands import (
+    VERBS,
+    At,
+    CommandError,
+    Heal,
+    LinkFault,
+    LinkSet,
+    NodeCommand,
+    Nodes,
+    OnMessage,
+    Partition,
+    Scripted,
+    WhenNormal,
+)
+from lab.text import sanitize
+from lab.units import parse_us
+
+if TYPE_CHECKING:
+    from lark import Lark, Tree, UnexpectedInput
+
+__all__ = ["LONGEST", "parse"]
+
+LONGEST = 1000
+"""A command has at most so many characters."""
+
+_WORDS = {
+    "TIME": "a time (400ms, 2s)",
+    "PERCENT": "a percentage (30%)",
+    "NUMBER": "a node's number",
+    "WORD": "all or coordinator",
+    "ARROW": "-> or <->",
+    "KIND": "a kind of message (EnterElection)",
+    "MOMENT": "send or deliver",
+    "VBAR": "|",
+    "COMMA": ",",
+    "COLON": ":",
+    "MORETHAN": "->",
+    "__ANON_0": "->",
+    "__ANON_1": "±",
+    "__ANON_2": "±",
+    "$END": "the end",
+}
+
+
+def parse(text: str) -> Scripted:
+    """One line of the language. CommandError says where it is wrong, what was expected, and gives an example."""
+    from lark import UnexpectedInput  # noqa: PLC0415 - a tenth of a second, needed at the first command
+    from lark.exceptions import VisitError  # noqa: PLC0415
+
+    if len(text) > LONGEST:
+        raise CommandError(f"a command has at most {LONGEST} characters; this has {len(text)}")
+    try:
+        tree = _parser().parse(text)
+        trigger, command = _transformer().transform(tree)
+    except UnexpectedInput as error:
+        raise CommandError(_explain(text, error)) from None
+    except VisitError as error:
+        if isinstance(error.orig_exc, ValueError | CommandError):
+            raise CommandError(str(error.orig_exc)) from None
+        raise
+    start = cast("Tree[Any]", tree.children[1]).meta.start_pos
+    return Scripted(command, " ".join(text[start:].split()), trigger, " ".join(text.split()))
+
+
+@functools.cache
+def _parser() -> "Lark":
+    from lark import Lark  # noqa: PLC0415
+
+    grammar = files("lab.script").joinpath("grammar.lark").read_text("utf-8")
+    return Lark(grammar, parser="lalr", lexer="contextual", propagate_positions=True, maybe_placeholders=True)
+
+
+@functools.cache
+def _transformer() -> Any:
+    from lark import Transformer  # noqa: PLC0415
+
+    class Build(Transformer[Any, Any]):
+        """From the parse tree to the structs of ``commands``."""
+
+        def start(self, items: list[Any]) -> Any:
+            return items[0], items[1]
+
+        def at(self, items: list[Any]) -> At:
+            return At(parse_us(items[0]))
+
+        def when_normal(self, items: list[Any]) -> WhenNormal:
+            return WhenNormal()
+
+        def on_message(self, items: list[Any]) -> OnMessage:
+            moment, kind, source, target = items
+            ends = (None, None) if source is None else (int(source), int(target))
+            return OnMessage(str(moment), str(kind), *ends)  # type: ignore[arg-type]
+
+        def node_command(self, items: list[Any]) -> NodeCommand:
+            return NodeCommand(str(items[0]), items[1])  # type: ignore[arg-type]
+
+        def delay(self, items: list[Any]) -> LinkFault:
+            links, delay, jitter = items
+            return LinkFault("delay", links, parse_us(delay), parse_us(jitter) if jitter else 0)
+
+        def lose(self, items: list[Any]) -> LinkFault:
+            return LinkFault("lose", items[0], probability=_probability(items[1]))
+
+        def cut(self, items: list[Any]) -> LinkFault:
+            return LinkFault("cut", items[0])
+
+        def duplicate(self, items: list[Any]) -> LinkFault:
+            return LinkFault("duplicate", items[0], probability=_probability(items[1]))
+
+        def reorder(self, items: list[Any]) -> LinkFault:
+            links, percent, spread = items
+            return LinkFault("reorder", links, parse_us(spread or "100ms"), probability=_probability(percent))
+
+        def partition(self, items: list[Any]) -> Partition:
+            return Partition(tuple(items))
+
+        def heal(self, items: list[Any]) -> Heal:
+            return Heal(items[0])
+
+        def links(self, items: list[Any]) -> LinkSet:
+            sources, arrow, targets = items
+            return LinkSet(sources, targets, arrow == "<->")
+
+        def nodes(self, items: list[Any]) -> Nodes:
+            ids = tuple(int(item) for item in items if item.type == "NUMBER")
+            words = tuple(str(item) for item in items if item.type == "WORD")
+            return Nodes(ids, words)  # type: ignore[arg-type]
+
+    return Build()
+
+
+def _probability(percent: str) -> float:
+    share = float(percent[:-1]) / 100
+    if share > 1:
+        raise CommandError(f"{percent} is more than all of the messages: write 0% to 100%")
+    return share
+
+
+def _explain(text: str, error: "UnexpectedInput") -> str:
+    position = error.pos_in_stream or 0
+    token = getattr(error, "token", None)
+    if token is not None and token.type == "$END":
+        position = len(text)
+    got = text[position:].partition(" ")[0]
+    expected: set[str] = (
+        getattr(error, "accepts", None)
+        or getattr(error, "expected", None)
+        or getattr(error, "allowed", None)
+        or set()
+    )
+    verbs = [verb for verb in VERBS if verb.upper() in expected or "NODE_VERB" in expected]
+    starts = [word for word in ("at", "when", "on") if word.upper() in expected]
+    words = list(dict.fromkeys(_WORDS.get(name, name.lower()) for name in sorted(expected) if not _is_verb(name)))
+    said = f"column {position + 1}: "
+    said += f"{sanitize(got, 30)!r} is not expected here" if got else "the command ends too soon"
+    near = difflib.get_close_matches(got.lower(), [*verbs, *starts, "all", "coordinator", "normal"], 1)
+    if near and near[0] != got:
+        said += f" (did you mean {near[0]!r}?)"
+    if verbs:
+        said += f"; expected a command: {', '.join(verbs)}"
+        if starts:
+            said += ", or a trigger: at 2s, when all normal, on send KIND"
+    elif words:
+        said += f"; expected {_either(words)}"
+    return f"{said}. For example: {_example(text)}"
+
+
+def _is_verb(name: str) -> bool:
+    return name == "NODE_VERB" or name.lower() in VERBS
+
+
+def _either(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _example(text: str) -> str:
+    for word in text.lower().split():
+        if word in VERBS:
+            return VERBS[word].example
+        near = difflib.get_close_matches(word, VERBS, 1)
+        if near:
+            return VERBS[near[0]].example
+    return "at 2s kill 5"

@@ -1,0 +1,88 @@
+"""From what the user named to nodes, links and rules, as the cluster is now."""
+
+from lab.journal import Cluster
+from lab.network import Cut, Delay, Duplicate, Links, Lose, Reorder, Rule, links_among
+from lab.script.commands import CommandError, LinkFault, LinkSet, Nodes, Partition
+
+__all__ = ["coordinator_of", "link_rule", "partition_rule", "resolve_links", "resolve_nodes"]
+
+
+def coordinator_of(cluster: Cluster) -> int:
+    """The node that leads: Normal, and its own coordinator; of several the highest. CommandError if none."""
+    leaders = [
+        view.id
+        for view in cluster.nodes.values()
+        if view.process in ("running", "paused")
+        and view.state.get("status") == "Normal"
+        and view.state.get("coordinator") == view.id
+    ]
+    if not leaders:
+        raise CommandError("nobody is coordinator at present; name a node by its number")
+    return max(leaders)
+
+
+def resolve_nodes(named: Nodes, cluster: Cluster) -> tuple[int, ...]:
+    """The ids meant, ascending. CommandError for a node that does not exist."""
+    known = cluster.nodes.keys()
+    for node in named.ids:
+        if node not in known:
+            raise CommandError(f"there is no node {node}; there are {' '.join(map(str, sorted(known)))}")
+    ids = set(named.ids)
+    if "all" in named.words:
+        ids |= known
+    if "coordinator" in named.words:
+        ids.add(coordinator_of(cluster))
+    return tuple(sorted(ids))
+
+
+def resolve_links(named: LinkSet, cluster: Cluster) -> Links:
+    """The directed links meant. CommandError where they are none."""
+    sources = frozenset(resolve_nodes(named.sources, cluster))
+    everyone = frozenset(cluster.nodes)
+    if named.targets is None:
+        links = links_among(sources, everyone) | links_among(everyone, sources)
+    else:
+        targets = frozenset(resolve_nodes(named.targets, cluster))
+        links = links_among(sources, targets)
+        if named.both:
+            links |= links_among(targets, sources)
+    if not links:
+        raise CommandError("a node has no link to itself; name two nodes: 2->3")
+    return links
+
+
+def partition_rule(command: Partition, cluster: Cluster) -> Rule:
+    """The cut between the sides. CommandError where a node is on no side, or on two."""
+    sides = [frozenset(resolve_nodes(side, cluster)) for side in command.sides]
+    everyone = frozenset(cluster.nodes)
+    if len(sides) == 1:
+        sides.append(everyone - sides[0])
+    if not all(sides):
+        raise CommandError("all nodes are on one side, so nothing would be parted: partition 1 2 | 3 4 5")
+    placed: set[int] = set()
+    for side in sides:
+        if placed & side:
+            raise CommandError(f"{_list(placed & side)} on two sides; a node is on one")
+        placed |= side
+    if everyone - placed:
+        raise CommandError(f"{_list(everyone - placed)} on no side; say on which")
+    return Cut(links=frozenset((a, b) for one in sides for a in one for b in everyone - one))
+
+
+def link_rule(command: LinkFault, cluster: Cluster) -> Rule:
+    """The rule that a fault of links puts into the network."""
+    links = resolve_links(command.links, cluster)
+    if command.verb == "delay":
+        return Delay(links=links, delay_us=command.us, jitter_us=command.jitter_us)
+    if command.verb == "lose":
+        return Lose(links=links, probability=command.probability)
+    if command.verb == "duplicate":
+        return Duplicate(links=links, probability=command.probability)
+    if command.verb == "reorder":
+        return Reorder(links=links, probability=command.probability, spread_us=max(1, command.us))
+    return Cut(links=links)
+
+
+def _list(nodes: set[int] | frozenset[int]) -> str:
+    ids = sorted(nodes)
+    return f"node {ids[0]} is" if len(ids) == 1 else f"nodes {' '.join(map(str, ids))} are"

@@ -1,0 +1,16 @@
+"""Foreign text, made safe to show: node names, messages and recordings may hold terminal escape codes."""
+
+import re
+
+__all__ = ["sanitize"]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def sanitize(text: str, limit: int = 0) -> str:
+    """``text`` with every control character shown as ``\\xNN``, bidirectional overrides too.
+
+    Newlines and tabs become spaces. With ``limit``, what is longer ends in ``…``.
+    """
+    shown = _CONTROL.sub(lambda hit: f"\\x{ord(hit.group()):02x}", text.replace("\n", " ").replace("\t", " "))
+    return shown[: limit - 1] + "…" if limit and len(shown) > limit else shown

@@ -1,0 +1,24 @@
+"""Durations as people write them (``200ms``, ``1.5s``) and as the program keeps them: whole microseconds."""
+
+import re
+
+__all__ = ["format_us", "parse_us"]
+
+_UNITS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "min": 60_000_000}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s|min|m)?\s*")
+
+
+def parse_us(text: str) -> int:
+    """``"1.5s"`` → 1500000. ValueError says what a duration looks like."""
+    match = _DURATION.fullmatch(text)
+    if match is None or (match[2] is None and float(match[1]) != 0):
+        raise ValueError(f"{text!r} is not a duration: write a number and a unit, such as 200ms, 1.5s or 2m")
+    return round(float(match[1]) * _UNITS[match[2] or "us"])
+
+
+def format_us(us: int) -> str:
+    """1500000 → ``"1.5s"``; the shortest form that ``parse_us`` reads back."""
+    for unit, factor in (("s", 1_000_000), ("ms", 1_000)):
+        if us >= factor:
+            return f"{us / factor:.3f}".rstrip("0").rstrip(".") + unit if us * 1000 % factor == 0 else f"{us}us"
+    return f"{us}us" if us else "0s"

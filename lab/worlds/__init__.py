@@ -1,0 +1,1 @@
+"""What drives nodes. Import the modules themselves: a host forks before it loads more than it needs."""

@@ -1,0 +1,157 @@
+"""Carrying out commands on a live cluster: faults of nodes through the warm parent, of links in the network."""
+
+from collections.abc import Callable
+
+from lab.journal import Cluster, Commanded, Fault, Record, Routed
+from lab.kernel import Message
+from lab.network import Links, Network, Rule
+from lab.script import (
+    Command,
+    CommandError,
+    Heal,
+    LinkFault,
+    NodeCommand,
+    Partition,
+    Scripted,
+    link_rule,
+    partition_rule,
+    resolve_links,
+    resolve_nodes,
+)
+
+__all__ = ["Control", "NodeHandles"]
+
+
+class NodeHandles:
+    """What a world offers its ``Control``: to strike nodes. Each returns False where it would change nothing."""
+
+    def kill(self, node: int) -> bool:
+        """Crash it, now: nothing of it counts from here on."""
+        raise NotImplementedError
+
+    def pause(self, node: int) -> bool:
+        """Let it stand still."""
+        raise NotImplementedError
+
+    def resume(self, node: int) -> bool:
+        """Let it go on."""
+        raise NotImplementedError
+
+    def restart(self, node: int) -> bool:
+        """Start a new life."""
+        raise NotImplementedError
+
+    def wipe(self, node: int) -> bool:
+        """Empty its safe storage; only of a node that is down."""
+        raise NotImplementedError
+
+
+_STATES = {
+    "kill": ("killed", "down already"),
+    "restart": ("restarted", "up already"),
+    "pause": ("paused", "not running"),
+    "resume": ("resumed", "not paused"),
+    "wipe": ("wiped", "up, or has nothing stored; wipe a node that is down"),
+}
+_BREAKS = {"kill": (), "pause": (9,), "wipe": (4,)}
+
+
+class Control:
+    """Carries out commands and records what they did. ``record`` appends, ``now_us`` is the run's clock."""
+
+    def __init__(
+        self,
+        nodes: NodeHandles,
+        network: Network[Message],
+        cluster: Cluster,
+        tm_us: int,
+        record: Callable[[Record], None],
+        now_us: Callable[[], int],
+    ) -> None:
+        self._nodes = nodes
+        self._network = network
+        self._cluster = cluster
+        self._tm_us = tm_us
+        self._record = record
+        self._now_us = now_us
+        self._faults = 0
+        self._link_faults: dict[int, tuple[str, Links]] = {}
+
+    def execute(self, scripted: Scripted) -> tuple[bool, str]:
+        """(whether anything changed, what happened in words). A command that cannot be is recorded as such."""
+        try:
+            changed, outcome = self._execute(scripted.command, scripted.text)
+        except CommandError as error:
+            changed, outcome = False, str(error)
+        self._record(Commanded(self._now_us(), scripted.source, outcome, changed))
+        return changed, outcome
+
+    def _execute(self, command: Command, text: str) -> tuple[bool, str]:
+        if isinstance(command, NodeCommand):
+            return self._strike(command)
+        if isinstance(command, LinkFault):
+            return self._set_rule(command.verb, text, link_rule(command, self._cluster))
+        if isinstance(command, Partition):
+            return self._set_rule("partition", text, partition_rule(command, self._cluster))
+        return self._heal(command)
+
+    def _strike(self, command: NodeCommand) -> tuple[bool, str]:
+        verb = command.verb
+        named = resolve_nodes(command.nodes, self._cluster)
+        act = getattr(self._nodes, verb)
+        fault = None
+        if verb in _BREAKS:
+            fault = self._new_fault(verb, f"{verb} {_ids(named)}", named, _BREAKS[verb])
+        struck = tuple(node for node in named if act(node))
+        left = tuple(node for node in named if node not in struck)
+        if fault is not None and not struck:
+            self._record(Fault(self._now_us(), fault, verb, lifted=True))
+        done, refused = _STATES[verb]
+        said = []
+        if struck:
+            said.append(f"{_ids(struck)} {done}")
+        if left and not (struck and command.nodes.words):
+            said.append(f"{_ids(left)}: {refused}" + ("" if struck else ", nothing changed"))
+        return bool(struck), "; ".join(said)
+
+    def _set_rule(self, verb: str, text: str, rule: Rule) -> tuple[bool, str]:
+        for number, (kind, links) in list(self._link_faults.items()):
+            if kind == verb and (verb == "partition" or links == rule.links):
+                self._lift(number)
+        number = self._new_fault(verb, text, (), rule.broken(self._tm_us))
+        self._network.set_rule(number, rule)
+        self._link_faults[number] = (verb, rule.links)
+        return True, f"{len(rule.links)} links"
+
+    def _heal(self, command: Heal) -> tuple[bool, str]:
+        if not self._link_faults:
+            return False, "no fault of links is in force, nothing changed"
+        if command.links is None:
+            over = list(self._link_faults)
+        else:
+            healed = resolve_links(command.links, self._cluster)
+            touching = [number for number, (_, links) in self._link_faults.items() if links & healed]
+            if not touching:
+                return False, "no fault is in force on these links, nothing changed"
+            over = [number for number in touching if not self._network.narrow_rule(number, healed)]
+            for number in set(touching) - set(over):
+                self._link_faults[number] = (self._link_faults[number][0], self._network.rules[number].links)
+        for number in over:
+            self._lift(number)
+        return True, f"{len(over)} faults ended" if len(over) != 1 else "1 fault ended"
+
+    def _new_fault(self, kind: str, text: str, nodes: tuple[int, ...], breaks: tuple[int, ...]) -> int:
+        self._faults += 1
+        self._record(Fault(self._now_us(), self._faults, kind, text, nodes, breaks))
+        return self._faults
+
+    def _lift(self, number: int) -> None:
+        kind, _ = self._link_faults.pop(number)
+        for parcel in self._network.lift_rule(number, self._now_us()):
+            message = parcel.content
+            self._record(Routed(self._now_us(), message.source, message.serial, "released", by=(number,)))
+        self._record(Fault(self._now_us(), number, kind, lifted=True))
+
+
+def _ids(nodes: tuple[int, ...]) -> str:
+    return " ".join(map(str, nodes))

@@ -1,0 +1,219 @@
+"""The feed: the recording's lines as they are written, to whoever attaches, and commands the other way.
+
+Each client is served from the recording file at its own pace, so a slow or stalled one costs no memory and
+holds up nobody: it is left behind, and catches up. A client begins with one ``Attach`` line.
+"""
+
+import os
+import socket
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+import trio
+from msgspec import Struct
+
+from lab.journal import Writer
+from lab.worlds.live.wire import LineBuffer, TooLongError
+
+__all__ = ["MOST_CLIENTS", "Attach", "Feed", "Order", "Reply"]
+
+MOST_CLIENTS = 64
+_CHUNK = 1 << 18
+_GATHER_S = 0.01
+"""Wait so long after a wake-up before sending: what comes in the meantime goes in the same chunk."""
+
+
+class Attach(Struct, frozen=True):
+    """A client's first line. ``start``: from the first record, from the last keyframe, or only what is new."""
+
+    role: Literal["driver", "viewer"]
+    start: Literal["first", "keyframe", "end"] = "first"
+
+
+class Order(Struct, frozen=True):
+    """A driver's command; the reply has the same id. ``end`` ends the run."""
+
+    id: int
+    command: str = ""
+    end: bool = False
+
+
+class Reply(Struct, frozen=True, tag="reply", tag_field="record"):
+    """The answer to an ``Order``, among the records but never in the recording. Not ``ok``: refused."""
+
+    id: int
+    ok: bool
+    changed: bool
+    text: str
+
+
+_encode = msgspec.json.Encoder().encode
+_decode_attach = msgspec.json.Decoder(Attach).decode
+_decode_order = msgspec.json.Decoder(Order).decode
+
+
+class Feed:
+    """Serves the clients. ``execute`` carries out an order; call ``grown`` after each flush of the writer."""
+
+    def __init__(self, writer: Writer, execute: Callable[[Order], Reply]) -> None:
+        self._writer = writer
+        self._execute = execute
+        self._waiting = trio.lowlevel.ParkingLot()
+        self._file = os.open(writer.path, os.O_RDONLY | os.O_CLOEXEC)
+        self._clients = 0
+        self._ended = False
+        self._gone = trio.Event()
+
+    def grown(self) -> None:
+        """The recording has more lines."""
+        self._waiting.unpark_all()
+
+    def end(self) -> None:
+        """No more will come: clients get what there is, and their connections end."""
+        self._ended = True
+        self._waiting.unpark_all()
+
+    async def serve(self, path: str, *, task_status: trio.TaskStatus[None]) -> None:
+        """Listen on a Unix socket, until ``end`` was called and every client has what there is."""
+        listening = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        await listening.bind(path)
+        listening.listen(16)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._accept, listening, nursery)
+            task_status.started()
+            while not self._ended:
+                await self._waiting.park()
+            self._leave()
+            with trio.move_on_after(1.0):
+                await self._gone.wait()
+            nursery.cancel_scope.cancel()
+
+    async def _accept(self, listening: trio.socket.SocketType, nursery: trio.Nursery) -> None:
+        while True:
+            client, _ = await listening.accept()
+            if self._clients >= MOST_CLIENTS:
+                client.close()
+            else:
+                nursery.start_soon(self._client, trio.SocketStream(client))
+
+    async def _client(self, stream: trio.SocketStream) -> None:
+        self._clients += 1
+        try:
+            async with stream:
+                await _Client(self, stream).run()
+        except (trio.BrokenResourceError, trio.ClosedResourceError, TooLongError):
+            pass
+        finally:
+            self._clients -= 1
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._ended and not self._clients:
+            self._gone.set()
+
+    def read(self, offset: int) -> bytes:
+        """Whole lines of the recording from that offset; empty where there are no more yet."""
+        most = self._writer.size - offset
+        data = os.pread(self._file, min(most, _CHUNK), offset)
+        while len(data) < most and not data.endswith(b"\n"):
+            end = data.rfind(b"\n")
+            if end >= 0:
+                return data[: end + 1]
+            data += os.pread(self._file, min(most - len(data), _CHUNK), offset + len(data))
+        return data
+
+    def start_of(self, attach: Attach) -> list[tuple[int, int | None]]:
+        """The parts of the recording to send: (offset, end); the last without end."""
+        if attach.start == "first":
+            return [(0, None)]
+        header_end = len(self.read_line(0))
+        if attach.start == "end":
+            return [(0, header_end), (self._writer.size, None)]
+        return [(0, header_end), (self._writer.keyframe_offset or header_end, None)]
+
+    def read_line(self, offset: int) -> bytes:
+        """One line, with its newline."""
+        return self.read(offset).partition(b"\n")[0] + b"\n"
+
+    async def wait(self) -> bool:
+        """Wait for more; False once no more will come."""
+        if self._ended:
+            return False
+        await self._waiting.park()
+        if not self._ended:
+            await trio.sleep(_GATHER_S)
+        return True
+
+    def execute(self, order: Order, role: str) -> Reply:
+        """Carry out an order of a client in that role."""
+        if role != "driver":
+            return Reply(order.id, False, False, "a viewer only watches; attach without --viewer to give commands")
+        reply = self._execute(order)
+        self.grown()
+        return reply
+
+
+class _Client:
+    def __init__(self, feed: Feed, stream: trio.SocketStream) -> None:
+        self._feed = feed
+        self._stream = stream
+        self._buffer = LineBuffer()
+        self._lines: list[bytes] = []
+        self._replies: list[bytes] = []
+
+    async def run(self) -> None:
+        line = await self._line()
+        if line is None:
+            return
+        try:
+            attach = _decode_attach(line)
+        except msgspec.DecodeError as error:
+            await self._refuse(0, f"the first line says how to attach: {error}")
+            return
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._take_orders, attach.role, nursery)
+            for offset, end in self._feed.start_of(attach):
+                if end is not None:
+                    await self._stream.send_all(self._feed.read(offset)[: end - offset])
+                else:
+                    await self._follow(offset)
+            nursery.cancel_scope.cancel()
+
+    async def _follow(self, offset: int) -> None:
+        more = True
+        while more:
+            data = self._feed.read(offset)
+            offset += len(data)
+            if self._replies:
+                data += b"".join(self._replies)
+                self._replies.clear()
+            if data:
+                await self._stream.send_all(data)
+            else:
+                more = await self._feed.wait()
+
+    async def _take_orders(self, role: str, nursery: trio.Nursery) -> None:
+        while True:
+            line = await self._line()
+            if line is None:
+                nursery.cancel_scope.cancel()
+                return
+            try:
+                reply = self._feed.execute(_decode_order(line), role)
+            except msgspec.DecodeError as error:
+                reply = Reply(0, False, False, f"not an order: {error}")
+            if len(self._replies) < 1000:
+                self._replies.append(_encode(reply) + b"\n")
+            self._feed.grown()
+
+    async def _line(self) -> bytes | None:
+        while not self._lines:
+            data = await self._stream.receive_some(65536)
+            if not data:
+                return None
+            self._lines = self._buffer.feed(data)
+        return self._lines.pop(0)
+
+    async def _refuse(self, number: int, text: str) -> None:
+        await self._stream.send_all(_encode(Reply(number, False, False, text)) + b"\n")

@@ -1,0 +1,352 @@
+"""The host: the network between the node processes, their supervisor, and the one who writes it all down.
+
+Everything passes here, one line at a time: a step that arrives is recorded, shown to the director, and only
+then are its messages routed. So the order of the records is a linear extension of happens-before, and a
+fault can strike between two messages of one step. The tasks here wait for sockets and for time; what they
+get they hand to the ``Switch`` and to ``LiveNodes``, which do not wait, and then call ``_settle``.
+"""
+
+import gc
+import os
+import signal
+import socket
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import trio
+
+from lab import __version__
+from lab.journal import FORMAT, End, Header, ProtocolInfo, Writer
+from lab.protocols import find_protocol, source_of
+from lab.script import CommandError, Director, parse
+from lab.worlds.config import Ready, Refused, RunConfig
+from lab.worlds.control import Control
+from lab.worlds.live.connection import Connection
+from lab.worlds.live.feed import Feed, Order, Reply
+from lab.worlds.live.nodes import LiveNodes
+from lab.worlds.live.switch import Switch
+from lab.worlds.live.wire import Fork, Forked, Hello, LineBuffer, Seen, Signal, TooLongError
+from lab.worlds.runs import RunFolder, RunInfo
+
+__all__ = ["run_host"]
+
+_CHUNK = 1 << 18
+_HELLO_WITHIN_S = 5.0
+_MOST_STRANGERS = 64
+_encode = msgspec.json.Encoder().encode
+_decode_report = msgspec.json.Decoder(Forked | Seen).decode
+_decode_hello = msgspec.json.Decoder(Hello).decode
+
+
+def run_host(config: RunConfig, spawner: socket.socket) -> int:
+    """Run the host to its end; the exit status of its process. What it says first goes to standard output."""
+    try:
+        folder = RunFolder(config.run)
+    except OSError as error:
+        _say(Refused(f"the run's folder cannot be made: {error}"))
+        return 2
+    try:
+        writer = Writer(Path(config.recording), _header(config))
+    except OSError as error:
+        _say(Refused(f"the recording cannot be written to {config.recording}: {error.strerror}"))
+        folder.remove()
+        return 2
+    try:
+        trio.run(_Host(config, spawner, folder, writer).run)
+    finally:
+        spawner.close()
+        folder.remove()
+    return 0
+
+
+def _say(first: Ready | Refused) -> None:
+    os.write(1, _encode(first) + b"\n")
+
+
+def _header(config: RunConfig) -> Header:
+    protocol = find_protocol(config.protocol)
+    file, source = source_of(protocol)
+    heartbeats = tuple(kind.__name__ for kind in protocol.heartbeats)
+    return Header(
+        FORMAT,
+        __version__,
+        config.run,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        "live",
+        ProtocolInfo(protocol.name, config.parameters, file, source, heartbeats, protocol.promises),
+        config.nodes,
+        config.timing,
+        config.link,
+        config.seed,
+    )
+
+
+class _Host:
+    def __init__(self, config: RunConfig, spawner: socket.socket, folder: RunFolder, writer: Writer) -> None:
+        self._config = config
+        self._folder = folder
+        self._writer = writer
+        self._director = Director()
+        for line in config.commands:
+            self._director.add(parse(line))
+        self._origin_ns = time.monotonic_ns()
+        spawner.setblocking(False)
+        self._spawner = spawner
+        self._orders = b""
+        self._switch = Switch(
+            writer,
+            self._director,
+            config.seed,
+            config.link.latency_us,
+            config.link.jitter_us,
+            self._now_us,
+        )
+        self._feed = Feed(writer, self._execute_order)
+        self._listening = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._listening.setblocking(False)
+        self._nodes = LiveNodes(
+            config.nodes,
+            self._switch,
+            folder.safe,
+            self._origin_ns,
+            self._listening.getsockname()[1],
+            self._now_us,
+            self._order,
+            self._drain,
+        )
+        self._control = Control(
+            self._nodes,
+            self._switch.network,
+            writer.cluster,
+            config.timing.tm_us,
+            self._switch.record,
+            self._now_us,
+        )
+        self._switch.execute = self._control.execute
+        self._strangers = 0
+        self._timer_lot = trio.lowlevel.ParkingLot()
+        self._timer_us: float = 0
+        self._ending: str | None = None
+
+    async def run(self) -> None:
+        """Serve until something ends the run; then end every node, and complete the recording."""
+        async with trio.open_nursery() as services:
+            await services.start(self._feed.serve, str(self._folder.socket))
+            try:
+                async with trio.open_nursery() as self._tasks:
+                    self._begin()
+            finally:
+                self._finish()
+
+    def _begin(self) -> None:
+        for task in (self._read_spawner, self._accept, self._watch_timers, self._watch_signals, self._watch_owner):
+            self._tasks.start_soon(task)
+        self._nodes.fork_all()
+        self._folder.publish(
+            RunInfo(
+                self._config.run,
+                os.getpid(),
+                self._config.protocol,
+                self._config.nodes,
+                self._writer.header.began,
+                str(self._writer.path),
+                str(self._folder.socket),
+            )
+        )
+        self._settle()
+        gc.freeze()
+        _say(Ready(str(self._folder.socket), os.getpid()))
+
+    def _finish(self) -> None:
+        self._spawner.close()  # the warm parent takes every node with it
+        self._writer.append(End(self._now_us(), self._ending or "the host failed"))
+        self._writer.close()
+        self._feed.end()
+
+    def _end(self, why: str) -> None:
+        if self._ending is None:
+            self._ending = why
+            self._tasks.cancel_scope.cancel()
+
+    # what the tasks share
+
+    def _now_us(self) -> int:
+        return (time.monotonic_ns() - self._origin_ns) // 1000
+
+    def _settle(self) -> None:
+        """Let out what has been done since the last time: to the file first, then to nodes and clients."""
+        self._writer.flush()
+        while self._switch.touched:
+            _, connection = self._switch.touched.popitem()
+            if not connection.flush() and not connection.writing:
+                connection.writing = True
+                self._tasks.start_soon(self._write_rest, connection)
+        self._flush_orders()
+        self._feed.grown()
+        if self._next_due_us() < self._timer_us:
+            self._timer_lot.unpark_all()
+
+    def _execute_order(self, order: Order) -> Reply:
+        if order.end:
+            self._end("ended by its driver")
+            return Reply(order.id, True, True, "the run ends")
+        try:
+            scripted = parse(order.command)
+        except CommandError as error:
+            return Reply(order.id, False, False, str(error))
+        if scripted.trigger is not None:
+            self._director.add(scripted)
+            for due in self._director.after(None, self._writer.cluster):
+                self._control.execute(due)
+            self._settle()
+            return Reply(order.id, True, True, f"waits: {scripted.source}")
+        changed, text = self._control.execute(scripted)
+        self._settle()
+        return Reply(order.id, True, changed, text)
+
+    # the warm parent
+
+    def _order(self, order: Fork | Signal) -> None:
+        self._orders += _encode(order) + b"\n"
+
+    def _flush_orders(self) -> None:
+        if self._orders:
+            try:
+                sent = self._spawner.send(self._orders)
+            except BlockingIOError:
+                sent = 0
+            self._orders = self._orders[sent:]
+
+    async def _read_spawner(self) -> None:
+        buffer = LineBuffer()
+        while True:
+            await trio.lowlevel.wait_readable(self._spawner)
+            data = self._spawner.recv(_CHUNK)
+            if not data:
+                self._end("the process that nodes are forked from has ended")
+                return
+            for line in buffer.feed(data):
+                report = _decode_report(line)
+                if isinstance(report, Forked):
+                    self._nodes.forked(report)
+                else:
+                    self._nodes.seen(report)
+            self._settle()
+
+    # the node processes
+
+    async def _accept(self) -> None:
+        while True:
+            await trio.lowlevel.wait_readable(self._listening)
+            try:
+                peer, _ = self._listening.accept()
+            except OSError:
+                continue
+            if self._strangers >= _MOST_STRANGERS:
+                peer.close()
+                continue
+            peer.setblocking(False)
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._tasks.start_soon(self._meet, peer)
+
+    async def _meet(self, peer: socket.socket) -> None:
+        self._strangers += 1
+        connection = None
+        try:
+            with trio.move_on_after(_HELLO_WITHIN_S):
+                connection = await self._hello(peer)
+        except (OSError, ValueError):
+            pass  # whoever that was, it is no node of ours
+        finally:
+            self._strangers -= 1
+        if connection is not None:
+            self._settle()
+            await self._read_node(connection)
+        peer.close()
+
+    async def _hello(self, peer: socket.socket) -> Connection | None:
+        buffer = LineBuffer()
+        lines: list[bytes] = []
+        while not lines:
+            await trio.lowlevel.wait_readable(peer)
+            data = peer.recv(4096)
+            if not data:
+                return None
+            lines = buffer.feed(data)
+        hello = _decode_hello(lines[0])
+        connection = Connection(hello.node, hello.life, 0, peer)
+        return connection if self._nodes.hello(hello, connection) else None
+
+    async def _read_node(self, connection: Connection) -> None:
+        while True:
+            await trio.lowlevel.wait_readable(connection.socket)
+            if not self._receive(connection):
+                return
+            self._settle()
+
+    def _receive(self, connection: Connection) -> bool:
+        """Take in what the node's socket holds now, at most a chunk; False at its end."""
+        try:
+            data = connection.socket.recv(_CHUNK)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        try:
+            for line in connection.buffer.feed(data):
+                if connection.standing or self._switch.connections.get(connection.node) is connection:
+                    self._switch.take(connection, line)
+        except (ValueError, TooLongError) as error:
+            print(f"node {connection.node} sent garbage: {error}", file=sys.stderr)
+            self._nodes.fail(connection)
+        return bool(data)
+
+    def _drain(self, connection: Connection) -> None:
+        before = -1
+        while len(connection.backlog) + self._writer.count != before:
+            before = len(connection.backlog) + self._writer.count
+            if not self._receive(connection):
+                return
+
+    async def _write_rest(self, connection: Connection) -> None:
+        """A node does not read: wait until its socket takes more."""
+        while self._switch.connections.get(connection.node) is connection:
+            await trio.lowlevel.wait_writable(connection.socket)
+            if connection.flush():
+                break
+        connection.writing = False
+
+    # time, and whatever else ends the run
+
+    def _next_due_us(self) -> float:
+        dues = (self._switch.network.next_due_us(), self._director.next_due_us(), self._config.for_us)
+        return min((due for due in dues if due is not None), default=float("inf"))
+
+    async def _watch_timers(self) -> None:
+        while True:
+            now_us = self._now_us()
+            if self._config.for_us is not None and now_us >= self._config.for_us:
+                self._end("its time was up")
+                return
+            for scripted in self._director.due(now_us):
+                self._control.execute(scripted)
+            self._switch.deliver_due()
+            self._timer_us = float("inf")
+            self._settle()
+            self._timer_us = self._next_due_us()
+            with trio.move_on_after(max(0.0, (self._timer_us - self._now_us()) / 1e6)):
+                await self._timer_lot.park()
+
+    async def _watch_signals(self) -> None:
+        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as received:
+            async for number in received:
+                self._end(f"signal {signal.Signals(number).name}")
+
+    async def _watch_owner(self) -> None:
+        async with trio.lowlevel.FdStream(os.dup(0)) as owner:
+            while await owner.receive_some(4096):
+                pass
+        self._end("whoever started it has ended")

@@ -1,0 +1,120 @@
+"""Starting a host, and talking to its feed, from a program without an event loop."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Literal
+
+import msgspec
+
+from lab.worlds.config import Ready, Refused, RunConfig
+from lab.worlds.live.feed import Attach, Order, Reply
+
+__all__ = ["FeedClient", "HostFailedError", "HostProcess"]
+
+_decode_first = msgspec.json.Decoder(Ready | Refused).decode
+_is_reply = b'{"record":"reply"'
+
+
+class HostFailedError(Exception):
+    """The host did not start, or ended before its time; the text is for the user."""
+
+
+class HostProcess:
+    """A host that runs as long as this object is not closed; it notices when this process dies.
+
+    The constructor returns at once; ``ready`` waits until the host serves its feed.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "lab.worlds.live"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            start_new_session=True,
+        )
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(msgspec.json.encode(config) + b"\n")
+            self.process.stdin.flush()
+
+    def ready(self) -> Ready:
+        """Wait until the host serves its feed. HostFailedError."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait()
+            raise HostFailedError(f"the host did not start:\n{self.said()}")
+        first: Ready | Refused = _decode_first(line)
+        if isinstance(first, Refused):
+            raise HostFailedError(first.text)
+        return first
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """Wait for the end of the run. HostFailedError where it ended otherwise than in good order."""
+        status = self.process.wait(timeout_s)
+        if status == -signal.SIGKILL:
+            raise HostFailedError("the host was killed; what was recorded up to then is there")
+        if status != 0:
+            raise HostFailedError(f"the host ended with status {status}:\n{self.said()}")
+        return status
+
+    def end(self) -> None:
+        """End the run, and wait until nothing of it is left but the recording."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        with contextlib.suppress(HostFailedError):
+            self.wait()
+
+    def said(self) -> str:
+        """What the host wrote to its standard error."""
+        self._log.seek(0)
+        return self._log.read().decode("utf-8", "replace").strip()[-4000:]
+
+
+class FeedClient:
+    """A connection to a host's feed, blocking. ConnectionError where the host is gone."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        role: Literal["driver", "viewer"] = "driver",
+        start: Literal["first", "keyframe", "end"] = "first",
+    ) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.connect(os.fspath(path))
+        self._stream = self._socket.makefile("rb")
+        self._send(Attach(role, start))
+        self._orders = 0
+
+    def lines(self) -> Iterator[bytes]:
+        """The records as they come, a line each, without newline; ends with the run. Replies are left out."""
+        for line in self._stream:
+            if not line.startswith(_is_reply):
+                yield line.rstrip(b"\n")
+
+    def command(self, text: str) -> Reply:
+        """Give a command, and wait for the reply; records that come in between are dropped."""
+        self._orders += 1
+        self._send(Order(self._orders, text))
+        for line in self._stream:
+            if line.startswith(_is_reply):
+                return msgspec.json.decode(line, type=Reply)
+        raise ConnectionResetError("the run ended before it replied")
+
+    def close(self) -> None:
+        """Leave the feed."""
+        self._stream.close()
+        self._socket.close()
+
+    def _send(self, line: Attach | Order) -> None:
+        self._socket.sendall(msgspec.json.encode(line) + b"\n")

@@ -1,0 +1,159 @@
+"""The live network: takes steps in, records them, and moves their messages from node to node."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+import msgspec
+
+from lab.journal import Cluster, Record, Routed, Writer
+from lab.kernel import Message, Received, Step
+from lab.network import Network, Parcel, Sending
+from lab.script import Director, Scripted
+from lab.worlds.live.connection import Connection
+from lab.worlds.live.wire import Start
+
+__all__ = ["Switch"]
+
+_encode = msgspec.json.Encoder().encode
+_decode_step = msgspec.json.Decoder(Step).decode
+
+
+class Switch:
+    """``connections`` are the nodes that are up; ``execute`` carries out a command that has become due.
+
+    ``touched`` are the connections with something to flush, which the caller does once the recording is
+    flushed: what was done is written down before anybody can see it.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        director: Director,
+        seed: int,
+        latency_us: int,
+        jitter_us: int,
+        now_us: Callable[[], int],
+    ) -> None:
+        self.connections: dict[int, Connection] = {}
+        self.touched: dict[int, Connection] = {}
+        self.serials: dict[int, int] = {}
+        self.execute: Callable[[Scripted], object] = lambda scripted: None
+        self.network: Network[Message] = Network(
+            lambda source, target: Random(f"{seed}/link/{source}->{target}"), latency_us, jitter_us
+        )
+        self._writer = writer
+        self._director = director
+        self._now_us = now_us
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster after the last record."""
+        return self._writer.cluster
+
+    def record(self, record: Record, line: bytes | None = None) -> None:
+        """Write a record down, and do what has become due by it."""
+        self._writer.append(record, line)
+        for scripted in self._director.after(record, self._writer.cluster):
+            self.execute(scripted)
+
+    def take(self, connection: Connection, line: bytes) -> Step | None:
+        """A line of a node: a step; None where the node stands still, and the line has to wait.
+
+        msgspec.DecodeError, which is a ValueError, for garbage; ValueError for a step of another node.
+        """
+        if connection.standing:
+            connection.backlog.append(line)
+            return None
+        step = _decode_step(line)
+        if step.node != connection.node or step.life != connection.life:
+            raise ValueError(f"a step of node {step.node}, life {step.life}")
+        cause = step.input
+        received = connection.consumed(cause.source, cause.serial) if isinstance(cause, Received) else None
+        if step.sent:
+            self.serials[connection.node] = step.sent[-1].serial + 1
+        self.record(step, line)
+        if received is not None:
+            for scripted in self._director.on("deliver", received):
+                self.execute(scripted)
+        self.send(connection, step.sent)
+        return step
+
+    def send(self, connection: Connection, messages: Sequence[Message]) -> None:
+        """Route messages of one node; a fault that one of them triggers strikes before the next."""
+        for index, message in enumerate(messages):
+            if self.connections.get(connection.node) is not connection:
+                for unsent in messages[index:]:
+                    self.drop(unsent, "unsent")
+                break
+            if connection.standing:
+                connection.unsent += messages[index:]
+                break
+            self._route(message)
+            for scripted in self._director.on("send", message):
+                self.execute(scripted)
+        self.deliver_due()
+
+    def start(self, connection: Connection, start: Start) -> None:
+        """Let a node begin."""
+        connection.put(_encode(start))
+        self.touched[connection.node] = connection
+
+    def release(self, connection: Connection) -> None:
+        """A node goes on: so does what it had on its way when it was paused."""
+        unsent, connection.unsent = connection.unsent, []
+        backlog, connection.backlog = connection.backlog, []
+        self.send(connection, unsent)
+        for line in backlog:
+            if self.connections.get(connection.node) is connection:
+                self.take(connection, line)
+
+    def deliver_due(self) -> None:
+        """Hand over what arrives by now."""
+        for parcel, cut in self.network.due(self._now_us()):
+            if cut is not None:
+                self.drop(parcel.content, "cut", by=(cut,))
+            else:
+                self._hand_over(parcel.content)
+
+    def drop(self, message: Message, why: str, by: tuple[int, ...] = ()) -> None:
+        """Record that a message will not arrive."""
+        self.record(Routed(self._now_us(), message.source, message.serial, "dropped", why, by))
+
+    def forget(self, connection: Connection, why: str = "killed") -> None:
+        """The node is gone: what was handed to it, and not taken in, is gone with it."""
+        self.connections.pop(connection.node, None)
+        self.touched.pop(connection.node, None)
+        for copies in connection.handed.values():
+            for message in copies:
+                self.drop(message, why)
+        for message in connection.unsent:
+            self.drop(message, "unsent")
+        connection.handed.clear()
+        connection.unsent.clear()
+
+    def _route(self, message: Message) -> None:
+        now_us = self._now_us()
+        sending = self.network.send(Parcel(message.source, message.target, message.kind, message), now_us)
+        if sending.by or sending.fate:
+            self._record_sending(message, sending, now_us)
+
+    def _record_sending(self, message: Message, sending: Sending, now_us: int) -> None:
+        source, serial = message.source, message.serial
+        fate, by = sending.fate, sending.by
+        for _ in sending.extra:
+            self.record(Routed(now_us, source, serial, "duplicated", by=by))
+            by = ()  # each message counts once for a fault
+        if sending.reordered:
+            self.record(Routed(now_us, source, serial, "reordered", by=by, due_us=sending.due_us))
+        elif fate:
+            self.record(Routed(now_us, source, serial, fate, sending.why, by, sending.due_us))
+
+    def _hand_over(self, message: Message) -> None:
+        connection = self.connections.get(message.target)
+        if connection is None:
+            self.drop(message, "down")
+        elif not connection.put(_encode(message)):
+            self.drop(message, "overflow")
+        else:
+            connection.handed.setdefault((message.source, message.serial), []).append(message)
+            self.touched[connection.node] = connection

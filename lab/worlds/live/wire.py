@@ -1,0 +1,85 @@
+"""What goes over the sockets between a node process and its host: JSON, a line each.
+
+A node says ``Hello``, the host answers ``Start``; from then on the node sends ``Step`` and the host sends
+``Message``. Between host and warm parent go ``Fork``, ``Signal``, and ``Forked``, ``Seen`` the other way.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+__all__ = ["LONGEST_LINE", "Fork", "Forked", "Hello", "LineBuffer", "Seen", "Signal", "Start", "TooLongError"]
+
+LONGEST_LINE = 1 << 20
+"""A longer line than this many bytes is refused."""
+
+
+class Hello(Struct, frozen=True):
+    """A node process reports for duty; the token was given to it at its fork."""
+
+    node: int
+    life: int
+    token: str
+
+
+class Start(Struct, frozen=True):
+    """The host lets the node begin; see ``kernel.Started``."""
+
+    life: int
+    serial: int
+
+
+class Fork(Struct, frozen=True, tag="fork"):
+    """Host to warm parent: fork a process for this node."""
+
+    node: int
+    life: int
+    port: int
+    token: str
+    origin_ns: int
+    safe: str
+
+
+class Signal(Struct, frozen=True, tag="signal"):
+    """Host to warm parent: send the signal to this child, if it is there still."""
+
+    pid: int
+    number: int
+
+
+class Forked(Struct, frozen=True, tag="forked"):
+    """Warm parent to host: the process is there."""
+
+    node: int
+    life: int
+    pid: int
+
+
+class Seen(Struct, frozen=True, tag="seen"):
+    """Warm parent to host: the operating system reports this of a child."""
+
+    pid: int
+    what: Literal["ended", "stopped", "continued"]
+
+
+class TooLongError(ValueError):
+    """A line longer than ``LONGEST_LINE``."""
+
+
+class LineBuffer:
+    """Bytes in, whole lines out."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that ``data`` completes, without newlines. TooLongError."""
+        *lines, rest = data.split(b"\n")
+        if lines:
+            lines[0] = self._rest + lines[0]
+            self._rest = rest
+        else:
+            self._rest += rest
+        if len(self._rest) > LONGEST_LINE:
+            raise TooLongError(f"a line of more than {LONGEST_LINE} bytes")
+        return lines

@@ -1,0 +1,114 @@
+"""The folders of running hosts. A host holds a lock on its own; a folder that nobody holds is a dead host's."""
+
+import fcntl
+import os
+import shutil
+import time
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from lab.places import runs_folder
+
+__all__ = ["NoSuchRunError", "RunFolder", "RunInfo", "find_run", "list_runs"]
+
+
+class RunInfo(Struct, frozen=True):
+    """A running host, as ``lab list`` shows it. ``began`` is UTC, ISO 8601."""
+
+    run: str
+    pid: int
+    protocol: str
+    nodes: tuple[int, ...]
+    began: str
+    recording: str
+    socket: str
+
+
+class NoSuchRunError(LookupError):
+    """There is no such run, or more than one that could be meant; the text is for the user."""
+
+
+class RunFolder:
+    """The folder of one run, mode 0700: the feed's socket, the safe storage, and ``run.json``."""
+
+    def __init__(self, run: str) -> None:
+        self.path = runs_folder() / run
+        self.path.mkdir(mode=0o700)
+        self.safe = self.path / "safe"
+        self.safe.mkdir()
+        self.socket = self.path / "feed.sock"
+        self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def publish(self, info: RunInfo) -> None:
+        """Make the run visible to ``list_runs``."""
+        hidden = self.path / "run.json.new"
+        hidden.write_bytes(msgspec.json.encode(info))
+        hidden.rename(self.path / "run.json")
+
+    def remove(self) -> None:
+        """Clean up, at the end of the run."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+
+def list_runs() -> tuple[list[RunInfo], list[str]]:
+    """(running hosts, names of dead hosts' folders that were removed just now)."""
+    running, removed = [], []
+    for folder in sorted(path for path in runs_folder().iterdir() if path.is_dir()):
+        if _is_held(folder):
+            info = _read(folder)
+            if info is not None:
+                running.append(info)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+            removed.append(folder.name)
+    return running, removed
+
+
+def find_run(name: str | None) -> RunInfo:
+    """The running host of that name, or the only one there is. NoSuchRunError."""
+    running, _ = list_runs()
+    if not running:
+        raise NoSuchRunError("no run is going on; start one with: lab run bully")
+    if name is None:
+        if len(running) > 1:
+            names = ", ".join(info.run for info in running)
+            raise NoSuchRunError(f"there are {len(running)} runs; say which: {names}")
+        return running[0]
+    for info in running:
+        if info.run == name:
+            return info
+    raise NoSuchRunError(f"there is no run {name!r}; there is: {', '.join(info.run for info in running)}")
+
+
+def _is_held(folder: Path) -> bool:
+    try:
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        # a host makes the folder a moment before its lock
+        return folder.exists() and _age_s(folder) < 5
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return not (folder / "run.json").exists() and _age_s(folder) < 5
+    finally:
+        os.close(lock)
+
+
+def _age_s(folder: Path) -> float:
+    try:
+        return time.time() - folder.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _read(folder: Path) -> RunInfo | None:
+    try:
+        return msgspec.json.decode((folder / "run.json").read_bytes(), type=RunInfo)
+    except (OSError, msgspec.DecodeError):
+        return None
