@@ -1,9 +1,11 @@
 """The journal: what is written down of a run, and everything that can be read out of it again."""
 
+from lab.journal.assumptions import ASSUMPTIONS
 from lab.journal.cluster import Cluster
 from lab.journal.elections import ElectionLog, SettledElection, agreed_coordinator
 from lab.journal.fates import Ending, LogPage
 from lab.journal.loglines import LogLine, count_lines, lines_of
+from lab.journal.marks import MarkKind, Marks
 from lab.journal.reader import Lines, NotARecordingError, RecordedLines, SpooledLines, open_recording
 from lab.journal.records import (
     FORMAT,
@@ -30,6 +32,7 @@ from lab.journal.timeline import Timeline
 from lab.journal.writer import Writer
 
 __all__ = [
+    "ASSUMPTIONS",
     "FORMAT",
     "Cluster",
     "Commanded",
@@ -46,6 +49,8 @@ __all__ = [
     "Link",
     "LogLine",
     "LogPage",
+    "MarkKind",
+    "Marks",
     "NodeView",
     "NotARecordingError",
     "Process",

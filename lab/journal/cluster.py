@@ -146,9 +146,11 @@ class Cluster:
             over = self.faults.pop(record.id, None)
             if over is not None:
                 self.lifted.append(over)
+        elif record.id in self.faults:
+            self.faults[record.id] = replace(self.faults[record.id], links=record.links)
         else:
             self.faults[record.id] = FaultView(
-                record.id, record.kind, record.text, record.at_us, record.nodes, record.breaks
+                record.id, record.kind, record.text, record.at_us, record.nodes, record.breaks, record.links
             )
 
     def _node_faults(self, kind: str | None, node: int) -> list[FaultView]:

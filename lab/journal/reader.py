@@ -33,6 +33,7 @@ class _Kind(Struct):
 class _LinesAt(Struct):
     class _Of(Struct):
         lines: int
+        messages: dict[str, int]
 
     snapshot: _Of
 
@@ -44,8 +45,12 @@ _lines_at = msgspec.json.Decoder(_LinesAt).decode
 
 
 class Lines:
-    """A recording as numbered lines. ``keyframes`` are the numbers of keyframe records, ``lines_at`` how many
-    lines the log has at each of them. ``torn``: the last line was cut off, and is left out."""
+    """A recording as numbered lines.
+
+    ``keyframes`` are the numbers of keyframe records; ``lines_at`` says how many lines the log has at each of
+    them, ``heartbeats_at`` how many of those are heartbeats. ``torn``: the last line was cut off, and is left
+    out.
+    """
 
     header: Header
 
@@ -53,6 +58,7 @@ class Lines:
         self.offsets = array("Q", [0])
         self.keyframes: list[int] = []
         self.lines_at: list[int] = []
+        self.heartbeats_at: list[int] = []
         self.damage: dict[int, str] = {}
         self.unknown: set[int] = set()
         self.torn = False
@@ -91,11 +97,12 @@ class Lines:
 
     def _add_keyframe(self, number: int, line: bytes) -> None:
         try:
-            lines = _lines_at(line).snapshot.lines
+            at = _lines_at(line).snapshot
         except msgspec.DecodeError:
             return  # a damaged keyframe is no keyframe
         self.keyframes.append(number)
-        self.lines_at.append(lines)
+        self.lines_at.append(at.lines)
+        self.heartbeats_at.append(sum(at.messages.get(kind, 0) for kind in self.header.protocol.heartbeats))
 
     def _note_unreadable(self, number: int, line: bytes, error: Exception) -> None:
         try:
@@ -126,12 +133,20 @@ class RecordedLines(Lines):
     def _read(self, start: int, end: int) -> bytes:
         return self._map[start:end]
 
-    def scan(self, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, re.Match[bytes]]]:
-        """(record number, match) for each line in which the pattern occurs, first match only; in order."""
-        number = 0
-        for match in pattern.finditer(self._map):
-            number = self._line_of(match.start(), number)
-            yield number, match
+    def find(self, needles: tuple[bytes, ...], chunk: int) -> Iterator[tuple[float, list[int]]]:
+        """(share done, numbers of lines with one of the needles) for one piece of the file after another."""
+        number, start = 0, 0
+        while start < self.offsets[-1]:
+            end = self.offsets[self._line_of(min(start + chunk, self.offsets[-1]) - 1, number) + 1]
+            hits = set()
+            for needle in needles:
+                at, low = self._map.find(needle, start, end), number
+                while at >= 0:
+                    low = self._line_of(at, low)
+                    hits.add(low)
+                    at = self._map.find(needle, self.offsets[low + 1], end)
+            yield end / self.offsets[-1], sorted(hits)
+            number, start = self._line_of(end - 1, number) + 1, end
 
     def close(self) -> None:
         """Unmap the file."""

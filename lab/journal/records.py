@@ -108,8 +108,9 @@ class Process(Struct, frozen=True, omit_defaults=True, tag="process", tag_field=
 class Fault(Struct, frozen=True, omit_defaults=True, tag="fault", tag_field="record", gc=False):
     """A fault came into force, or, with ``lifted``, went out of it.
 
-    ``nodes`` are those that a fault of nodes strikes; a fault of links has none. ``breaks`` are the numbers
-    of the assumptions that do not hold while it is in force.
+    ``nodes`` are those that a fault of nodes strikes, ``links`` the (source, target) pairs of a fault of
+    links. ``breaks`` are the numbers of the assumptions that do not hold while it is in force. A second
+    record with the same id says that it holds for fewer links now.
     """
 
     at_us: int
@@ -118,6 +119,7 @@ class Fault(Struct, frozen=True, omit_defaults=True, tag="fault", tag_field="rec
     text: str = ""
     nodes: tuple[int, ...] = ()
     breaks: tuple[int, ...] = ()
+    links: tuple[tuple[int, int], ...] = ()
     lifted: bool = False
 
 
@@ -164,6 +166,7 @@ class FaultView(Struct, frozen=True, omit_defaults=True):
     since_us: int
     nodes: tuple[int, ...] = ()
     breaks: tuple[int, ...] = ()
+    links: tuple[tuple[int, int], ...] = ()
     messages: int = 0
     struck: int = 0
 

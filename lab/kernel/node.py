@@ -7,6 +7,7 @@ ready in that order, then procedures whose ``until`` condition holds, in the ord
 """
 
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct, json
@@ -297,7 +298,8 @@ class Node(Port):
     def _fail(self, cause: Started | Received | Fired, error: Exception) -> Step:
         self.halted = True
         self._current = None
-        for running in self._running.values():
-            running.coroutine.close()
-        self._running.clear()
+        while self._running:
+            _, running = self._running.popitem()
+            with suppress(Exception):  # the first error is the one to report
+                running.coroutine.close()
         return Step(self.now_us, self.id, self._life, cause, failed=describe(error))

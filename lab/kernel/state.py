@@ -60,7 +60,7 @@ class StateVector:
             if field.safe and field.name in stored:
                 setattr(self._owner, field.name, msgspec.convert(stored[field.name], field.type))
         # what storage holds already is reported, not written again
-        self._last = {f.name: getattr(self._owner, f.name) for f in self._fields if f.name in stored}
+        self._last = {f.name: getattr(self._owner, f.name) for f in self._fields if f.safe and f.name in stored}
 
     def changes(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """(changed, stored): fields that differ from the last call, as plain JSON values."""
@@ -100,6 +100,8 @@ def _refuse_mutable(owner: str, name: str, value: Any) -> None:
             _refuse_mutable(owner, name, item)
         return
     if isinstance(value, msgspec.Struct) and value.__struct_config__.frozen:
+        for each in value.__struct_fields__:
+            _refuse_mutable(owner, name, getattr(value, each))
         return
     raise ProtocolError(
         f"{owner}.{name} is a {type(value).__name__}, which could be changed unseen: "

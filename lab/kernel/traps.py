@@ -55,9 +55,9 @@ _INSTEAD = {
     "wait_for": "self.ask(peer, request, within=us)",
     "timeout": "self.ask(peer, request, within=us)",
     "gather": "self.ask_all(peers, request, within=us)",
-    "wait": "self.until(condition)",
-    "get": "self.until(condition)",
-    "acquire": "self.until(condition)",
+    "wait": "self.until(condition, what)",
+    "get": "self.until(condition, what)",
+    "acquire": "self.until(condition, what)",
 }
 _FOREIGN = ("asyncio", "trio", "anyio", "curio", "twisted")
 _GENERAL = "self.ask, self.sleep or self.until"
@@ -66,13 +66,15 @@ _GENERAL = "self.ask, self.sleep or self.until"
 def foreign_await(procedure: str, coroutine: Coroutine[Any, Any, None], yielded: object) -> TypeError:
     """The error for a coroutine that yielded something that is not of this kernel."""
     awaited = getattr(coroutine, "cr_await", None)
+    while _library(awaited) not in _FOREIGN and getattr(awaited, "cr_await", None) is not None:
+        awaited = getattr(awaited, "cr_await", None)  # a method of the protocol's own: look at what it awaits
     code = getattr(awaited, "cr_code", None) or getattr(awaited, "gi_code", None)
-    if code is None:
-        name = type(yielded if awaited is None else awaited).__name__
-        return TypeError(f"`{name}` awaited in {procedure}: a protocol awaits only {_GENERAL}")
-    frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
-    module = "" if frame is None else str(frame.f_globals.get("__name__", ""))
-    return _instead(procedure, module, code.co_name)
+    if code is not None and code.co_name != "__await__":
+        return _instead(procedure, _library(awaited), code.co_name)
+    frame = getattr(awaited, "gi_frame", None)
+    owner = awaited if frame is None else frame.f_locals.get("self", awaited)
+    name = type(yielded if owner is None else owner).__name__
+    return TypeError(f"`{name}` awaited in {procedure}: a protocol awaits only {_GENERAL}")
 
 
 def foreign_raise(procedure: str, error: BaseException) -> TypeError | None:
@@ -80,13 +82,18 @@ def foreign_raise(procedure: str, error: BaseException) -> TypeError | None:
     trace = error.__traceback__
     while trace is not None:
         module = str(trace.tb_frame.f_globals.get("__name__", ""))
-        if module.partition(".")[0] in _FOREIGN:
-            return _instead(procedure, module, trace.tb_frame.f_code.co_name)
+        library = module.partition(".")[0]
+        if library in _FOREIGN:
+            return _instead(procedure, library, trace.tb_frame.f_code.co_name)
         trace = trace.tb_next
     return None
 
 
-def _instead(procedure: str, module: str, function: str) -> TypeError:
-    library = module.partition(".")[0]
+def _library(awaited: object) -> str:
+    frame = getattr(awaited, "cr_frame", None) or getattr(awaited, "gi_frame", None)
+    return "" if frame is None else str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _instead(procedure: str, library: str, function: str) -> TypeError:
     shown = f"{library}.{function}" if library else function
     return TypeError(f"`{shown}` awaited in {procedure}: use {_INSTEAD.get(function, _GENERAL)} instead")

@@ -118,7 +118,7 @@ class Control:
         for number, (kind, links) in list(self._link_faults.items()):
             if kind == verb and (verb == "partition" or links == rule.links):
                 self._lift(number)
-        number = self._new_fault(verb, text, (), rule.broken(self._tm_us))
+        number = self._new_fault(verb, text, (), rule.broken(self._tm_us), rule.links)
         self._network.set_rule(number, rule)
         self._link_faults[number] = (verb, rule.links)
         return True, f"{len(rule.links)} links"
@@ -135,14 +135,23 @@ class Control:
                 return False, "no fault is in force on these links, nothing changed"
             over = [number for number in touching if not self._network.narrow_rule(number, healed)]
             for number in set(touching) - set(over):
-                self._link_faults[number] = (self._link_faults[number][0], self._network.rules[number].links)
+                kind, links = self._link_faults[number][0], self._network.rules[number].links
+                self._link_faults[number] = (kind, links)
+                self._record(Fault(self._now_us(), number, kind, links=tuple(sorted(links))))
         for number in over:
             self._lift(number)
         return True, f"{len(over)} faults ended" if len(over) != 1 else "1 fault ended"
 
-    def _new_fault(self, kind: str, text: str, nodes: tuple[int, ...], breaks: tuple[int, ...]) -> int:
+    def _new_fault(
+        self,
+        kind: str,
+        text: str,
+        nodes: tuple[int, ...],
+        breaks: tuple[int, ...],
+        links: Links = frozenset(),
+    ) -> int:
         self._faults += 1
-        self._record(Fault(self._now_us(), self._faults, kind, text, nodes, breaks))
+        self._record(Fault(self._now_us(), self._faults, kind, text, nodes, breaks, tuple(sorted(links))))
         return self._faults
 
     def _lift(self, number: int) -> None:

@@ -7,45 +7,20 @@ holds up nobody: it is left behind, and catches up. A client begins with one ``A
 import os
 import socket
 from collections.abc import Callable
-from typing import Literal
 
 import msgspec
 import trio
-from msgspec import Struct
 
 from lab.journal import Writer
 from lab.worlds.live.wire import LineBuffer, TooLongError
+from lab.worlds.orders import Attach, Order, Reply
 
-__all__ = ["MOST_CLIENTS", "Attach", "Feed", "Order", "Reply"]
+__all__ = ["MOST_CLIENTS", "Feed"]
 
 MOST_CLIENTS = 64
 _CHUNK = 1 << 18
 _GATHER_S = 0.01
 """Wait so long after a wake-up before sending: what comes in the meantime goes in the same chunk."""
-
-
-class Attach(Struct, frozen=True):
-    """A client's first line. ``start``: from the first record, from the last keyframe, or only what is new."""
-
-    role: Literal["driver", "viewer"]
-    start: Literal["first", "keyframe", "end"] = "first"
-
-
-class Order(Struct, frozen=True):
-    """A driver's command; the reply has the same id. ``end`` ends the run."""
-
-    id: int
-    command: str = ""
-    end: bool = False
-
-
-class Reply(Struct, frozen=True, tag="reply", tag_field="record"):
-    """The answer to an ``Order``, among the records but never in the recording. Not ``ok``: refused."""
-
-    id: int
-    ok: bool
-    changed: bool
-    text: str
 
 
 _encode = msgspec.json.Encoder().encode

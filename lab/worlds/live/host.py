@@ -25,10 +25,11 @@ from lab.script import CommandError, Director, parse
 from lab.worlds.config import Ready, Refused, RunConfig
 from lab.worlds.control import Control
 from lab.worlds.live.connection import Connection
-from lab.worlds.live.feed import Feed, Order, Reply
+from lab.worlds.live.feed import Feed
 from lab.worlds.live.nodes import LiveNodes
 from lab.worlds.live.switch import Switch
 from lab.worlds.live.wire import Fork, Forked, Hello, LineBuffer, Seen, Signal, TooLongError
+from lab.worlds.orders import Order, Reply
 from lab.worlds.runs import RunFolder, RunInfo
 
 __all__ = ["run_host"]

@@ -14,7 +14,7 @@ from typing import IO, Literal
 import msgspec
 
 from lab.worlds.config import Ready, Refused, RunConfig
-from lab.worlds.live.feed import Attach, Order, Reply
+from lab.worlds.orders import Attach, Order, Reply
 
 __all__ = ["FeedClient", "HostFailedError", "HostProcess"]
 

@@ -1,0 +1,12 @@
+"""The command line: each command is a thin call into one room."""
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """The ``lab`` command. Exit status: 0 done, 1 not as expected, 2 the user's mistake, 130 on Ctrl-C."""
+    from lab.cli.commands import run_commands  # noqa: PLC0415 - keeps `python -c 'import lab.cli'` cheap
+
+    sys.exit(run_commands())

@@ -1,0 +1,227 @@
+"""The commands and their options, with help that teaches."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from lab.cli.errors import EXIT_INTERRUPTED, UsageError, fail
+
+__all__ = ["run_commands"]
+
+app = typer.Typer(
+    name="lab",
+    no_args_is_help=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""A laboratory for coordinator election, in the terminal.
+
+    Real node processes on localhost sockets; you watch every message, kill, pause, delay and partition them
+    from the keyboard; what happened is a recording that can be replayed, stepped backwards and verified.
+
+    Begin with: [bold]lab run bully[/bold]
+    then press [bold]5[/bold] and [bold]k[/bold] to kill node 5, and watch.""",
+    epilog="Exit status: 0 done · 1 something expected does not hold · 2 a mistake in the call · 130 Ctrl-C.",
+)
+
+
+def run_commands() -> int:
+    """Run the command that ``sys.argv`` asks for; the exit status."""
+    try:
+        status = app(standalone_mode=False)
+    except UsageError as error:
+        fail(str(error))
+    except click.ClickException as error:
+        fail(f"{error.format_message()} (see: lab --help)")
+    except (KeyboardInterrupt, click.Abort):
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return status if isinstance(status, int) else 0
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from lab import __version__  # noqa: PLC0415
+
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def home(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> int:
+    """Without a command: a home screen, from which everything can be started."""
+    if context.invoked_subcommand is not None:
+        return 0
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print(context.get_help())
+        return 0
+    from lab.cli.home import run_home  # noqa: PLC0415
+
+    return run_home()
+
+
+@app.command(
+    epilog="""Examples:\n
+    lab run bully --nodes 0-7\n
+    lab run bully --headless --for 6s --do "at 2s kill 5" --do "at 4s restart 5"\n
+    lab run bully --t 1s --do "when all normal kill coordinator" --record first.jsonl""",
+)
+def run(
+    protocol: Annotated[str, typer.Argument(help="Which protocol: bully.")],
+    nodes: Annotated[str, typer.Option(help="How many (5), or from-to (0-7). The id is the priority.")] = "5",
+    t: Annotated[
+        str | None, typer.Option(help="T, the bound of a request with its answer: 2·Tm + Tp.  [default: 200ms]")
+    ] = None,
+    tm: Annotated[str | None, typer.Option(help="Tm, the bound of a message's journey; with --tp.")] = None,
+    tp: Annotated[str | None, typer.Option(help="Tp, the bound of a node's handling of it; with --tm.")] = None,
+    latency: Annotated[str, typer.Option(help="How long every message takes at least.")] = "0s",
+    jitter: Annotated[str, typer.Option(help="By how much that varies, either way.")] = "0s",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A parameter of the protocol; bully: check_every, coordinator_timeout.",
+        ),
+    ] = None,
+    do: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMMAND",
+            help='A command, mostly with a trigger: "at 2s kill 5", "when all normal partition 1 2 | 3 4 5", '
+            '"on send EnterElection 4->1 kill 4". May be given several times. All commands: lab ctl --help',
+        ),
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to record; without it, where lab keeps recordings.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="For losses and jitter; drawn if not given, and recorded.")
+    ] = None,
+    headless: Annotated[bool, typer.Option("--headless", help="Without the interface; needs --for.")] = False,
+    for_: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="End the run after this long: 6s, 2m.")
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="With --headless: print one JSON object at the end, and nothing else.")
+    ] = False,
+) -> int:
+    """Run a protocol on real processes, with the interface in front or headless."""
+    from lab.cli.running import run_headless, run_with_interface  # noqa: PLC0415
+    from lab.cli.settings import run_config  # noqa: PLC0415
+
+    if headless and for_ is None:
+        raise UsageError("--headless needs an end: add --for 6s")
+    if json and not headless:
+        raise UsageError("--json goes with --headless")
+    config = run_config(protocol, nodes, t, tm, tp, latency, jitter, set_ or [], do or [], seed, record, for_)
+    return run_headless(config, json) if headless else run_with_interface(config)
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(help="A recording; lab keeps those of runs without --record too.")],
+) -> int:
+    """Open a recording in the interface: play, step forward and back, jump from fault to fault."""
+    from lab.cli.reading import opened  # noqa: PLC0415
+
+    opened(file).close()
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(f"the interface needs a terminal; without one: lab show {file}")
+    from lab.tui.guard import run_guarded  # noqa: PLC0415
+
+    def interface() -> int:
+        from lab.tui.main import show_recording  # noqa: PLC0415
+
+        return show_recording(file)
+
+    return run_guarded(interface)
+
+
+@app.command()
+def verify(files: Annotated[list[Path], typer.Argument(help="Recordings.")]) -> int:
+    """Re-execute recordings: recorded inputs, fed to fresh nodes, must give the recorded steps.
+
+    Exit status: 0 all hold, 1 one differs (it was edited, or the protocol has changed since), 2 no recording.
+    """
+    from lab.cli.reading import verify as verify_files  # noqa: PLC0415
+
+    return verify_files(files)
+
+
+@app.command(epilog="Example: lab show run.jsonl --node 4 --kind EnterElection --kind SetCoordinator")
+def show(
+    file: Annotated[Path, typer.Argument(help="A recording.")],
+    node: Annotated[list[int] | None, typer.Option(help="Only what this node sends, gets or does.")] = None,
+    kind: Annotated[list[str] | None, typer.Option(help="Only messages whose kind begins so.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Only: message, status, process, command, note, failure, end."),
+    ] = None,
+    heartbeats: Annotated[bool, typer.Option("--heartbeats", help="With the messages that keep coming.")] = False,
+) -> int:
+    """Print a recording as text: messages with their fates, changes of status, faults and commands."""
+    from lab.cli.reading import show as show_file  # noqa: PLC0415
+
+    known = ("message", "status", "process", "command", "note", "failure", "end")
+    for word in only or ():
+        if word not in known:
+            raise UsageError(f"--only {word}: expected one of {', '.join(known)}")
+    return show_file(file, node or [], kind or [], only or [], heartbeats)
+
+
+@app.command("list")
+def list_(json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False) -> int:
+    """List the runs that are going on and the protocols; clean up after hosts that died."""
+    from lab.cli.hosts import print_runs  # noqa: PLC0415
+
+    return print_runs(json)
+
+
+@app.command()
+def attach(
+    run: Annotated[str | None, typer.Argument(help="Which run, as lab list names it; may be left out.")] = None,
+    viewer: Annotated[bool, typer.Option("--viewer", help="Only watch.")] = False,
+) -> int:
+    """Open the interface over a run that is going on, beside whoever watches it already."""
+    from lab.cli.hosts import attach as attach_to  # noqa: PLC0415
+
+    return attach_to(run, viewer)
+
+
+def _ctl_help() -> str:
+    from lab.script import VERBS  # noqa: PLC0415
+
+    rows = [f"  {verb.usage:32} {verb.help}" for verb in VERBS.values()]
+    return (
+        "Give commands to a run that is going on.\n\n"
+        "\b\nCommands:\n" + "\n".join(rows) + "\n\n"
+        "\b\nNODES   5 · 1 2 · 1,2 · all · coordinator\n"
+        "LINKS   2->3 · 2<->3 · 5 (all from and to 5) · all\n"
+        "TIME    400ms · 2s          PERCENT  30%\n"
+        "before a command, optionally, when:\n"
+        "        at 2s · when all normal · on send KIND [A->B] · on deliver KIND [A->B]"
+    )
+
+
+@app.command(
+    help=_ctl_help(),
+    epilog='Example: lab ctl "partition 1 2 | 3 4 5"   (exit status 1 where a command changed nothing)',
+)
+def ctl(
+    words: Annotated[list[str], typer.Argument(metavar="[RUN] COMMAND…", help="Each command in quotes.")],
+) -> int:
+    """Give commands to a run that is going on (the help is ``_ctl_help``)."""
+    from lab.cli.hosts import control  # noqa: PLC0415
+
+    return control(words)

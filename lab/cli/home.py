@@ -1,0 +1,60 @@
+"""``lab`` without a command: the home screen, and whatever is chosen there, until it is left."""
+
+import os
+import shlex
+import subprocess
+import sys
+
+from lab.places import recordings_folder, shipped_recordings
+from lab.protocols import PROTOCOLS
+from lab.tui.guard import run_guarded
+from lab.worlds.runs import list_runs
+
+__all__ = ["choices", "run_home"]
+
+_SHOWN_RECORDINGS = 12
+
+
+def choices() -> list[tuple[str, str, list[str]]]:
+    """What can be chosen: (group, what it says, the words after ``lab``)."""
+    found: list[tuple[str, str, list[str]]] = []
+    for info in list_runs()[0]:
+        found.append(("going on", f"{info.run}, since {info.began}", ["attach", info.run]))
+    for name, protocol in sorted(PROTOCOLS.items()):
+        told = (protocol.__doc__ or "").partition("\n")[0]
+        found.append(("run", f"{name}, five nodes: {told}", ["run", name]))
+        found.append(("run", f"{name}, slowly, to watch every message (T = 1 s)", ["run", name, "--t", "1s"]))
+        found.append(("run", f"{name}, eight nodes, 0 to 7", ["run", name, "--nodes", "0-7"]))
+    for path in shipped_recordings():
+        found.append(("replay", path.stem, ["replay", str(path)]))
+    own = sorted(recordings_folder().glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in own[:_SHOWN_RECORDINGS]:
+        found.append(("replay", f"{path.stem} (yours)", ["replay", str(path)]))
+    return found
+
+
+def run_home() -> int:
+    """Show the home screen again and again; the exit status."""
+    while True:
+        there = choices()
+        reading, writing = os.pipe()
+
+        def interface(writing: int = writing, there: list[tuple[str, str, list[str]]] = there) -> int:
+            from lab.tui.home import HomeApp  # noqa: PLC0415
+
+            chosen = HomeApp([(group, said) for group, said, _ in there]).run()
+            if chosen is not None:
+                os.write(writing, str(chosen).encode())
+            return 0
+
+        status = run_guarded(interface)
+        os.close(writing)
+        with os.fdopen(reading) as pipe:
+            chosen = pipe.read()
+        if not chosen:
+            return status
+        words = there[int(chosen)][2]
+        print(f"lab {shlex.join(words)}")
+        done = subprocess.run([sys.executable, "-m", "lab", *words], check=False).returncode
+        if done not in (0, 130):
+            return done

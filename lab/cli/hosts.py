@@ -1,0 +1,79 @@
+"""``lab list``, ``lab attach`` and ``lab ctl``: what is to be done with runs that are going on."""
+
+import sys
+
+import msgspec
+
+from lab.cli.errors import EXIT_NOT_AS_EXPECTED, UsageError
+from lab.protocols import PROTOCOLS
+from lab.script import CommandError, parse
+from lab.worlds.live.launch import FeedClient
+from lab.worlds.runs import NoSuchRunError, RunInfo, find_run, list_runs
+
+__all__ = ["attach", "control", "print_runs", "the_run"]
+
+
+def the_run(name: str | None) -> RunInfo:
+    """The run that is meant. UsageError."""
+    try:
+        return find_run(name)
+    except NoSuchRunError as error:
+        raise UsageError(str(error)) from None
+
+
+def print_runs(as_json: bool) -> int:
+    """The running hosts, and what is there to be run."""
+    running, removed = list_runs()
+    if as_json:
+        print(msgspec.json.encode({"runs": running, "removed": removed}).decode())
+        return 0
+    for name in removed:
+        print(f"removed what the dead host of {name} had left")
+    if not running:
+        print("no run is going on")
+    for info in running:
+        nodes = " ".join(map(str, info.nodes))
+        print(f"{info.run}  {info.protocol}, nodes {nodes}, since {info.began}, process {info.pid}")
+        print(f'    lab attach {info.run}    lab ctl {info.run} "kill {info.nodes[-1]}"')
+    print("protocols:")
+    for name, protocol in sorted(PROTOCOLS.items()):
+        print(f"  {name:10} {(protocol.__doc__ or '').partition(chr(10))[0]}")
+    return 0
+
+
+def attach(name: str | None, viewer: bool) -> int:
+    """The interface over a run that is going on."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("the interface needs a terminal; without one, give commands with: lab ctl")
+    info = the_run(name)
+    from lab.tui.guard import run_guarded  # noqa: PLC0415 - only where it is used
+
+    def interface() -> int:
+        from lab.tui.main import show_feed  # noqa: PLC0415
+
+        return show_feed(info.socket, info.run, "viewer" if viewer else "driver")
+
+    return run_guarded(interface)
+
+
+def control(words: list[str]) -> int:
+    """Give commands to a run; the first word may be its name."""
+    name, commands = (words[0], words[1:]) if len(words) > 1 else (None, words)
+    for command in commands:
+        try:
+            parse(command)
+        except CommandError as error:
+            raise UsageError(f"{command!r}: {error}") from None
+    info = the_run(name)
+    status = 0
+    try:
+        client = FeedClient(info.socket, start="end")
+        for command in commands:
+            reply = client.command(command)
+            print(reply.text)
+            if not (reply.ok and reply.changed):
+                status = EXIT_NOT_AS_EXPECTED
+        client.close()
+    except OSError as error:
+        raise UsageError(f"run {info.run} cannot be reached: {error}") from None
+    return status

@@ -1,0 +1,120 @@
+"""``lab verify`` and ``lab show``: what can be read out of recordings without the interface."""
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from lab.cli.errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, fail
+from lab.journal import LogLine, LogPage, NotARecordingError, RecordedLines, open_recording, reexecute
+from lab.protocols import UnknownProtocolError, find_protocol, source_of
+from lab.text import sanitize
+
+__all__ = ["opened", "show", "verify"]
+
+
+def opened(path: Path) -> RecordedLines:
+    """The recording, or the end of the program with what is wrong with it."""
+    try:
+        return open_recording(path)
+    except NotARecordingError as error:
+        fail(str(error))
+
+
+def verify(paths: list[Path]) -> int:
+    """Re-execute each; the worst exit status of all."""
+    worst = 0
+    for path in paths:
+        try:
+            worst = max(worst, _verify(path))
+        except NotARecordingError as error:
+            print(f"lab: {sanitize(str(error))}", file=sys.stderr)
+            worst = EXIT_USAGE
+    return worst
+
+
+def _verify(path: Path) -> int:
+    lines = open_recording(path)
+    try:
+        protocol = find_protocol(lines.header.protocol.name)
+    except UnknownProtocolError as error:
+        raise NotARecordingError(f"{path} cannot be re-executed: {error}") from None
+    total = len(lines)
+    show = sys.stderr.isatty() and total > 20_000
+
+    def progress(done: int) -> None:
+        if show:
+            print(f"\r{done:,} of {total:,} records", end="", file=sys.stderr)
+
+    try:
+        report = reexecute(lines, protocol, source_of(protocol)[1], progress=progress)
+    except msgspec.ValidationError as error:
+        raise NotARecordingError(f"{path} cannot be re-executed: its parameters are wrong: {error}") from None
+    if show:
+        print("\r" + " " * 50 + "\r", end="", file=sys.stderr)
+    for difference in report.differences:
+        print(f"{path}:{difference.record + 1}: {sanitize(difference.text)}")
+    remarks = []
+    if report.torn:
+        remarks.append("the last line is torn, and left out")
+    if report.unknown:
+        remarks.append(f"{report.unknown} records of kinds unknown to this version were skipped")
+    if report.source_differs:
+        remarks.append(f"the installed {protocol.name} differs from the recorded source")
+    verdict = "holds" if report.holds else f"DOES NOT HOLD ({len(report.differences)} differences)"
+    print(f"{path}: {verdict}; {report.steps:,} steps re-executed" + "".join(f"; {r}" for r in remarks))
+    return 0 if report.holds else EXIT_NOT_AS_EXPECTED
+
+
+def show(path: Path, nodes: list[int], kinds: list[str], what: list[str], heartbeats: bool) -> int:
+    """Print the recording as text; filters are joined by *and*, several values of one by *or*."""
+    lines = opened(path)
+    header = lines.header
+    unknown = set(nodes) - set(header.nodes)
+    if unknown:
+        raise UsageError(f"--node {min(unknown)}: the nodes of this run are {' '.join(map(str, header.nodes))}")
+    print(
+        f"# {header.protocol.name}, {header.world}, nodes {' '.join(map(str, header.nodes))}, "
+        f"T {header.timing.t_us / 1000:g} ms, began {header.began}"
+    )
+    hidden = frozenset() if heartbeats or kinds else frozenset(header.protocol.heartbeats)
+    page = LogPage(0, len(lines))
+    for record in lines.records():
+        page.feed(record)
+    shown = 0
+    for line in page.lines:
+        if _wanted(line, nodes, kinds, what) and line.kind not in hidden:
+            print(_row(line, page, len(lines)))
+            shown += 1
+    left_out = sum(line.kind in hidden for line in page.lines)
+    notes = [f"{shown} lines"]
+    if left_out:
+        notes.append(f"{left_out} heartbeats left out (--heartbeats shows them)")
+    if lines.torn:
+        notes.append("the last line is torn, and left out")
+    if lines.unknown:
+        notes.append(f"{len(lines.unknown)} records of unknown kinds skipped")
+    print(f"# {'; '.join(notes)}")
+    for number, why in lines.damage.items():
+        print(f"lab: {path}:{number + 1}: cannot be read: {sanitize(why)}", file=sys.stderr)
+    return EXIT_NOT_AS_EXPECTED if lines.damage else 0
+
+
+def _wanted(line: LogLine, nodes: list[int], kinds: list[str], what: list[str]) -> bool:
+    return (
+        (not nodes or line.source in nodes or line.target in nodes)
+        and (not kinds or any(line.kind.lower().startswith(kind.lower()) for kind in kinds))
+        and (not what or line.what in what)
+    )
+
+
+def _row(line: LogLine, page: LogPage, end: int) -> str:
+    clock = f"{line.at_us / 1e6:10.6f}"
+    if line.what != "message":
+        who = f"{line.source}" if line.source or line.what != "command" else ""
+        return f"{clock}  {who:>3}        {line.what}: {sanitize(line.text)}"
+    ending = page.ending(line, end)
+    fate = "in flight" if ending is None else ending.fate
+    if ending is not None and ending.fate == "delivered":
+        fate = f"+{(ending.at_us - line.at_us) / 1000:.1f} ms"
+    return f"{clock}  {line.source:>3} -> {line.target:<3} {line.kind:22} {fate:14} {sanitize(line.text)}"

@@ -1,0 +1,122 @@
+"""``lab run``: a host, and the interface or a report in front of it."""
+
+import contextlib
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail
+from lab.journal import Cluster, ElectionLog, RecordedLines, Summary, open_recording, summarize
+from lab.units import format_us
+from lab.worlds.config import RunConfig
+from lab.worlds.live.launch import HostFailedError, HostProcess
+
+__all__ = ["run_headless", "run_with_interface", "summary_of"]
+
+
+def run_with_interface(config: RunConfig) -> int:
+    """Run with the interface; says at the end where the recording is."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("the interface needs a terminal; without one: lab run … --headless --for 6s")
+    from lab.tui.guard import run_guarded  # noqa: PLC0415 - only where it is used
+
+    host = HostProcess(config)
+
+    def interface() -> int:
+        from lab.tui.main import show_run  # noqa: PLC0415
+
+        return show_run(host.ready, config.run)
+
+    try:
+        status = run_guarded(interface)
+    finally:
+        host.end()
+    if Path(config.recording).exists():
+        print(f"recorded: {config.recording}\nreplay:   lab replay {config.recording}")
+    return status
+
+
+def run_headless(config: RunConfig, as_json: bool) -> int:
+    """Run without the interface, and report. Ctrl-C ends the run early, with a complete recording."""
+    interrupted = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    host = HostProcess(config)
+    try:
+        host.ready()
+        _wait(host, config.for_us, show=not as_json and sys.stderr.isatty())
+    except KeyboardInterrupt:
+        interrupted = True
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        host.end()
+    except HostFailedError as error:
+        fail(f"{error} (recording: {config.recording})", EXIT_NOT_AS_EXPECTED)
+    lines = open_recording(Path(config.recording))
+    summary, waiting = summary_of(lines, config.commands)
+    if as_json:
+        print(msgspec.json.encode(summary).decode())
+    else:
+        _report(summary)
+    for line in waiting:
+        print(f"lab: never came to pass: {line}", file=sys.stderr)
+    return EXIT_INTERRUPTED if interrupted else 0
+
+
+def summary_of(lines: RecordedLines, commands: tuple[str, ...] = ()) -> tuple[Summary, list[str]]:
+    """(what the run came to, which of ``commands`` never became due)."""
+    cluster, elections = Cluster.of(lines.header), ElectionLog()
+    left = [" ".join(line.split()) for line in commands]
+    for record in lines.records():
+        cluster.apply(record)
+        elections.observe(record, cluster)
+        text = getattr(record, "text", None)
+        if text in left and getattr(record, "outcome", None) is not None:
+            left.remove(text)
+    return summarize(lines.header, cluster, elections, str(lines.path)), left
+
+
+def _wait(host: HostProcess, for_us: int | None, show: bool) -> None:
+    if not show or for_us is None:
+        host.wait()
+        return
+    began = time.monotonic()
+    while host.process.poll() is None:
+        with contextlib.suppress(Exception):
+            host.process.wait(0.1)
+        done = min(1.0, (time.monotonic() - began) / (for_us / 1e6))
+        bar = "█" * int(done * 30)
+        print(f"\r{bar:░<30} {time.monotonic() - began:.1f} of {format_us(for_us)} ", end="", file=sys.stderr)
+    print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
+    host.wait()
+
+
+def _report(summary: Summary) -> None:
+    print(f"{summary.protocol}, {summary.world}, {format_us(round(summary.duration_us, -3))}")
+    for node, view in summary.nodes.items():
+        led = "" if view.coordinator is None else f" under {view.coordinator}"
+        print(f"  node {node}  {view.process:8} {view.status}{led}")
+    for election in summary.elections:
+        lost = (
+            ""
+            if election.lost_at_us is None
+            else f", {_seconds(election.settled_at_us - election.lost_at_us)} after"
+        )
+        lost += "" if election.lost_at_us is None else f" the loss at {_seconds(election.lost_at_us)}"
+        print(f"  {_seconds(election.settled_at_us)}  all under {election.coordinator}{lost}")
+    for fault in summary.faults:
+        inert = "" if fault.touched else "  (inert: it touched nothing)"
+        print(f"  fault: {fault.command}, {fault.messages} messages{inert}")
+    print(f"  {sum(summary.messages.values())} messages; recorded in {summary.recording}")
+
+
+def _seconds(us: int) -> str:
+    return f"{us / 1e6:.3f} s"

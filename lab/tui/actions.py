@@ -1,0 +1,64 @@
+"""The one table of what can be done: it makes the keys, the footer, the help, the ``:`` words and the README."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+__all__ = ["ACTIONS", "Action", "action_named"]
+
+
+class Action(Struct, frozen=True):
+    """One thing to do.
+
+    ``word`` is what the ``:`` line calls it, and its id; ``keys`` as Textual names them, ``shown`` as people
+    do. ``where``: only in a run that takes commands, or everywhere. ``needs_node``: only with a node selected.
+    ``footer``: its label in the footer, or nothing.
+    """
+
+    word: str
+    keys: str
+    shown: str
+    help: str
+    footer: str = ""
+    group: Literal["cluster", "time", "view"] = "view"
+    where: Literal["driver", "all"] = "all"
+    needs_node: bool = False
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("kill", "k", "k", "kill the selected node (SIGKILL)", "kill", "cluster", "driver", True),
+    Action("restart", "r", "r", "restart it, with what safe storage held", "restart", "cluster", "driver", True),
+    Action("pause", "p", "p", "pause it, or let it go on (SIGSTOP, SIGCONT)", "pause", "cluster", "driver", True),
+    Action("delay", "d", "d", "delay messages: of the selected node, or all", "delay", "cluster", "driver"),
+    Action("lose", "l", "l", "lose messages: of the selected node, or all", "loss", "cluster", "driver"),
+    Action("partition", "x", "x", "partition the network: choose the sides", "partition", "cluster", "driver"),
+    Action("heal", "h", "h", "heal the network: end all faults of links", "heal", "cluster", "driver"),
+    Action("wipe", "W", "W", "empty its safe storage, if it is down", "", "cluster", "driver", True),
+    Action("command", "colon", ":", "the command line: any command, or any word of this table", "command", "view"),
+    Action("play", "space", "space", "play or pause; in a live run, stand still or go on", "play", "time"),
+    Action("back", "comma", ",", "one record back", "back", "time"),
+    Action("step", "full_stop", ".", "one record forward", "step", "time"),
+    Action("slower", "less_than_sign", "<", "play slower", "", "time"),
+    Action("faster", "greater_than_sign", ">", "play faster", "", "time"),
+    Action("previous-fault", "left_curly_bracket", "{", "to the fault before", "", "time"),
+    Action("next-fault", "right_curly_bracket", "}", "to the next fault", "", "time"),
+    Action("previous-election", "left_parenthesis", "(", "to the election before", "", "time"),
+    Action("next-election", "right_parenthesis", ")", "to the next election", "", "time"),
+    Action("previous-status", "left_square_bracket", "[", "to the change of status before", "", "time"),
+    Action("next-status", "right_square_bracket", "]", "to the next change of status", "", "time"),
+    Action("rewind", "shift+left", "⇧←", "five seconds back", "", "time"),
+    Action("forward", "shift+right", "⇧→", "five seconds on", "", "time"),
+    Action("start", "home", "Home", "to the start", "", "time"),
+    Action("end", "end", "End", "to the end; in a live run, follow it", "", "time"),
+    Action("open", "enter", "Enter", "open the record under the log's cursor in full", "", "view"),
+    Action("heartbeats", "f", "f", "show or hide the heartbeats in the log", "heartbeats", "view"),
+    Action("deselect", "escape", "Esc", "select no node", "", "view"),
+    Action("theme", "t", "t", "light or dark", "", "view"),
+    Action("help", "question_mark,f1", "?", "this help", "help", "view"),
+    Action("quit", "q", "q", "quit", "quit", "view"),
+)
+
+
+def action_named(word: str) -> Action | None:
+    """The action that the ``:`` line calls so."""
+    return next((action for action in ACTIONS if action.word == word), None)

@@ -1,0 +1,109 @@
+"""The ``:`` line: commands of the language and words of the table of actions, with completion and history."""
+
+from textual import events
+from textual.message import Message
+from textual.suggester import Suggester
+from textual.widgets import Input
+
+from lab.script import VERBS
+from lab.tui.actions import ACTIONS
+
+__all__ = ["CommandLine", "complete"]
+
+_WORDS = tuple(sorted({*VERBS, *(action.word for action in ACTIONS)}))
+_STARTS = ("at ", "when all normal ", "on send ", "on deliver ")
+
+
+def complete(text: str, history: list[str]) -> str | None:
+    """The completion of what is typed: from the history, newest first, then a word; None if there is none."""
+    if not text:
+        return None
+    for line in reversed(history):
+        if line.startswith(text) and line != text:
+            return line
+    for start in _STARTS:
+        if start.startswith(text) and start != text:
+            return start
+    before, space, word = text.rpartition(" ")
+    if not word:
+        return None
+    words = ("all", "coordinator", "normal", *VERBS) if space else _WORDS
+    found = next((each for each in words if each.startswith(word) and each != word), None)
+    return None if found is None else before + space + found
+
+
+class _Completion(Suggester):
+    def __init__(self, history: list[str]) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._history = history
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return complete(value, self._history)
+
+
+class CommandLine(Input):
+    """Hidden until it is asked for. Tab takes the completion, up and down walk through the history."""
+
+    DEFAULT_CSS = """
+    CommandLine { height: 1; border: none; padding: 0 1; display: none; background: $boost; }
+    CommandLine:focus { border: none; }
+    CommandLine.open { display: block; }
+    """
+
+    class Given(Message):
+        """A line was entered."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Left(Message):
+        """The line was left without a command."""
+
+    def __init__(self) -> None:
+        self.history: list[str] = []
+        placeholder = "kill 5   (Tab completes, up and down: history, Esc leaves)"
+        super().__init__(placeholder=placeholder, suggester=_Completion(self.history))
+        self._place = 0
+
+    def open(self, text: str) -> None:
+        """Show the line, with this text in it."""
+        self.add_class("open")
+        self.value = text
+        self.cursor_position = len(text)
+        self._place = len(self.history)
+        self.focus()
+
+    def close(self) -> None:
+        """Hide it."""
+        self.remove_class("open")
+        self.value = ""
+
+    async def on_key(self, event: events.Key) -> None:
+        """Tab, up, down and Escape."""
+        if event.key == "tab":
+            event.stop()
+            event.prevent_default()
+            self.value = complete(self.value, self.history) or self.value
+            self.cursor_position = len(self.value)
+        elif event.key in ("up", "down") and self.history:
+            event.stop()
+            event.prevent_default()
+            self._place = max(0, min(self._place + (1 if event.key == "down" else -1), len(self.history)))
+            self.value = self.history[self._place] if self._place < len(self.history) else ""
+            self.cursor_position = len(self.value)
+        elif event.key == "escape":
+            event.stop()
+            self.close()
+            self.post_message(self.Left())
+
+    async def action_submit(self) -> None:
+        """Enter."""
+        text = self.value.strip()
+        self.close()
+        if not text:
+            self.post_message(self.Left())
+            return
+        if not self.history or self.history[-1] != text:
+            self.history.append(text)
+        self.post_message(self.Given(text))

@@ -1,0 +1,172 @@
+"""What comes up over the screen: help, a record in full, and the choice of sides for a partition."""
+
+from typing import ClassVar
+
+import msgspec
+from rich.table import Table
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from lab.journal import Lines
+from lab.script import VERBS
+from lab.text import sanitize
+from lab.tui.actions import ACTIONS
+from lab.tui.look import DIM, Look
+
+__all__ = ["HelpDialog", "PartitionDialog", "RecordDialog"]
+
+_CSS = """
+    {name} {{ align: center middle; }}
+    {name} > VerticalScroll {{
+        width: {width}; max-width: 100%; height: auto; max-height: 90%;
+        border: round $accent; background: $surface; padding: 0 1;
+    }}
+"""
+
+
+class _Dialog(ModalScreen[str]):
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,q,enter,question_mark", "leave", "close")]
+    title_text = ""
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll() as box:
+            box.border_title = self.title_text
+            box.border_subtitle = "Esc closes"
+            yield Static(self.content(), markup=False)
+
+    def content(self) -> Text | Table:
+        """What the dialog says."""
+        raise NotImplementedError
+
+    def action_leave(self) -> None:
+        """Close, with nothing chosen."""
+        self.dismiss("")
+
+
+class HelpDialog(_Dialog):
+    """Every key, and every command."""
+
+    DEFAULT_CSS = _CSS.format(name="HelpDialog", width=92)
+    title_text = "keys and commands"
+
+    def __init__(self, driver: bool) -> None:
+        super().__init__()
+        self._driver = driver
+
+    def content(self) -> Table:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="bold", no_wrap=True)
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column()
+        table.add_row("1 2 3 …, arrows", "", "select a node; a click does too")
+        table.add_row("Tab", "", "between nodes, log and scrub bar; there 0-9 go to tenths")
+        for group, title in (("cluster", "do to the cluster"), ("time", "move in time"), ("view", "look")):
+            if group == "cluster" and not self._driver:
+                continue
+            table.add_row(Text(title, style="bold underline"))
+            for action in ACTIONS:
+                if action.group == group:
+                    table.add_row(action.shown, f":{action.word}", action.help)
+        if self._driver:
+            table.add_row(Text("commands, after :", style="bold underline"))
+            for verb in VERBS.values():
+                table.add_row(verb.usage, "", f"{verb.help}  ({verb.example})")
+            table.add_row("at 2s …", "", "before a command: when. Also: when all normal …, on send KIND 4->1 …")
+        return table
+
+
+class RecordDialog(_Dialog):
+    """One record of the recording, in full."""
+
+    DEFAULT_CSS = _CSS.format(name="RecordDialog", width=92)
+
+    def __init__(self, lines: Lines, number: int, fate: str) -> None:
+        super().__init__()
+        self.title_text = f"record {number}"
+        self._raw = lines.raw(number)
+        self._fate = fate
+
+    def content(self) -> Text:
+        text = Text()
+        if self._fate:
+            text.append(f"{self._fate}\n\n", "bold")
+        try:
+            pretty = msgspec.json.format(self._raw, indent=2).decode("utf-8", "replace")
+        except msgspec.DecodeError:
+            pretty = self._raw.decode("utf-8", "replace")
+        for line in pretty.split("\n"):
+            text.append(sanitize(line) + "\n")
+        return text
+
+
+class PartitionDialog(_Dialog):
+    """Choose the side of each node; the result is a command, or nothing."""
+
+    DEFAULT_CSS = _CSS.format(name="PartitionDialog", width=60)
+    title_text = "partition: press a node's number to move it"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("escape,q", "leave", "close"),
+        ("enter", "apply", "apply"),
+        ("left", "go(-1)", ""),
+        ("right", "go(1)", ""),
+        ("space", "move", ""),
+    ]
+
+    def __init__(self, nodes: tuple[int, ...], apart: int | None, look: Look) -> None:
+        super().__init__()
+        self._ids = nodes
+        self._look = look
+        half = nodes[len(nodes) // 2 - 1]
+        self._side = {node: int(node > half if apart is None else node == apart) for node in nodes}
+        self._here = 0
+
+    def content(self) -> Text:
+        look = self._look
+        text = Text()
+        for side, name in enumerate("ABC"):
+            members = [node for node in self._ids if self._side[node] == side]
+            text.append(f"\n side {name}   ", "bold")
+            for node in members:
+                here = node == self._ids[self._here]
+                text.append(f" {node} ", look.accent + (look.leader if here else DIM) if here else "")
+            if not members:
+                text.append(" nobody", DIM)
+        text.append(f"\n\n {self.command() or 'all are on one side'}\n", look.accent)
+        text.append("\n 1-9 move that node · ←→ choose, space move · Enter does it\n", DIM)
+        return text
+
+    def command(self) -> str:
+        """The command that parts these sides; empty where there is only one."""
+        sides = [[str(node) for node in self._ids if self._side[node] == side] for side in range(3)]
+        filled = [" ".join(side) for side in sides if side]
+        return f"partition {' | '.join(filled)}" if len(filled) > 1 else ""
+
+    def on_key(self, event: events.Key) -> None:
+        """A digit moves the node of that number to the next side."""
+        if event.key.isdigit() and int(event.key) in self._side:
+            event.stop()
+            self._here = self._ids.index(int(event.key))
+            self.action_move()
+
+    def action_go(self, by: int) -> None:
+        """To the next node."""
+        self._here = (self._here + by) % len(self._ids)
+        self._redraw()
+
+    def action_move(self) -> None:
+        """The node to the next side."""
+        node = self._ids[self._here]
+        self._side[node] = (self._side[node] + 1) % 3
+        self._redraw()
+
+    def action_apply(self) -> None:
+        """Enter."""
+        self.dismiss(self.command())
+
+    def _redraw(self) -> None:
+        self.query_one(Static).update(self.content())

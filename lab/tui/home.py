@@ -1,0 +1,82 @@
+"""The home screen: what can be run, attached to and replayed."""
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.widgets import Footer, OptionList, Static
+from textual.widgets.option_list import Option
+
+from lab.text import sanitize
+from lab.tui.look import Look, glyphs_for
+
+__all__ = ["HomeApp"]
+
+
+class HomeApp(App[int]):
+    """``entries`` are (group, what it says); the result is the place of the chosen one, or None."""
+
+    TITLE = "lab"
+    CSS = """
+    Screen { align: center middle; }
+    #title { width: 100%; height: auto; padding: 1 2; }
+    OptionList { width: 100%; height: 1fr; border: none; padding: 0 2; background: $background; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("q,escape", "leave", "quit"),
+        ("enter", "choose", "choose"),
+        ("j,down", "down", "down"),
+        ("k,up", "up", "up"),
+    ]
+
+    def __init__(self, entries: list[tuple[str, str]]) -> None:
+        super().__init__()
+        self._entries = entries
+        self._look = Look(glyphs_for())
+
+    def compose(self) -> ComposeResult:
+        """A title, the list, the keys."""
+        title = Text()
+        title.append("lab", "bold")
+        title.append("  a laboratory for coordinator election, in the terminal\n")
+        title.append(
+            "real processes elect a coordinator; you kill, pause, delay and partition them, and watch", "dim"
+        )
+        yield Static(title, id="title")
+        options: list[Option | None] = []
+        group = ""
+        for place, (of, said) in enumerate(self._entries):
+            if of != group:
+                options += [None] if options else []
+                options.append(Option(Text(of.upper(), self._look.accent), disabled=True))
+                group = of
+            options.append(Option(Text(f"  {sanitize(said, 120)}"), id=str(place)))
+        yield OptionList(*options)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Begin at the first entry."""
+        listed = self.query_one(OptionList)
+        listed.focus()
+        listed.action_first()
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Chosen."""
+        self.exit(int(event.option_id or 0))
+
+    def action_choose(self) -> None:
+        """Enter."""
+        self.query_one(OptionList).action_select()
+
+    def action_down(self) -> None:
+        """To the next."""
+        self.query_one(OptionList).action_cursor_down()
+
+    def action_up(self) -> None:
+        """To the one before."""
+        self.query_one(OptionList).action_cursor_up()
+
+    def action_leave(self) -> None:
+        """Nothing chosen."""
+        self.exit(None)

@@ -1,0 +1,158 @@
+"""The widgets of one line or a few: what this is, who leads whom, the faults in force, the scrub bar."""
+
+from rich.text import Text
+from textual import events
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Static
+
+from lab.tui.look import DIM, Look
+from lab.tui.player import Player
+
+__all__ = ["FaultLines", "LeaderLine", "ScrubBar", "TitleLine"]
+
+
+class _Line(Static):
+    """Shows a text, and redraws only when it is another one."""
+
+    def __init__(self, id_: str) -> None:
+        super().__init__("", id=id_, markup=False)
+        self._shown = Text()
+
+    def put(self, text: Text) -> None:
+        """Show this text."""
+        text.no_wrap = True
+        text.overflow = "ellipsis"
+        if text != self._shown or text.spans != self._shown.spans:
+            self._shown = text
+            self.update(text)
+
+
+class TitleLine(_Line):
+    """Which run this is, and the time in it."""
+
+    DEFAULT_CSS = "TitleLine { height: 1; background: $panel; color: $text; padding: 0 1; }"
+
+
+class LeaderLine(_Line):
+    """Who leads whom; more than one leader is said loudly."""
+
+    DEFAULT_CSS = "LeaderLine { height: 1; padding: 0 1; }"
+
+    def show(self, leaders: tuple[tuple[str, int | None], ...], look: Look) -> None:
+        """Show these leaders."""
+        led = [leader for _, leader in leaders if leader is not None]
+        text = Text()
+        if len(led) > 1:
+            text.append(f"{len(led)} COORDINATORS  ", look.warning)
+        for place, (said, leader) in enumerate(leaders):
+            if place:
+                text.append(f"  {look.glyphs.dot}  ", DIM)
+            if leader is not None:
+                text.append(f"{look.glyphs.leads} ", look.leader)
+            text.append(said, look.warning if leader is None else look.leader)
+        self.put(text)
+
+
+class FaultLines(_Line):
+    """The faults in force, what they break and what they touched; three lines at most."""
+
+    DEFAULT_CSS = "FaultLines { height: auto; max-height: 3; padding: 0 1; }"
+
+    def show(self, faults: tuple[tuple[str, bool], ...], look: Look) -> None:
+        """Show these faults."""
+        text = Text()
+        if not faults:
+            text.append("no fault in force", DIM)
+        shown = faults if len(faults) <= 3 else faults[-2:]
+        if len(shown) < len(faults):
+            text.append(f"… and {len(faults) - len(shown)} faults before these\n", DIM)
+        for place, (said, inert) in enumerate(shown):
+            text.append(f"{look.glyph('failed')} ", look.warning)
+            text.append(said + ("\n" if place < len(shown) - 1 else ""), look.fate("held") if inert else "")
+        self.put(text)
+
+
+class ScrubBar(Widget, can_focus=True):
+    """The whole run as a line: where the cursor is, and marks at faults, elections and changes of status."""
+
+    DEFAULT_CSS = "ScrubBar { height: 1; padding: 0 1; }"
+
+    class Sought(Message):
+        """A place on the bar was chosen, from 0 to 1."""
+
+        def __init__(self, share: float) -> None:
+            super().__init__()
+            self.share = share
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self._player: Player | None = None
+        self._drawn: tuple[object, ...] = ()
+
+    def show(self, player: Player) -> None:
+        """Draw the player's place."""
+        self._player = player
+        drawn = (
+            round(player.now_us, -5),
+            player.end_us // 100_000,
+            player.speed,
+            player.playing,
+            player.following,
+            len(player.marks.records),
+            self.size.width,
+        )
+        if drawn != self._drawn:
+            self._drawn = drawn
+            self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """Seek to where the mouse is."""
+        offset = event.get_content_offset(self)
+        left, width = self._bar()
+        if offset is not None and width > 1 and 0 <= offset.x - left < width:
+            self.post_message(self.Sought((offset.x - left) / (width - 1)))
+
+    def on_key(self, event: events.Key) -> None:
+        """Digits go to tenths of the run, while the bar has the focus."""
+        if event.key.isdigit():
+            event.stop()
+            self.post_message(self.Sought(int(event.key) / 10))
+
+    def render(self) -> Text:
+        """The bar."""
+        player = self._player
+        if player is None:
+            return Text()
+        look = self._look
+        state = "live" if player.following else look.glyphs.play if player.playing else look.glyphs.pause
+        text = Text(no_wrap=True)
+        text.append(f"{state:>4} {player.speed:>4g}x ", look.accent if self.has_focus else "")
+        _, width = self._bar()
+        text.append_text(self._track(player, width))
+        text.append(f" {player.now_us / 1e6:8.1f} / {max(player.end_us, player.now_us) / 1e6:.1f} s")
+        return text
+
+    def _bar(self) -> tuple[int, int]:
+        """(where the track begins, how long it is)."""
+        return 11, max(2, self.size.width - 11 - 24)
+
+    def _track(self, player: Player, width: int) -> Text:
+        look = self._look
+        end_us = max(1, player.end_us, player.now_us)
+        kinds: dict[int, str] = {}
+        for at_us, kind in zip(player.marks.times_us, player.marks.kinds, strict=True):
+            place = min(width - 1, at_us * (width - 1) // end_us)
+            if kind == "fault" or place not in kinds or (kind == "election" and kinds[place] == "status"):
+                kinds[place] = kind
+        here = min(width - 1, player.now_us * (width - 1) // end_us)
+        track = Text()
+        for place in range(width):
+            if place == here:
+                track.append(look.glyphs.cursor, look.leader)
+            elif place in kinds:
+                track.append(look.glyphs.marks[kinds[place]], look.mark(kinds[place]))
+            else:
+                track.append(look.glyphs.full if place < here else look.glyphs.rest, DIM)
+        return track

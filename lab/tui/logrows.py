@@ -1,0 +1,81 @@
+"""The rows of the message log: any of a million, without reading the million.
+
+Keyframes say how many lines the log has at them, and how many of those are heartbeats; so the page that a
+row is on is found by bisection, with heartbeats shown or hidden, and only that page is decoded.
+"""
+
+from bisect import bisect_right
+
+from lab.journal import Cluster, Ending, Lines, LogLine, LogPage
+
+__all__ = ["LogRows"]
+
+_KEPT_PAGES = 12
+_LOOK_AHEAD = 4000
+"""So many records past a page's end the fates of its messages are looked for."""
+
+
+class _Page(LogPage):
+    def __init__(self, start: int, end: int | None) -> None:
+        super().__init__(start, end)
+        self.visible: list[LogLine] = []
+        self.sifted = 0
+
+
+class LogRows:
+    """Rows of the log up to a record. ``heartbeats``: whether they are shown."""
+
+    def __init__(self, lines: Lines, growing: bool) -> None:
+        self.heartbeats = False
+        self._lines = lines
+        self._growing = growing
+        self._hidden = frozenset(lines.header.protocol.heartbeats)
+        self._pages: dict[int, _Page] = {}
+
+    def count(self, cluster: Cluster) -> int:
+        """How many rows there are up to the record that the cluster is at."""
+        return cluster.lines if self.heartbeats else cluster.lines - self.hidden_count(cluster)
+
+    def hidden_count(self, cluster: Cluster) -> int:
+        """How many of the lines so far are heartbeats."""
+        return sum(cluster.messages.get(kind, 0) for kind in self._hidden)
+
+    def row(self, index: int, number: int) -> tuple[LogLine, Ending | None] | None:
+        """(line, fate) of a row as of record ``number``; None where there is no such row."""
+        place = bisect_right(self._starts(), index) - 1
+        page = self._page(place, number)
+        lines = page.lines if self.heartbeats else page.visible
+        inside = index - self._starts()[place]
+        if inside >= len(lines):
+            return None
+        line = lines[inside]
+        return line, page.ending(line, number) if line.what == "message" else None
+
+    def _starts(self) -> list[int]:
+        at = self._lines.lines_at
+        if self.heartbeats:
+            return [0, *at]
+        return [0, *(lines - hidden for lines, hidden in zip(at, self._lines.heartbeats_at, strict=True))]
+
+    def _page(self, place: int, number: int) -> _Page:
+        keyframes = self._lines.keyframes
+        page = self._pages.pop(place, None)
+        if page is None:
+            page = _Page(keyframes[place - 1] if place else 0, None)
+        self._pages[place] = page
+        if len(self._pages) > _KEPT_PAGES:
+            del self._pages[next(iter(self._pages))]
+        if page.end is None:
+            if place < len(keyframes):
+                page.end = keyframes[place]
+            elif not self._growing:
+                page.end = len(self._lines)
+        upto = min(len(self._lines), number + 1)
+        if page.end is not None:
+            upto = min(upto, page.end + _LOOK_AHEAD)
+        while page.fed_to < upto and not page.settled:
+            page.feed(self._lines.record(page.fed_to))
+        if page.sifted < len(page.lines):
+            page.visible += [line for line in page.lines[page.sifted :] if line.kind not in self._hidden]
+            page.sifted = len(page.lines)
+        return page

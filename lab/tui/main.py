@@ -1,0 +1,50 @@
+"""Starting the interface over a run or a recording. Each returns the exit status."""
+
+import asyncio
+import gc
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Literal
+
+from lab.tui.app import LabApp
+from lab.tui.source import FeedSource, FileSource, Source
+from lab.worlds.config import Ready
+from lab.worlds.live.launch import HostFailedError
+
+__all__ = ["show_feed", "show_recording", "show_run"]
+
+
+def show_run(ready: Callable[[], Ready], title: str) -> int:
+    """Over a host that is starting; ``ready`` blocks until it serves."""
+
+    async def opened() -> Source:
+        found = await asyncio.to_thread(ready)
+        return await FeedSource.open(found.socket, "driver")
+
+    return _show(opened, title)
+
+
+def show_feed(path: str, title: str, role: Literal["driver", "viewer"]) -> int:
+    """Over a host that is running."""
+    return _show(lambda: FeedSource.open(path, role), title)
+
+
+def show_recording(path: Path) -> int:
+    """Over a recording."""
+
+    async def opened() -> Source:
+        return FileSource(path)
+
+    return _show(opened, path.name)
+
+
+def _show(opened: Callable[[], Awaitable[Source]], title: str) -> int:
+    app = LabApp(opened, title)
+    gc.freeze()
+    app.run()
+    if app.failure is not None:
+        known = isinstance(app.failure, HostFailedError | OSError)
+        print(f"lab: {app.failure if known else repr(app.failure)}", file=sys.stderr)
+        return 1
+    return app.return_code or 0

@@ -1,0 +1,170 @@
+"""The message log: every message and what became of it, and whatever else happened, up to the cursor in time."""
+
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from lab.journal import Cluster, Ending, LogLine
+from lab.text import sanitize
+from lab.tui.logrows import LogRows
+from lab.tui.look import DIM, Look
+from lab.tui.view import short_body
+
+__all__ = ["MessageLog"]
+
+
+class MessageLog(ScrollView, can_focus=True):
+    """Draws only the rows that are seen. It follows the end, unless it was scrolled away from there.
+
+    ``cursor`` is the row that ``Enter`` opens; None while it is the last one.
+    """
+
+    DEFAULT_CSS = "MessageLog { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }"
+
+    class Opened(Message):
+        """The record of a line is to be shown in full."""
+
+        def __init__(self, line: LogLine) -> None:
+            super().__init__()
+            self.line = line
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("up", "cursor(-1)"),
+        ("down", "cursor(1)"),
+        ("pageup", "cursor_page(-1)"),
+        ("pagedown", "cursor_page(1)"),
+    ]
+
+    def __init__(self, look: Look, rows: LogRows) -> None:
+        super().__init__()
+        self.rows = rows
+        self.cursor: int | None = None
+        self._look = look
+        self._count = 0
+        self._number = -1
+        self._seen = (-1, False)
+        self._follow = True
+
+    def show(self, cluster: Cluster) -> None:
+        """Draw the log up to the record that the cluster is at."""
+        seen = (cluster.record, self.rows.heartbeats)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        self._follow |= self.scroll_offset.y >= self._last_top
+        count = self.rows.count(cluster)
+        self._number = cluster.record
+        if count != self._count:
+            self._count = count
+            self.virtual_size = Size(self.size.width, count)
+            if self.cursor is not None and self.cursor >= count:
+                self.cursor = None
+        if self._follow or self.scroll_offset.y > self._last_top:
+            self.scroll_to(y=self._last_top, animate=False, immediate=True)
+        self.refresh()
+
+    def open_cursor(self) -> None:
+        """Open the row under the cursor."""
+        found = self.rows.row(self._count - 1 if self.cursor is None else self.cursor, self._number)
+        if found is not None:
+            self.post_message(self.Opened(found[0]))
+
+    def action_cursor(self, by: int) -> None:
+        """Move the cursor; at the last row it follows the end."""
+        place = (self._count - 1 if self.cursor is None else self.cursor) + by
+        self.cursor = None if place >= self._count - 1 else max(0, place)
+        self._follow = self.cursor is None
+        top, height = self.scroll_offset.y, self.size.height
+        shown = self._count - 1 if self.cursor is None else self.cursor
+        if shown < top:
+            self.scroll_to(y=shown, animate=False)
+        elif shown >= top + height:
+            self.scroll_to(y=shown - height + 1, animate=False)
+        self.refresh()
+
+    def action_cursor_page(self, pages: int) -> None:
+        """Move the cursor by what fits on the screen."""
+        self.action_cursor(pages * max(1, self.size.height - 1))
+
+    def on_mouse_scroll_up(self) -> None:
+        """Scrolled away from the end: do not follow it until it is reached again."""
+        self._follow = False
+
+    def on_scroll_to(self) -> None:
+        """The scroll bar was dragged."""
+        self._follow = False
+
+    def on_resize(self) -> None:
+        """Draw anew, at the end if that was followed."""
+        self._seen = (-1, False)
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor on a row; a second click opens it."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        row = self.scroll_offset.y + offset.y
+        if row < self._count:
+            again = row == self.cursor or event.chain > 1
+            self.cursor = row
+            self.refresh()
+            if again:
+                self.open_cursor()
+
+    def render_line(self, y: int) -> Strip:
+        """One row."""
+        row = self.scroll_offset.y + y
+        width = self.size.width
+        base = self.rich_style
+        found = self.rows.row(row, self._number) if row < self._count else None
+        if found is None:
+            return Strip.blank(width, base)
+        if row == self.cursor and self.has_focus:
+            base += Style(reverse=True)
+        segments = [Segment(text, base + style) for text, style in self._pieces(*found)]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    @property
+    def _last_top(self) -> int:
+        return max(0, self._count - self.size.height)
+
+    def _pieces(self, line: LogLine, ending: Ending | None) -> list[tuple[str, Style]]:
+        clock = (f"{line.at_us / 1e6:9.3f} ", DIM)
+        if line.what != "message":
+            return [clock, *self._event(line)]
+        look = self._look
+        answers = line.kind.endswith("Answer")
+        kind = f"{look.glyphs.answer if answers else ' '} {sanitize(line.kind, 22)}"
+        fate = "in flight" if ending is None else ending.fate
+        told = f"+{(ending.at_us - line.at_us) / 1000:.1f} ms" if ending and fate == "delivered" else fate
+        return [
+            clock,
+            (f"{line.source:>2} {look.glyphs.arrow} {line.target:<2} ", Style(bold=not answers)),
+            (f"{kind:24} ", look.kind(line.kind)),
+            (f"{told:>13} ", look.fate(fate)),
+            (sanitize(short_body(line.text), 400), DIM),
+        ]
+
+    def _event(self, line: LogLine) -> list[tuple[str, Style]]:
+        look = self._look
+        if line.what == "status":
+            style = look.status(line.kind) + Style(bold=True)
+            return [(f"{line.source:>2}      {look.glyph(line.kind)} ", style), (sanitize(line.text, 80), style)]
+        if line.what == "command":
+            return [(f"        {look.glyphs.play} ", look.accent), (sanitize(line.text, 200), look.accent)]
+        if line.what == "process":
+            style = look.status({"resumed": "Normal", "started": "Normal"}.get(line.kind, line.kind))
+            return [
+                (f"{line.source:>2}      {look.glyph(line.kind)} ", style + Style(bold=True)),
+                (sanitize(line.text, 80), style + Style(bold=True)),
+            ]
+        style = look.warning if line.what == "failure" else Style(italic=True)
+        who = f"{line.source:>2}" if line.source else "  "
+        return [(f"{who}      {look.glyphs.dot} ", style), (sanitize(line.text, 300), style)]

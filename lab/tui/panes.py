@@ -1,0 +1,214 @@
+"""The nodes, as one widget drawn line by line: boxes where there is room, one line each where there is not."""
+
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from lab.tui.look import DIM, Look
+from lab.tui.view import Pane
+
+__all__ = ["NodePanes"]
+
+_BOX_HEIGHT = 5
+_LEAST_WIDTH = 26
+_BEST_WIDTH = 40
+Piece = tuple[str, Style]
+
+
+class NodePanes(Widget, can_focus=True):
+    """``show(panes, selected)`` sets what is drawn; it redraws only what differs."""
+
+    DEFAULT_CSS = "NodePanes { height: auto; }"
+
+    class Selected(Message):
+        """A node was clicked, or the arrows went to it."""
+
+        def __init__(self, node: int) -> None:
+            super().__init__()
+            self.node = node
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("left", "move(-1, 0)"),
+        ("right", "move(1, 0)"),
+        ("up", "move(0, -1)"),
+        ("down", "move(0, 1)"),
+    ]
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self._panes: tuple[Pane, ...] = ()
+        self._selected: int | None = None
+        self.most_height = 10
+
+    def show(self, panes: tuple[Pane, ...], selected: int | None) -> None:
+        """Draw these panes."""
+        if (panes, selected) == (self._panes, self._selected):
+            return
+        resized = len(panes) != len(self._panes)
+        self._panes, self._selected = panes, selected
+        self.refresh(layout=resized)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many lines as the boxes take, or one line a node where they would take too much."""
+        columns = self._columns(width)
+        rows = -(-len(self._panes) // columns) if self._panes else 1
+        if rows * _BOX_HEIGHT <= self.most_height:
+            return rows * _BOX_HEIGHT
+        return min(len(self._panes), self.most_height)
+
+    def action_move(self, right: int, down: int) -> None:
+        """Select the node beside the selected one."""
+        ids = [pane.id for pane in self._panes]
+        if not ids:
+            return
+        if self._selected not in ids:
+            self.post_message(self.Selected(ids[0] if right + down > 0 else ids[-1]))
+            return
+        across = self._columns(self.size.width) if self._boxed else 1
+        place = ids.index(self._selected) + right + down * across
+        if 0 <= place < len(ids):
+            self.post_message(self.Selected(ids[place]))
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the node under the mouse."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        if self._boxed:
+            columns = self._columns(self.size.width)
+            place = offset.y // _BOX_HEIGHT * columns + offset.x * columns // max(1, self.size.width)
+        else:
+            place = offset.y + self._first
+        if place < len(self._panes):
+            self.post_message(self.Selected(self._panes[place].id))
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the widget."""
+        width = self.size.width
+        if self._boxed:
+            columns = self._columns(width)
+            row, inside = divmod(y, _BOX_HEIGHT)
+            panes = self._panes[row * columns : (row + 1) * columns]
+            pieces: list[Piece] = []
+            for place, pane in enumerate(panes):
+                left, right = place * width // columns, (place + 1) * width // columns
+                pieces += _fit(self._box_line(pane, inside, right - left), right - left)
+        else:
+            place = y + self._first
+            pieces = self._list_line(self._panes[place]) if place < len(self._panes) else []
+        base = self.rich_style
+        return Strip([Segment(text, base + style) for text, style in _fit(pieces, width)], width)
+
+    @property
+    def _boxed(self) -> bool:
+        columns = self._columns(self.size.width)
+        return -(-len(self._panes) // columns) * _BOX_HEIGHT <= self.size.height
+
+    @property
+    def _first(self) -> int:
+        """The first node of the list, so that the selected one can be seen."""
+        ids = [pane.id for pane in self._panes]
+        place = ids.index(self._selected) if self._selected in ids else 0
+        return max(0, min(place - self.size.height + 1, len(ids) - self.size.height))
+
+    def _columns(self, width: int) -> int:
+        count = max(1, len(self._panes))
+        best = min(count, max(1, width // _BEST_WIDTH))
+        most = min(count, max(1, width // _LEAST_WIDTH))
+        rows = -(-count // best)
+        return most if rows * _BOX_HEIGHT > self.most_height else -(-count // rows)
+
+    def _box_line(self, pane: Pane, inside: int, width: int) -> list[Piece]:
+        look = self._look
+        selected = pane.id == self._selected
+        style = look.accent if selected else look.status(pane.shown) + DIM
+        box = tuple(look.glyphs.heavy if selected else look.glyphs.box)
+        top_left, across, top_right, side, bottom_left, bottom_right = box
+        if inside == 0:
+            title = [(f" {pane.id} ", Style(bold=True)), *self._status(pane), (" ", Style())]
+            used = sum(len(text) for text, _ in title)
+            return [
+                (top_left + across, style),
+                *_fit(title, min(used, width - 3)),
+                (across * max(0, width - used - 3) + top_right, style),
+            ]
+        if inside == _BOX_HEIGHT - 1:
+            return [(bottom_left + across * (width - 2) + bottom_right, style)]
+        content = (self._led(pane), [(pane.doing or pane.waits, Style())], self._time_left(pane, width - 4))[
+            inside - 1
+        ]
+        return [(f"{side} ", style), *_fit(content, width - 4), (f" {side}", style)]
+
+    def _content(self, pane: Pane, width: int) -> tuple[list[Piece], list[Piece], list[Piece]]:
+        return self._led(pane), [(pane.doing or pane.waits, Style())], self._time_left(pane, width)
+
+    def _status(self, pane: Pane) -> list[Piece]:
+        look = self._look
+        shown: list[Piece] = [
+            (f"{look.glyph(pane.shown)} {pane.shown}", look.status(pane.shown) + Style(bold=True))
+        ]
+        if pane.process == "paused":
+            shown.append((f" in {pane.status}", look.status(pane.status)))
+        if pane.leads:
+            shown.append((f" {look.glyphs.leads} leads", look.leader))
+        return shown
+
+    def _led(self, pane: Pane) -> list[Piece]:
+        if pane.process in ("killed", "failed", "absent"):
+            return []
+        led = "no coordinator" if pane.coordinator is None else f"coordinator {pane.coordinator}"
+        pieces: list[Piece] = [(led, Style())]
+        if pane.group is not None:
+            pieces.append((f" {self._look.glyphs.dot} group {pane.group}", Style()))
+        if pane.up:
+            pieces.append((f" {self._look.glyphs.dot} up {' '.join(map(str, pane.up))}", DIM))
+        return pieces
+
+    def _time_left(self, pane: Pane, width: int) -> list[Piece]:
+        if pane.process in ("killed", "failed", "absent"):
+            return []
+        if pane.left_us is None:
+            return [(pane.waits if pane.doing else "", DIM)]
+        spent = f" {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
+        return [(pane.waits[: max(0, width - len(spent))], Style()), (spent, self._look.leader)]
+
+    def _list_line(self, pane: Pane) -> list[Piece]:
+        look = self._look
+        selected = pane.id == self._selected
+        pieces: list[Piece] = [
+            (look.glyphs.play + " " if selected else "  ", look.accent),
+            (f"{pane.id:>2} ", Style(bold=True)),
+            *_fit(self._status(pane), 24),
+            *_fit(self._led(pane), 34),
+            (" ", Style()),
+        ]
+        if pane.doing:
+            left = "" if pane.left_us is None else f", {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
+            pieces.append((f"{pane.doing}: {pane.waits}{left}", Style()))
+        else:
+            pieces.append((pane.waits, DIM))
+        if pane.links:
+            pieces.append((f"  {pane.links}", look.warning))
+        return pieces
+
+
+def _fit(pieces: list[Piece], width: int) -> list[Piece]:
+    """Exactly ``width`` cells of these pieces. Their texts are ours: one cell a character."""
+    fitted: list[Piece] = []
+    left = width
+    for text, style in pieces:
+        if left <= 0:
+            break
+        fitted.append((text[:left], style))
+        left -= len(fitted[-1][0])
+    if left > 0:
+        fitted.append((" " * left, Style()))
+    return fitted

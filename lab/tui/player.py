@@ -1,0 +1,113 @@
+"""The cursor in time: where in the run the whole screen is, and how it moves."""
+
+from collections.abc import Callable
+
+from lab.journal import Cluster, Lines, MarkKind, Marks, Timeline
+
+__all__ = ["SPEEDS", "Player"]
+
+SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
+
+class Player:
+    """One focus in time, shared by all panes.
+
+    While ``following`` it is at the end of a run that is still going on. ``number`` is the last record seen,
+    ``now_us`` the time shown, which moves on between records. ``tick`` moves it by elapsed real time.
+    """
+
+    def __init__(self, lines: Lines, marks: Marks, live: bool) -> None:
+        self.lines = lines
+        self.marks = marks
+        self.live = live
+        self.following = live
+        self.playing = not live
+        self.speed = 1.0
+        self.number = len(lines) - 1 if live else 0
+        self.now_us = 0
+        self._timeline = Timeline(lines)
+
+    @property
+    def end_us(self) -> int:
+        """The time of the last record."""
+        return self._last_us()
+
+    def cluster(self) -> Cluster:
+        """The cluster at the cursor."""
+        return self._timeline.at(self.number)
+
+    def tick(self, elapsed_us: int, live_now_us: int | None) -> None:
+        """Let time pass. ``live_now_us``: the clock of the run, if it is going on."""
+        if self.following and live_now_us is not None:
+            self.number = len(self.lines) - 1
+            self.now_us = live_now_us
+        elif self.playing:
+            self.now_us += round(elapsed_us * self.speed)
+            self._advance()
+            if self.number >= len(self.lines) - 1:
+                self.now_us = max(self.cluster().at_us, min(self.now_us, self.end_us))
+                self.playing = False
+                self.following = live_now_us is not None
+
+    def go(self, number: int) -> None:
+        """To that record, and stay there."""
+        self.playing = self.following = False
+        self.number = max(0, min(number, len(self.lines) - 1))
+        self.now_us = self.cluster().at_us
+
+    def step(self, count: int) -> None:
+        """So many records forward, or back."""
+        self.go(self.number + count)
+
+    def seek(self, at_us: int) -> None:
+        """To that instant; playing goes on if it did."""
+        playing = self.playing
+        self.go(self._timeline.record_at(max(0, at_us)))
+        self.now_us = max(0, min(at_us, self.end_us))
+        self.playing = playing
+
+    def to_end(self) -> None:
+        """To the end: of a run that is going on, to follow it."""
+        self.go(len(self.lines) - 1)
+        self.following = self.live
+
+    def toggle(self) -> None:
+        """Play or pause. At the end of a recording it plays from the start."""
+        if self.following or self.playing:
+            self.following = self.playing = False
+            return
+        if self.number >= len(self.lines) - 1 and not self.live:
+            self.go(0)
+        self.playing = True
+
+    def faster(self, by: int) -> None:
+        """So many speeds up, or down."""
+        place = min(range(len(SPEEDS)), key=lambda i: abs(SPEEDS[i] - self.speed))
+        self.speed = SPEEDS[max(0, min(place + by, len(SPEEDS) - 1))]
+
+    def jump(self, forward: bool, wanted: Callable[[MarkKind], bool]) -> bool:
+        """To the next wanted mark, or the one before; False where there is none."""
+        number = self.marks.near(self.number, forward, wanted)
+        if number is not None:
+            self.go(number)
+        return number is not None
+
+    def _advance(self) -> None:
+        number = self.number
+        last = len(self.lines) - 1
+        far = number < last and self._at_us(min(last, number + 2000)) <= self.now_us
+        if far:
+            number = max(number, self._timeline.record_at(self.now_us))
+        while number < last and self._at_us(number + 1) <= self.now_us:
+            number += 1
+        self.number = number
+
+    def _at_us(self, number: int) -> int:
+        return getattr(self.lines.record(number), "at_us", 0) or 0
+
+    def _last_us(self) -> int:
+        number = len(self.lines) - 1
+        if number != getattr(self, "_end_of", None):
+            self._end_of = number
+            self._end_us = Timeline(self.lines).at(number).at_us
+        return self._end_us

@@ -1,0 +1,323 @@
+"""The screen of a run: everything at one cursor in time, drawn at a frame tick from a frozen snapshot."""
+
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import Footer
+
+from lab.journal import MarkKind
+from lab.text import sanitize
+from lab.tui.actions import ACTIONS, Action, action_named
+from lab.tui.commandline import CommandLine
+from lab.tui.dialogs import HelpDialog, PartitionDialog, RecordDialog
+from lab.tui.lines import FaultLines, LeaderLine, ScrubBar, TitleLine
+from lab.tui.logrows import LogRows
+from lab.tui.look import Look
+from lab.tui.messagelog import MessageLog
+from lab.tui.panes import NodePanes
+from lab.tui.player import Player
+from lab.tui.source import Source
+from lab.tui.view import Pane, faults_said, leaders_said, panes_of
+
+__all__ = ["FRAMES_PER_SECOND", "RunScreen"]
+
+FRAMES_PER_SECOND = 10
+_DIGITS_WITHIN_S = 0.7
+_SEEK_US = 5_000_000
+
+
+class RunScreen(Screen[None]):
+    """Shows a source of records, and gives it commands."""
+
+    DEFAULT_CSS = """
+    RunScreen { layout: vertical; }
+    #said { height: 1; padding: 0 1; }
+    Footer { height: 1; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            action.keys,
+            f"do('{action.word}')",
+            action.footer or action.help,
+            show=bool(action.footer),
+            key_display=action.shown,
+            tooltip=action.help,
+        )
+        for action in ACTIONS
+    ]
+
+    def __init__(self, source: Source, look: Look, title: str) -> None:
+        super().__init__()
+        self._source = source
+        self._look = look
+        self._run_name = title
+        self._player = Player(source.lines, source.marks, source.is_live)
+        self._selected: int | None = None
+        self._digits = ""
+        self._digits_at_s = 0.0
+        self._panes: tuple[Pane, ...] = ()
+        self._last_s = time.monotonic()
+        self._ended_said = False
+
+    def compose(self) -> ComposeResult:
+        """The widgets, from top to bottom."""
+        yield TitleLine("title")
+        yield LeaderLine("leaders")
+        yield NodePanes(self._look)
+        yield FaultLines("faults")
+        yield MessageLog(self._look, LogRows(self._source.lines, self._source.is_live))
+        yield ScrubBar(self._look)
+        yield TitleLine("said")
+        yield CommandLine()
+        yield Footer(show_command_palette=False)
+
+    def on_screen_resume(self) -> None:
+        """Begin, or go on after a dialog."""
+        if not hasattr(self, "_frames"):
+            self._frames = self.set_interval(1 / FRAMES_PER_SECOND, self._frame)
+            self.run_worker(self._source.work(), exclusive=False, exit_on_error=True)
+            self.query_one(NodePanes).focus()
+            self._say("press a node's number to select it, ? for all keys")
+        self._frame()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Give the nodes about the upper half."""
+        self.query_one(NodePanes).most_height = max(3, event.size.height * 45 // 100)
+        self.query_one(NodePanes).refresh(layout=True)
+
+    # drawing
+
+    def _frame(self) -> None:
+        now_s = time.monotonic()
+        elapsed_us, self._last_s = round((now_s - self._last_s) * 1e6), now_s
+        player = self._player
+        player.tick(elapsed_us, self._source.now_us())
+        cluster = player.cluster()
+        snapshot = cluster.snapshot()
+        panes = panes_of(snapshot, player.now_us)
+        if [(p.id, p.process) for p in panes] != [(p.id, p.process) for p in self._panes]:
+            self.refresh_bindings()
+        self._panes = panes
+        self.query_one(NodePanes).show(panes, self._selected)
+        self.query_one(LeaderLine).show(leaders_said(panes), self._look)
+        self.query_one(FaultLines).show(faults_said(snapshot.faults), self._look)
+        log = self.query_one(MessageLog)
+        log.show(cluster)
+        self.query_one(ScrubBar).show(player)
+        hidden = 0 if log.rows.heartbeats else log.rows.hidden_count(cluster)
+        self.query_one("#title", TitleLine).put(self._title_text(hidden))
+        if self._source.ended and self._player.live and not self._ended_said:
+            self._ended_said = True
+            self._say(f"the run is over: {self._source.ended}; look around, or press q", warn=True)
+            self.refresh_bindings()
+
+    def _title_text(self, hidden: int) -> Text:
+        header = self._source.lines.header
+        dot = f" {self._look.glyphs.dot} "
+        text = Text()
+        text.append("lab ", "bold")
+        text.append(sanitize(self._run_name, 40), self._look.accent)
+        parts = [
+            header.protocol.name,
+            header.world if self._source.is_live else "recording",
+            f"{len(header.nodes)} nodes",
+            f"T {header.timing.t_us / 1000:g} ms",
+            f"record {self._player.number}",
+        ]
+        if hidden:
+            parts.append(f"{hidden} heartbeats hidden (f)")
+        if self._source.is_live and not self._source.can_command:
+            parts.append("viewer")
+        text.append(dot + dot.join(parts))
+        return text
+
+    def _say(self, text: str, warn: bool = False) -> None:
+        style = self._look.warning if warn else self._look.accent
+        self.query_one("#said", TitleLine).put(Text(sanitize(text, 300), style))
+
+    # what the user does
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether an action applies now; the footer shows only those that do."""
+        if action != "do":
+            return True
+        wanted = action_named(str(parameters[0]))
+        if wanted is None:
+            return True
+        if wanted.where == "driver" and not self._commands:
+            return False
+        return self._applies(wanted)
+
+    def _applies(self, action: Action) -> bool:
+        if not action.needs_node:
+            return True
+        pane = self._pane
+        if pane is None:
+            return True  # pressing it says what to do first
+        up = pane.process in ("running", "paused")
+        return {"kill": up, "pause": up, "restart": not up, "wipe": not up}.get(action.word, True)
+
+    @property
+    def _commands(self) -> bool:
+        return self._source.can_command and not self._source.ended
+
+    @property
+    def _pane(self) -> Pane | None:
+        return next((pane for pane in self._panes if pane.id == self._selected), None)
+
+    def action_do(self, word: str) -> None:
+        """Do what the table of actions calls so."""
+        action = action_named(word)
+        if action is None:
+            return
+        if action.where == "driver" and not self._commands:
+            self._say("nothing can be done to the nodes here: this run takes no commands", warn=True)
+        elif action.needs_node and self._selected is None:
+            self._say(f"{word} which node? press its number first", warn=True)
+        elif action.group == "cluster":
+            self._do_to_cluster(word)
+        else:
+            getattr(self, f"_{word.replace('-', '_')}", lambda: self._move(word))()
+        self._frame()
+
+    def _do_to_cluster(self, word: str) -> None:
+        node = self._selected
+        if word == "pause":
+            pane = self._pane
+            word = "resume" if pane is not None and pane.process == "paused" else "pause"
+        whom = "all" if node is None else str(node)
+        if word == "delay":
+            self._open_line(f"delay {whom} 400ms")
+        elif word == "lose":
+            self._open_line(f"lose {whom} 30%")
+        elif word == "partition":
+            dialog = PartitionDialog(self._source.lines.header.nodes, node, self._look)
+            self.app.push_screen(dialog, self._give_chosen)
+        else:
+            self._give("heal" if word == "heal" else f"{word} {node}")
+
+    def _give_chosen(self, command: str | None) -> None:
+        if command:
+            self._give(command)
+
+    @work
+    async def _give(self, command: str) -> None:
+        reply = await self._source.command(command)
+        self._say(f"{command}: {reply.text}", warn=not (reply.ok and reply.changed))
+
+    def _move(self, word: str) -> None:
+        """The actions that move the cursor in time."""
+        player = self._player
+        moves: dict[str, Callable[[], object]] = {
+            "play": player.toggle,
+            "back": lambda: player.step(-1),
+            "step": lambda: player.step(1),
+            "slower": lambda: player.faster(-1),
+            "faster": lambda: player.faster(1),
+            "rewind": lambda: player.seek(player.now_us - _SEEK_US),
+            "forward": lambda: player.seek(player.now_us + _SEEK_US),
+            "start": lambda: player.go(0),
+            "end": player.to_end,
+        }
+        if word in moves:
+            moves[word]()
+            if player.live and not player.following:
+                self._say("looking at the past; the run goes on. End follows it again")
+            return
+        forward, kind = word.startswith("next-"), word.partition("-")[2]
+        if not player.jump(forward, lambda mark: _is(kind, mark)):
+            self._say(f"no {kind} {'after' if forward else 'before'} this one", warn=True)
+
+    def _command(self) -> None:
+        self._open_line("")
+
+    def _open(self) -> None:
+        self.query_one(MessageLog).open_cursor()
+
+    def _heartbeats(self) -> None:
+        rows = self.query_one(MessageLog).rows
+        rows.heartbeats = not rows.heartbeats
+        self._say(f"heartbeats {'shown' if rows.heartbeats else 'hidden'}")
+
+    def _deselect(self) -> None:
+        self._select(None)
+
+    def _theme(self) -> None:
+        self.app.theme = "textual-light" if self.app.current_theme.dark else "textual-dark"
+
+    def _help(self) -> None:
+        self.app.push_screen(HelpDialog(self._commands))
+
+    def _quit(self) -> None:
+        self.app.exit(return_code=0)
+
+    def _open_line(self, text: str) -> None:
+        self.query_one("#said").display = False
+        self.query_one(CommandLine).open(text)
+
+    def _select(self, node: int | None) -> None:
+        self._selected = node
+        self.refresh_bindings()
+
+    # messages of the widgets
+
+    def on_key(self, event: events.Key) -> None:
+        """Digits select a node; two in quick succession a node of two digits."""
+        if not event.key.isdigit():
+            return
+        now_s = time.monotonic()
+        digits = self._digits + event.key if now_s - self._digits_at_s < _DIGITS_WITHIN_S else event.key
+        nodes = self._source.lines.header.nodes
+        if int(digits) not in nodes:
+            digits = event.key
+        self._digits, self._digits_at_s = digits, now_s
+        if int(digits) in nodes:
+            self._select(int(digits))
+            self._say(f"node {int(digits)} selected")
+        elif not any(str(node).startswith(digits) for node in nodes):
+            self._say(f"there is no node {digits}", warn=True)
+        self._frame()
+
+    def on_node_panes_selected(self, message: NodePanes.Selected) -> None:
+        """A click or an arrow."""
+        self._select(message.node)
+        self._frame()
+
+    def on_scrub_bar_sought(self, message: ScrubBar.Sought) -> None:
+        """A click on the bar."""
+        self._player.seek(round(message.share * max(self._player.end_us, self._player.now_us)))
+        self._frame()
+
+    def on_message_log_opened(self, message: MessageLog.Opened) -> None:
+        """A line was opened."""
+        line = message.line
+        self.app.push_screen(RecordDialog(self._source.lines, line.record, sanitize(line.text, 300)))
+
+    def on_command_line_left(self) -> None:
+        """Back from the command line."""
+        self.query_one("#said").display = True
+        self.query_one(NodePanes).focus()
+
+    def on_command_line_given(self, message: CommandLine.Given) -> None:
+        """A line was entered: an action of the table, or a command for the run."""
+        self.on_command_line_left()
+        action = action_named(message.text)
+        if action is not None and message.text != "command" and (action.group != "cluster" or action.needs_node):
+            self.action_do(action.word)
+        elif action is not None and action.word == "partition":
+            self.action_do("partition")
+        elif self._commands:
+            self._give(message.text)
+        else:
+            self._say(f"{message.text!r}: this run takes no commands; words of the help (?) work", warn=True)
+
+
+def _is(kind: str, mark: MarkKind) -> bool:
+    return mark == kind or (kind == "status" and mark == "election")

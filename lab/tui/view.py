@@ -1,0 +1,154 @@
+"""From a snapshot to what the screen says: pure, and without knowledge of any protocol."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from lab.journal import ASSUMPTIONS, FaultView, NodeView, Snapshot
+from lab.text import sanitize
+
+__all__ = ["Pane", "faults_said", "leaders_said", "pane_of", "panes_of", "short_body"]
+
+
+class Pane(Struct, frozen=True):
+    """What a node's pane says. ``shown`` is its Status, or what its process does where that matters more.
+
+    ``doing`` and ``waits`` are texts; ``left_us`` of ``total_us`` remain of the wait, where it has a bound.
+    ``group`` is None where the protocol has none.
+    """
+
+    id: int
+    shown: str
+    status: str
+    process: str
+    coordinator: int | None
+    leads: bool
+    up: tuple[int, ...]
+    group: str | None
+    doing: str
+    waits: str
+    left_us: int | None
+    total_us: int
+    links: str
+
+
+def panes_of(snapshot: Snapshot, now_us: int) -> tuple[Pane, ...]:
+    """All panes, by id, as of that instant."""
+    return tuple(pane_of(view, snapshot, now_us) for view in sorted(snapshot.nodes, key=lambda view: view.id))
+
+
+def pane_of(view: NodeView, snapshot: Snapshot, now_us: int) -> Pane:
+    """One node's pane."""
+    state = view.state
+    status = str(state.get("status", "Down"))
+    coordinator = state.get("coordinator")
+    doing, waits, left_us, total_us = _doing(view, now_us)
+    return Pane(
+        view.id,
+        view.process if view.process in ("killed", "paused", "failed", "absent") else status,
+        status,
+        view.process,
+        coordinator,
+        coordinator == view.id and status in ("Normal", "Reorganization"),
+        tuple(state.get("up") or ()),
+        _group(state.get("group")),
+        doing,
+        waits,
+        left_us,
+        total_us,
+        _links(view.id, snapshot),
+    )
+
+
+def _group(group: Any) -> str | None:
+    if group is None:
+        return None
+    return sanitize("/".join(map(str, group.values())) if isinstance(group, dict) else str(group), 12)
+
+
+def _doing(view: NodeView, now_us: int) -> tuple[str, str, int | None, int]:
+    if view.process == "killed":
+        return "", "crashed; safe storage is kept", None, 0
+    if view.process == "failed":
+        return "", sanitize(view.traceback.rpartition("\n")[2], 80), None, 0
+    if view.process == "absent":
+        return "", "not started yet", None, 0
+    if not view.waits:
+        return "", "performs its task" if view.state.get("processing") else "waits to be told", None, 0
+    wait = view.waits[0]
+    peers = f" of {' '.join(map(str, wait.peers))}" if wait.peers else ""
+    doing = sanitize(f"{wait.procedure}: line {wait.line}", 60)
+    waits = sanitize(f"waits for {wait.what}{peers}", 80)
+    if wait.until_us is None:
+        return doing, waits, None, 0
+    return doing, waits, max(0, wait.until_us - now_us), wait.until_us - wait.since_us
+
+
+def _links(node: int, snapshot: Snapshot) -> str:
+    """The faults on the node's links: kind, direction, and the nodes at the other ends."""
+    others = {view.id for view in snapshot.nodes} - {node}
+    said = []
+    for fault in snapshot.faults:
+        to = {target for source, target in fault.links if source == node}
+        of = {source for source, target in fault.links if target == node}
+        both = to & of
+        sorts = (("<>", both), (">", to - both), ("<", of - both))
+        ends = [f"{arrow}{_ids(ids, others)}" for arrow, ids in sorts if ids]
+        if ends:
+            said.append(f"{fault.kind} {' '.join(ends)}")
+    held = sum(flight.held and node in (flight.source, flight.target) for flight in snapshot.flights)
+    if held:
+        said.append(f"{held} held")
+    return ", ".join(said)
+
+
+def _ids(ids: set[int], others: set[int]) -> str:
+    return "all" if ids == others else ",".join(map(str, sorted(ids)))
+
+
+def leaders_said(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | None], ...]:
+    """Who leads whom: (text, leader) for each, the nodes without one last. Two leaders: two entries."""
+    alive = [pane for pane in panes if pane.process in ("running", "paused")]
+    followed: dict[int, list[int]] = {pane.id: [] for pane in alive if pane.leads}
+    lost = []
+    for pane in alive:
+        if pane.leads:
+            continue
+        if pane.status in ("Normal", "Reorganization") and pane.coordinator in followed:
+            followed[pane.coordinator].append(pane.id)
+        else:
+            lost.append(pane)
+    said: list[tuple[str, int | None]] = []
+    for leader in sorted(followed, reverse=True):
+        paused = " (paused)" if any(pane.id == leader and pane.process == "paused" for pane in alive) else ""
+        whom = " ".join(map(str, followed[leader])) or "nobody"
+        said.append((f"{leader} leads {whom}{paused}", leader))
+    if lost:
+        said.append((f"{' '.join(str(pane.id) for pane in lost)} without a coordinator", None))
+    return tuple(said) or (("nobody is up", None),)
+
+
+def faults_said(faults: tuple[FaultView, ...]) -> tuple[tuple[str, bool], ...]:
+    """Each fault in force: (what, which assumptions it breaks, how many messages it touched; is it inert)."""
+    said = []
+    for fault in faults:
+        text = sanitize(fault.text, 60)
+        if fault.breaks:
+            broken = ", ".join(
+                f"{number} ({ASSUMPTIONS[number]})" for number in fault.breaks if number in ASSUMPTIONS
+            )
+            text += f"  breaks {broken}"
+        text += f"  {fault.messages} message{'' if fault.messages == 1 else 's'}"
+        if not fault.touched:
+            text += "  inert so far"
+        said.append((text, not fault.touched))
+    return tuple(said)
+
+
+def short_body(body: str) -> str:
+    """A message's content in short: JSON without its punctuation."""
+    if body == "{}":
+        return ""
+    for punctuation in '{}"[]':
+        body = body.replace(punctuation, " " if punctuation in "{[" else "")
+    return " ".join(body.replace(":", " ").replace(",", " ").split())

@@ -1,0 +1,179 @@
+"""A whole cluster in virtual time, for tests: start it, give it commands, let time pass, look at what it did.
+
+    rig = Rig([1, 2, 3]).start()
+    rig.do("on send NewState 3->1 kill 3")
+    rig.run_until(lambda: rig.agreed() == 2, 20 * T_US, "2 leads")
+
+``records`` is a recording as the live host writes it. ``Solo`` drives one node alone, message by message.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from lab.journal import End, Link, Routed, Writer, agreed_coordinator
+from lab.kernel import Message, Node, Payload, Protocol, Started, Step, Timing
+from lab.network import Hold, Links, Lose, Rule
+from lab.protocols import Bully, Election
+from lab.script import parse
+from tests.course import Course, header_of
+
+__all__ = ["TIMING", "TM_US", "T_US", "Rig", "Solo"]
+
+TM_US = 50_000
+TIMING = Timing(TM_US, 20_000)
+T_US = TIMING.t_us
+
+
+class Rig(Course):
+    """A cluster of ``ids``, with messages that take ``latency_us``. Nothing runs until ``start``."""
+
+    def __init__(
+        self,
+        ids: Iterable[int],
+        *,
+        protocol: type[Election] = Bully,
+        latency_us: int = 10_000,
+        jitter_us: int = 0,
+        seed: int = 1,
+        parameters: Struct | None = None,
+    ) -> None:
+        link = Link(latency_us, jitter_us)
+        super().__init__(protocol, header_of(protocol, tuple(ids), TIMING, link, seed, parameters), parameters)
+        self._rules = 1_000
+
+    def start(self, *nodes: int) -> "Rig":
+        """Start these nodes, or all."""
+        for node in nodes or self.ids:
+            self.restart(node)
+        return self
+
+    def do(self, *lines: str) -> str:
+        """Give commands, now or at their triggers; what the last of those carried out now came to."""
+        outcome = ""
+        for line in lines:
+            scripted = parse(line)
+            if scripted.trigger is None:
+                changed, outcome = self.control.execute(scripted)
+                assert changed, f"{line}: {outcome}"
+            else:
+                self.director.add(scripted)
+        return outcome
+
+    def run(self, us: int) -> "Rig":
+        """Let so much time pass."""
+        end_us = self.now_us + us
+        while self.advance(end_us):
+            pass
+        self.now_us = end_us
+        return self
+
+    def run_until(self, condition: Callable[[], bool], within_us: int, what: str) -> int:
+        """Let time pass until the condition holds; when that was. The error shows the last records."""
+        end_us = self.now_us + within_us
+        while not condition():
+            if not self.advance(end_us):
+                raise AssertionError(f"not within {within_us} µs: {what}\n{self.log()}")
+        return self.now_us
+
+    def settle(self) -> int:
+        """Let time pass until all nodes that run are Normal under one coordinator; that coordinator."""
+        self.run_until(lambda: self.agreed() is not None, 100 * T_US, "all Normal under one coordinator")
+        return self.agreed() or 0
+
+    def agreed(self) -> int | None:
+        """The coordinator that all running nodes are Normal under (A2)."""
+        return agreed_coordinator(self.cluster)
+
+    def hold(self, links: Links, *kinds: str) -> int:
+        """Hold messages back until ``release``: this is how tests choose an order of arrival."""
+        return self.rule(Hold(links=links, kinds=frozenset(kinds)))
+
+    def lose(self, links: Links, *kinds: str) -> int:
+        """Lose messages until ``release``."""
+        return self.rule(Lose(links=links, kinds=frozenset(kinds), probability=1.0))
+
+    def rule(self, rule: Rule) -> int:
+        """Put any rule into the network; its number."""
+        self._rules += 1
+        self.network.set_rule(self._rules, rule)
+        return self._rules
+
+    def release(self, number: int) -> None:
+        """Take a rule out again, and let go of what it held."""
+        for parcel in self.network.lift_rule(number, self.now_us):
+            self.record(Routed(self.now_us, parcel.source, parcel.content.serial, "released", by=(number,)))
+
+    def protocol(self, node: int) -> Any:
+        """The protocol's own object in a node that is up."""
+        return self.lives[node].node.protocol
+
+    @property
+    def steps(self) -> list[Step]:
+        """All steps so far."""
+        return [record for record in self.records if isinstance(record, Step)]
+
+    def sent(self, *kinds: str, since: int = 0) -> list[tuple[int, str, int]]:
+        """(source, kind, target) of the messages in the records from ``since`` on, in the order sent."""
+        return [
+            (message.source, message.kind, message.target)
+            for record in self.records[since:]
+            if isinstance(record, Step)
+            for message in record.sent
+            if not kinds or message.kind in kinds
+        ]
+
+    def write(self, path: Path, end: bool = True) -> Path:
+        """Write the records to a file, as the host does; with ``end``, as a run that ended in good order."""
+        writer = Writer(path, self.header)
+        for record in self.records[1:]:
+            writer.append(record)
+        if end:
+            writer.append(End(self.now_us, "the test ended"))
+        writer.close()
+        return path
+
+    def log(self, most: int = 40) -> str:
+        """The last records, for whoever reads a failure."""
+        return "\n".join(msgspec.json.encode(record).decode()[:200] for record in self.records[-most:])
+
+
+class Solo:
+    """One node, fed by hand. ``now_us`` is the instant of the next input."""
+
+    def __init__(
+        self, protocol: type[Protocol], node: int = 2, ids: tuple[int, ...] = (1, 2, 3), timing: Timing = TIMING
+    ) -> None:
+        self.node = Node(protocol, node, ids, timing)
+        self.now_us = 0
+        self._serials = dict.fromkeys(ids, 0)
+
+    @property
+    def protocol(self) -> Any:
+        """The protocol's own object."""
+        return self.node.protocol
+
+    def start(self, stored: dict[str, Any] | None = None, life: int = 1, serial: int = 1) -> Step:
+        """The node comes up."""
+        return self.node.step(Started(stored or {}, life, serial), self.now_us)
+
+    def hear(self, source: int, payload: Payload, answers: int = 0) -> Step:
+        """A message is delivered."""
+        self._serials[source] += 1
+        body = msgspec.Raw(msgspec.json.encode(payload))
+        message = Message(source, self.node.id, self._serials[source], type(payload).__name__, body, answers)
+        return self.node.step(message, self.now_us)
+
+    def reply(self, asked: Message, payload: Payload) -> Step:
+        """Who was asked answers."""
+        return self.hear(asked.target, payload, asked.serial)
+
+    def fire(self) -> Step:
+        """The next timer fires, at its time."""
+        due = self.node.next_timer()
+        assert due is not None, "no timer is set"
+        self.now_us = due[0]
+        return self.node.step(due[1], due[0])

@@ -1,0 +1,241 @@
+"""A protocol that raises, or waits for something of another event loop, fails its node, and the text helps."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from functools import partial
+from typing import Any
+
+import pytest
+import trio
+
+from lab.kernel import DriverError, Payload, Protocol, Safe, on, procedure
+from tests.harness import Solo
+
+
+class Yielder:
+    """Something awaitable that belongs to nobody."""
+
+    def __await__(self) -> Generator[int, None, None]:
+        yield 5
+
+
+class Listed:
+    """Something awaitable whose iterator has no code."""
+
+    def __await__(self) -> Any:
+        return iter([1])
+
+
+class Go(Payload, frozen=True):
+    """Begin, or raise."""
+
+    raises: bool = False
+
+
+def _waiting_for(thing: Callable[[], Any]) -> type[Protocol]:
+    class Foreign(Protocol):
+        touched: int = 0
+        kept: Safe[int] = 0
+
+        @on(Go)
+        def go(self, sender: int, message: Go) -> None:
+            self.send(1, Go())
+            self.touched, self.kept = 1, 1
+            if message.raises:
+                raise ValueError("out of order")
+            self.begin(self.outside)
+
+        @procedure
+        async def outside(self) -> None:
+            await thing()
+
+    return Foreign
+
+
+async def _raise() -> None:
+    raise KeyError("missing")
+
+
+async def _helper() -> None:
+    await asyncio.sleep(0)
+
+
+FOREIGN: dict[str, tuple[Callable[[], Any], str]] = {
+    "asyncio.sleep": (lambda: asyncio.sleep(1), "`asyncio.sleep` awaited in outside: use self.sleep(us) instead"),
+    "asyncio.sleep(0)": (lambda: asyncio.sleep(0), "`asyncio.sleep` awaited in outside: use self.sleep(us)"),
+    "asyncio.Event": (
+        lambda: asyncio.Event().wait(),
+        "`asyncio.wait` awaited in outside: use self.until(condition, what) instead",
+    ),
+    "asyncio.Queue": (lambda: asyncio.Queue().get(), "`asyncio.get` awaited in outside: use self.until("),
+    "trio.sleep": (partial(trio.sleep, 1), "`trio.sleep` awaited in outside: use self.sleep(us) instead"),
+    "trio.Event": (lambda: trio.Event().wait(), "`trio.wait` awaited in outside: use self.until("),
+    "in a helper": (_helper, "`asyncio.sleep` awaited in outside: use self.sleep(us) instead"),
+    "generator": (
+        Yielder,
+        "`Yielder` awaited in outside: a protocol awaits only self.ask, self.sleep or self.until",
+    ),
+    "iterator": (
+        Listed,
+        "`list_iterator` awaited in outside: a protocol awaits only self.ask, self.sleep or self.until",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_foreign_await_names_what_to_use(name: str) -> None:
+    """One module yields, the kernel's; anything else that is awaited is a TypeError that helps."""
+    thing, said = FOREIGN[name]
+    solo = Solo(_waiting_for(thing))
+    solo.start()
+    step = solo.hear(1, Go())
+    assert f"TypeError: {said}" in step.failed
+
+
+def test_a_failing_handler_sends_and_stores_nothing() -> None:
+    """A failed step is a crash: what it did until then does not leave the node."""
+    solo = Solo(_waiting_for(_raise))
+    solo.start()
+    step = solo.hear(1, Go(raises=True))
+    assert step.failed.endswith("ValueError: out of order")
+    assert 'in go: raise ValueError("out of order")' in step.failed
+    assert (step.sent, step.stored, step.changed, step.waits) == ((), {}, {}, ())
+
+
+def test_a_failing_procedure_sends_and_stores_nothing() -> None:
+    """The text has the lines of the protocol that led there, none of the kernel's, and no folders."""
+    solo = Solo(_waiting_for(_raise))
+    solo.start()
+    step = solo.hear(1, Go())
+    lines = step.failed.splitlines()
+    assert [line.partition(":")[0] for line in lines[:2]] == ["test_failures.py", "test_failures.py"]
+    assert "in outside: await thing()" in lines[0]
+    assert lines[-1] == "KeyError: 'missing'"
+    assert "/" not in step.failed
+    assert (step.sent, step.stored, step.changed, step.waits) == ((), {}, {}, ())
+
+
+def test_a_failed_node_has_halted() -> None:
+    """It takes no more input, and wants no timer."""
+    solo = Solo(_waiting_for(_raise))
+    solo.start()
+    solo.hear(1, Go())
+    assert solo.node.halted
+    assert solo.node.next_timer() is None
+    with pytest.raises(DriverError, match="node 2 has halted and takes no input"):
+        solo.hear(1, Go())
+
+
+def test_a_condition_that_raises_fails_the_node() -> None:
+    """Conditions are the protocol's code too."""
+
+    class Doubtful(Protocol):
+        def started(self) -> None:
+            self.begin(self.wait_for_it)
+
+        @procedure
+        async def wait_for_it(self) -> None:
+            await self.until(lambda: bool(1 // 0), "the impossible")
+
+    assert "ZeroDivisionError" in Solo(Doubtful).start().failed
+
+
+def test_a_message_that_cannot_be_read_fails_the_node() -> None:
+    """All nodes run the same algorithm (assumption 1), so this is a fault of the program."""
+
+    class Other(Payload, frozen=True):
+        raises: str = "yes"
+
+    Other.__name__ = "Go"
+    solo = Solo(_waiting_for(_raise))
+    solo.start()
+    assert "ValidationError: Expected `bool`, got `str`" in solo.hear(1, Other()).failed
+
+
+def _clings() -> type[Protocol]:
+    class Clings(Protocol):
+        def started(self) -> None:
+            self.begin(self.cling)
+            self.begin(self.tidy)
+
+        @on(Go)
+        def go(self, sender: int, message: Go) -> None:
+            if message.raises:
+                raise ValueError("out of order")
+            self.stop(self.cling)
+
+        @procedure
+        async def cling(self) -> None:
+            try:
+                await self.sleep(100)
+            finally:
+                await self.sleep(100)
+
+        @procedure
+        async def tidy(self) -> None:
+            try:
+                await self.sleep(100)
+            finally:
+                self.stop(self.cling)
+                raise KeyError("untidy")
+
+    return Clings
+
+
+def test_waiting_while_being_stopped_fails_the_node() -> None:
+    """A procedure that waits in its ``finally`` cannot be stopped exactly."""
+    solo = Solo(_clings())
+    solo.start()
+    assert "RuntimeError: coroutine ignored GeneratorExit" in solo.hear(1, Go()).failed
+
+
+def test_what_goes_wrong_in_a_failing_node_does_not_hide_the_failure() -> None:
+    """The first error is what is reported, whatever the procedures do while they are closed."""
+    solo = Solo(_clings())
+    solo.start()
+    assert solo.hear(1, Go(raises=True)).failed.endswith("ValueError: out of order")
+
+
+def test_every_procedure_of_a_failed_node_is_closed() -> None:
+    """Nothing of it can run on."""
+    closed: list[str] = []
+
+    class Leaves(Protocol):
+        def started(self) -> None:
+            self.begin(self.lasting)
+
+        @on(Go)
+        def go(self, sender: int, message: Go) -> None:
+            raise ValueError("out of order")
+
+        @procedure
+        async def lasting(self) -> None:
+            try:
+                await self.sleep(100)
+            finally:
+                closed.append("lasting")
+
+    solo = Solo(Leaves)
+    solo.start()
+    solo.hear(1, Go())
+    assert closed == ["lasting"]
+
+
+def test_a_coroutine_that_is_made_by_a_helper_may_wait() -> None:
+    """A procedure may be split into several methods; it waits where they do."""
+
+    class Split(Protocol):
+        def started(self) -> None:
+            self.begin(self.outer)
+
+        @procedure
+        async def outer(self) -> None:
+            await self.inner()
+            self.note("done")
+
+        def inner(self) -> Coroutine[Any, Any, None]:
+            return self.sleep(5)
+
+    solo = Solo(Split)
+    assert solo.start().waits[0].until_us == 5
+    assert solo.fire().notes == ("done",)
