@@ -5,6 +5,7 @@ import re
 __all__ = ["format_us", "parse_us"]
 
 _UNITS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "min": 60_000_000}
+_LONGEST_US = 100_000 * _UNITS["m"]
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s|min|m)?\s*")
 
 
@@ -13,7 +14,10 @@ def parse_us(text: str) -> int:
     match = _DURATION.fullmatch(text)
     if match is None or (match[2] is None and float(match[1]) != 0):
         raise ValueError(f"{text!r} is not a duration: write a number and a unit, such as 200ms, 1.5s or 2m")
-    return round(float(match[1]) * _UNITS[match[2] or "us"])
+    us = float(match[1]) * _UNITS[match[2] or "us"]
+    if us > _LONGEST_US:
+        raise ValueError(f"{text[:30]!r} is longer than any run: at most 100000m")
+    return round(us)
 
 
 def format_us(us: int) -> str:

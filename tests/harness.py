@@ -172,8 +172,8 @@ class Solo:
         return self.hear(asked.target, payload, asked.serial)
 
     def fire(self) -> Step:
-        """The next timer fires, at its time."""
+        """The next timer fires, at its time, or now where that is past."""
         due = self.node.next_timer()
         assert due is not None, "no timer is set"
-        self.now_us = due[0]
-        return self.node.step(due[1], due[0])
+        self.now_us = max(self.now_us, due[0])
+        return self.node.step(due[1], self.now_us)

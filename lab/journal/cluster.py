@@ -19,7 +19,7 @@ from lab.journal.records import (
     Routed,
     Snapshot,
 )
-from lab.kernel import Received, Step
+from lab.kernel import Received, Started, Step
 
 __all__ = ["Cluster"]
 
@@ -86,7 +86,7 @@ class Cluster:
 
     def _step(self, step: Step) -> None:
         view = self.nodes.get(step.node) or NodeView(step.node)
-        state = view.state
+        state = step.input.stored if isinstance(step.input, Started) else view.state  # rule M3
         if step.changed or step.stored:
             state = {**state, **step.changed, **step.stored}
         self.nodes[step.node] = NodeView(

@@ -39,7 +39,11 @@ class _LinesAt(Struct):
 
 
 _KNOWN = {"header", "step", "routed", "process", "fault", "command", "keyframe", "end"}
+_LONGEST_HEADER = 1 << 20
 _KEYFRAME = b'{"record":"keyframe"'
+UNREADABLE = (ValueError, RecursionError)
+"""What decoding raises: msgspec.DecodeError and UnicodeDecodeError are ValueErrors; the other is for nesting."""
+
 _kind_of = msgspec.json.Decoder(_Kind).decode
 _lines_at = msgspec.json.Decoder(_LinesAt).decode
 
@@ -78,7 +82,7 @@ class Lines:
         line = self.raw(number)
         try:
             return decode(line)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             self._note_unreadable(number, line, error)
             return None
 
@@ -98,7 +102,7 @@ class Lines:
     def _add_keyframe(self, number: int, line: bytes) -> None:
         try:
             at = _lines_at(line).snapshot
-        except msgspec.DecodeError:
+        except UNREADABLE:
             return  # a damaged keyframe is no keyframe
         self.keyframes.append(number)
         self.lines_at.append(at.lines)
@@ -107,7 +111,7 @@ class Lines:
     def _note_unreadable(self, number: int, line: bytes, error: Exception) -> None:
         try:
             known = _kind_of(line).record in _KNOWN
-        except msgspec.DecodeError:
+        except UNREADABLE:
             known = True
         if known:
             self.damage[number] = str(error)
@@ -127,7 +131,7 @@ class RecordedLines(Lines):
                 raise NotARecordingError(f"{path} is empty, not a recording")
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         end = self._map.find(b"\n")
-        self.header = read_header(self._map[: end if end >= 0 else min(size, 4096)], str(path))
+        self.header = read_header(self._map[: end if end >= 0 else min(size, _LONGEST_HEADER)], str(path))
         self._index(size)
 
     def _read(self, start: int, end: int) -> bytes:
@@ -174,7 +178,7 @@ class RecordedLines(Lines):
     def _take_last(self, size: int) -> None:
         try:
             decode(self._map[self.offsets[-1] : size])
-        except msgspec.DecodeError:
+        except UNREADABLE:
             self.torn = True
         else:
             self.offsets.append(size + 1)  # whole but for its newline
@@ -206,16 +210,16 @@ class SpooledLines(Lines):
 
 def read_header(line: bytes, where: str) -> Header:
     """The header in a recording's first line. NotARecordingError."""
+    told = re.match(rb'\{"record":"header","format":(\d{1,9})\b', line)
+    if told and int(told[1]) != FORMAT:  # looked for first: a newer header need not be one to this version
+        found = int(told[1])
+        raise NotARecordingError(
+            f"{where} has format {found}; this version reads format {FORMAT}: "
+            + ("a newer version of lab can read it" if found > FORMAT else "it is too old")
+        )
     try:
         header = decode(line)
-    except msgspec.DecodeError as error:
-        newer = re.match(rb'\{"record":"header","format":(\d+)', line)
-        if newer and int(newer[1]) != FORMAT:
-            found = int(newer[1])
-            raise NotARecordingError(
-                f"{where} has format {found}; this version reads format {FORMAT}: "
-                + ("a newer version of lab can read it" if found > FORMAT else "it is too old")
-            ) from None
+    except UNREADABLE as error:
         raise NotARecordingError(f"{where} is not a recording: its first line is no header ({error})") from None
     if not isinstance(header, Header):
         raise NotARecordingError(f"{where} is not a recording: its first line is no header")

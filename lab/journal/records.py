@@ -206,4 +206,4 @@ Record = Header | Step | Routed | Process | Fault | Commanded | Keyframe | End
 
 encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 decode: Callable[[bytes | memoryview], Record] = msgspec.json.Decoder(Record).decode
-"""A line, without its newline, to its record; msgspec.DecodeError."""
+"""A line, without its newline, to its record; ValueError (msgspec.DecodeError among them), RecursionError."""

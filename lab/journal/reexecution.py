@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.journal.cluster import Cluster
-from lab.journal.reader import Lines
+from lab.journal.reader import Lines, NotARecordingError
 from lab.journal.records import Header, Keyframe, Record, Routed, encode
 from lab.kernel import DriverError, Fired, Message, Node, Protocol, Received, Started, Step
 
@@ -50,6 +50,7 @@ def reexecute(
     """Re-execute a recording with the installed ``protocol``, whose source text is ``source``.
 
     Stops after ``most`` differences. ``progress`` is told the number of records done, every thousand.
+    NotARecordingError where the header's parameters are not the protocol's.
     """
     run = _Reexecution(lines.header, protocol)
     report = Report(0, [], source != lines.header.protocol.source, 0, lines.torn)
@@ -74,7 +75,10 @@ class _Reexecution:
         self.steps = 0
         self._header = header
         self._protocol = protocol
-        self._parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
+        try:
+            self._parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
+        except msgspec.ValidationError as error:
+            raise NotARecordingError(f"the parameters in the header are not those of {protocol.name}: {error}") from None
         self._nodes: dict[int, Node] = {}
         self._lives: dict[int, int] = {}
         self._serials: dict[int, int] = dict.fromkeys(header.nodes, 1)
@@ -135,11 +139,11 @@ class _Reexecution:
         return self._compare(node, given, recorded)
 
     def _new_life(self, node: int, given: Started) -> str | None:
-        life = self._lives.get(node, 0) + 1
-        if given.life != life or given.serial != self._serials[node]:
+        life = self._cluster.nodes[node].life  # of its process; some lives end before their first step
+        if given.life != life or life <= self._lives.get(node, 0) or given.serial != self._serials[node]:
             return (
                 f"node {node} started life {given.life} with serial {given.serial}; "
-                f"it is life {life} and serial {self._serials[node]}"
+                f"its process is in life {life}, and has serial {self._serials[node]}"
             )
         self._lives[node] = life
         self._nodes[node] = Node(self._protocol, node, self._header.nodes, self._header.timing, self._parameters)
@@ -157,7 +161,12 @@ class _Reexecution:
         was, now = encode(recorded), encode(executed)
         if was == now:
             return None
-        return _describe(msgspec.json.decode(was), msgspec.json.decode(now))
+        return _describe(_plain(was), _plain(now))
+
+
+def _plain(step: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.json.decode(step.decode("utf-8", "replace"))  # a body may hold any bytes
+    return found
 
 
 def _describe(was: dict[str, Any], now: dict[str, Any]) -> str:

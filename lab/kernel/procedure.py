@@ -5,7 +5,7 @@ from typing import Any
 
 from lab.kernel.payload import Payload
 from lab.kernel.step import Wait
-from lab.kernel.traps import Ask, Sleep, Trap, Until
+from lab.kernel.traps import Ask, Trap, Until
 
 __all__ = ["Running"]
 
@@ -76,8 +76,6 @@ class Running:
         if isinstance(wanted, Ask):
             what = f"{type(wanted.request).__name__} answers"
             peers = tuple(peer for peer in wanted.peers if peer not in self.answers)
-        elif isinstance(wanted, Sleep):
-            what = "time to pass"
         else:
             assert wanted is not None
             what = wanted.what

@@ -215,9 +215,9 @@ class Protocol:
         answers: dict[int, A] = await trap(Ask(asked, request, within, wanted))
         return answers
 
-    async def sleep(self, us: int) -> None:
-        """Wait that many microseconds."""
-        await trap(Sleep(us))
+    async def sleep(self, us: int, what: str = "time to pass") -> None:
+        """Wait that many microseconds; ``what`` says in words what for."""
+        await trap(Sleep(us, what))
 
     async def until(self, condition: Callable[[], bool], what: str, within: int | None = None) -> bool:
         """Wait until ``condition()`` holds, which is looked at after every step; False if the bound came first.

@@ -26,9 +26,10 @@ class Ask(Struct, frozen=True):
 
 
 class Sleep(Struct, frozen=True):
-    """Resume after ``us`` microseconds."""
+    """Resume after ``us`` microseconds; ``what`` says what the time is given to."""
 
     us: int
+    what: str
 
 
 class Until(Struct, frozen=True):

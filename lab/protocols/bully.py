@@ -170,7 +170,7 @@ class Bully(Election):
         self.stop(self.check, self.coordinator_timeout)
         above = await self.ask_all(self.higher, AreYouUp(), within=self._t_us, enough=1)
         if above:
-            await self.sleep(self._takeover_us)
+            await self.sleep(self._takeover_us, "a higher node to take over")
             if not self._is_led():
                 self.restart(self.election)
             return

@@ -20,6 +20,7 @@ __all__ = [
     "Trigger",
     "Verb",
     "WhenNormal",
+    "commands_as_markdown",
 ]
 
 
@@ -51,6 +52,15 @@ VERBS: dict[str, Verb] = {
     "partition": Verb("partition NODES | NODES …", "nothing passes from side to side", "partition 1 2 | 3 4 5"),
     "heal": Verb("heal [LINKS]", "end the faults of links: all, or those of some links", "heal"),
 }
+
+
+def commands_as_markdown() -> str:
+    """The table of commands as the README has it."""
+    rows = ["| command | what it does | for example |", "|---|---|---|"]
+    for verb in VERBS.values():
+        usage, example = (text.replace("|", "\\|") for text in (verb.usage, verb.example))
+        rows.append(f"| `{usage}` | {verb.help} | `{example}` |")
+    return "\n".join(rows)
 
 
 class Nodes(Struct, frozen=True):

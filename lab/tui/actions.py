@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["ACTIONS", "Action", "action_named"]
+__all__ = ["ACTIONS", "Action", "action_named", "keys_as_markdown"]
 
 
 class Action(Struct, frozen=True):
@@ -57,6 +57,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("help", "question_mark,f1", "?", "this help", "help", "view"),
     Action("quit", "q", "q", "quit", "quit", "view"),
 )
+
+
+def keys_as_markdown() -> str:
+    """The table as the README has it."""
+    rows = ["| key | `:` word | what it does |", "|---|---|---|"]
+    rows += [f"| `{action.shown}` | `{action.word}` | {action.help} |" for action in ACTIONS]
+    return "\n".join(rows)
 
 
 def action_named(word: str) -> Action | None:

@@ -5,7 +5,8 @@ import os
 import signal
 from collections.abc import Awaitable, Callable
 
-from textual.app import App
+from textual.app import App, ComposeResult
+from textual.widgets import Static
 
 from lab.tui.look import Look, glyphs_for
 from lab.tui.screen import RunScreen
@@ -29,12 +30,19 @@ class LabApp(App[None]):
         self.failure: Exception | None = None
         self._parent_pid = os.getppid()
 
+    def compose(self) -> ComposeResult:
+        """What is seen until the source is open."""
+        yield Static(f"starting {self._run_name} …", markup=False)
+
     async def on_mount(self) -> None:
         """Open the source, and show it."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             loop.add_signal_handler(number, self.exit, None, 128 + number)
         self.set_interval(1.0, self._watch_parent)
+        self.run_worker(self._open())
+
+    async def _open(self) -> None:
         try:
             self.source = await self._open_source()
         except Exception as error:

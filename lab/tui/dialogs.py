@@ -48,15 +48,26 @@ class _Dialog(ModalScreen[str]):
         self.dismiss("")
 
 
+_SIGNS = {
+    "Normal": "performs its task under its coordinator",
+    "Election": "has stopped its task: an election is held",
+    "Reorganization": "has a coordinator, and waits for the new state of the task",
+    "Down": "has crashed, or has come up and knows nothing yet",
+    "paused": "its process stands still; it does not know",
+    "failed": "the protocol raised an error; the log has it",
+}
+
+
 class HelpDialog(_Dialog):
     """Every key, and every command."""
 
     DEFAULT_CSS = _CSS.format(name="HelpDialog", width=92)
     title_text = "keys and commands"
 
-    def __init__(self, driver: bool) -> None:
+    def __init__(self, driver: bool, look: Look) -> None:
         super().__init__()
         self._driver = driver
+        self._look = look
 
     def content(self) -> Table:
         table = Table.grid(padding=(0, 2))
@@ -77,6 +88,11 @@ class HelpDialog(_Dialog):
             for verb in VERBS.values():
                 table.add_row(verb.usage, "", f"{verb.help}  ({verb.example})")
             table.add_row("at 2s …", "", "before a command: when. Also: when all normal …, on send KIND 4->1 …")
+        table.add_row(Text("signs", style="bold underline"))
+        for status in ("Normal", "Election", "Reorganization", "Down", "paused", "failed"):
+            sign = Text(f"{self._look.glyph(status)} {status}", self._look.status(status))
+            table.add_row(sign, "", _SIGNS[status])
+        table.add_row(Text(f"{self._look.glyphs.leads} leads", self._look.leader), "", "is its own coordinator")
         return table
 
 
@@ -137,7 +153,7 @@ class PartitionDialog(_Dialog):
             if not members:
                 text.append(" nobody", DIM)
         text.append(f"\n\n {self.command() or 'all are on one side'}\n", look.accent)
-        text.append("\n 1-9 move that node · ←→ choose, space move · Enter does it\n", DIM)
+        text.append("\n digits move a node; arrows choose, space moves; Enter\n", DIM)
         return text
 
     def command(self) -> str:

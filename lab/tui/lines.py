@@ -24,8 +24,9 @@ class _Line(Static):
         text.no_wrap = True
         text.overflow = "ellipsis"
         if text != self._shown or text.spans != self._shown.spans:
+            taller = text.plain.count("\n") != self._shown.plain.count("\n")
             self._shown = text
-            self.update(text)
+            self.update(text, layout=taller)
 
 
 class TitleLine(_Line):
@@ -148,11 +149,19 @@ class ScrubBar(Widget, can_focus=True):
                 kinds[place] = kind
         here = min(width - 1, player.now_us * (width - 1) // end_us)
         track = Text()
-        for place in range(width):
-            if place == here:
-                track.append(look.glyphs.cursor, look.leader)
-            elif place in kinds:
-                track.append(look.glyphs.marks[kinds[place]], look.mark(kinds[place]))
+        for place, shown in sorted([*kinds.items(), (here, "")], key=lambda cell: (cell[0], cell[1] != "")):
+            if place < len(track):
+                continue  # the cursor hides the mark under it
+            self._lay(track, place, here)
+            if shown:
+                track.append(look.glyphs.marks[shown], look.mark(shown))
             else:
-                track.append(look.glyphs.full if place < here else look.glyphs.rest, DIM)
+                track.append(look.glyphs.cursor, look.leader)
+        self._lay(track, width, here)
         return track
+
+    def _lay(self, track: Text, upto: int, here: int) -> None:
+        """Lay plain track up to that cell: heavy before the cursor, light after it."""
+        glyphs = self._look.glyphs
+        glyph = glyphs.full if len(track) < here else glyphs.rest
+        track.append(glyph * (upto - len(track)), DIM)

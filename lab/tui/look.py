@@ -9,36 +9,33 @@ from rich.style import Style
 
 __all__ = ["DIM", "Glyphs", "Look", "glyphs_for"]
 
-_GREEN, _ORANGE, _SKY, _VERMILION, _PURPLE, _YELLOW = (
-    "#009e73",
-    "#e69f00",
-    "#3a9bd9",
-    "#d55e00",
-    "#cc79a7",
-    "#b8a000",
-)
 DIM = Style(dim=True)
 
+_COLOURS = ("green", "orange", "sky", "vermilion", "purple", "yellow")
+_ON_DARK = dict(zip(_COLOURS, ("#009e73", "#e69f00", "#56b4e9", "#e8641b", "#cc79a7", "#d3c100"), strict=True))
+_ON_LIGHT = dict(zip(_COLOURS, ("#00664b", "#945700", "#0b5e8e", "#a83a00", "#8f3d6b", "#655800"), strict=True))
+"""Okabe and Ito's colours, which colour-blind people tell apart; darker on a light ground."""
+
 _STATUS = {
-    "Normal": _GREEN,
-    "Election": _ORANGE,
-    "Reorganization": _SKY,
-    "Down": _VERMILION,
-    "killed": _VERMILION,
-    "failed": _VERMILION,
-    "paused": _PURPLE,
+    "Normal": "green",
+    "Election": "orange",
+    "Reorganization": "sky",
+    "Down": "vermilion",
+    "killed": "vermilion",
+    "failed": "vermilion",
+    "paused": "purple",
 }
 _FATES = {
-    "delivered": Style(color=_GREEN, dim=True),
-    "too late": Style(color=_ORANGE),
-    "lost": Style(color=_VERMILION),
-    "cut": Style(color=_VERMILION),
-    "receiver down": Style(color=_VERMILION, dim=True),
-    "not sent": Style(color=_VERMILION),
-    "held": Style(color=_PURPLE),
-    "in flight": Style(),
+    "delivered": "green",
+    "too late": "orange",
+    "lost": "vermilion",
+    "cut": "vermilion",
+    "receiver down": "vermilion",
+    "not sent": "vermilion",
+    "held": "purple",
 }
-_KINDS = (_SKY, _ORANGE, _GREEN, _PURPLE, _YELLOW, _VERMILION)
+_QUIET = ("delivered", "receiver down")
+_KINDS = ("sky", "orange", "green", "purple", "yellow", "vermilion")
 
 
 class Glyphs(Struct, frozen=True):
@@ -118,14 +115,15 @@ def glyphs_for(environment: dict[str, str] | None = None) -> Glyphs:
 
 
 class Look:
-    """Styles by what they are for."""
+    """Styles by what they are for. ``dark``: what they are to be seen on."""
 
     def __init__(self, glyphs: Glyphs) -> None:
         self.glyphs = glyphs
+        self.dark = True
 
     def status(self, status: str) -> Style:
         """The style of a status, or of what a process does."""
-        return Style(color=_STATUS.get(status))
+        return self._style(_STATUS.get(status))
 
     def glyph(self, status: str) -> str:
         """Its symbol."""
@@ -133,29 +131,36 @@ class Look:
 
     def fate(self, fate: str) -> Style:
         """The style of a message's fate."""
-        return _FATES.get(fate, Style())
+        return self._style(_FATES.get(fate), dim=fate in _QUIET and self.dark)
 
     def kind(self, kind: str) -> Style:
         """The style of a kind of message; an answer looks like its request, but dimmer."""
         base = kind.removesuffix("Answer")
         # salted so that the kinds of one protocol fall on different colours
-        return Style(color=_KINDS[zlib.crc32(f"94{base}".encode()) % len(_KINDS)], dim=base != kind)
+        place = zlib.crc32(f"94{base}".encode()) % len(_KINDS)
+        return self._style(_KINDS[place], dim=base != kind and self.dark)
 
     def mark(self, kind: str) -> Style:
         """The style of a mark on the scrub bar."""
-        return Style(color={"fault": _VERMILION, "election": _ORANGE}.get(kind, _GREEN))
+        return self._style({"fault": "vermilion", "election": "orange"}.get(kind, "green"))
 
     @property
     def warning(self) -> Style:
         """For what is not as it should be."""
-        return Style(color=_VERMILION, bold=True)
+        return self._style("vermilion", bold=True)
 
     @property
     def accent(self) -> Style:
         """For what is selected."""
-        return Style(color=_SKY, bold=True)
+        return self._style("sky", bold=True)
 
     @property
     def leader(self) -> Style:
         """For the coordinator."""
-        return Style(color=_YELLOW, bold=True)
+        return self._style("yellow", bold=True)
+
+    def _style(self, colour: str | None, bold: bool = False, dim: bool = False) -> Style:
+        if colour is None:
+            return Style(bold=bold or None, dim=dim or None)
+        palette = _ON_DARK if self.dark else _ON_LIGHT
+        return Style(color=palette[colour], bold=bold or None, dim=dim or None)

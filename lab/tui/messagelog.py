@@ -1,12 +1,13 @@
 """The message log: every message and what became of it, and whatever else happened, up to the cursor in time."""
 
+from itertools import zip_longest
 from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -51,6 +52,8 @@ class MessageLog(ScrollView, can_focus=True):
         self._number = -1
         self._seen = (-1, False)
         self._follow = True
+        self._drawn_top = 0
+        self._drawn: list[tuple[LogLine, Ending | None] | None] = []
 
     def show(self, cluster: Cluster) -> None:
         """Draw the log up to the record that the cluster is at."""
@@ -68,7 +71,16 @@ class MessageLog(ScrollView, can_focus=True):
                 self.cursor = None
         if self._follow or self.scroll_offset.y > self._last_top:
             self.scroll_to(y=self._last_top, animate=False, immediate=True)
-        self.refresh()
+        top = self.scroll_offset.y
+        drawn = [self._found(row) for row in range(top, top + self.size.height)]
+        if top != self._drawn_top:
+            self.refresh()
+        else:
+            changed = (y for y, (now, was) in enumerate(zip_longest(drawn, self._drawn)) if now != was)
+            regions = [Region(0, y, self.size.width, 1) for y in changed]
+            if regions:
+                self.refresh(*regions)
+        self._drawn_top, self._drawn = top, drawn
 
     def open_cursor(self) -> None:
         """Open the row under the cursor."""
@@ -123,13 +135,16 @@ class MessageLog(ScrollView, can_focus=True):
         row = self.scroll_offset.y + y
         width = self.size.width
         base = self.rich_style
-        found = self.rows.row(row, self._number) if row < self._count else None
+        found = self._found(row)
         if found is None:
             return Strip.blank(width, base)
         if row == self.cursor and self.has_focus:
             base += Style(reverse=True)
         segments = [Segment(text, base + style) for text, style in self._pieces(*found)]
         return Strip(segments).adjust_cell_length(width, base)
+
+    def _found(self, row: int) -> tuple[LogLine, Ending | None] | None:
+        return self.rows.row(row, self._number) if row < self._count else None
 
     @property
     def _last_top(self) -> int:

@@ -6,7 +6,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -52,9 +52,14 @@ class NodePanes(Widget, can_focus=True):
         """Draw these panes."""
         if (panes, selected) == (self._panes, self._selected):
             return
+        before = {pane: pane.id == self._selected for pane in self._panes}
         resized = len(panes) != len(self._panes)
         self._panes, self._selected = panes, selected
-        self.refresh(layout=resized)
+        if resized or not self._boxed:
+            self.refresh(layout=resized)
+            return
+        changed = [place for place, pane in enumerate(panes) if before.get(pane) != (pane.id == selected)]
+        self.refresh(*map(self._region_of, changed))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many lines as the boxes take, or one line a node where they would take too much."""
@@ -119,6 +124,12 @@ class NodePanes(Widget, can_focus=True):
         place = ids.index(self._selected) if self._selected in ids else 0
         return max(0, min(place - self.size.height + 1, len(ids) - self.size.height))
 
+    def _region_of(self, place: int) -> Region:
+        width, columns = self.size.width, self._columns(self.size.width)
+        row, column = divmod(place, columns)
+        left, right = column * width // columns, (column + 1) * width // columns
+        return Region(left, row * _BOX_HEIGHT, right - left, _BOX_HEIGHT)
+
     def _columns(self, width: int) -> int:
         count = max(1, len(self._panes))
         best = min(count, max(1, width // _BEST_WIDTH))
@@ -141,14 +152,21 @@ class NodePanes(Widget, can_focus=True):
                 (across * max(0, width - used - 3) + top_right, style),
             ]
         if inside == _BOX_HEIGHT - 1:
-            return [(bottom_left + across * (width - 2) + bottom_right, style)]
-        content = (self._led(pane), [(pane.doing or pane.waits, Style())], self._time_left(pane, width - 4))[
-            inside - 1
-        ]
+            told = f" {pane.links} "[: width - 4] if pane.links else ""
+            rest = across * (width - 3 - len(told)) + bottom_right
+            return [(bottom_left + across, style), (told, look.warning), (rest, style)]
+        content = self._content(pane, width - 4)[inside - 1]
         return [(f"{side} ", style), *_fit(content, width - 4), (f" {side}", style)]
 
     def _content(self, pane: Pane, width: int) -> tuple[list[Piece], list[Piece], list[Piece]]:
-        return self._led(pane), [(pane.doing or pane.waits, Style())], self._time_left(pane, width)
+        if pane.process in ("killed", "failed", "absent"):
+            return [], [(pane.waits, DIM)], []
+        led, up = self._led(pane), self._up(pane)
+        if not pane.doing:
+            return led, up, [(pane.waits, DIM)]
+        left = "" if pane.left_us is None else f" {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
+        doing = _fit([(pane.doing, Style())], width - len(left))
+        return [*led, ("  ", Style()), *up], [*doing, (left, self._look.leader)], [(pane.waits, Style())]
 
     def _status(self, pane: Pane) -> list[Piece]:
         look = self._look
@@ -162,39 +180,26 @@ class NodePanes(Widget, can_focus=True):
         return shown
 
     def _led(self, pane: Pane) -> list[Piece]:
-        if pane.process in ("killed", "failed", "absent"):
-            return []
         led = "no coordinator" if pane.coordinator is None else f"coordinator {pane.coordinator}"
-        pieces: list[Piece] = [(led, Style())]
-        if pane.group is not None:
-            pieces.append((f" {self._look.glyphs.dot} group {pane.group}", Style()))
-        if pane.up:
-            pieces.append((f" {self._look.glyphs.dot} up {' '.join(map(str, pane.up))}", DIM))
-        return pieces
+        group = "" if pane.group is None else f", group {pane.group}"
+        return [(led + group, Style())]
 
-    def _time_left(self, pane: Pane, width: int) -> list[Piece]:
-        if pane.process in ("killed", "failed", "absent"):
-            return []
-        if pane.left_us is None:
-            return [(pane.waits if pane.doing else "", DIM)]
-        spent = f" {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
-        return [(pane.waits[: max(0, width - len(spent))], Style()), (spent, self._look.leader)]
+    def _up(self, pane: Pane) -> list[Piece]:
+        return [(f"up {' '.join(map(str, pane.up))}" if pane.up else "", DIM)]
 
     def _list_line(self, pane: Pane) -> list[Piece]:
         look = self._look
-        selected = pane.id == self._selected
         pieces: list[Piece] = [
-            (look.glyphs.play + " " if selected else "  ", look.accent),
+            (look.glyphs.play + " " if pane.id == self._selected else "  ", look.accent),
             (f"{pane.id:>2} ", Style(bold=True)),
             *_fit(self._status(pane), 24),
-            *_fit(self._led(pane), 34),
-            (" ", Style()),
         ]
-        if pane.doing:
-            left = "" if pane.left_us is None else f", {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
-            pieces.append((f"{pane.doing}: {pane.waits}{left}", Style()))
-        else:
+        if pane.process in ("killed", "failed", "absent"):
             pieces.append((pane.waits, DIM))
+        else:
+            left = "" if pane.left_us is None else f", {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
+            doing = f"{pane.doing}: {pane.waits}{left}" if pane.doing else pane.waits
+            pieces += [*_fit(self._led(pane), 15), *_fit(self._up(pane), 20), (f" {doing}", Style())]
         if pane.links:
             pieces.append((f"  {pane.links}", look.warning))
         return pieces

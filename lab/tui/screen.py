@@ -28,6 +28,7 @@ from lab.tui.view import Pane, faults_said, leaders_said, panes_of
 __all__ = ["FRAMES_PER_SECOND", "RunScreen"]
 
 FRAMES_PER_SECOND = 10
+_SLOW_FRAMES = 3
 _DIGITS_WITHIN_S = 0.7
 _SEEK_US = 5_000_000
 
@@ -65,6 +66,7 @@ class RunScreen(Screen[None]):
         self._panes: tuple[Pane, ...] = ()
         self._last_s = time.monotonic()
         self._ended_said = False
+        self._drawn_frames = -1
 
     def compose(self) -> ComposeResult:
         """The widgets, from top to bottom."""
@@ -82,6 +84,7 @@ class RunScreen(Screen[None]):
         """Begin, or go on after a dialog."""
         if not hasattr(self, "_frames"):
             self._frames = self.set_interval(1 / FRAMES_PER_SECOND, self._frame)
+            self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
             self.run_worker(self._source.work(), exclusive=False, exit_on_error=True)
             self.query_one(NodePanes).focus()
             self._say("press a node's number to select it, ? for all keys")
@@ -110,9 +113,12 @@ class RunScreen(Screen[None]):
         self.query_one(FaultLines).show(faults_said(snapshot.faults), self._look)
         log = self.query_one(MessageLog)
         log.show(cluster)
-        self.query_one(ScrubBar).show(player)
-        hidden = 0 if log.rows.heartbeats else log.rows.hidden_count(cluster)
-        self.query_one("#title", TitleLine).put(self._title_text(hidden))
+        self._drawn_frames += 1
+        if not player.following or self._drawn_frames % _SLOW_FRAMES == 0:
+            # what changes at every record need not be drawn at every frame
+            self.query_one(ScrubBar).show(player)
+            hidden = 0 if log.rows.heartbeats else log.rows.hidden_count(cluster)
+            self.query_one("#title", TitleLine).put(self._title_text(hidden))
         if self._source.ended and self._player.live and not self._ended_said:
             self._ended_said = True
             self._say(f"the run is over: {self._source.ended}; look around, or press q", warn=True)
@@ -121,20 +127,18 @@ class RunScreen(Screen[None]):
     def _title_text(self, hidden: int) -> Text:
         header = self._source.lines.header
         dot = f" {self._look.glyphs.dot} "
-        text = Text()
-        text.append("lab ", "bold")
-        text.append(sanitize(self._run_name, 40), self._look.accent)
         parts = [
-            header.protocol.name,
             header.world if self._source.is_live else "recording",
             f"{len(header.nodes)} nodes",
             f"T {header.timing.t_us / 1000:g} ms",
-            f"record {self._player.number}",
         ]
         if hidden:
             parts.append(f"{hidden} heartbeats hidden (f)")
         if self._source.is_live and not self._source.can_command:
             parts.append("viewer")
+        parts += [f"record {self._player.number}", sanitize(self._run_name, 60)]
+        text = Text("lab ", "bold")
+        text.append(header.protocol.name, self._look.accent)
         text.append(dot + dot.join(parts))
         return text
 
@@ -252,8 +256,16 @@ class RunScreen(Screen[None]):
     def _theme(self) -> None:
         self.app.theme = "textual-light" if self.app.current_theme.dark else "textual-dark"
 
+    def _redraw(self) -> None:
+        """Everything, in the colours of the theme there is now."""
+        self._look.dark = self.app.current_theme.dark
+        self._panes = ()
+        self.refresh(recompose=False)
+        for widget in (self.query_one(NodePanes), self.query_one(MessageLog), self.query_one(ScrubBar)):
+            widget.refresh()
+
     def _help(self) -> None:
-        self.app.push_screen(HelpDialog(self._commands))
+        self.app.push_screen(HelpDialog(self._commands, self._look))
 
     def _quit(self) -> None:
         self.app.exit(return_code=0)

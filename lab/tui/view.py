@@ -74,14 +74,22 @@ def _doing(view: NodeView, now_us: int) -> tuple[str, str, int | None, int]:
     if view.process == "absent":
         return "", "not started yet", None, 0
     if not view.waits:
-        return "", "performs its task" if view.state.get("processing") else "waits to be told", None, 0
+        return "", _idle(view), None, 0
     wait = view.waits[0]
     peers = f" of {' '.join(map(str, wait.peers))}" if wait.peers else ""
-    doing = sanitize(f"{wait.procedure}: line {wait.line}", 60)
+    doing = sanitize(f"{wait.procedure}, line {wait.line}", 60)
     waits = sanitize(f"waits for {wait.what}{peers}", 80)
     if wait.until_us is None:
         return doing, waits, None, 0
     return doing, waits, max(0, wait.until_us - now_us), wait.until_us - wait.since_us
+
+
+def _idle(view: NodeView) -> str:
+    if not view.state.get("processing"):
+        return "waits to be told"
+    definition = view.state.get("definition")
+    version = definition.get("version") if isinstance(definition, dict) else None
+    return "performs its task" if version is None else f"performs definition {version}"
 
 
 def _links(node: int, snapshot: Snapshot) -> str:

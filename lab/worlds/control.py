@@ -121,7 +121,7 @@ class Control:
         number = self._new_fault(verb, text, (), rule.broken(self._tm_us), rule.links)
         self._network.set_rule(number, rule)
         self._link_faults[number] = (verb, rule.links)
-        return True, f"{len(rule.links)} links"
+        return True, "1 link" if len(rule.links) == 1 else f"{len(rule.links)} links"
 
     def _heal(self, command: Heal) -> tuple[bool, str]:
         if not self._link_faults:

@@ -1,71 +1,80 @@
-"""One bully node alone, brought into each state by hand, with the messages of bully.py at hand."""
+"""One bully node alone, brought into each state by hand, with the messages of its peers."""
 
-import msgspec
+from msgspec import json
 
-from lab.kernel import Message, Step
-from lab.protocols import Definition, bully
+from lab.kernel import Message, Payload, Step
+from lab.protocols import Bully, Definition, Status
+from lab.protocols.bully import (
+    EnterElection,
+    EnterElectionAnswer,
+    NewState,
+    NewStateAnswer,
+    SetCoordinator,
+    SetCoordinatorAnswer,
+)
 from tests.harness import Solo
 
-__all__ = ["DEFINITION", "enter", "follow", "kinds", "lead", "lone_bully", "normal", "reply_all", "targets"]
+__all__ = ["DEFINITION", "asked", "begins", "body", "enter", "follow", "lead", "lone", "normal", "reply_all"]
 
 DEFINITION = Definition(4, 3, (1, 2, 3))
+ENTERED = EnterElectionAnswer(Definition(), 0)
 
 
-def lone_bully(node: int = 2, ids: tuple[int, ...] = (1, 2, 3), version: int = 0) -> Solo:
-    """A node that has just come up, and is at stage 1 of its election."""
-    solo = Solo(bully.Bully, node, ids)
-    solo.start({"version": version} if version else {})
-    return solo
+def lone(node: int = 2, ids: tuple[int, ...] = (1, 2, 3), version: int = 0) -> tuple[Solo, Step]:
+    """A node that has just come up, and is at the first stage of its election."""
+    solo = Solo(Bully, node, ids)
+    return solo, solo.start({"version": version} if version else {})
 
 
 def enter(solo: Solo, leader: int = 3) -> Step:
     """The leader has it enter its election: Election."""
-    return solo.hear(leader, bully.EnterElection())
+    return solo.hear(leader, EnterElection())
 
 
 def follow(solo: Solo, leader: int = 3) -> Step:
     """... and makes itself its coordinator: Reorganization."""
     enter(solo, leader)
-    return solo.hear(leader, bully.SetCoordinator())
+    return solo.hear(leader, SetCoordinator())
 
 
-def normal(solo: Solo, leader: int = 3, definition: Definition = DEFINITION) -> Step:
+def normal(solo: Solo, leader: int = 3) -> Step:
     """... and hands it the new state: Normal."""
     follow(solo, leader)
-    return solo.hear(leader, bully.NewState(definition))
+    return solo.hear(leader, NewState(DEFINITION))
 
 
-def lead(solo: Solo, members: tuple[int, ...]) -> Step:
-    """Let it win its election with these members; the step in which it is Normal."""
-    for _ in solo.protocol.higher[:1]:
-        solo.fire()
-    step = _answer_stage(solo, members, bully.EnterElectionAnswer(Definition(), 0))
-    step = _answer_stage(solo, members, bully.SetCoordinatorAnswer())
-    step = _answer_stage(solo, members, bully.NewStateAnswer())
-    assert solo.protocol.status.value == "Normal"
-    return step
+def lead(members: tuple[int, ...] = (1, 2), node: int = 3, ids: tuple[int, ...] = (1, 2, 3)) -> Solo:
+    """A node that won its election: Normal, with these members."""
+    solo, step = lone(node, ids)
+    if step.sent[0].kind == "AreYouUp":
+        step = solo.fire()
+    for message in step.sent:
+        if message.target in members:
+            step = solo.reply(message, ENTERED)
+    if len(members) < node - 1:
+        step = solo.fire()
+    step = reply_all(solo, step, SetCoordinatorAnswer())
+    reply_all(solo, step, NewStateAnswer())
+    assert solo.protocol.status is Status.NORMAL
+    return solo
 
 
-def reply_all(solo: Solo, asked: Step, payload: msgspec.Struct) -> Step:
-    """All who were asked give this answer; the last step."""
-    *_, last = (solo.reply(message, payload) for message in asked.sent)  # type: ignore[arg-type]
+def reply_all(solo: Solo, step: Step, payload: Payload) -> Step:
+    """All who were asked in that step give this answer; the last step of the node."""
+    *_, last = (solo.reply(message, payload) for message in step.sent)
     return last
 
 
-def kinds(step: Step) -> list[str]:
-    """The kinds of the messages sent."""
-    return [message.kind for message in step.sent]
+def asked(step: Step) -> list[tuple[str, int]]:
+    """(kind, target) of the messages of a step."""
+    return [(message.kind, message.target) for message in step.sent]
 
 
-def targets(step: Step, kind: str) -> list[int]:
-    """To whom messages of this kind were sent."""
-    return [message.target for message in step.sent if message.kind == kind]
-
-
-def _answer_stage(solo: Solo, members: tuple[int, ...], payload: msgspec.Struct) -> Step:
-    raise NotImplementedError
+def begins(step: Step) -> bool:
+    """Whether an election began in this step: its first question is on its way, or its first wait is there."""
+    return any(wait.procedure == "election" and wait.since_us == step.at_us for wait in step.waits)
 
 
 def body(message: Message) -> object:
     """The content of a message."""
-    return msgspec.json.decode(message.body)
+    return json.decode(message.body)

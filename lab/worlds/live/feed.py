@@ -12,7 +12,7 @@ import msgspec
 import trio
 
 from lab.journal import Writer
-from lab.worlds.live.wire import LineBuffer, TooLongError
+from lab.worlds.live.wire import GARBAGE, LineBuffer, TooLongError
 from lab.worlds.orders import Attach, Order, Reply
 
 __all__ = ["MOST_CLIENTS", "Feed"]
@@ -21,7 +21,8 @@ MOST_CLIENTS = 64
 _CHUNK = 1 << 18
 _GATHER_S = 0.01
 """Wait so long after a wake-up before sending: what comes in the meantime goes in the same chunk."""
-
+_ATTACH_WITHIN_S = 5.0
+"""Who has not said by then how to attach makes room for others."""
 
 _encode = msgspec.json.Encoder().encode
 _decode_attach = msgspec.json.Decoder(Attach).decode
@@ -77,8 +78,8 @@ class Feed:
         try:
             async with stream:
                 await _Client(self, stream).run()
-        except (trio.BrokenResourceError, trio.ClosedResourceError, TooLongError):
-            pass
+        except* (trio.BrokenResourceError, trio.ClosedResourceError, TooLongError):
+            pass  # it left, or it is none; a group, as its two tasks are in a nursery
         finally:
             self._clients -= 1
             self._leave()
@@ -138,12 +139,14 @@ class _Client:
         self._replies: list[bytes] = []
 
     async def run(self) -> None:
-        line = await self._line()
+        line = None
+        with trio.move_on_after(_ATTACH_WITHIN_S):
+            line = await self._line()
         if line is None:
             return
         try:
             attach = _decode_attach(line)
-        except msgspec.DecodeError as error:
+        except GARBAGE as error:
             await self._refuse(0, f"the first line says how to attach: {error}")
             return
         async with trio.open_nursery() as nursery:
@@ -176,7 +179,7 @@ class _Client:
                 return
             try:
                 reply = self._feed.execute(_decode_order(line), role)
-            except msgspec.DecodeError as error:
+            except GARBAGE as error:
                 reply = Reply(0, False, False, f"not an order: {error}")
             if len(self._replies) < 1000:
                 self._replies.append(_encode(reply) + b"\n")

@@ -6,29 +6,30 @@ fault can strike between two messages of one step. The tasks here wait for socke
 get they hand to the ``Switch`` and to ``LiveNodes``, which do not wait, and then call ``_settle``.
 """
 
+import contextlib
 import gc
 import os
 import signal
 import socket
-import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import trio
+from msgspec.structs import replace
 
 from lab import __version__
 from lab.journal import FORMAT, End, Header, ProtocolInfo, Writer
 from lab.protocols import find_protocol, source_of
-from lab.script import CommandError, Director, parse
+from lab.script import At, CommandError, Director, parse
 from lab.worlds.config import Ready, Refused, RunConfig
 from lab.worlds.control import Control
 from lab.worlds.live.connection import Connection
 from lab.worlds.live.feed import Feed
 from lab.worlds.live.nodes import LiveNodes
 from lab.worlds.live.switch import Switch
-from lab.worlds.live.wire import Fork, Forked, Hello, LineBuffer, Seen, Signal, TooLongError
+from lab.worlds.live.wire import GARBAGE, Fork, Forked, Hello, LineBuffer, Seen, Signal
 from lab.worlds.orders import Order, Reply
 from lab.worlds.runs import RunFolder, RunInfo
 
@@ -92,7 +93,8 @@ class _Host:
         self._writer = writer
         self._director = Director()
         for line in config.commands:
-            self._director.add(parse(line))
+            scripted = parse(line)
+            self._director.add(scripted if scripted.trigger else replace(scripted, trigger=At(0)))
         self._origin_ns = time.monotonic_ns()
         spawner.setblocking(False)
         self._spawner = spawner
@@ -127,7 +129,7 @@ class _Host:
             self._now_us,
         )
         self._switch.execute = self._control.execute
-        self._strangers = 0
+        self._strangers: dict[socket.socket, trio.CancelScope] = {}
         self._timer_lot = trio.lowlevel.ParkingLot()
         self._timer_us: float = 0
         self._ending: str | None = None
@@ -246,26 +248,26 @@ class _Host:
                 peer, _ = self._listening.accept()
             except OSError:
                 continue
-            if self._strangers >= _MOST_STRANGERS:
-                peer.close()
-                continue
             peer.setblocking(False)
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if len(self._strangers) >= _MOST_STRANGERS:
+                next(iter(self._strangers.values())).cancel()  # a node of ours would have said Hello by now
+            self._strangers[peer] = trio.CancelScope(deadline=trio.current_time() + _HELLO_WITHIN_S)
             self._tasks.start_soon(self._meet, peer)
 
     async def _meet(self, peer: socket.socket) -> None:
-        self._strangers += 1
         connection = None
         try:
-            with trio.move_on_after(_HELLO_WITHIN_S):
+            with self._strangers[peer]:
                 connection = await self._hello(peer)
-        except (OSError, ValueError):
+        except (OSError, *GARBAGE):
             pass  # whoever that was, it is no node of ours
         finally:
-            self._strangers -= 1
+            del self._strangers[peer]
         if connection is not None:
             self._settle()
             await self._read_node(connection)
+        trio.lowlevel.notify_closing(peer)
         peer.close()
 
     async def _hello(self, peer: socket.socket) -> Connection | None:
@@ -300,9 +302,9 @@ class _Host:
             for line in connection.buffer.feed(data):
                 if connection.standing or self._switch.connections.get(connection.node) is connection:
                     self._switch.take(connection, line)
-        except (ValueError, TooLongError) as error:
-            print(f"node {connection.node} sent garbage: {error}", file=sys.stderr)
-            self._nodes.fail(connection)
+        except GARBAGE as error:
+            self._nodes.fail(connection, error)
+            return False
         return bool(data)
 
     def _drain(self, connection: Connection) -> None:
@@ -314,10 +316,11 @@ class _Host:
 
     async def _write_rest(self, connection: Connection) -> None:
         """A node does not read: wait until its socket takes more."""
-        while self._switch.connections.get(connection.node) is connection:
-            await trio.lowlevel.wait_writable(connection.socket)
-            if connection.flush():
-                break
+        with contextlib.suppress(trio.ClosedResourceError):
+            while self._switch.connections.get(connection.node) is connection:
+                await trio.lowlevel.wait_writable(connection.socket)
+                if connection.flush():
+                    break
         connection.writing = False
 
     # time, and whatever else ends the run

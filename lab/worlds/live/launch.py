@@ -29,13 +29,14 @@ class HostFailedError(Exception):
 class HostProcess:
     """A host that runs as long as this object is not closed; it notices when this process dies.
 
-    The constructor returns at once; ``ready`` waits until the host serves its feed.
+    The constructor returns at once; ``ready`` waits until the host serves its feed. ``module`` is for those
+    who start a host with protocols of their own.
     """
 
-    def __init__(self, config: RunConfig) -> None:
+    def __init__(self, config: RunConfig, module: str = "lab.worlds.live") -> None:
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "lab.worlds.live"],
+            [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -74,6 +75,15 @@ class HostProcess:
             self.process.stdin.close()
         with contextlib.suppress(HostFailedError):
             self.wait()
+
+    def close(self) -> None:
+        """Close the pipes and files that this object holds; if the run still goes on, it ends."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.stdout.close()
+        self._log.close()
 
     def said(self) -> str:
         """What the host wrote to its standard error."""

@@ -2,6 +2,7 @@
 
 import secrets
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -13,7 +14,7 @@ from lab.worlds.control import NodeHandles
 from lab.worlds.live.connection import Connection
 from lab.worlds.live.safe_storage import wipe
 from lab.worlds.live.switch import Switch
-from lab.worlds.live.wire import Fork, Forked, Hello, Seen, Signal, Start
+from lab.worlds.live.wire import GARBAGE, Fork, Forked, Hello, Seen, Signal, Start
 
 __all__ = ["LiveNodes"]
 
@@ -71,17 +72,19 @@ class LiveNodes(NodeHandles):
         life = self._lives[report.node]
         life.pid = report.pid
         self._by_pid[report.pid] = report.node
-        self._begin_if_ready(report.node)
+        if life.phase == "dying":
+            self._order(Signal(life.pid, signal.SIGKILL))  # it was killed before it had a number
+        self._begin_if_ready()
 
     def hello(self, hello: Hello, connection: Connection) -> bool:
         """A process reports; False if it is none of ours."""
         life = self._lives.get(hello.node)
-        if life is None or life.number != hello.life or not secrets.compare_digest(life.token, hello.token):
+        if life is None or life.number != hello.life or not _same(life.token, hello.token):
             return False
         if life.hello is not None or life.phase != "forked":
             return False
         life.hello = connection
-        self._begin_if_ready(hello.node)
+        self._begin_if_ready()
         return True
 
     def seen(self, report: Seen) -> None:
@@ -95,13 +98,16 @@ class LiveNodes(NodeHandles):
             self._ended(node, life)
         elif report.what == "stopped" and life.stopped_us is None and life.phase == "up":
             self._stopped(node, life)
-        elif report.what == "continued" and life.stopped_us is not None and life.phase == "up":
+        elif report.what == "continued" and life.phase == "up":
+            if life.stopped_us is None:
+                self._stopped(node, life)  # it stood so briefly that it was not seen to
             self._continued(node, life)
 
-    def fail(self, connection: Connection) -> None:
+    def fail(self, connection: Connection, error: Exception) -> None:
         """The node misbehaves (it sent garbage): end it, as failed."""
         life = self._lives[connection.node]
         if life.phase == "up" and life.number == connection.life:
+            print(f"node {connection.node} sent garbage: {error}", file=sys.stderr)
             life.failed = True
             self.kill(connection.node)
 
@@ -173,16 +179,14 @@ class LiveNodes(NodeHandles):
         self._lives[node] = life
         self._order(Fork(node, life.number, self._port, life.token, self._origin_ns, str(self._safe)))
 
-    def _begin_if_ready(self, node: int) -> None:
-        ready = [n for n, life in self._lives.items() if life.phase == "forked" and life.hello and life.pid]
-        if not self._started:
-            if len(ready) < len(self._ids):
-                return
-            self._started = True
-            for each in ready:
-                self._begin(each, self._lives[each])
-        elif node in ready:
-            self._begin(node, self._lives[node])
+    def _begin_if_ready(self) -> None:
+        coming = {node: life for node, life in self._lives.items() if life.phase == "forked"}
+        ready = {node: life for node, life in coming.items() if life.hello and life.pid}
+        if not self._started and len(ready) < len(coming):
+            return
+        self._started = True
+        for node, life in ready.items():
+            self._begin(node, life)
 
     def _begin(self, node: int, life: _Life) -> None:
         connection = life.hello
@@ -209,6 +213,7 @@ class LiveNodes(NodeHandles):
             self.wipe(node)
         if life.restart_wanted:
             self._fork(node)
+        self._begin_if_ready()
 
     def _stopped(self, node: int, life: _Life) -> None:
         connection = self._switch.connections.get(node)
@@ -230,4 +235,11 @@ class LiveNodes(NodeHandles):
         life.resume_wanted = False
         connection.standing = False
         self._switch.record(Process(self._now_us(), node, "resumed", life.number, life.pid, paused_us=paused_us))
-        self._switch.release(connection)
+        try:
+            self._switch.release(connection)
+        except GARBAGE as error:
+            self.fail(connection, error)
+
+
+def _same(ours: str, said: str) -> bool:
+    return secrets.compare_digest(ours.encode(), said.encode())

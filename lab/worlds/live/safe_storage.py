@@ -25,7 +25,9 @@ class SafeStorage:
         hidden = self._path.with_suffix(".new")
         file = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            os.write(file, msgspec.json.encode(self.values))
+            data = memoryview(msgspec.json.encode(self.values))
+            while data:
+                data = data[os.write(file, data) :]
             os.fsync(file)
         finally:
             os.close(file)

@@ -59,7 +59,7 @@ class Switch:
     def take(self, connection: Connection, line: bytes) -> Step | None:
         """A line of a node: a step; None where the node stands still, and the line has to wait.
 
-        msgspec.DecodeError, which is a ValueError, for garbage; ValueError for a step of another node.
+        One of ``GARBAGE`` for what no node of ours would say, such as a step of another node.
         """
         if connection.standing:
             connection.backlog.append(line)
@@ -68,7 +68,11 @@ class Switch:
         if step.node != connection.node or step.life != connection.life:
             raise ValueError(f"a step of node {step.node}, life {step.life}")
         cause = step.input
-        received = connection.consumed(cause.source, cause.serial) if isinstance(cause, Received) else None
+        received = None
+        if isinstance(cause, Received):
+            received = connection.consumed(cause.source, cause.serial)
+            if received is None:
+                raise ValueError(f"message {cause.serial} of node {cause.source}, which it was not handed")
         if step.sent:
             self.serials[connection.node] = step.sent[-1].serial + 1
         self.record(step, line)

@@ -8,10 +8,24 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["LONGEST_LINE", "Fork", "Forked", "Hello", "LineBuffer", "Seen", "Signal", "Start", "TooLongError"]
+__all__ = [
+    "GARBAGE",
+    "LONGEST_LINE",
+    "Fork",
+    "Forked",
+    "Hello",
+    "LineBuffer",
+    "Seen",
+    "Signal",
+    "Start",
+    "TooLongError",
+]
 
 LONGEST_LINE = 1 << 20
 """A longer line than this many bytes is refused."""
+
+GARBAGE = (ValueError, RecursionError)
+"""What decoding a foreign line can raise; the second is for deep nesting."""
 
 
 class Hello(Struct, frozen=True):

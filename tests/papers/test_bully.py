@@ -1,0 +1,263 @@
+"""The bully algorithm, rule by rule: B1-B7 and B10. B8 and B9 are in ``test_bully_monitor.py``."""
+
+from collections.abc import Callable
+
+import pytest
+
+from lab.kernel import Step
+from lab.protocols import Definition, Status
+from lab.protocols.bully import (
+    AreYouNormal,
+    AreYouNormalAnswer,
+    AreYouUp,
+    AreYouUpAnswer,
+    EnterElectionAnswer,
+    NewStateAnswer,
+    SetCoordinatorAnswer,
+)
+from tests.harness import T_US, Solo
+from tests.papers.alone import DEFINITION, asked, begins, body, enter, follow, lead, lone, normal, reply_all
+
+TIMEOUT_US = 3 * T_US
+UP, NORMAL = AreYouUpAnswer(), AreYouNormalAnswer(True)
+
+
+@pytest.mark.parametrize("led", [follow, normal])
+def test_B1_a_silent_coordinator_is_asked_and_then_replaced(led: Callable[[Solo], Step]) -> None:
+    """B1: a Normal or Reorganization node whose coordinator was silent for the timeout asks it AreYouUp; no
+    answer within T starts Election."""
+    solo, _ = lone(2, (1, 2, 3, 4))
+    solo.now_us = 1_000
+    led(solo)
+    step = solo.fire()
+    assert step.at_us == 1_000 + TIMEOUT_US
+    assert asked(step) == [("AreYouUp", 3)]
+    step = solo.fire()
+    assert step.at_us == 1_000 + TIMEOUT_US + T_US
+    assert asked(step) == [("AreYouUp", 3), ("AreYouUp", 4)]
+    assert begins(step)
+
+
+def test_B1_a_coordinator_that_answers_is_kept() -> None:
+    """B1: its answer is a word of it, and the timeout begins anew."""
+    solo, _ = lone()
+    normal(solo)
+    (question,) = solo.fire().sent
+    solo.now_us += 10
+    step = solo.reply(question, UP)
+    assert (step.sent, step.waits) == ((), ())
+    assert solo.node.next_timer() is not None
+    assert solo.fire().at_us == step.at_us + TIMEOUT_US
+
+
+def test_B1_only_the_coordinators_own_words_count() -> None:
+    """B1: whatever the coordinator says puts the timeout off; what others say does not."""
+    solo, _ = lone()
+    normal(solo)
+    solo.now_us = 100_000
+    solo.hear(1, AreYouUp())
+    assert (solo.node.next_timer() or (0,))[0] == TIMEOUT_US
+    solo.hear(3, AreYouNormal())
+    assert (solo.node.next_timer() or (0,))[0] == 100_000 + TIMEOUT_US
+
+
+def test_B2_a_restarted_node_is_down_and_calls_election() -> None:
+    """B2: Recovery leaves Status at Down, and asks the nodes above."""
+    solo, step = lone(2, (1, 2, 3, 4))
+    assert step.changed["status"] == "Down"
+    assert step.changed["coordinator"] is None
+    assert asked(step) == [("AreYouUp", 3), ("AreYouUp", 4)]
+    assert not solo.protocol.processing
+
+
+def test_B3_the_coordinator_asks_all_others_periodically() -> None:
+    """B3: every other node, in Up or not; and only while it is a Normal coordinator."""
+    solo = lead((1,), node=3, ids=(1, 2, 3, 4))
+    began_us = solo.now_us
+    for _ in range(3):
+        step = solo.fire()
+        assert asked(step) == [("AreYouNormal", 1), ("AreYouNormal", 2), ("AreYouNormal", 4)]
+        solo.reply(step.sent[0], NORMAL)
+        step = solo.fire()
+        assert not begins(step), "nodes outside Up are silent, as they should be"
+    assert solo.now_us == began_us + 3 * T_US
+    enter(solo, 4)
+    due = solo.node.next_timer()
+    assert due is not None
+    assert due[1].procedure == "coordinator_timeout"
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ({1: False, 2: True}, "a node of Up is not normal"),
+        ({1: True}, "a node of Up is silent"),
+        ({1: True, 2: True, 4: False}, "a node outside Up answers"),
+        ({1: True, 2: True, 4: True}, "a node outside Up answers, and is Normal"),
+    ],
+)
+def test_B3_what_makes_a_coordinator_call_election(answers: dict[int, bool], why: str) -> None:
+    """B3: a node of Up that is not normal or silent for T, and any answer from outside Up."""
+    solo = lead((1, 2), node=3, ids=(1, 2, 3, 4))
+    step = solo.fire()
+    for message in step.sent:
+        if message.target in answers:
+            solo.reply(message, AreYouNormalAnswer(answers[message.target]))
+    if len(answers) < 3:
+        step = solo.fire()
+    assert solo.protocol.is_running(solo.protocol.election), why
+    assert not solo.protocol.is_running(solo.protocol.check)
+
+
+def test_B3_a_good_check_changes_nothing() -> None:
+    """B3: all of Up are Normal, and nobody else is there."""
+    solo = lead((1, 2))
+    step = reply_all(solo, solo.fire(), NORMAL)
+    assert (step.changed, step.sent, step.waits) == ({}, (), ())
+
+
+def test_B4_any_answer_from_above_ends_the_attempt() -> None:
+    """B4: every higher node is asked, no lower one; the first answer is enough, whoever gives it."""
+    solo, step = lone(2, (1, 2, 3, 4, 5))
+    assert asked(step) == [("AreYouUp", 3), ("AreYouUp", 4), ("AreYouUp", 5)]
+    solo.now_us = 20_000
+    step = solo.reply(step.sent[1], UP)
+    assert step.sent == ()
+    assert [(wait.what, wait.since_us) for wait in step.waits] == [("a higher node to take over", 20_000)]
+    assert solo.protocol.status is Status.DOWN, "stage 1 changes no status"
+
+
+def test_B4_a_takeover_that_does_not_come_is_not_waited_for_for_ever() -> None:
+    """B4: nothing came of it within a further wait, so the node starts again; and again."""
+    solo, step = lone()
+    for _ in range(3):
+        answered_us = solo.now_us
+        solo.reply(step.sent[0], UP)
+        step = solo.fire()
+        assert asked(step) == [("AreYouUp", 3)]
+        # the higher one's timeout, T to ask its coordinator, T for its stage 1, and the sources' T
+        assert step.at_us == answered_us + TIMEOUT_US + 3 * T_US
+
+
+@pytest.mark.parametrize("silent_us", [0, TIMEOUT_US])
+def test_B4_who_is_led_after_the_wait_lets_the_matter_rest(silent_us: int) -> None:
+    """B4: only a coordinator that is not itself overdue counts as a takeover."""
+    solo, step = lone(2, (1, 2, 3))
+    normal(solo)
+    solo.fire()
+    step = solo.fire()
+    assert asked(step) == [("AreYouUp", 3)]
+    solo.reply(step.sent[0], UP)
+    ends_us = solo.now_us + TIMEOUT_US + 3 * T_US
+    solo.now_us = ends_us - silent_us - 1
+    solo.hear(3, AreYouNormal())
+    step = solo.fire()
+    assert begins(step) is (silent_us > 0)
+
+
+def test_B5_nobody_above() -> None:
+    """B5: after T without an answer, Election; the task stops; the node is its own leader, Up is empty; every
+    lower node is asked."""
+    solo, _ = lone(3, (1, 2, 3, 4))
+    normal(solo, 4)
+    assert solo.protocol.processing
+    solo.fire()
+    assert solo.protocol.status is Status.NORMAL
+    solo.fire()
+    step = solo.fire()
+    assert step.changed == {"status": "Election", "processing": False, "halted": 3, "up": []}
+    assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)]
+
+
+def test_B5_who_answers_is_in_up() -> None:
+    """B5: a silent one is waited for up to T, and is not in Up."""
+    solo, step = lone(3)
+    assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)]
+    solo.reply(step.sent[0], EnterElectionAnswer(Definition(), 0))
+    assert solo.protocol.up == frozenset()
+    step = solo.fire()
+    assert step.at_us == T_US
+    assert step.changed["up"] == [1]
+
+
+def _entered(members: tuple[int, ...] = (1, 2), versions: tuple[int, ...] = (0, 0)) -> tuple[Solo, Step]:
+    solo, step = lone(3)
+    for message in step.sent:
+        if message.target in members:
+            answer = EnterElectionAnswer(Definition(), versions[message.target - 1])
+            step = solo.reply(message, answer)
+    return solo, step if len(members) == 2 else solo.fire()
+
+
+def test_B6_those_of_up_are_told_who_leads() -> None:
+    """B6: Coordinator ← self, Status ← Reorganization; SetCoordinator goes to Up and to nobody else."""
+    _, step = _entered((2,))
+    assert step.changed == {"coordinator": 3, "status": "Reorganization", "up": [2]}
+    assert asked(step) == [("SetCoordinator", 2)]
+
+
+def test_B6_an_answer_missing_starts_anew() -> None:
+    """B6: not before T is over; then from stage 1, which here is nobody above."""
+    solo, step = _entered()
+    solo.reply(step.sent[0], SetCoordinatorAnswer())
+    step = solo.fire()
+    assert step.at_us == T_US
+    assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)]
+    assert step.changed == {"status": "Election", "up": []}
+
+
+def test_B7_those_of_up_are_given_the_definition() -> None:
+    """B7: NewState with the Definition to all of Up; when all have answered, Normal, and the task goes on."""
+    solo, step = _entered()
+    step = reply_all(solo, step, SetCoordinatorAnswer())
+    assert asked(step) == [("NewState", 1), ("NewState", 2)]
+    new = {"version": 1, "coordinator": 3, "members": [1, 2, 3]}
+    assert body(step.sent[0]) == {"definition": new}
+    solo.reply(step.sent[0], NewStateAnswer())
+    assert solo.protocol.status is Status.REORGANIZATION
+    step = solo.reply(step.sent[1], NewStateAnswer())
+    assert step.changed == {"status": "Normal", "processing": True}
+
+
+def test_B7_an_answer_missing_starts_anew() -> None:
+    """B7: after T, from stage 1; the coordinator was not Normal meanwhile."""
+    solo, step = _entered()
+    step = reply_all(solo, step, SetCoordinatorAnswer())
+    solo.reply(step.sent[1], NewStateAnswer())
+    step = solo.fire()
+    assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)]
+    assert solo.protocol.status is Status.ELECTION
+
+
+@pytest.mark.parametrize(("own", "others", "new"), [(0, (0, 0), 1), (0, (3, 7), 8), (9, (3, 7), 10)])
+def test_B10_the_new_definition_is_newer_than_all_that_the_group_knows(
+    own: int, others: tuple[int, ...], new: int
+) -> None:
+    """B10: answers to EnterElection carry versions; the new coordinator begins from the newest of them or of its
+    own, and has stored its version before NewState leaves."""
+    solo, step = lone(3, version=own)
+    for message, version in zip(step.sent, others, strict=True):
+        step = solo.reply(message, EnterElectionAnswer(Definition(version), version))
+    step = reply_all(solo, step, SetCoordinatorAnswer())
+    assert step.stored == {"version": new}
+    assert asked(step) == [("NewState", 1), ("NewState", 2)]
+    assert solo.protocol.definition == Definition(new, 3, (1, 2, 3))
+
+
+def test_B10_a_member_tells_the_newest_that_it_knows() -> None:
+    """B10: its last Definition with the version; the version is known even to one that crashed since."""
+    solo, _ = lone()
+    normal(solo)
+    (answer,) = enter(solo, 3).sent
+    assert body(answer) == {"definition": {"version": 4, "coordinator": 3, "members": [1, 2, 3]}, "version": 4}
+    again, _ = lone(version=DEFINITION.version)
+    (answer,) = enter(again, 3).sent
+    assert body(answer) == {"definition": {"version": 0, "coordinator": None, "members": []}, "version": 4}
+
+
+def test_B10_a_member_stores_the_version_of_what_it_takes() -> None:
+    """B10: before its answer leaves, in the same step."""
+    solo, _ = lone()
+    step = normal(solo)
+    assert step.stored == {"version": 4}
+    assert asked(step) == [("NewStateAnswer", 3)]

@@ -1,0 +1,181 @@
+"""B8 and B9: what a bully node answers at any time, what it refuses, and what comes too late."""
+
+from collections.abc import Callable
+
+import pytest
+
+from lab.kernel import Step
+from lab.protocols import Bully, Definition, Status
+from lab.protocols.bully import (
+    AreYouNormal,
+    AreYouUp,
+    AreYouUpAnswer,
+    EnterElection,
+    EnterElectionAnswer,
+    NewState,
+    SetCoordinator,
+    SetCoordinatorAnswer,
+)
+from tests.harness import Solo
+from tests.papers.alone import DEFINITION, asked, body, enter, follow, lead, lone, normal, reply_all
+
+STATES: dict[str, Callable[[Solo], object]] = {
+    "Down": lambda solo: None,
+    "Election": enter,
+    "Reorganization": follow,
+    "Normal": normal,
+}
+
+
+def _in(status: str) -> Solo:
+    solo, _ = lone()
+    STATES[status](solo)
+    assert solo.protocol.status.value == status
+    return solo
+
+
+@pytest.mark.parametrize("status", STATES)
+def test_B8_are_you_up(status: str) -> None:
+    """B8: yes, in every status; and nothing changes by it."""
+    step = _in(status).hear(1, AreYouUp())
+    assert asked(step) == [("AreYouUpAnswer", 1)]
+    assert step.changed == {}
+
+
+@pytest.mark.parametrize("status", STATES)
+def test_B8_are_you_normal(status: str) -> None:
+    """B8: whether Status is Normal."""
+    (answer,) = _in(status).hear(3, AreYouNormal()).sent
+    assert (answer.kind, body(answer)) == ("AreYouNormalAnswer", {"normal": status == "Normal"})
+
+
+@pytest.mark.parametrize("status", STATES)
+def test_B8_enter_election(status: str) -> None:
+    """B8: in every status: Election, the task stops, halted is the sender; an answer."""
+    solo = _in(status)
+    step = solo.hear(3, EnterElection())
+    assert asked(step) == [("EnterElectionAnswer", 3)]
+    assert (solo.protocol.status, solo.protocol.halted) == (Status.ELECTION, 3)
+    assert not solo.protocol.processing
+
+
+def test_B8_enter_election_stops_the_nodes_own_election() -> None:
+    """B8: at whichever stage it is, nothing of it runs on, and the answers to it are late."""
+    solo, step = lone(2, (1, 2, 3, 4))
+    step = solo.fire()
+    assert asked(step) == [("EnterElection", 1)]
+    halting = solo.hear(4, EnterElection())
+    assert halting.waits == ()
+    assert not solo.protocol.is_running(solo.protocol.election)
+    late = solo.reply(step.sent[0], EnterElectionAnswer(Definition(), 0))
+    assert late.late
+    assert (late.sent, late.changed, late.waits) == ((), {}, ())
+    assert (solo.protocol.up, solo.protocol.coordinator) == (frozenset(), None)
+
+
+def test_B8_enter_election_at_the_coordinator() -> None:
+    """B8: a coordinator in the midst of its Check follows the call like any other node."""
+    solo = lead((1, 2), node=3, ids=(1, 2, 3, 4))
+    checked = solo.fire()
+    step = solo.hear(4, EnterElection())
+    assert step.waits == ()
+    assert solo.protocol.status is Status.ELECTION
+    assert reply_all(solo, checked, AreYouUpAnswer()).late
+
+
+def test_B8_the_last_leader_to_call_is_the_one_that_counts() -> None:
+    """B8: halted is whoever sent EnterElection last, and only that leader may become coordinator."""
+    solo, _ = lone(1, (1, 2, 3))
+    enter(solo, 2)
+    enter(solo, 3)
+    assert solo.protocol.halted == 3
+    assert solo.hear(2, SetCoordinator()).sent == ()
+    assert asked(solo.hear(3, SetCoordinator())) == [("SetCoordinatorAnswer", 3)]
+
+
+def test_B8_set_coordinator_accepted() -> None:
+    """B8: from the leader in whose election the node is: Coordinator, Reorganization, an answer."""
+    solo = _in("Election")
+    step = solo.hear(3, SetCoordinator())
+    assert step.changed == {"coordinator": 3, "status": "Reorganization"}
+    assert asked(step) == [("SetCoordinatorAnswer", 3)]
+
+
+@pytest.mark.parametrize(
+    ("status", "sender"), [("Election", 1), ("Down", 3), ("Reorganization", 3), ("Normal", 3), ("Normal", 1)]
+)
+def test_B8_set_coordinator_refused(status: str, sender: int) -> None:
+    """B8: from another one, or in another status, it changes nothing and is not answered."""
+    _refused(_in(status).hear(sender, SetCoordinator()))
+
+
+def test_B8_set_coordinator_refused_by_a_leader() -> None:
+    """B8: a node that holds its own election has halted itself, and takes no other for its leader."""
+    solo, _ = lone()
+    solo.fire()
+    assert solo.protocol.status is Status.ELECTION
+    _refused(solo.hear(3, SetCoordinator()))
+
+
+def test_B8_new_state_accepted() -> None:
+    """B8: from the coordinator, in Reorganization: the Definition, Normal, an answer; the task goes on."""
+    solo = _in("Reorganization")
+    step = solo.hear(3, NewState(DEFINITION))
+    assert solo.protocol.definition == DEFINITION
+    assert step.changed["status"] == "Normal"
+    assert step.changed["processing"] is True
+    assert step.changed["up"] == [1, 3]
+    assert asked(step) == [("NewStateAnswer", 3)]
+
+
+@pytest.mark.parametrize(
+    ("status", "sender"), [("Reorganization", 1), ("Down", 3), ("Election", 3), ("Normal", 3), ("Normal", 1)]
+)
+def test_B8_new_state_refused(status: str, sender: int) -> None:
+    """B8: from another one, or in another status, it changes nothing and is not answered."""
+    _refused(_in(status).hear(sender, NewState(Definition(9, sender, (sender,)))))
+
+
+def test_B8_new_state_after_another_call_is_refused() -> None:
+    """B8: the leader's NewState is worth nothing once another election was entered."""
+    solo, _ = lone(1, (1, 2, 3))
+    follow(solo, 2)
+    enter(solo, 3)
+    _refused(solo.hear(2, NewState(DEFINITION)))
+
+
+def test_B8_of_two_coordinators_the_higher_calls_an_election() -> None:
+    """B8 with B3: AreYouNormal comes from coordinators only; a coordinator that hears it from a lower one calls
+    an election, and one that hears it from a higher one leaves that to it."""
+    solo = lead((1,), node=2, ids=(1, 2, 3))
+    assert not solo.hear(3, AreYouNormal()).waits
+    step = solo.hear(1, AreYouNormal())
+    assert asked(step) == [("AreYouNormalAnswer", 1), ("AreYouUp", 3)]
+
+
+def test_B9_a_late_answer_is_not_taken_for_a_later_requests() -> None:
+    """B9: an answer to EnterElection of the attempt before does not put its sender into this attempt's Up."""
+    solo, step = lone(3)
+    first = step.sent
+    step = solo.reply(first[0], EnterElectionAnswer(Definition(), 0))
+    step = solo.fire()
+    assert asked(step) == [("SetCoordinator", 1)]
+    step = solo.fire()
+    assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)], "the second attempt"
+    late = solo.reply(first[1], EnterElectionAnswer(Definition(7), 7))
+    assert late.late
+    solo.reply(step.sent[0], EnterElectionAnswer(Definition(), 0))
+    step = solo.fire()
+    assert step.changed["up"] == [1]
+    step = reply_all(solo, step, SetCoordinatorAnswer())
+    assert step.stored == {"version": 1}, "and its version counts for nothing"
+
+
+def test_every_message_of_the_listing_is_handled() -> None:
+    """B8: the five questions, and their answers, by the listing's names."""
+    assert set(Bully.handlers) == {"AreYouUp", "AreYouNormal", "EnterElection", "SetCoordinator", "NewState"}
+    assert set(Bully.payloads) == {*Bully.handlers, *(f"{kind}Answer" for kind in Bully.handlers)}
+
+
+def _refused(step: Step) -> None:
+    assert (step.sent, step.changed, step.stored, step.failed) == ((), {}, {}, "")

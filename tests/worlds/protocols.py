@@ -1,0 +1,134 @@
+"""Protocols that are run by tests alone: some misbehave, some only make traffic."""
+
+import gc
+import os
+import signal
+import socket
+import sys
+from typing import ClassVar
+
+import msgspec
+
+from lab.kernel import Payload, Request, on, procedure
+from lab.protocols import Bully, Election
+from lab.protocols.bully import NewState, NewStateAnswer
+from lab.worlds.live.wire import Fork, Hello
+
+__all__ = ["ALL", "Brittle", "Flood", "PingPong", "Rude", "Twofaced"]
+
+
+class Brittle(Bully):
+    """Bully, in which node 2 raises when it is to be led by node 4."""
+
+    name: ClassVar[str] = "brittle"
+
+    def new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
+        """Break, where the test wants it."""
+        if (self.id, sender) == (2, 4):
+            raise RuntimeError("node 2 does not like node 4")
+        return super().new_state(sender, message)
+
+
+class Rude(Bully):
+    """Bully, in which node 2 sends ``garbage`` to the host when it is to be led by node 4.
+
+    It is in Latin-1, so that any byte can be sent. With ``die`` the process ends at once after it.
+    """
+
+    name: ClassVar[str] = "rude"
+
+    class Parameters(Bully.Parameters, frozen=True):
+        """As above."""
+
+        garbage: str = ""
+        die: bool = False
+
+    def new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
+        """Misbehave, where the test wants it."""
+        if (self.id, sender) == (2, 4):
+            connection = next(
+                each
+                for each in gc.get_objects()
+                if isinstance(each, socket.socket) and each.fileno() >= 0 and each.family is socket.AF_INET
+            )
+            connection.sendall(self.parameters.garbage.encode("latin-1"))
+            if self.parameters.die:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().new_state(sender, message)
+
+
+class Twofaced(Bully):
+    """Bully, in which each process says Hello once more, on a second connection, and notes what came of it."""
+
+    name: ClassVar[str] = "twofaced"
+
+    def started(self) -> None:
+        """With its own right token."""
+        frame = sys._getframe()
+        while "order" not in frame.f_locals:
+            assert frame.f_back is not None
+            frame = frame.f_back
+        order: Fork = frame.f_locals["order"]
+        with socket.create_connection(("127.0.0.1", order.port)) as second:
+            second.sendall(msgspec.json.encode(Hello(order.node, order.life, order.token)) + b"\n")
+            self.note(f"answered {second.recv(10)!r}")
+        super().started()
+
+
+class Pong(Payload, frozen=True):
+    """The ball, on its way back."""
+
+
+class Ping(Request[Pong], frozen=True):
+    """The ball."""
+
+
+class PingPong(Election):
+    """The lowest node asks the highest, one request after another."""
+
+    name: ClassVar[str] = "pingpong"
+
+    def started(self) -> None:
+        """Begin."""
+        if not self.lower:
+            self.begin(self.play)
+
+    @procedure
+    async def play(self) -> None:
+        """For ever."""
+        while True:
+            await self.ask(self.peers[-1], Ping(), within=1_000_000)
+
+    @on(Ping)
+    def ping(self, sender: int, message: Ping) -> Pong:
+        """Back."""
+        return Pong()
+
+
+class Token(Payload, frozen=True):
+    """One of many."""
+
+
+class Flood(Election):
+    """Every node keeps ``outstanding`` tokens going to and fro with every other one."""
+
+    name: ClassVar[str] = "flood"
+
+    class Parameters(msgspec.Struct, frozen=True):
+        """As above."""
+
+        outstanding: int = 20
+
+    def started(self) -> None:
+        """Throw."""
+        for peer in self.peers:
+            for _ in range(self.parameters.outstanding):
+                self.send(peer, Token())
+
+    @on(Token)
+    def token(self, sender: int, message: Token) -> None:
+        """Throw back."""
+        self.send(sender, Token())
+
+
+ALL: tuple[type[Election], ...] = (Brittle, Flood, PingPong, Rude, Twofaced)

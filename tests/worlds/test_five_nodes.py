@@ -1,0 +1,118 @@
+"""The main job: five processes elect, lose their coordinator, elect again, and take it back."""
+
+import os
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lab.journal import End, Fault, Header, Process, summarize
+from lab.worlds.runs import list_runs
+from tests.worlds.live import STEADY, LiveRun
+
+
+def test_kill_and_restart_the_coordinator_by_script(tmp_path: Path) -> None:
+    """``at 1s kill 5``, ``at 2s restart 5``: under 4 in between, under 5 before and after."""
+    commands = ("at 1s kill 5", "at 2s restart 5")
+    with LiveRun(tmp_path, commands=commands, timing=STEADY, for_us=3_200_000) as run:
+        run.ended()
+        tail = run.tail.read()
+        assert [election.coordinator for election in tail.elections.settled] == [5, 4, 5]
+        first, second, third = tail.elections.settled
+        assert first.lost_at_us is None
+        assert second.lost_at_us is not None
+        assert 1_000_000 <= second.lost_at_us < second.settled_at_us < 2_000_000
+        assert third.settled_at_us > 2_000_000
+        header, end = tail.records[0], tail.records[-1]
+        assert isinstance(header, Header)
+        assert isinstance(end, End)
+        summary = summarize(header, tail.cluster, tail.elections, str(run.path))
+        assert {node.coordinator for node in summary.nodes.values()} == {5}
+        assert {node.status for node in summary.nodes.values()} == {"Normal"}
+        assert [(fault.command, fault.touched) for fault in summary.faults] == [("kill 5", 1)]
+
+
+def test_without_restart_the_others_are_under_four(tmp_path: Path) -> None:
+    """``when all normal kill 5``: four nodes Normal under 4, node 5 dead."""
+    with LiveRun(tmp_path, commands=("when all normal kill 5",)) as run:
+        run.settled(4)
+        assert run.cluster.nodes[5].process == "killed"
+        members = {tuple(run.cluster.nodes[n].state["definition"]["members"]) for n in (1, 2, 3, 4)}
+        assert members == {(1, 2, 3, 4)}
+
+
+@pytest.mark.parametrize("command", ["kill 5", "at 0s kill 5"])
+def test_a_node_killed_before_it_connects_holds_up_nobody(tmp_path: Path, command: str) -> None:
+    """A command without a trigger is due at the start, when the processes are being forked."""
+    with LiveRun(tmp_path, commands=(command,)) as run:
+        run.settled(4)
+        assert [record.event for record in run.processes(5)] == ["killed"]
+        run.order("restart 5")
+        run.settled(5)
+
+
+def test_numbers_of_processes_are_real(tmp_path: Path) -> None:
+    """A ``started`` record names a process that lives; after ``killed`` it does not, and the next is another."""
+    with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
+        run.settled(3)
+        pids = {node: run.pid(node) for node in (1, 2, 3)}
+        for pid in pids.values():
+            os.kill(pid, 0)
+            assert psutil.Process(pid).ppid() not in (run.ready.pid, os.getpid())  # the warm parent's child
+        run.order("kill 3")
+        run.process_is(3, "killed")
+        assert not psutil.pid_exists(pids[3])
+        run.order("restart 3")
+        run.process_is(3, "running")
+        assert run.cluster.nodes[3].life == 2
+        os.kill(run.pid(3), 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="states of processes are read from /proc")
+def test_paused_is_recorded_when_the_process_stands(tmp_path: Path) -> None:
+    """Record what was done: at ``paused`` the process is in state T, at ``resumed`` it is not."""
+    with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
+        run.settled(3)
+        for _ in range(5):
+            run.order("pause 2")
+            run.process_is(2, "paused")
+            assert psutil.Process(run.pid(2)).status() == psutil.STATUS_STOPPED
+            run.order("resume 2")
+            run.process_is(2, "running")
+            assert psutil.Process(run.pid(2)).status() != psutil.STATUS_STOPPED
+        resumed = [record for record in run.processes(2) if record.event == "resumed"]
+        assert all(record.paused_us > 0 for record in resumed)
+
+
+def test_a_run_is_listed_while_it_runs(tmp_path: Path) -> None:
+    """``lab list`` shows it, and then no more; its folder is for this user only."""
+    with LiveRun(tmp_path, nodes=(1, 2)) as run:
+        (info,), removed = list_runs()
+        assert (info.run, info.pid, info.socket, removed) == (run.config.run, run.ready.pid, run.ready.socket, [])
+        assert run.folder.stat().st_mode & 0o777 == 0o700
+    assert list_runs() == ([], [])
+
+
+def test_commands_that_change_nothing_say_so(tmp_path: Path) -> None:
+    """Each is recorded as one that changed nothing, and strikes nobody."""
+    with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY) as run:
+        run.settled(3)
+        for command, said in (
+            ("restart 2", "2: up already, nothing changed"),
+            ("resume 2", "2: not paused, nothing changed"),
+            ("wipe 2", "2: up, or has nothing stored; wipe a node that is down, nothing changed"),
+            ("heal", "no fault of links is in force, nothing changed"),
+            ("heal 1->2", "no fault of links is in force, nothing changed"),
+            ("kill 9", "there is no node 9; there are 1 2 3"),
+        ):
+            reply = run.order(command)
+            assert (reply.changed, reply.text) == (False, said)
+        assert not run.order("pauze 2").ok
+        assert len(run.tail.read().of(Process)) == 3
+        struck = run.order("kill 2")
+        assert (struck.changed, struck.text) == (True, "2 killed")
+        run.process_is(2, "killed")
+        assert run.order("kill 2").text == "2: down already, nothing changed"
+        lifted = [fault.id for fault in run.tail.read().of(Fault) if fault.lifted]
+        assert lifted, "the fault of a command that changed nothing is over at once"

@@ -1,0 +1,124 @@
+"""Safe storage (rule M3): atomic under a kill at any instant, on disk before a message leaves, kept, wiped."""
+
+import os
+import random
+import signal
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from lab.journal import Process
+from lab.kernel import Started, Step
+from lab.worlds.live.safe_storage import SafeStorage, wipe
+from tests.waiting import wait_for
+from tests.worlds.live import STEADY, LiveRun, Tail
+
+PADDING = "x" * 5_000
+"""Makes the file longer than a page or two, so that a torn write would show."""
+
+
+def _write_for_ever(folder: Path, report: int) -> None:
+    storage = SafeStorage(folder, 1)
+    version = storage.values.get("version", 0)
+    while True:
+        version += 1
+        storage.write({"version": version, "padding": f"{version}{PADDING}", "last": version})
+        os.write(report, version.to_bytes(8, "big"))
+
+
+def test_M3_a_write_is_atomic_under_sigkill(tmp_path: Path) -> None:
+    """Sixty writers are killed at random moments: a whole value each time, never older than was reported."""
+    chance = random.Random("sixty kills")
+    for _ in range(60):
+        reading, writing = os.pipe()
+        writer = os.fork()
+        if writer == 0:
+            try:
+                _write_for_ever(tmp_path, writing)
+            finally:
+                os._exit(1)
+        os.close(writing)
+        reported = os.read(reading, 8)  # one write at least; then more, until the kill
+        wait_for(lambda enough=chance.randrange(40): chance.randrange(40) <= enough, "a random moment", every_s=0.0005)
+        os.kill(writer, signal.SIGKILL)
+        os.waitpid(writer, 0)
+        while more := os.read(reading, 1 << 16):
+            reported = (reported + more)[-8:]
+        os.close(reading)
+        values = SafeStorage(tmp_path, 1).values
+        assert values["version"] >= int.from_bytes(reported, "big")
+        assert values["last"] == values["version"]
+        assert values["padding"] == f"{values['version']}{PADDING}"
+
+
+def test_a_write_keeps_what_it_does_not_name(tmp_path: Path) -> None:
+    """Values are replaced one by one, and nodes do not share them; wiping empties one node's."""
+    SafeStorage(tmp_path, 1).write({"a": 1, "b": [1]})
+    SafeStorage(tmp_path, 1).write({"b": [2]})
+    SafeStorage(tmp_path, 2).write({"a": 9})
+    assert SafeStorage(tmp_path, 1).values == {"a": 1, "b": [2]}
+    assert wipe(tmp_path, 1)
+    assert not wipe(tmp_path, 1)
+    assert SafeStorage(tmp_path, 1).values == {}
+    assert SafeStorage(tmp_path, 2).values == {"a": 9}
+
+
+def _starts(tail: Tail, node: int) -> list[Started]:
+    return [
+        step.input for step in tail.of(Step) if step.node == node and isinstance(step.input, Started)
+    ]
+
+
+def test_restart_brings_back_what_was_stored_and_wipe_empties_it(tmp_path: Path) -> None:
+    """Node 1 comes back with its version; after a wipe with nothing; the wipe is recorded."""
+    with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
+        run.settled(3)
+        version = run.cluster.nodes[1].state["version"]
+        assert version >= 1
+        run.order("kill 1")
+        run.process_is(1, "killed")
+        run.order("restart 1")
+        run.until(lambda _: len(_starts(run.tail, 1)) == 2, "the second life of 1 has begun")
+        assert _starts(run.tail, 1)[1].stored["version"] >= version
+        run.settled(3)
+        assert run.cluster.nodes[1].state["version"] > version
+        run.order("kill 1")
+        run.process_is(1, "killed")
+        assert run.order("wipe 1").changed
+        assert not run.order("wipe 1").changed
+        assert [r.event for r in run.tail.read().of(Process) if r.node == 1][-1] == "wiped"
+        run.order("restart 1")
+        run.until(lambda _: len(_starts(run.tail, 1)) == 3, "the third life of 1 has begun")
+        assert _starts(run.tail, 1)[2].stored == {}
+        run.settled(3)
+
+
+def test_wipe_and_restart_given_while_the_process_is_dying(tmp_path: Path) -> None:
+    """In one breath: kill, wipe, restart. They are carried out in this order."""
+    with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
+        run.settled(3)
+        for command in ("kill 1", "wipe 1", "restart 1"):
+            assert run.order(command).changed
+        run.until(lambda _: len(_starts(run.tail, 1)) == 2, "the second life of 1 has begun")
+        assert [r.event for r in run.processes(1)] == ["started", "killed", "wiped", "started"]
+        assert _starts(run.tail, 1)[1].stored == {}
+        run.settled(3)
+
+
+@pytest.mark.parametrize("paused", [2, 3])
+def test_stored_before_sent(tmp_path: Path, paused: int) -> None:
+    """When the first message of a step that stores is seen by the host, the value is on disk.
+
+    The node is paused on that very message, so nothing later can have written the file.
+    """
+    message = {3: "NewState 3->1", 2: "NewStateAnswer 2->3"}[paused]
+    with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY, commands=(f"on send {message}: pause {paused}",)) as run:
+        run.process_is(paused, "paused")
+        kind = message.partition(" ")[0]
+        step = next(s for s in run.tail.of(Step) if s.node == paused and any(m.kind == kind for m in s.sent))
+        assert step.stored["version"] == 1
+        stored = msgspec.json.decode((run.folder / "safe" / f"{paused}.json").read_bytes())
+        assert stored["version"] >= step.stored["version"]
+        run.order(f"resume {paused}")
+        run.settled(3)
