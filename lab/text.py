@@ -4,11 +4,11 @@ import re
 
 __all__ = ["sanitize"]
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def sanitize(text: str, limit: int = 0) -> str:
-    """``text`` with every control character shown as ``\\xNN``, bidirectional overrides too.
+    """``text`` with every control character shown as ``\\xNN``, bidirectional overrides and separators too.
 
     Newlines and tabs become spaces. With ``limit``, what is longer ends in ``…``.
     """

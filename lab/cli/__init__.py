@@ -7,6 +7,10 @@ __all__ = ["main"]
 
 def main() -> None:
     """The ``lab`` command. Exit status: 0 done, 1 not as expected, 2 the user's mistake, 130 on Ctrl-C."""
-    from lab.cli.commands import run_commands  # noqa: PLC0415 - keeps `python -c 'import lab.cli'` cheap
+    try:
+        from lab.cli.commands import run_commands  # noqa: PLC0415 - an import takes long enough for a Ctrl-C
 
-    sys.exit(run_commands())
+        status = run_commands()
+    except KeyboardInterrupt:
+        status = 130
+    sys.exit(status)

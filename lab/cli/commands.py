@@ -1,11 +1,11 @@
 """The commands and their options, with help that teaches."""
 
-import sys
+import os
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 from lab.cli.errors import EXIT_INTERRUPTED, UsageError, fail
 
@@ -19,8 +19,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="""A laboratory for coordinator election, in the terminal.
 
-    Real node processes on localhost sockets; you watch every message, kill, pause, delay and partition them
-    from the keyboard; what happened is a recording that can be replayed, stepped backwards and verified.
+    Real node processes on localhost sockets; you watch every message, kill, pause, delay and partition them \
+from the keyboard; what happened is a recording that can be replayed, stepped backwards and verified.
 
     Begin with: [bold]lab run bully[/bold]
     then press [bold]5[/bold] and [bold]k[/bold] to kill node 5, and watch.""",
@@ -31,17 +31,31 @@ app = typer.Typer(
 def run_commands() -> int:
     """Run the command that ``sys.argv`` asks for; the exit status."""
     try:
-        status = app(standalone_mode=False)
+        status = app(standalone_mode=False, prog_name="lab")
+        print(end="", flush=True)
     except UsageError as error:
         fail(str(error))
-    except click.ClickException as error:
-        fail(f"{error.format_message()} (see: lab --help)")
-    except (KeyboardInterrupt, click.Abort):
+    except TyperException as error:
+        context = getattr(error, "ctx", None)
+        command = "lab" if context is None else context.command_path
+        fail(f"{error.format_message().rstrip('.')} (see: {command} --help)")
+    except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # so typer ends when nobody reads on: lab show … | head
+            _drop_output()
+            return 0
+        raise
+    except OSError as error:
+        _drop_output()
+        place = "" if error.filename is None else f"{error.filename}: "
+        fail(f"{place}{error.strerror or error}")
     return status if isinstance(status, int) else 0
+
+
+def _drop_output() -> None:
+    """Nobody takes the rest of the output; without this, the interpreter would complain of it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _version(wanted: bool) -> None:
@@ -62,7 +76,7 @@ def home(
     """Without a command: a home screen, from which everything can be started."""
     if context.invoked_subcommand is not None:
         return 0
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (os.isatty(0) and os.isatty(1)):
         print(context.get_help())
         return 0
     from lab.cli.home import run_home  # noqa: PLC0415
@@ -106,7 +120,8 @@ def run(
         Path | None, typer.Option(metavar="FILE", help="Where to record; without it, where lab keeps recordings.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="For losses and jitter; drawn if not given, and recorded.")
+        str | None,
+        typer.Option(metavar="NUMBER", help="For losses and jitter; drawn if not given, and recorded."),
     ] = None,
     headless: Annotated[bool, typer.Option("--headless", help="Without the interface; needs --for.")] = False,
     for_: Annotated[
@@ -136,7 +151,7 @@ def replay(
     from lab.cli.reading import opened  # noqa: PLC0415
 
     opened(file).close()
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (os.isatty(0) and os.isatty(1)):
         raise UsageError(f"the interface needs a terminal; without one: lab show {file}")
     from lab.tui.guard import run_guarded  # noqa: PLC0415
 
@@ -162,11 +177,15 @@ def verify(files: Annotated[list[Path], typer.Argument(help="Recordings.")]) -> 
 @app.command(epilog="Example: lab show run.jsonl --node 4 --kind EnterElection --kind SetCoordinator")
 def show(
     file: Annotated[Path, typer.Argument(help="A recording.")],
-    node: Annotated[list[int] | None, typer.Option(help="Only what this node sends, gets or does.")] = None,
-    kind: Annotated[list[str] | None, typer.Option(help="Only messages whose kind begins so.")] = None,
+    node: Annotated[
+        list[str] | None, typer.Option(metavar="NODE", help="Only what this node sends, gets or does.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option(metavar="KIND", help="Only messages whose kind begins so.")
+    ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Only: message, status, process, command, note, failure, end."),
+        typer.Option(metavar="WHAT", help="Only: message, status, process, command, note, failure, end."),
     ] = None,
     heartbeats: Annotated[bool, typer.Option("--heartbeats", help="With the messages that keep coming.")] = False,
 ) -> int:

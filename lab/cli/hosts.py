@@ -1,6 +1,7 @@
 """``lab list``, ``lab attach`` and ``lab ctl``: what is to be done with runs that are going on."""
 
-import sys
+import contextlib
+import os
 
 import msgspec
 
@@ -43,7 +44,7 @@ def print_runs(as_json: bool) -> int:
 
 def attach(name: str | None, viewer: bool) -> int:
     """The interface over a run that is going on."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (os.isatty(0) and os.isatty(1)):
         raise UsageError("the interface needs a terminal; without one, give commands with: lab ctl")
     info = the_run(name)
     from lab.tui.guard import run_guarded  # noqa: PLC0415 - only where it is used
@@ -63,7 +64,7 @@ def control(words: list[str]) -> int:
         try:
             parse(command)
         except CommandError as error:
-            raise UsageError(f"{command!r}: {error}") from None
+            raise UsageError(_likely_mistake(words) or f"{command!r}: {error}") from None
     info = the_run(name)
     status = 0
     try:
@@ -77,3 +78,15 @@ def control(words: list[str]) -> int:
     except OSError as error:
         raise UsageError(f"run {info.run} cannot be reached: {error}") from None
     return status
+
+
+def _likely_mistake(words: list[str]) -> str | None:
+    """What to say where quotes or a command are missing, rather than what the grammar makes of it."""
+    for run, command in ([], words), (words[:1], words[1:]):
+        with contextlib.suppress(CommandError):
+            if len(command) > 1 and parse(" ".join(command)):
+                said = " ".join(command)
+                return f'{said} is one command, so put it in quotes: {" ".join(["lab ctl", *run])} "{said}"'
+    if words[0] in [info.run for info in list_runs()[0]]:
+        return f'{words[0]} is a run; say what is to be done with it: lab ctl {words[0]} "kill 5"'
+    return None

@@ -66,13 +66,15 @@ def _verify(path: Path) -> int:
     return 0 if report.holds else EXIT_NOT_AS_EXPECTED
 
 
-def show(path: Path, nodes: list[int], kinds: list[str], what: list[str], heartbeats: bool) -> int:
+def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartbeats: bool) -> int:
     """Print the recording as text; filters are joined by *and*, several values of one by *or*."""
     lines = opened(path)
     header = lines.header
-    unknown = set(nodes) - set(header.nodes)
-    if unknown:
-        raise UsageError(f"--node {min(unknown)}: the nodes of this run are {' '.join(map(str, header.nodes))}")
+    known = {str(node): node for node in header.nodes}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--node {name}: the nodes of this run are {' '.join(known)}")
+    nodes = [known[name] for name in names]
     print(
         f"# {header.protocol.name}, {header.world}, nodes {' '.join(map(str, header.nodes))}, "
         f"T {header.timing.t_us / 1000:g} ms, began {header.began}"
@@ -82,12 +84,15 @@ def show(path: Path, nodes: list[int], kinds: list[str], what: list[str], heartb
     for record in lines.records():
         page.feed(record)
     shown = 0
-    for line in page.lines:
+    for line in sorted(page.lines, key=lambda line: line.at_us):  # steps come in a little after they are made
         if _wanted(line, nodes, kinds, what) and line.kind not in hidden:
             print(_row(line, page, len(lines)))
             shown += 1
     left_out = sum(line.kind in hidden for line in page.lines)
-    notes = [f"{shown} lines"]
+    notes = ["1 line" if shown == 1 else f"{shown} lines"]
+    if kinds and not shown:
+        sent = sorted({line.kind for line in page.lines if line.what == "message"})
+        notes.append(f"the kinds of message in it: {', '.join(sent)}")
     if left_out:
         notes.append(f"{left_out} heartbeats left out (--heartbeats shows them)")
     if lines.torn:

@@ -1,6 +1,7 @@
 """``lab run``: a host, and the interface or a report in front of it."""
 
 import contextlib
+import os
 import signal
 import sys
 import time
@@ -10,7 +11,17 @@ from types import FrameType
 import msgspec
 
 from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail
-from lab.journal import Cluster, ElectionLog, RecordedLines, Summary, open_recording, summarize
+from lab.journal import (
+    Cluster,
+    Commanded,
+    ElectionLog,
+    NotARecordingError,
+    RecordedLines,
+    Summary,
+    open_recording,
+    summarize,
+)
+from lab.text import sanitize
 from lab.units import format_us
 from lab.worlds.config import RunConfig
 from lab.worlds.live.launch import HostFailedError, HostProcess
@@ -20,7 +31,7 @@ __all__ = ["run_headless", "run_with_interface", "summary_of"]
 
 def run_with_interface(config: RunConfig) -> int:
     """Run with the interface; says at the end where the recording is."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (os.isatty(0) and os.isatty(1)):
         raise UsageError("the interface needs a terminal; without one: lab run … --headless --for 6s")
     from lab.tui.guard import run_guarded  # noqa: PLC0415 - only where it is used
 
@@ -59,8 +70,17 @@ def run_headless(config: RunConfig, as_json: bool) -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         host.end()
     except HostFailedError as error:
-        fail(f"{error} (recording: {config.recording})", EXIT_NOT_AS_EXPECTED)
-    lines = open_recording(Path(config.recording))
+        kept = f" (recording: {config.recording})" if Path(config.recording).exists() else ""
+        said, *details = str(error).splitlines()
+        for line in details:
+            print(sanitize(line), file=sys.stderr)
+        fail(f"{said.rstrip(':')}{kept}", EXIT_NOT_AS_EXPECTED)
+    try:
+        lines = open_recording(Path(config.recording))
+    except NotARecordingError as error:
+        if interrupted:  # before it began
+            return EXIT_INTERRUPTED
+        fail(str(error), EXIT_NOT_AS_EXPECTED)
     summary, waiting = summary_of(lines, config.commands)
     if as_json:
         print(msgspec.json.encode(summary).decode())
@@ -78,9 +98,8 @@ def summary_of(lines: RecordedLines, commands: tuple[str, ...] = ()) -> tuple[Su
     for record in lines.records():
         cluster.apply(record)
         elections.observe(record, cluster)
-        text = getattr(record, "text", None)
-        if text in left and getattr(record, "outcome", None) is not None:
-            left.remove(text)
+        if isinstance(record, Commanded) and record.text in left:
+            left.remove(record.text)
     return summarize(lines.header, cluster, elections, str(lines.path)), left
 
 

@@ -1,5 +1,6 @@
 """From the options of ``lab run`` to the configuration of a run. Every mistake is a UsageError."""
 
+import os
 import re
 import secrets
 from datetime import datetime
@@ -41,7 +42,7 @@ def run_config(
     jitter: str,
     settings: list[str],
     commands: list[str],
-    seed: int | None,
+    seed: str | None,
     record: Path | None,
     for_: str | None,
 ) -> RunConfig:
@@ -58,7 +59,7 @@ def run_config(
         _timing(t, tm, tp),
         _parameters(found, settings),
         Link(_duration("--latency", latency), _duration("--jitter", jitter)),
-        secrets.randbelow(1 << 31) if seed is None else seed,
+        _seed(seed),
         str(_recording(record, run)),
         tuple(commands),
         None if for_ is None else _positive("--for", for_),
@@ -74,6 +75,14 @@ def _nodes(text: str) -> tuple[int, ...]:
     if not 1 <= count <= MOST_NODES:
         raise UsageError(f"--nodes {text} is {max(count, 0)} nodes; a live run has 1 to {MOST_NODES}")
     return tuple(range(low, high + 1))
+
+
+def _seed(text: str | None) -> int:
+    if text is None:
+        return secrets.randbelow(1 << 31)
+    if re.fullmatch(r"\d{1,18}", text.strip()) is None:
+        raise UsageError(f"--seed {text}: write a whole number, such as --seed 7")
+    return int(text)
 
 
 def _timing(t: str | None, tm: str | None, tp: str | None) -> Timing:
@@ -135,6 +144,10 @@ def _recording(record: Path | None, run: str) -> Path:
         raise UsageError(f"--record {record}: there is no folder {path.parent}")
     if path.is_dir():
         raise UsageError(f"--record {record} is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"--record {record} is no file that can be kept; name another")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise UsageError(f"--record {record}: you may not write there; name another file")
     if path.exists() and path.stat().st_size:
         try:
             open_recording(path).close()

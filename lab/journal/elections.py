@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from lab.journal.cluster import Cluster
-from lab.journal.records import Process, Record
+from lab.journal.records import NodeView, Process, Record
 from lab.kernel import Step
 
 __all__ = ["ElectionLog", "SettledElection", "agreed_coordinator"]
@@ -20,13 +20,15 @@ class SettledElection(Struct, frozen=True):
 def agreed_coordinator(cluster: Cluster) -> int | None:
     """The node that every running node, itself included, is Normal under; None where there is none (A2)."""
     running = [view for view in cluster.nodes.values() if view.process == "running"]
-    coordinators = {
-        view.state.get("coordinator") if view.state.get("status") == "Normal" else None for view in running
-    }
+    coordinators = {_followed(view) for view in running}
     if len(coordinators) != 1:
         return None
     (coordinator,) = coordinators
     return coordinator if any(view.id == coordinator for view in running) else None
+
+
+def _followed(view: NodeView) -> int | None:
+    return view.coordinator if view.status == "Normal" else None
 
 
 class ElectionLog:

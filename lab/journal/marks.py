@@ -1,11 +1,12 @@
 """The places in a recording that people jump to: faults, elections, changes of status."""
 
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from typing import Literal
 
 from lab.journal.reader import Lines, RecordedLines
-from lab.journal.records import Commanded, Process, Record
+from lab.journal.records import Commanded, Header, Process, Record
 from lab.kernel import Step
 
 __all__ = ["MarkKind", "Marks", "mark_of"]
@@ -14,6 +15,8 @@ MarkKind = Literal["fault", "election", "status"]
 _KINDS: tuple[MarkKind, ...] = ("fault", "election", "status")
 _NEEDLES = (b'{"record":"process"', b'{"record":"command"', b'"status":"')
 _CHUNK = 4 << 20
+_ONE_FAULT_US = 50_000
+_LATEST_US = (1 << 63) - 1  # a recording may hold any number
 
 
 def mark_of(record: Record | None) -> MarkKind | None:
@@ -37,28 +40,24 @@ class Marks:
         self.kinds: list[MarkKind] = []
 
     def add(self, number: int, record: Record | None) -> None:
-        """Look at the next record."""
+        """Look at the next record. A command and what it did to processes at once are one mark."""
         kind = mark_of(record)
-        if kind is not None:
-            self.records.append(number)
-            self.times_us.append(record.at_us)  # type: ignore[union-attr]
-            self.kinds.append(kind)
+        if kind is None or record is None or isinstance(record, Header):
+            return
+        same = kind == "fault" and self.kinds[-1:] == ["fault"]
+        if same and record.at_us - self.times_us[-1] < _ONE_FAULT_US:
+            return
+        self.records.append(number)
+        self.times_us.append(max(-_LATEST_US, min(record.at_us, _LATEST_US)))
+        self.kinds.append(kind)
 
     def near(self, number: int, forward: bool, wanted: Callable[[MarkKind], bool]) -> int | None:
         """The number of the next wanted mark after that record, or before it."""
-        places = range(len(self.records)) if forward else range(len(self.records) - 1, -1, -1)
-        start = self._after(number) if forward else self._after(number - 1) - 1
-        for place in places[start:] if forward else range(start, -1, -1):
-            if wanted(self.kinds[place]):
-                return self.records[place]
-        return None
-
-    def _after(self, number: int) -> int:
-        low, high = 0, len(self.records)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self.records[middle] <= number else (low, middle)
-        return low
+        if forward:
+            places = range(bisect_right(self.records, number), len(self.records))
+        else:
+            places = range(bisect_left(self.records, number) - 1, -1, -1)
+        return next((self.records[place] for place in places if wanted(self.kinds[place])), None)
 
     def find_in(self, lines: Lines) -> Iterator[float]:
         """Find all marks of a whole recording, a piece at a time; yields the share that is done."""

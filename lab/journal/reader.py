@@ -133,6 +133,8 @@ class RecordedLines(Lines):
         end = self._map.find(b"\n")
         self.header = read_header(self._map[: end if end >= 0 else min(size, _LONGEST_HEADER)], str(path))
         self._index(size)
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)  # the index has touched every page of the file
 
     def _read(self, start: int, end: int) -> bytes:
         return self._map[start:end]

@@ -133,7 +133,10 @@ class Commanded(Struct, frozen=True, omit_defaults=True, tag="command", tag_fiel
 
 
 class NodeView(Struct, frozen=True, omit_defaults=True):
-    """One node as of some record. ``process`` is what its process does, ``state`` what the protocol declared."""
+    """One node as of some record. ``process`` is what its process does, ``state`` what the protocol declared.
+
+    The properties read what rule M2 has in every state vector, whatever a foreign recording has there.
+    """
 
     id: int
     process: Literal["absent", "running", "paused", "killed", "failed"] = "absent"
@@ -143,6 +146,36 @@ class NodeView(Struct, frozen=True, omit_defaults=True):
     waits: tuple[Wait, ...] = ()
     step_us: int = 0
     traceback: str = ""
+
+    @property
+    def status(self) -> str:
+        """Its Status; Down where it has none."""
+        status = self.state.get("status")
+        return status if isinstance(status, str) else "Down"
+
+    @property
+    def coordinator(self) -> int | None:
+        """Its Coordinator."""
+        coordinator = self.state.get("coordinator")
+        return coordinator if isinstance(coordinator, int) else None
+
+    @property
+    def up(self) -> tuple[int, ...]:
+        """The members that it believes to be in its group."""
+        up = self.state.get("up")
+        return tuple(node for node in up if isinstance(node, int)) if isinstance(up, list) else ()
+
+    @property
+    def definition_version(self) -> int:
+        """The version of its Definition; 0 where it has none."""
+        definition = self.state.get("definition")
+        version = definition.get("version") if isinstance(definition, dict) else None
+        return version if isinstance(version, int) else 0
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is Normal, and its own coordinator."""
+        return self.status == "Normal" and self.coordinator == self.id
 
 
 class Flight(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -78,7 +78,9 @@ class _Reexecution:
         try:
             self._parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
         except msgspec.ValidationError as error:
-            raise NotARecordingError(f"the parameters in the header are not those of {protocol.name}: {error}") from None
+            raise NotARecordingError(
+                f"the parameters in the header are not those of {protocol.name}: {error}"
+            ) from None
         self._nodes: dict[int, Node] = {}
         self._lives: dict[int, int] = {}
         self._serials: dict[int, int] = dict.fromkeys(header.nodes, 1)

@@ -1,7 +1,5 @@
 """What a run came to, as one object: ``lab run --json``."""
 
-from typing import Any
-
 from msgspec import Struct
 
 from lab.journal.cluster import Cluster
@@ -60,15 +58,13 @@ def summarize(header: Header, cluster: Cluster, elections: ElectionLog, recordin
 
 
 def _node(view: NodeView) -> NodeSummary:
-    state: dict[str, Any] = view.state
-    definition = state.get("definition") or {}
     return NodeSummary(
         view.process in ("running", "paused"),
         view.process,
-        str(state.get("status", "Down")),
-        state.get("coordinator"),
-        tuple(state.get("up") or ()),
-        int(definition.get("version", 0)),
+        view.status,
+        view.coordinator,
+        view.up,
+        view.definition_version,
     )
 
 

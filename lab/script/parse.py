@@ -39,14 +39,16 @@ _WORDS = {
     "KIND": "a kind of message (EnterElection)",
     "MOMENT": "send or deliver",
     "VBAR": "|",
-    "COMMA": ",",
-    "COLON": ":",
+    "COMMA": "a comma",
+    "COLON": "a colon",
     "MORETHAN": "->",
     "__ANON_0": "->",
     "__ANON_1": "±",
     "__ANON_2": "±",
     "$END": "the end",
 }
+
+_TRIGGERS = {"at": "at 2s ", "when": "when all normal ", "on": "on send NewState "}
 
 
 def parse(text: str) -> Scripted:
@@ -149,12 +151,8 @@ def _explain(text: str, error: "UnexpectedInput") -> str:
     if token is not None and token.type == "$END":
         position = len(text)
     got = text[position:].partition(" ")[0]
-    expected: set[str] = (
-        getattr(error, "accepts", None)
-        or getattr(error, "expected", None)
-        or getattr(error, "allowed", None)
-        or set()
-    )
+    parser = getattr(error, "interactive_parser", None)  # what comes next here, not what the lexer would take
+    expected: set[str] = parser.accepts() if parser else set()
     verbs = [verb for verb in VERBS if verb.upper() in expected or "NODE_VERB" in expected]
     starts = [word for word in ("at", "when", "on") if word.upper() in expected]
     words = list(dict.fromkeys(_WORDS.get(name, name.lower()) for name in sorted(expected) if not _is_verb(name)))
@@ -181,10 +179,10 @@ def _either(words: list[str]) -> str:
 
 
 def _example(text: str) -> str:
-    for word in text.lower().split():
-        if word in VERBS:
-            return VERBS[word].example
-        near = difflib.get_close_matches(word, VERBS, 1)
-        if near:
-            return VERBS[near[0]].example
-    return "at 2s kill 5"
+    words = text.lower().split()
+    named = next((word for word in words if word in VERBS), None)
+    near = [verb for word in words for verb in difflib.get_close_matches(word, VERBS, 1)]
+    trigger = _TRIGGERS.get(words[0], "") if words else ""
+    if named is None and not near:
+        return "at 2s kill 5"
+    return trigger + VERBS[named or near[0]].example

@@ -9,13 +9,7 @@ __all__ = ["coordinator_of", "link_rule", "partition_rule", "resolve_links", "re
 
 def coordinator_of(cluster: Cluster) -> int:
     """The node that leads: Normal, and its own coordinator; of several the highest. CommandError if none."""
-    leaders = [
-        view.id
-        for view in cluster.nodes.values()
-        if view.process in ("running", "paused")
-        and view.state.get("status") == "Normal"
-        and view.state.get("coordinator") == view.id
-    ]
+    leaders = [view.id for view in cluster.nodes.values() if view.process in ("running", "paused") and view.leads]
     if not leaders:
         raise CommandError("nobody is coordinator at present; name a node by its number")
     return max(leaders)

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Awaitable, Callable
 
 from textual.app import App, ComposeResult
+from textual.filter import Monochrome, NoColor
 from textual.widgets import Static
 
 from lab.tui.look import Look, glyphs_for
@@ -24,6 +25,8 @@ class LabApp(App[None]):
 
     def __init__(self, open_source: Callable[[], Awaitable[Source]], title: str) -> None:
         super().__init__()
+        # Textual's own way of having no colour is to write shades of grey
+        self._filters = [NoColor() if isinstance(each, Monochrome) else each for each in self._filters]
         self._open_source = open_source
         self._run_name = title
         self.source: Source | None = None
@@ -37,8 +40,10 @@ class LabApp(App[None]):
     async def on_mount(self) -> None:
         """Open the source, and show it."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
             loop.add_signal_handler(number, self.exit, None, 128 + number)
+        # when the parent is killed the shell takes the terminal back; it is put right all the same
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         self.set_interval(1.0, self._watch_parent)
         self.run_worker(self._open())
 
@@ -50,6 +55,10 @@ class LabApp(App[None]):
             self.exit(return_code=1)
             return
         await self.push_screen(RunScreen(self.source, Look(glyphs_for()), self._run_name))
+
+    def action_help_quit(self) -> None:
+        """Ctrl-C, which a raw terminal sends as a key; Textual only says there how to quit."""
+        self.exit(return_code=128 + signal.SIGINT)
 
     def on_unmount(self) -> None:
         """Leave the source."""

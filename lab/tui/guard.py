@@ -7,6 +7,7 @@ which the terminal would be left on its other screen, raw, with the mouse on.
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import sys
 import termios
@@ -16,6 +17,7 @@ __all__ = ["run_guarded"]
 
 _MODES = (1049, 1000, 1002, 1003, 1006, 1015, 2004, 1004)
 _RESET = "".join(f"\x1b[?{mode}l" for mode in _MODES) + "\x1b[?25h\x1b[<u\x1b[0m"
+_PATIENCE_S = 3.0
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
 
 
@@ -41,22 +43,35 @@ def run_guarded(run: Callable[[], int]) -> int:
             sys.stderr.flush()
             os._exit(status)
 
+    asked = 0
+
     def forward(number: int, frame: object) -> None:
+        nonlocal asked
+        asked = number
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, number)
+        signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
+
+    def give_up(number: int, frame: object) -> None:
+        # it waits for a terminal that takes nothing more
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
 
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    before[signal.SIGALRM] = signal.signal(signal.SIGALRM, give_up)
     try:
         status = _wait(child)
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
     if status < 0:
-        os.write(1, _RESET.encode())
-        with contextlib.suppress(termios.error):
-            termios.tcsetattr(0, termios.TCSADRAIN, saved)
-        print(f"lab: the interface was ended by {signal.Signals(-status).name}", file=sys.stderr)
-        return 128 - status
+        with contextlib.suppress(termios.error, OSError):
+            termios.tcsetattr(0, termios.TCSANOW, saved)
+            if select.select([], [1], [], 0.5)[1]:
+                os.write(1, _RESET.encode())
+                print(f"lab: the interface was ended by {signal.Signals(-status).name}", file=sys.stderr)
+        return 128 + (asked or -status)
     return status
 
 

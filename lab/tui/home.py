@@ -5,7 +5,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from lab.text import sanitize
@@ -21,6 +21,7 @@ class HomeApp(App[int]):
     CSS = """
     Screen { align: center middle; }
     #title { width: 100%; height: auto; padding: 1 2; }
+    #keys { width: 100%; height: 1; padding: 0 2; background: $panel; color: $text-muted; }
     OptionList { width: 100%; height: 1fr; border: none; padding: 0 2; background: $background; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -53,7 +54,7 @@ class HomeApp(App[int]):
                 group = of
             options.append(Option(Text(f"  {sanitize(said, 120)}"), id=str(place)))
         yield OptionList(*options)
-        yield Footer(show_command_palette=False)
+        yield Static("arrows choose · Enter does it · q quits", id="keys", markup=False)
 
     def on_mount(self) -> None:
         """Begin at the first entry."""

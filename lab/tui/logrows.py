@@ -46,7 +46,7 @@ class LogRows:
         page = self._page(place, number)
         lines = page.lines if self.heartbeats else page.visible
         inside = index - self._starts()[place]
-        if inside >= len(lines):
+        if inside >= len(lines) or lines[inside].record > number:
             return None
         line = lines[inside]
         return line, page.ending(line, number) if line.what == "message" else None

@@ -6,6 +6,12 @@ from lab.journal import Cluster, Lines, MarkKind, Marks, Timeline
 
 __all__ = ["SPEEDS", "Player"]
 
+_SEEK_US = 5_000_000
+_KINDS: dict[str, tuple[MarkKind, ...]] = {
+    "fault": ("fault",),
+    "election": ("election",),
+    "status": ("election", "status"),
+}
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
@@ -26,11 +32,17 @@ class Player:
         self.number = len(lines) - 1 if live else 0
         self.now_us = 0
         self._timeline = Timeline(lines)
+        self._ends = Timeline(lines)  # of its own, so that looking at the end does not move the cursor's
+        self._end_of = -1
+        self._end_us = 0
 
     @property
     def end_us(self) -> int:
         """The time of the last record."""
-        return self._last_us()
+        last = len(self.lines) - 1
+        if last != self._end_of:
+            self._end_of, self._end_us = last, self._ends.at(last).at_us
+        return self._end_us
 
     def cluster(self) -> Cluster:
         """The cluster at the cursor."""
@@ -92,6 +104,29 @@ class Player:
             self.go(number)
         return number is not None
 
+    def move(self, word: str) -> str:
+        """Do what the table of actions calls so, of the group *time*; what there is to say of it."""
+        moves: dict[str, Callable[[], object]] = {
+            "play": self.toggle,
+            "back": lambda: self.step(-1),
+            "step": lambda: self.step(1),
+            "slower": lambda: self.faster(-1),
+            "faster": lambda: self.faster(1),
+            "rewind": lambda: self.seek(self.now_us - _SEEK_US),
+            "forward": lambda: self.seek(self.now_us + _SEEK_US),
+            "start": lambda: self.go(0),
+            "end": self.to_end,
+        }
+        if word in moves:
+            moves[word]()
+        else:
+            direction, _, kind = word.partition("-")
+            if not self.jump(direction == "next", _KINDS[kind].__contains__):
+                return f"no {kind} {'after' if direction == 'next' else 'before'} this one"
+        if self.live and not self.following:
+            return "looking at the past; the run goes on. End follows it again"
+        return ""
+
     def _advance(self) -> None:
         number = self.number
         last = len(self.lines) - 1
@@ -104,10 +139,3 @@ class Player:
 
     def _at_us(self, number: int) -> int:
         return getattr(self.lines.record(number), "at_us", 0) or 0
-
-    def _last_us(self) -> int:
-        number = len(self.lines) - 1
-        if number != getattr(self, "_end_of", None):
-            self._end_of = number
-            self._end_us = Timeline(self.lines).at(number).at_us
-        return self._end_us

@@ -11,7 +11,6 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Footer
 
-from lab.journal import MarkKind
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action, action_named
 from lab.tui.commandline import CommandLine
@@ -30,7 +29,6 @@ __all__ = ["FRAMES_PER_SECOND", "RunScreen"]
 FRAMES_PER_SECOND = 10
 _SLOW_FRAMES = 3
 _DIGITS_WITHIN_S = 0.7
-_SEEK_US = 5_000_000
 
 
 class RunScreen(Screen[None]):
@@ -138,7 +136,7 @@ class RunScreen(Screen[None]):
             parts.append("viewer")
         parts += [f"record {self._player.number}", sanitize(self._run_name, 60)]
         text = Text("lab ", "bold")
-        text.append(header.protocol.name, self._look.accent)
+        text.append(sanitize(header.protocol.name, 30), self._look.accent)
         text.append(dot + dot.join(parts))
         return text
 
@@ -187,8 +185,12 @@ class RunScreen(Screen[None]):
             self._say(f"{word} which node? press its number first", warn=True)
         elif action.group == "cluster":
             self._do_to_cluster(word)
+        elif action.group == "time":
+            said = self._player.move(word)
+            if said:
+                self._say(said, warn=said.startswith("no "))
         else:
-            getattr(self, f"_{word.replace('-', '_')}", lambda: self._move(word))()
+            self._look_at(word)
         self._frame()
 
     def _do_to_cluster(self, word: str) -> None:
@@ -216,44 +218,25 @@ class RunScreen(Screen[None]):
         reply = await self._source.command(command)
         self._say(f"{command}: {reply.text}", warn=not (reply.ok and reply.changed))
 
-    def _move(self, word: str) -> None:
-        """The actions that move the cursor in time."""
-        player = self._player
-        moves: dict[str, Callable[[], object]] = {
-            "play": player.toggle,
-            "back": lambda: player.step(-1),
-            "step": lambda: player.step(1),
-            "slower": lambda: player.faster(-1),
-            "faster": lambda: player.faster(1),
-            "rewind": lambda: player.seek(player.now_us - _SEEK_US),
-            "forward": lambda: player.seek(player.now_us + _SEEK_US),
-            "start": lambda: player.go(0),
-            "end": player.to_end,
+    def _look_at(self, word: str) -> None:
+        """The actions that only change what is seen."""
+        deeds: dict[str, Callable[[], object]] = {
+            "command": lambda: self._open_line(""),
+            "open": self.query_one(MessageLog).open_cursor,
+            "heartbeats": self._toggle_heartbeats,
+            "deselect": lambda: self._select(None),
+            "theme": self._toggle_theme,
+            "help": lambda: self.app.push_screen(HelpDialog(self._commands, self._look)),
+            "quit": lambda: self.app.exit(return_code=0),
         }
-        if word in moves:
-            moves[word]()
-            if player.live and not player.following:
-                self._say("looking at the past; the run goes on. End follows it again")
-            return
-        forward, kind = word.startswith("next-"), word.partition("-")[2]
-        if not player.jump(forward, lambda mark: _is(kind, mark)):
-            self._say(f"no {kind} {'after' if forward else 'before'} this one", warn=True)
+        deeds[word]()
 
-    def _command(self) -> None:
-        self._open_line("")
-
-    def _open(self) -> None:
-        self.query_one(MessageLog).open_cursor()
-
-    def _heartbeats(self) -> None:
+    def _toggle_heartbeats(self) -> None:
         rows = self.query_one(MessageLog).rows
         rows.heartbeats = not rows.heartbeats
         self._say(f"heartbeats {'shown' if rows.heartbeats else 'hidden'}")
 
-    def _deselect(self) -> None:
-        self._select(None)
-
-    def _theme(self) -> None:
+    def _toggle_theme(self) -> None:
         self.app.theme = "textual-light" if self.app.current_theme.dark else "textual-dark"
 
     def _redraw(self) -> None:
@@ -263,12 +246,6 @@ class RunScreen(Screen[None]):
         self.refresh(recompose=False)
         for widget in (self.query_one(NodePanes), self.query_one(MessageLog), self.query_one(ScrubBar)):
             widget.refresh()
-
-    def _help(self) -> None:
-        self.app.push_screen(HelpDialog(self._commands, self._look))
-
-    def _quit(self) -> None:
-        self.app.exit(return_code=0)
 
     def _open_line(self, text: str) -> None:
         self.query_one("#said").display = False
@@ -281,7 +258,11 @@ class RunScreen(Screen[None]):
     # messages of the widgets
 
     def on_key(self, event: events.Key) -> None:
-        """Digits select a node; two in quick succession a node of two digits."""
+        """Digits select a node, two in quick succession a node of two; a key that does not apply says why."""
+        for action in ACTIONS:
+            if event.key in action.keys.split(",") and not self.check_action("do", (action.word,)):
+                event.stop()
+                self.action_do(action.word)
         if not event.key.isdigit():
             return
         now_s = time.monotonic()
@@ -329,7 +310,3 @@ class RunScreen(Screen[None]):
             self._give(message.text)
         else:
             self._say(f"{message.text!r}: this run takes no commands; words of the help (?) work", warn=True)
-
-
-def _is(kind: str, mark: MarkKind) -> bool:
-    return mark == kind or (kind == "status" and mark == "election")

@@ -39,19 +39,17 @@ def panes_of(snapshot: Snapshot, now_us: int) -> tuple[Pane, ...]:
 
 def pane_of(view: NodeView, snapshot: Snapshot, now_us: int) -> Pane:
     """One node's pane."""
-    state = view.state
-    status = str(state.get("status", "Down"))
-    coordinator = state.get("coordinator")
+    status = sanitize(view.status, 16)
     doing, waits, left_us, total_us = _doing(view, now_us)
     return Pane(
         view.id,
         view.process if view.process in ("killed", "paused", "failed", "absent") else status,
         status,
         view.process,
-        coordinator,
-        coordinator == view.id and status in ("Normal", "Reorganization"),
-        tuple(state.get("up") or ()),
-        _group(state.get("group")),
+        view.coordinator,
+        view.coordinator == view.id and status in ("Normal", "Reorganization"),
+        view.up,
+        _group(view.state.get("group")),
         doing,
         waits,
         left_us,
@@ -87,9 +85,8 @@ def _doing(view: NodeView, now_us: int) -> tuple[str, str, int | None, int]:
 def _idle(view: NodeView) -> str:
     if not view.state.get("processing"):
         return "waits to be told"
-    definition = view.state.get("definition")
-    version = definition.get("version") if isinstance(definition, dict) else None
-    return "performs its task" if version is None else f"performs definition {version}"
+    version = view.definition_version
+    return sanitize(f"performs definition {version}", 40) if version else "performs its task"
 
 
 def _links(node: int, snapshot: Snapshot) -> str:
@@ -103,7 +100,7 @@ def _links(node: int, snapshot: Snapshot) -> str:
         sorts = (("<>", both), (">", to - both), ("<", of - both))
         ends = [f"{arrow}{_ids(ids, others)}" for arrow, ids in sorts if ids]
         if ends:
-            said.append(f"{fault.kind} {' '.join(ends)}")
+            said.append(f"{sanitize(fault.kind, 16)} {' '.join(ends)}")
     held = sum(flight.held and node in (flight.source, flight.target) for flight in snapshot.flights)
     if held:
         said.append(f"{held} held")

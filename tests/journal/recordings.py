@@ -4,8 +4,9 @@ import functools
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from unittest.mock import patch
 
-from lab.journal import Cluster, Lines, Record, RecordedLines, reexecute
+from lab.journal import Cluster, Lines, Record, RecordedLines, reexecute, writer
 from lab.journal.reexecution import Report
 from lab.protocols import Bully, source_of
 from tests.harness import Rig
@@ -45,8 +46,8 @@ def eventful(us: int = 5_000_000) -> Rig:
 
 @functools.cache
 def eventful_lines() -> tuple[bytes, ...]:
-    """The lines of that run's recording, with keyframes, without newlines."""
-    with tempfile.TemporaryDirectory() as folder:
+    """The lines of that run's recording, with a keyframe every 40 records, without newlines."""
+    with tempfile.TemporaryDirectory() as folder, patch.object(writer, "KEYFRAME_EVERY", 40):
         return tuple(eventful().write(Path(folder) / "run.jsonl").read_bytes().splitlines())
 
 

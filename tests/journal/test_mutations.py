@@ -5,6 +5,7 @@ or put in anywhere, and values replaced in records that stay well-formed.
 """
 
 import json
+import re
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,6 +16,7 @@ from lab.journal import (
     Cluster,
     ElectionLog,
     LogPage,
+    Marks,
     NotARecordingError,
     Timeline,
     encode,
@@ -27,7 +29,7 @@ from tests.journal.recordings import eventful_lines
 
 BYTES, VALUES, BATCH = 300, 300, 50
 SOURCE = source_of(Bully)[1]
-FIRST = 60
+FIRST = 150
 """So many of the lines are enough, and quick to go through."""
 
 ODD: tuple[Any, ...] = (
@@ -68,6 +70,7 @@ def use(path: Path) -> None:
         page.ending(line, len(lines))
     encode(cluster.snapshot())
     encode(summarize(lines.header, cluster, elections, str(path)))
+    assert list(Marks().find_in(lines))[-1:] == [1.0]
     timeline = Timeline(lines)
     timeline.at(len(lines))
     timeline.at(len(lines) // 2)
@@ -145,6 +148,32 @@ def test_changed_values_break_nothing(first: int, tmp_path: Path) -> None:
         lines = mutate_values(list(eventful_lines()[:FIRST]), Random(f"values {number}"))
         path.write_bytes(b"".join(line + b"\n" for line in lines))
         _use(path, f"values {number}")
+
+
+@pytest.mark.parametrize("field", ["status", "coordinator", "definition", "up", "processing"])
+def test_an_impossible_state_breaks_nothing(field: str, tmp_path: Path) -> None:
+    """Each of the odd values in the state that a node reports."""
+    path = tmp_path / "run.jsonl"
+    for value in ODD:
+        lines = list(eventful_lines()[:FIRST])
+        for number, line in enumerate(lines):
+            record = json.loads(line)
+            if record["record"] == "step" and field in record.get("changed", {}):
+                record["changed"][field] = value
+                lines[number] = json.dumps(record, separators=(",", ":")).encode()
+        path.write_bytes(b"".join(line + b"\n" for line in lines))
+        _use(path, f"{field} = {value!r}")
+
+
+@pytest.mark.parametrize("field", ["at_us", "node", "life", "serial", "pid", "paused_us", "id", "due_us", "seed"])
+def test_an_impossible_number_breaks_nothing(field: str, tmp_path: Path) -> None:
+    """Each of some odd numbers in every field of that name, at whatever depth."""
+    path = tmp_path / "run.jsonl"
+    for value in (-1, 0, 2**63, 10**30):
+        pattern = rb'"%s":-?\d+' % field.encode()
+        data = b"".join(line + b"\n" for line in eventful_lines()[:FIRST])
+        path.write_bytes(re.sub(pattern, b'"%s":%d' % (field.encode(), value), data))
+        _use(path, f"{field} = {value!r}")
 
 
 def _use(path: Path, name: str) -> None:

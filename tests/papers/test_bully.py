@@ -1,4 +1,4 @@
-"""The bully algorithm, rule by rule: B1-B7 and B10. B8 and B9 are in ``test_bully_monitor.py``."""
+"""The bully algorithm, rule by rule: B1-B7. B8-B10 are in ``test_bully_monitor.py``."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ from lab.protocols.bully import (
     SetCoordinatorAnswer,
 )
 from tests.harness import T_US, Solo
-from tests.papers.alone import DEFINITION, asked, begins, body, enter, follow, lead, lone, normal, reply_all
+from tests.papers.alone import asked, begins, body, enter, follow, lead, lone, normal, reply_all
 
 TIMEOUT_US = 3 * T_US
 UP, NORMAL = AreYouUpAnswer(), AreYouNormalAnswer(True)
@@ -227,37 +227,3 @@ def test_B7_an_answer_missing_starts_anew() -> None:
     step = solo.fire()
     assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)]
     assert solo.protocol.status is Status.ELECTION
-
-
-@pytest.mark.parametrize(("own", "others", "new"), [(0, (0, 0), 1), (0, (3, 7), 8), (9, (3, 7), 10)])
-def test_B10_the_new_definition_is_newer_than_all_that_the_group_knows(
-    own: int, others: tuple[int, ...], new: int
-) -> None:
-    """B10: answers to EnterElection carry versions; the new coordinator begins from the newest of them or of its
-    own, and has stored its version before NewState leaves."""
-    solo, step = lone(3, version=own)
-    for message, version in zip(step.sent, others, strict=True):
-        step = solo.reply(message, EnterElectionAnswer(Definition(version), version))
-    step = reply_all(solo, step, SetCoordinatorAnswer())
-    assert step.stored == {"version": new}
-    assert asked(step) == [("NewState", 1), ("NewState", 2)]
-    assert solo.protocol.definition == Definition(new, 3, (1, 2, 3))
-
-
-def test_B10_a_member_tells_the_newest_that_it_knows() -> None:
-    """B10: its last Definition with the version; the version is known even to one that crashed since."""
-    solo, _ = lone()
-    normal(solo)
-    (answer,) = enter(solo, 3).sent
-    assert body(answer) == {"definition": {"version": 4, "coordinator": 3, "members": [1, 2, 3]}, "version": 4}
-    again, _ = lone(version=DEFINITION.version)
-    (answer,) = enter(again, 3).sent
-    assert body(answer) == {"definition": {"version": 0, "coordinator": None, "members": []}, "version": 4}
-
-
-def test_B10_a_member_stores_the_version_of_what_it_takes() -> None:
-    """B10: before its answer leaves, in the same step."""
-    solo, _ = lone()
-    step = normal(solo)
-    assert step.stored == {"version": 4}
-    assert asked(step) == [("NewStateAnswer", 3)]

@@ -92,6 +92,7 @@ class LiveRun:
         link: Link | None = None,
         for_us: int | None = None,
         seed: int = 1,
+        module: str = "",
     ) -> None:
         self.path = folder / "run.jsonl"
         name = f"t{os.getpid()}-{abs(hash(folder)) % 10**8}"
@@ -108,8 +109,8 @@ class LiveRun:
             for_us,
         )
         self.protocol = protocol
-        module = "lab.worlds.live" if protocol is Bully else "tests.worlds.launcher"
-        self.host = HostProcess(self.config, module)
+        own = "lab.worlds.live" if protocol is Bully else "tests.worlds.launcher"
+        self.host = HostProcess(self.config, module or own)
         self.session = self.host.process.pid
         self.tail = Tail(self.path)
         self.ready: Ready

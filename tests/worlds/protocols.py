@@ -14,7 +14,7 @@ from lab.protocols import Bully, Election
 from lab.protocols.bully import NewState, NewStateAnswer
 from lab.worlds.live.wire import Fork, Hello
 
-__all__ = ["ALL", "Brittle", "Flood", "PingPong", "Rude", "Twofaced"]
+__all__ = ["ALL", "Brittle", "Flood", "PingPong", "Rude", "Spill", "Twofaced"]
 
 
 class Brittle(Bully):
@@ -32,7 +32,8 @@ class Brittle(Bully):
 class Rude(Bully):
     """Bully, in which node 2 sends ``garbage`` to the host when it is to be led by node 4.
 
-    It is in Latin-1, so that any byte can be sent. With ``die`` the process ends at once after it.
+    It is in Latin-1, so that any byte can be sent, and sent so many ``times``. With ``die`` the process ends
+    at once after it.
     """
 
     name: ClassVar[str] = "rude"
@@ -41,6 +42,7 @@ class Rude(Bully):
         """As above."""
 
         garbage: str = ""
+        times: int = 1
         die: bool = False
 
     def new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
@@ -51,27 +53,28 @@ class Rude(Bully):
                 for each in gc.get_objects()
                 if isinstance(each, socket.socket) and each.fileno() >= 0 and each.family is socket.AF_INET
             )
-            connection.sendall(self.parameters.garbage.encode("latin-1"))
+            connection.sendall(self.parameters.garbage.encode("latin-1") * self.parameters.times)
             if self.parameters.die:
                 os.kill(os.getpid(), signal.SIGKILL)
         return super().new_state(sender, message)
 
 
 class Twofaced(Bully):
-    """Bully, in which each process says Hello once more, on a second connection, and notes what came of it."""
+    """Bully, in which each process says Hello once more, on a second connection; if it is answered, it fails."""
 
     name: ClassVar[str] = "twofaced"
 
     def started(self) -> None:
-        """With its own right token."""
-        frame = sys._getframe()
-        while "order" not in frame.f_locals:
-            assert frame.f_back is not None
+        """With its own right token. Where it is re-executed there is no process, and nothing is said."""
+        frame = sys._getframe().f_back
+        while frame is not None and not isinstance(frame.f_locals.get("order"), Fork):
             frame = frame.f_back
-        order: Fork = frame.f_locals["order"]
-        with socket.create_connection(("127.0.0.1", order.port)) as second:
-            second.sendall(msgspec.json.encode(Hello(order.node, order.life, order.token)) + b"\n")
-            self.note(f"answered {second.recv(10)!r}")
+        if frame is not None:
+            order: Fork = frame.f_locals["order"]
+            with socket.create_connection(("127.0.0.1", order.port)) as second:
+                second.sendall(msgspec.json.encode(Hello(order.node, order.life, order.token)) + b"\n")
+                assert second.recv(10) == b""
+        self.note("hung up on")
         super().started()
 
 
@@ -131,4 +134,33 @@ class Flood(Election):
         self.send(sender, Token())
 
 
-ALL: tuple[type[Election], ...] = (Brittle, Flood, PingPong, Rude, Twofaced)
+class Load(Payload, frozen=True):
+    """Something heavy."""
+
+    text: str
+
+
+class Spill(Election):
+    """Node 1 sends megabytes a second to node 2, and asks for no answer."""
+
+    name: ClassVar[str] = "spill"
+
+    def started(self) -> None:
+        """Begin."""
+        if self.id == 1:
+            self.begin(self.spill)
+
+    @procedure
+    async def spill(self) -> None:
+        """For ever."""
+        while True:
+            for _ in range(10):
+                self.send(2, Load("x" * 10_000))
+            await self.sleep(2_000)
+
+    @on(Load)
+    def load(self, sender: int, message: Load) -> None:
+        """Take it."""
+
+
+ALL: tuple[type[Election], ...] = (Brittle, Flood, PingPong, Rude, Spill, Twofaced)

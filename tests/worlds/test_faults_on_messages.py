@@ -15,19 +15,15 @@ from tests.worlds.live import STEADY, LiveRun, Tail
 def _election_of_four(tail: Tail) -> tuple[int, tuple[Message, ...]]:
     """(number of the record, messages) of the step in which node 4 tells the others to enter its election."""
     for number, record in enumerate(tail.records):
-        if isinstance(record, Step) and record.node == 4 and record.sent[:1]:
-            if record.sent[0].kind == "EnterElection":
-                return number, record.sent
+        if isinstance(record, Step) and record.node == 4 and {m.kind for m in record.sent} == {"EnterElection"}:
+            return number, record.sent
     raise AssertionError("node 4 held no election")
 
 
 def _received(tail: Tail, message: Message) -> int | None:
     """The number of the step that took the message in."""
-    for number, record in enumerate(tail.records):
-        if isinstance(record, Step) and isinstance(record.input, Received):
-            if (record.input.source, record.input.serial) == (message.source, message.serial):
-                return number
-    return None
+    wanted = Received(message.source, message.serial)
+    return next((n for n, r in enumerate(tail.records) if isinstance(r, Step) and r.input == wanted), None)
 
 
 def _fates(tail: Tail, messages: tuple[Message, ...]) -> list[str]:

@@ -77,12 +77,11 @@ def _ended_in_good_order(run: LiveRun, folder: Path) -> None:
 
 @pytest.mark.parametrize("victims", ["host", "warm parent", "both"])
 @pytest.mark.parametrize("paused", ["", "2 5", "all"])
-def test_sigkill(tmp_path: Path, victims: str, paused: str) -> None:
-    """kill -9 at a random moment, nodes that stand still included."""
-    if sys.platform != "linux" and paused and victims == "both":
-        pytest.skip("only Linux ends a process that stands still with its parent")
+@pytest.mark.parametrize("module", ["lab.worlds.live", "tests.worlds.portable"])
+def test_sigkill(tmp_path: Path, victims: str, paused: str, module: str) -> None:
+    """kill -9 at a random moment, nodes that stand still included; without the help of Linux, too."""
     chance = random.Random(f"{victims} {paused}")
-    run = LiveRun(tmp_path)
+    run = LiveRun(tmp_path, module=module)
     with run.host.process:
         run.ready = run.host.ready()
         run.until(lambda cluster: cluster.nodes[5].process == "running", "the nodes have started")

@@ -49,9 +49,11 @@ def test_a_partition_parts(tmp_path: Path) -> None:
         run.settled(5)
         run.order("partition 1 2 | 3 4 5")
         run.until(
-            lambda cluster: all(cluster.nodes[n].state.get("coordinator") == 2 for n in (1, 2))
-            and all(cluster.nodes[n].state.get("status") == "Normal" for n in (1, 2, 3, 4, 5))
-            and all(cluster.nodes[n].state.get("coordinator") == 5 for n in (3, 4, 5)),
+            lambda cluster: (
+                all(cluster.nodes[n].state.get("coordinator") == 2 for n in (1, 2))
+                and all(cluster.nodes[n].state.get("status") == "Normal" for n in (1, 2, 3, 4, 5))
+                and all(cluster.nodes[n].state.get("coordinator") == 5 for n in (3, 4, 5))
+            ),
             "each side under a coordinator of its own",
         )
         assert run.order("heal").text == "1 fault ended"
@@ -80,7 +82,7 @@ def test_a_cut_stops_what_is_on_its_way(tmp_path: Path) -> None:
     """The link is cut between two messages of a step, the first of which has left: it does not arrive either."""
     commands = ("on send EnterElection 3->2: cut 3->1",)
     with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY, link=Link(latency_us=20_000), commands=commands) as run:
-        run.settled(3)
+        run.until(lambda _: bool(_routed(run.tail, "dropped", 1)), "the cut has touched one")
         tail = run.tail
         fault = next(number for number, record in enumerate(tail.records) if isinstance(record, Fault))
         first = _routed(tail, "dropped", 1)[0]
@@ -101,7 +103,9 @@ def test_a_cut_stops_what_is_on_its_way(tmp_path: Path) -> None:
         ("cut 3->1", "dropped", (8,)),
     ],
 )
-def test_a_fault_touches_its_links_and_counts(tmp_path: Path, command: str, fate: str, breaks: tuple[int, ...]) -> None:
+def test_a_fault_touches_its_links_and_counts(
+    tmp_path: Path, command: str, fate: str, breaks: tuple[int, ...]
+) -> None:
     """The fault's count is the number of messages whose records name it, all of the one link; heal ends it."""
     with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY, parameters=LAZY) as run:
         run.settled(3)
@@ -175,5 +179,9 @@ def test_a_new_fault_of_the_same_links_takes_the_place_of_the_old(tmp_path: Path
         run.settled(3)
         for command in ("delay 1->2 1s", "delay 1->2 2s", "delay 2->1 1s", "partition 1", "partition 2"):
             assert run.order(command).changed
-        assert [fault.text for fault in run.cluster.faults.values()] == ["delay 1->2 2s", "delay 2->1 1s", "partition 2"]
+        assert [fault.text for fault in run.cluster.faults.values()] == [
+            "delay 1->2 2s",
+            "delay 2->1 1s",
+            "partition 2",
+        ]
         assert run.order("heal").text == "3 faults ended"

@@ -57,7 +57,7 @@ def test_stops_too_short_to_be_seen_standing(tmp_path: Path) -> None:
 
 
 def test_other_signals_to_a_node_end_it_or_nothing(tmp_path: Path) -> None:
-    """Ctrl-C and its like, which go to whole groups, do not reach into a node; SIGABRT ends one as a crash does."""
+    """Ctrl-C and its like, which go to whole groups, do not end a node; SIGABRT does, as a crash."""
     with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
         run.settled(3)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -87,8 +87,9 @@ class HostProcess:
 
     def said(self) -> str:
         """What the host wrote to its standard error."""
-        self._log.seek(0)
-        return self._log.read().decode("utf-8", "replace").strip()[-4000:]
+        file = self._log.fileno()  # the host writes at the same position: read without moving it
+        size = os.fstat(file).st_size
+        return os.pread(file, 4000, max(0, size - 4000)).decode("utf-8", "replace").strip()
 
 
 class FeedClient:
@@ -101,10 +102,14 @@ class FeedClient:
         start: Literal["first", "keyframe", "end"] = "first",
     ) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.connect(os.fspath(path))
         self._stream = self._socket.makefile("rb")
-        self._send(Attach(role, start))
         self._orders = 0
+        try:
+            self._socket.connect(os.fspath(path))
+            self._send(Attach(role, start))
+        except OSError:
+            self.close()
+            raise
 
     def lines(self) -> Iterator[bytes]:
         """The records as they come, a line each, without newline; ends with the run. Replies are left out."""

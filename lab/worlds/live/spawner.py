@@ -88,9 +88,11 @@ class _Spawner:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._host.close()
+        # for a node that stands still and cannot notice the end of its connection: when the warm parent dies,
+        # a process group of the node's own is orphaned, and the system lets stopped members of such go on
+        os.setpgid(0, 0)
         if self._prctl is not None:
-            # for a node that stands still and cannot notice the end of its connection
-            pr_set_pdeathsig = 1
+            pr_set_pdeathsig = 1  # Linux can do it at once
             self._prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
         if os.getppid() == parent:
             serve(order, self._protocol, self._config.nodes, self._config.timing, self._parameters)

@@ -1,0 +1,59 @@
+"""A figure of a benchmark, and the table that they make."""
+
+import statistics
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+__all__ = ["Figure", "median", "p95", "table"]
+
+
+class Figure(Struct, frozen=True):
+    """One measured value beside its target. ``against`` says what it is a ratio to, or how it came about."""
+
+    what: str
+    value: float
+    unit: str
+    target: float
+    better: Literal["less", "more"]
+    against: str = ""
+
+    @property
+    def reached(self) -> bool:
+        """Whether the value is on the right side of its target."""
+        return self.value <= self.target if self.better == "less" else self.value >= self.target
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle value."""
+    return statistics.median(values)
+
+
+def p95(values: Sequence[float]) -> float:
+    """The value that 95 % stay below."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * 0.95))]
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """One line a figure."""
+    rows = [("", "measured", "target", "", "")]
+    for figure in figures:
+        sign = "≤" if figure.better == "less" else "≥"
+        rows.append(
+            (
+                figure.what,
+                f"{_short(figure.value)} {figure.unit}",
+                f"{sign} {_short(figure.target)} {figure.unit}",
+                "reached" if figure.reached else "MISSED",
+                figure.against,
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

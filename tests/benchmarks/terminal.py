@@ -1,0 +1,82 @@
+"""A program on a real pseudo-terminal, for measuring: what it costs, and how soon it answers."""
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from types import TracebackType
+
+import psutil
+
+__all__ = ["OnTerminal"]
+
+
+class OnTerminal:
+    """``python -m lab WORDS`` on a terminal of 120×40; a context manager that ends it."""
+
+    def __init__(self, *words: str) -> None:
+        self.began_s = time.perf_counter()
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
+            os.environ["TERM"] = "xterm-256color"
+            os.environ.pop("NO_COLOR", None)
+            os.execv(sys.executable, [sys.executable, "-m", "lab", *words])
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+
+    def __enter__(self) -> "OnTerminal":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.kill(self.pid, signal.SIGTERM)
+        while self._read(5.0):
+            pass
+        os.waitpid(self.pid, 0)
+        os.close(self._fd)
+
+    def until(self, shown: str, within_s: float = 20.0) -> float:
+        """Read until this text was written; seconds since the call. TimeoutError."""
+        began_s = time.perf_counter()
+        seen = b""
+        while shown.encode() not in seen:
+            left_s = began_s + within_s - time.perf_counter()
+            data = self._read(left_s) if left_s > 0 else b""
+            if not data:
+                raise TimeoutError(f"{shown!r} was not shown within {within_s} s")
+            seen = seen[-4096:] + data
+        return time.perf_counter() - began_s
+
+    def press(self, keys: str) -> None:
+        """Type."""
+        os.write(self._fd, keys.encode())
+
+    def read_for(self, duration_s: float) -> int:
+        """Read all there is for so long; the number of bytes."""
+        end_s = time.perf_counter() + duration_s
+        count = 0
+        while (left_s := end_s - time.perf_counter()) > 0:
+            count += len(self._read(left_s))
+        return count
+
+    def interface_cpu_s(self) -> float:
+        """CPU seconds of the interface's own process so far."""
+        for child in psutil.Process(self.pid).children():
+            if "lab.worlds.live" not in child.cmdline():
+                spent = child.cpu_times()
+                return float(spent.user + spent.system)
+        raise ProcessLookupError("there is no interface")
+
+    def _read(self, within_s: float) -> bytes:
+        readable, _, _ = select.select([self._fd], [], [], max(0.0, within_s))
+        if not readable:
+            return b""
+        try:
+            return os.read(self._fd, 1 << 16)
+        except OSError:
+            return b""

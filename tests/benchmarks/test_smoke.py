@@ -1,0 +1,18 @@
+"""Each benchmark, in small: that it measures something. Whether the targets are reached is not for a test."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.__main__ import ALL
+from tests.benchmarks.figures import table
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize("name", ALL)
+def test_benchmark(tmp_path: Path, name: str) -> None:
+    """Figures come, and are positive; the table has a line for each."""
+    figures = ALL[name](tmp_path, True)
+    assert figures
+    assert all(figure.value > 0 for figure in figures)
+    assert len(table(figures).splitlines()) == len(figures) + 1

@@ -1,0 +1,209 @@
+"""The log that people read: its lines, and what became of each message."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.journal import (
+    Commanded,
+    LogPage,
+    Process,
+    Record,
+    RecordedLines,
+    count_lines,
+    lines_of,
+)
+from lab.journal.fates import FATES
+from lab.kernel import Fired, Step
+from tests.harness import T_US, Rig
+from tests.journal.recordings import eventful, eventful_lines, write_lines
+from tests.journal.test_records import EXAMPLES
+
+BOTH = frozenset({(1, 2), (2, 1)})
+
+
+def _page(rig: Rig) -> LogPage:
+    page = LogPage(0, None)
+    for record in rig.records:
+        page.feed(record)
+    return page
+
+
+def _fates(rig: Rig, kind: str, source: int, target: int) -> list[str]:
+    """The fates of the messages of a kind on a link, in the order sent."""
+    page = _page(rig)
+    last = len(rig.records)
+    found = []
+    for line in page.lines:
+        if line.what == "message" and (line.kind, line.source, line.target) == (kind, source, target):
+            ending = page.ending(line, last)
+            found.append(ending.fate if ending else "in flight")
+    return found
+
+
+@pytest.mark.parametrize("record", [*EXAMPLES.values()], ids=[*EXAMPLES])
+def test_lines_are_counted_without_making_them(record: Record) -> None:
+    """How many lines a record gives depends on it alone."""
+    assert count_lines(record) == len(lines_of(7, record))
+
+
+def test_a_run_has_as_many_lines_as_its_cluster_counts(tmp_path: Path) -> None:
+    """So line one million is found by the keyframes."""
+    rig = eventful()
+    assert rig.cluster.lines == sum(len(lines_of(n, record)) for n, record in enumerate(rig.records))
+    lines = RecordedLines(write_lines(tmp_path / "run.jsonl", eventful_lines()))
+    for number, count in zip(lines.keyframes, lines.lines_at, strict=True):
+        before = [record for record in lines.records(0, number) if record is not None]
+        assert count == sum(map(count_lines, before))
+
+
+def test_what_the_lines_say() -> None:
+    """The change of status first, then messages, then notes; a failure by its last line."""
+    changed = {"status": "Reorganization", "coordinator": 3}
+    received = EXAMPLES["step received"]
+    assert isinstance(received, Step)
+    step = Step(5, 1, 1, Fired("x"), changed, {}, received.sent, (), ("hm",))
+    lines = lines_of(9, step)
+    assert [(line.what, line.text) for line in lines] == [
+        ("status", "Reorganization, coordinator 3"),
+        ("message", '{"a":[1,"±"]}'),
+        ("note", "hm"),
+    ]
+    assert (lines[1].source, lines[1].target, lines[1].serial, lines[1].answers) == (1, 2, 3, 9)
+    assert {line.record for line in lines} == {9}
+    (failure,) = lines_of(9, EXAMPLES["step failed"])
+    assert (failure.what, failure.text) == ("failure", "ValueError: b")
+    assert lines_of(0, Step(5, 1, 1, Fired("x"), {"coordinator": None}))[0].text == "no coordinator"
+
+
+@pytest.mark.parametrize(
+    ("record", "text"),
+    [
+        (Process(5, 2, "started", 3, 4711), "started (life 3, process 4711)"),
+        (Process(5, 2, "killed", 3), "killed"),
+        (Process(5, 2, "resumed", 3, paused_us=1_234_567), "resumed after 1.235s"),
+        (Process(5, 2, "wiped", 3), "safe storage wiped"),
+        (Commanded(5, "kill 2", "2 killed"), "kill 2 · 2 killed"),
+        (Commanded(5, "heal", ""), "heal"),
+        (EXAMPLES["end"], "the run ended: its time was up"),
+    ],
+)
+def test_what_the_other_lines_say(record: Record, text: str) -> None:
+    """One line each."""
+    assert [line.text for line in lines_of(0, record)] == [text]
+
+
+def _working() -> Rig:
+    rig = Rig([1, 2]).start()
+    rig.settle()
+    rig.run(5_000)
+    return rig
+
+
+def test_in_flight_and_delivered() -> None:
+    """While it is on its way it has no fate; the step that takes it in settles it."""
+    rig = _working()
+    rig.run_until(lambda: rig.sent()[-1][1] == "AreYouNormal", T_US, "a check is on its way")
+    assert _fates(rig, "AreYouNormal", 2, 1)[-1] == "in flight"
+    rig.run(20_000)
+    assert _fates(rig, "AreYouNormal", 2, 1)[-1] == "delivered"
+    assert _fates(rig, "AreYouNormalAnswer", 1, 2)[-1] == "delivered"
+
+
+def test_too_late() -> None:
+    """Delivered, and no request waits for it any longer."""
+    rig = _working()
+    rig.do(f"delay 1->2 {T_US // 1000}ms")
+    rig.run(3 * T_US)
+    assert "too late" in _fates(rig, "AreYouNormalAnswer", 1, 2)
+
+
+def test_lost() -> None:
+    """By a fault that loses messages."""
+    rig = _working()
+    rig.do("lose 2->1 100%")
+    rig.run(T_US)
+    assert _fates(rig, "AreYouNormal", 2, 1)[-1] == "lost"
+
+
+def test_cut() -> None:
+    """As it is sent, and on its way too."""
+    rig = _working()
+    rig.do("on send AreYouNormal 2->1 cut 2->1")
+    rig.run(T_US)
+    assert _fates(rig, "AreYouNormal", 2, 1)[-1] == "cut", "it was on its way"
+    rig.run(T_US)
+    assert _fates(rig, "EnterElection", 2, 1)[-1] == "cut", "it was about to be"
+
+
+def test_receiver_down() -> None:
+    """Whether its process is gone on arrival, or was killed with the message in its hands."""
+    rig = _working()
+    rig.do("kill 1")
+    rig.run(T_US)
+    assert _fates(rig, "AreYouNormal", 2, 1)[-1] == "receiver down"
+    rig = _working()
+    rig.do("pause 1")
+    rig.run(T_US - 10_000)
+    assert _fates(rig, "AreYouNormal", 2, 1)[-1] == "in flight"
+    rig.do("kill 1")
+    assert _fates(rig, "AreYouNormal", 2, 1)[-1] == "receiver down"
+
+
+def test_not_sent() -> None:
+    """Its sender died between two messages of one step."""
+    rig = Rig([1, 2, 3]).start()
+    rig.settle()
+    rig.do("on send AreYouNormal 3->1 kill 3")
+    rig.run(T_US)
+    assert _fates(rig, "AreYouNormal", 3, 1)[-1] == "delivered"
+    assert _fates(rig, "AreYouNormal", 3, 2)[-1] == "not sent"
+
+
+def test_held_and_released() -> None:
+    """Held is not final: it ends as whatever comes of it."""
+    rig = _working()
+    number = rig.hold(BOTH, "AreYouNormal")
+    rig.run(T_US)
+    assert _fates(rig, "AreYouNormal", 2, 1)[-1] == "held"
+    rig.release(number)
+    rig.run(20_000)
+    assert _fates(rig, "AreYouNormal", 2, 1)[-1] in ("delivered", "held")
+    assert "held" not in _fates(rig, "AreYouNormal", 2, 1)[:-1]
+
+
+def test_every_fate_has_a_test() -> None:
+    """And there are no others."""
+    assert FATES == ("in flight", "held", "delivered", "too late", "lost", "cut", "receiver down", "not sent")
+
+
+def test_a_page_is_a_part_of_the_log(tmp_path: Path) -> None:
+    """Its lines are those of its records; later records only settle their fates, as known at any record."""
+    lines = RecordedLines(write_lines(tmp_path / "run.jsonl", eventful_lines()))
+    whole = LogPage(0, None)
+    for record in lines.records():
+        whole.feed(record)
+    page = LogPage(100, 140)
+    for number, record in enumerate(lines.records(100), 100):
+        assert not (page.settled and number < 140)
+        page.feed(record)
+        if page.settled:
+            break
+    assert page.settled
+    assert page.lines == [line for line in whole.lines if 100 <= line.record < 140]
+    for line in page.lines:
+        assert page.ending(line, len(lines)) == whole.ending(line, len(lines))
+        ending = page.ending(line, len(lines))
+        if line.what == "message":
+            assert ending is not None
+            assert page.ending(line, ending.record - 1) is None or ending.fate == "delivered"
+            assert page.ending(line, ending.record) == ending
+
+
+def test_a_line_that_could_not_be_read_has_no_lines() -> None:
+    """It is counted, and nothing else."""
+    page = LogPage(0, 2)
+    page.feed(None)
+    page.feed(None)
+    assert (page.lines, page.fed_to, page.settled) == ([], 2, True)
+    assert page.endings == {}

@@ -1,0 +1,151 @@
+"""From names to nodes, links and rules: as the cluster is at that moment."""
+
+from typing import Any
+
+import pytest
+
+from lab.journal import Cluster, NodeView
+from lab.network import Cut, Delay, Duplicate, Lose, Reorder
+from lab.script import CommandError, coordinator_of, link_rule, parse, partition_rule, resolve_links, resolve_nodes
+
+
+def _cluster(*leads: int, nodes: int = 4) -> Cluster:
+    """A cluster in which these nodes are Normal and their own coordinators."""
+    cluster = Cluster(tuple(range(1, nodes + 1)))
+    for node in leads:
+        state = {"status": "Normal", "coordinator": node}
+        cluster.nodes[node] = NodeView(node, "running", 1, 0, state)
+    return cluster
+
+
+def _command(text: str) -> Any:
+    return parse(text).command
+
+
+@pytest.mark.parametrize(
+    ("named", "ids"),
+    [
+        ("3 1", (1, 3)),
+        ("2, 2 2", (2,)),
+        ("all", (1, 2, 3, 4)),
+        ("coordinator", (4,)),
+        ("coordinator 1", (1, 4)),
+        ("all 2 coordinator", (1, 2, 3, 4)),
+    ],
+)
+def test_nodes(named: str, ids: tuple[int, ...]) -> None:
+    """Ascending, each once."""
+    assert resolve_nodes(_command(f"kill {named}").nodes, _cluster(4)) == ids
+
+
+def test_a_node_that_does_not_exist() -> None:
+    """The text says which there are."""
+    with pytest.raises(CommandError, match="there is no node 7; there are 1 2 3 4"):
+        resolve_nodes(_command("kill 1 7").nodes, _cluster())
+
+
+def test_of_two_coordinators_the_higher_is_meant() -> None:
+    """There can be two, when assumption 8 or 9 is broken."""
+    assert coordinator_of(_cluster(2, 4)) == 4
+
+
+@pytest.mark.parametrize(
+    ("process", "state", "leads"),
+    [
+        ("running", {"status": "Normal", "coordinator": 2}, True),
+        ("paused", {"status": "Normal", "coordinator": 2}, True),
+        ("killed", {"status": "Normal", "coordinator": 2}, False),
+        ("failed", {"status": "Normal", "coordinator": 2}, False),
+        ("running", {"status": "Reorganization", "coordinator": 2}, False),
+        ("running", {"status": "Normal", "coordinator": 3}, False),
+        ("running", {}, False),
+    ],
+)
+def test_who_is_coordinator(process: Any, state: dict[str, Any], leads: bool) -> None:
+    """A process that exists, Normal, and its own coordinator. A paused one is still meant."""
+    cluster = _cluster()
+    cluster.nodes[2] = NodeView(2, process, 1, 0, state)
+    if leads:
+        assert coordinator_of(cluster) == 2
+    else:
+        with pytest.raises(CommandError, match="nobody is coordinator at present; name a node by its number"):
+            coordinator_of(cluster)
+
+
+@pytest.mark.parametrize(
+    ("named", "links"),
+    [
+        ("1->2", {(1, 2)}),
+        ("1<->2", {(1, 2), (2, 1)}),
+        ("1 2->3", {(1, 3), (2, 3)}),
+        ("2->all", {(2, 1), (2, 3), (2, 4)}),
+        ("all->2", {(1, 2), (3, 2), (4, 2)}),
+        ("1 2->1 2", {(1, 2), (2, 1)}),
+        ("3", {(3, 1), (3, 2), (3, 4), (1, 3), (2, 3), (4, 3)}),
+        ("coordinator->1", {(4, 1)}),
+    ],
+)
+def test_links(named: str, links: set[tuple[int, int]]) -> None:
+    """Directed; a node alone means all from it and to it; none to itself."""
+    assert resolve_links(_command(f"cut {named}").links, _cluster(4)) == links
+
+
+def test_all_links() -> None:
+    """Each node to each other one."""
+    assert len(resolve_links(_command("cut all").links, _cluster())) == 12
+
+
+def test_a_link_to_itself() -> None:
+    """There is none."""
+    with pytest.raises(CommandError, match="a node has no link to itself; name two nodes: 2->3"):
+        resolve_links(_command("cut 1->1").links, _cluster())
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("cut 1->2", Cut(links=frozenset({(1, 2)}))),
+        ("delay 1->2 4ms ±1ms", Delay(links=frozenset({(1, 2)}), delay_us=4_000, jitter_us=1_000)),
+        ("lose 1->2 30%", Lose(links=frozenset({(1, 2)}), probability=0.3)),
+        ("duplicate 1->2 30%", Duplicate(links=frozenset({(1, 2)}), probability=0.3)),
+        ("reorder 1->2 30% 0ms", Reorder(links=frozenset({(1, 2)}), probability=0.3, spread_us=1)),
+    ],
+)
+def test_rules(text: str, rule: object) -> None:
+    """What each fault of links puts into the network."""
+    assert link_rule(_command(text), _cluster()) == rule
+
+
+def _severed(text: str) -> frozenset[tuple[int, int]]:
+    return partition_rule(_command(text), _cluster(4)).links
+
+
+def test_partitions() -> None:
+    """Nothing passes from side to side, everything within one."""
+    assert _severed("partition 1 2 | 3 4") == {(a, b) for a in (1, 2) for b in (3, 4)} | {
+        (a, b) for a in (3, 4) for b in (1, 2)
+    }
+    assert len(_severed("partition 1|2|3|4")) == 12
+
+
+def test_one_side_is_meant_against_all_others() -> None:
+    """So ``partition coordinator`` sets it apart."""
+    assert _severed("partition coordinator") == _severed("partition 4 | 1 2 3")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("partition all", "all nodes are on one side, so nothing would be parted: partition 1 2 | 3 4 5"),
+        ("partition 1 2 | 2 3 4", "node 2 is on two sides; a node is on one"),
+        ("partition all | 3 4", "nodes 3 4 are on two sides; a node is on one"),
+        ("partition 1 | 2", "nodes 3 4 are on no side; say on which"),
+        ("partition 1 | 2 3", "node 4 is on no side; say on which"),
+        ("partition 1 | 9", "there is no node 9; there are 1 2 3 4"),
+    ],
+)
+def test_what_is_said_of_bad_partitions(text: str, said: str) -> None:
+    """Which node, and what of it."""
+    with pytest.raises(CommandError) as caught:
+        partition_rule(_command(text), _cluster())
+    assert str(caught.value) == said

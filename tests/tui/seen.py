@@ -1,0 +1,149 @@
+"""The interface under a pilot: press its keys, click on it, read what it shows.
+
+Textual needs asyncio, and this test run has trio: so a test hands over what it wants to do as a function.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widget import Widget
+
+from lab.tui.app import LabApp
+from lab.tui.lines import LeaderLine, TitleLine
+from lab.tui.player import Player
+from lab.tui.screen import RunScreen
+from lab.tui.source import FeedSource, FileSource, Source
+from tests.tui.recorded import SHIPPED
+
+__all__ = ["Seen", "attached", "over", "replay"]
+
+WAIT_S = 20.0
+W = TypeVar("W", bound=Widget)
+Test = Callable[["Seen"], Awaitable[None]]
+
+
+class Seen:
+    """What is to be seen, and the hands on the keys."""
+
+    def __init__(self, app: LabApp, pilot: Pilot[None]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    @property
+    def run(self) -> RunScreen:
+        """The screen of the run, under whatever dialog is over it."""
+        return next(screen for screen in self.app.screen_stack if isinstance(screen, RunScreen))
+
+    @property
+    def top(self) -> Screen[object]:
+        """The screen that has the keys."""
+        return self.app.screen
+
+    @property
+    def player(self) -> Player:
+        """The cursor in time."""
+        return self.run._player
+
+    def selected(self) -> int | None:
+        """The node that is selected."""
+        return self.run._selected
+
+    @property
+    def text(self) -> str:
+        """Everything that is on the screen."""
+        strips = self.top._compositor.render_strips(self.app.size)
+        return "\n".join(strip.text for strip in strips)
+
+    @property
+    def said(self) -> str:
+        """The line in which the interface answers."""
+        return self.line("#said")
+
+    @property
+    def leaders(self) -> str:
+        """The line of who leads whom."""
+        return self.line("#leaders")
+
+    def line(self, selector: str) -> str:
+        """The text of one of the lines, also where a dialog is over it."""
+        return self.of(selector, TitleLine if selector != "#leaders" else LeaderLine)._shown.plain
+
+    def of(self, selector: str, kind: type[W]) -> W:
+        """A widget of the run's screen."""
+        return self.run.query_one(selector, kind)
+
+    async def drawn(self) -> None:
+        """Wait until the run is shown."""
+        await self.until(lambda: any(isinstance(each, RunScreen) for each in self.app.screen_stack), "a run")
+        await self.until(lambda: self.run.query("#said") and self.said.strip(), "the first frame")
+
+    async def standing_still(self) -> None:
+        """Wait until all marks of a recording are found, and go to its first record."""
+        await self.drawn()
+        await self.until(lambda: all(worker.is_finished for worker in self.app.workers), "the marks are found")
+        await self.press("home")
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, and let them take effect."""
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def type(self, text: str) -> None:
+        """Type a text."""
+        await self.press(*(_KEY_OF.get(letter, letter) for letter in text))
+
+    async def until(self, condition: Callable[[], object], what: str, within_s: float = WAIT_S) -> None:
+        """Wait until it is so."""
+        ends = time.monotonic() + within_s
+        while not condition():
+            if time.monotonic() > ends:
+                raise AssertionError(f"not within {within_s:g} s: {what}\n{self.text}")
+            await self.pilot.pause(0.02)
+
+    async def says(self, text: str) -> None:
+        """Wait until the answering line has this text in it."""
+        await self.until(lambda: text in self.said, f"the line says {text!r}")
+
+
+_KEY_OF = {" ": "space", "|": "vertical_line", "%": "percent_sign", "-": "minus"}
+
+
+def over(
+    opened: Callable[[], Awaitable[Source]],
+    test: Test,
+    size: tuple[int, int] = (120, 40),
+) -> LabApp:
+    """Run the interface over that source, and the test in it; what either raises is raised."""
+
+    async def run() -> LabApp:
+        app = LabApp(opened, "test")
+        async with app.run_test(size=size) as pilot:
+            seen = Seen(app, pilot)
+            await seen.drawn()
+            await test(seen)
+        return app
+
+    return asyncio.run(run())
+
+
+def replay(test: Test, path: Path = SHIPPED, size: tuple[int, int] = (120, 40)) -> LabApp:
+    """Run a test over a recording that stands still at its first record, with all its marks found."""
+
+    async def opened() -> Source:
+        return FileSource(path)
+
+    async def standing(seen: Seen) -> None:
+        await seen.standing_still()
+        await test(seen)
+
+    return over(opened, standing, size)
+
+
+def attached(test: Test, socket: str, role: Literal["driver", "viewer"] = "driver") -> LabApp:
+    """Run a test over a host that serves its feed on this socket."""
+    return over(lambda: FeedSource.open(socket, role), test)

@@ -1,0 +1,37 @@
+"""What a shell is to the terminal: its session's leader, with the program in the foreground. Run as a script.
+
+``python -m tests.tui.shell OUT IN COMMAND…`` writes the program's process number and then its exit status
+(negative: the signal that ended it) to the file descriptor OUT, and goes on holding the terminal until IN
+ends. Without it the program would lead the session itself, and its mere end would put the terminal right.
+"""
+
+import contextlib
+import fcntl
+import os
+import signal
+import sys
+import termios
+
+
+def main(out: int, until: int, command: list[str]) -> None:
+    """Run the command, and report on it."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        os.closerange(3, 64)
+        for number in (signal.SIGTTOU, signal.SIGPIPE, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        os.execvp(command[0], command)
+    os.write(out, f"{child}\n".encode())
+    _, status = os.waitpid(child, 0)
+    with contextlib.suppress(OSError):
+        os.tcsetpgrp(0, os.getpgrp())
+    os.write(out, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os.read(until, 1)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

@@ -1,0 +1,165 @@
+"""A real terminal with a program in it: a PTY, a session with it as its terminal, and a reader that can stall."""
+
+import fcntl
+import os
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import uuid
+from pathlib import Path
+
+import psutil
+
+from lab.worlds.runs import list_runs
+from tests.waiting import wait_for
+
+__all__ = ["Terminal", "colours", "without_codes"]
+
+_MARK = "LAB_TEST_TERMINAL"
+_CODE = re.compile(rb"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[()][A-Z0-9]|[ -/]*[0-~])")
+_WITHIN_S = 20.0
+
+
+def without_codes(output: bytes) -> str:
+    """What was written, without the terminal's codes."""
+    return _CODE.sub(b"", output).decode("utf-8", "replace")
+
+
+def colours(output: bytes) -> set[str]:
+    """The parameters of all codes that set a colour."""
+    found = set()
+    for style in re.findall(rb"\x1b\[([0-9;:]*)m", output):
+        numbers = [int(number or 0) for number in re.split(b"[;:]", style)]
+        if any(30 <= n <= 38 or 40 <= n <= 48 or 90 <= n <= 107 for n in numbers):
+            found.add(style.decode())
+    return found
+
+
+class Terminal:
+    """A terminal in which ``python ARGUMENTS`` runs. ``output`` is what was written to it so far."""
+
+    def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
+        self.output = b""
+        self._up = True
+        self._mark = uuid.uuid4().hex
+        self.master, self._slave = os.openpty()
+        fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        # not what a fresh terminal has, so that it can be told whether the program put it back
+        changed = termios.tcgetattr(self._slave)
+        changed[3] &= ~termios.ECHOK
+        termios.tcsetattr(self._slave, termios.TCSANOW, changed)
+        self.before = termios.tcgetattr(self._slave)
+        out, reports = os.pipe()
+        until, self._held = os.pipe()
+        self._reports = os.fdopen(out, "rb", buffering=0)
+        self.shell = subprocess.Popen(
+            [sys.executable, "-m", "tests.tui.shell", str(reports), str(until), sys.executable, *arguments],
+            stdin=self._slave,
+            stdout=self._slave,
+            stderr=self._slave,
+            pass_fds=(reports, until),
+            start_new_session=True,
+            env={**os.environ, _MARK: self._mark, **(environment or {})},
+            cwd=Path(__file__).parents[2],
+        )
+        os.close(reports)
+        os.close(until)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self.pid = int(self._reports.readline())
+
+    def __enter__(self) -> "Terminal":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes():
+            process.kill()
+        if self._up:
+            self.hang_up()
+        os.close(self._held)
+        self._reports.close()
+        self.shell.kill()
+        self.shell.wait()
+
+    def _read(self) -> None:
+        while self._up:
+            if not select.select([self.master], [], [], 0.05)[0]:
+                continue
+            try:
+                self.output += os.read(self.master, 65536)
+            except OSError:
+                return
+
+    def shows(self, text: str, since: int = 0) -> None:
+        """Wait until this was written."""
+        sought = text.encode()
+        wait_for(lambda: sought in self.output[since:], f"{text!r} in {self.last()}", _WITHIN_S, 0.02)
+
+    def last(self) -> str:
+        """The last of what was written, for whoever reads a failure."""
+        return repr(without_codes(self.output)[-1500:])
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self.master, keys.encode())
+
+    def status(self, within_s: float = _WITHIN_S) -> int:
+        """Wait for the end of the program; its exit status."""
+        told: list[bytes] = []
+        waiting = threading.Thread(target=lambda: told.append(self._reports.readline()), daemon=True)
+        waiting.start()
+        waiting.join(within_s)
+        if not told:
+            raise AssertionError(f"not ended within {within_s:g} s; {self.last()}")
+        return int(told[0])
+
+    def processes(self) -> list[psutil.Process]:
+        """All processes that live and were started from this terminal, the shell left out."""
+        return [each for each in psutil.process_iter() if each.pid != self.shell.pid and self._is_ours(each)]
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        try:
+            ours = process.environ().get(_MARK) == self._mark
+            return ours and process.status() != psutil.STATUS_ZOMBIE
+        except (psutil.Error, OSError):
+            return False
+
+    def interface(self) -> int:
+        """The process that draws: the child in the program's own process group."""
+        children = psutil.Process(self.pid).children()
+        return next(child.pid for child in children if os.getpgid(child.pid) == self.pid)
+
+    def all_gone(self, within_s: float = 5.0) -> None:
+        """Wait until nothing of the program is left, nor of a run that it started."""
+        wait_for(lambda: not self.processes(), "nothing of the program is left", within_s, 0.05)
+        assert list_runs() == ([], [])
+
+    def is_as_before(self) -> None:
+        """The terminal's settings, its screen, its cursor and its mouse are what they were."""
+        wait_for(lambda: termios.tcgetattr(self._slave) == self.before, "the terminal's settings", 2)
+        for on, off in (
+            (b"\x1b[?1049h", b"\x1b[?1049l"),
+            (b"\x1b[?25l", b"\x1b[?25h"),
+            *((b"\x1b[?%dh" % mode, b"\x1b[?%dl" % mode) for mode in (1000, 1003, 1006, 2004)),
+        ):
+            assert on in self.output, on
+            wait_for(lambda on=on, off=off: self.output.rfind(off) > self.output.rfind(on), f"{off!r}", 2)  # type: ignore[misc]
+
+    def stall(self) -> None:
+        """As if Ctrl-S had been pressed, or the line were dead: nothing more that is written gets through."""
+        termios.tcflow(self._slave, termios.TCOOFF)
+
+    def go_on(self) -> None:
+        """The end of ``stall``."""
+        termios.tcflow(self._slave, termios.TCOON)
+
+    def hang_up(self) -> None:
+        """The line is gone: the terminal emulator was closed, or the connection broke."""
+        self._up = False
+        self._reader.join()  # a terminal that is being read from does not go
+        os.close(self._slave)
+        os.close(self.master)

@@ -1,0 +1,66 @@
+"""The one table: what it says can be done, can be, by key, by click and by word; and the README has it."""
+
+from collections import Counter
+from pathlib import Path
+
+from textual.binding import Binding
+
+from lab.script.commands import VERBS, commands_as_markdown
+from lab.tui.actions import ACTIONS, action_named, keys_as_markdown
+from lab.tui.commandline import CommandLine
+from lab.tui.screen import RunScreen
+from tests.tui.seen import Seen, replay
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def test_no_word_and_no_key_is_there_twice() -> None:
+    words = Counter(action.word for action in ACTIONS)
+    keys = Counter(key for action in ACTIONS for key in action.keys.split(","))
+    shown = Counter(action.shown for action in ACTIONS)
+    for counted in (words, keys, shown):
+        assert [each for each, count in counted.items() if count > 1] == []
+
+
+def test_a_word_names_its_action_and_no_other_text_does() -> None:
+    assert [action_named(action.word) for action in ACTIONS] == list(ACTIONS)
+    assert action_named("no-such-word") is None
+
+
+def test_the_readme_has_the_tables_as_they_are() -> None:
+    readme = README.read_text("utf-8")
+    assert f"\n\n{keys_as_markdown()}\n\n" in readme
+    assert f"\n\n{commands_as_markdown()}\n\n" in readme
+
+
+def test_what_changes_the_cluster_is_a_command_of_the_language_as_well() -> None:
+    for action in ACTIONS:
+        assert (action.where == "driver") == (action.group == "cluster"), action.word
+        assert action.group != "cluster" or action.word in VERBS, action.word
+
+
+def test_every_action_is_bound_to_its_keys() -> None:
+    bound = {binding.action: binding for binding in RunScreen.BINDINGS if isinstance(binding, Binding)}
+    assert {each.key for each in bound.values()} == {action.keys for action in ACTIONS}
+    for action in ACTIONS:
+        binding = bound[f"do('{action.word}')"]
+        assert (binding.key, binding.show) == (action.keys, bool(action.footer))
+
+
+def test_everything_that_is_done_often_can_be_clicked_in_the_footer() -> None:
+    """What only moves in time has the scrub bar, what only looks has the widgets themselves."""
+    unseen = {action.word for action in ACTIONS if not action.footer and action.group == "cluster"}
+    assert unseen == {"wipe"}
+
+
+def test_every_action_has_something_that_does_it() -> None:
+    """A word of the table that no code knows would raise here."""
+
+    async def do_all(seen: Seen) -> None:
+        for action in ACTIONS:
+            seen.run.action_do(action.word)
+            await seen.pilot.pause()
+            if seen.top is not seen.run or seen.of("CommandLine", CommandLine).has_class("open"):
+                await seen.press("escape")
+
+    assert replay(do_all).return_code == 0, "the last action, quit, was done"

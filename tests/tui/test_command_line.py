@@ -1,0 +1,187 @@
+"""The ``:`` line, the help, and what the interface says where nothing can be done."""
+
+import pytest
+from rich.console import Console
+
+from lab.script import VERBS, parse
+from lab.tui.actions import ACTIONS
+from lab.tui.commandline import CommandLine, complete
+from lab.tui.dialogs import HelpDialog
+from lab.tui.look import Look, glyphs_for
+from tests.tui.seen import Seen, replay
+
+
+def _line(seen: Seen) -> CommandLine:
+    return seen.of("CommandLine", CommandLine)
+
+
+@pytest.mark.parametrize(
+    ("typed", "history", "expected"),
+    [
+        ("", [], None),
+        ("ki", [], "kill"),
+        ("kill", [], None),
+        ("kill c", [], "kill coordinator"),
+        ("hea", [], "heal"),
+        ("he", ["help", "heal 1->2"], "heal 1->2"),
+        ("wh", [], "when all normal "),
+        ("when all normal par", [], "when all normal partition"),
+        ("when all n", [], "when all normal "),
+        ("at 2s res", [], "at 2s restart"),
+        ("kill ", [], None),
+        ("zz", [], None),
+    ],
+)
+def test_what_is_typed_is_completed(typed: str, history: list[str], expected: str | None) -> None:
+    assert complete(typed, history) == expected
+
+
+def test_a_word_of_the_table_does_what_its_key_does() -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("colon")
+        await seen.type("next-f")
+        await seen.press("tab")
+        assert _line(seen).value == "next-fault"
+        await seen.press("enter")
+        at_fault = seen.player.number
+        await seen.press("home", "right_curly_bracket")
+        assert seen.player.number == at_fault > 0
+        assert not _line(seen).has_class("open")
+
+    replay(test)
+
+
+def test_what_is_typed_is_no_key() -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("colon")
+        await seen.type("q5,.")
+        assert _line(seen).value == "q5,."
+        assert (seen.player.number, seen.selected()) == (0, None)
+        assert seen.app.is_running
+
+    replay(test)
+
+
+def test_up_and_down_walk_through_what_was_entered() -> None:
+    async def test(seen: Seen) -> None:
+        for word in ("end", "start", "start"):
+            await seen.press("colon")
+            await seen.type(word)
+            await seen.press("enter")
+        await seen.press("colon", "up")
+        assert _line(seen).value == "start"
+        await seen.press("up")
+        assert _line(seen).value == "end", "the same twice in a row is kept once"
+        await seen.press("up")
+        assert _line(seen).value == "end"
+        await seen.press("down", "down")
+        assert _line(seen).value == ""
+
+    replay(test)
+
+
+def test_escape_leaves_the_line_and_nothing_is_done() -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("3", "colon")
+        await seen.type("end")
+        await seen.press("escape")
+        assert not _line(seen).has_class("open")
+        assert seen.said == "node 3 selected"
+        assert (seen.player.number, seen.selected()) == (0, 3)
+        await seen.press("colon", "enter")
+        assert not _line(seen).has_class("open")
+        await seen.press("full_stop")
+        assert seen.player.number == 1, "the keys are keys again"
+
+    replay(test)
+
+
+def test_a_replay_takes_no_command_and_says_so() -> None:
+    async def test(seen: Seen) -> None:
+        for line in ("kil 5", "kill 5", "heal"):
+            await seen.press("colon")
+            await seen.type(line)
+            await seen.press("enter")
+            assert line in seen.said
+            assert "takes no commands" in seen.said
+            assert "takes no commands" in seen.text
+
+    replay(test)
+
+
+def test_a_key_for_the_cluster_says_in_a_replay_that_nothing_can_be_done() -> None:
+    async def test(seen: Seen) -> None:
+        for action in ACTIONS:
+            if action.group == "cluster":
+                await seen.press("5", action.keys)
+                assert "nothing can be done to the nodes here" in seen.said, action.word
+                assert seen.top is seen.run
+
+    replay(test)
+
+
+def test_the_footer_shows_only_what_applies() -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("5")
+        footer = seen.text.split("\n")[-1]
+        assert "q quit" in footer
+        assert ": command" in footer
+        assert "kill" not in footer
+
+    replay(test)
+
+
+def test_a_click_in_the_footer_is_its_key() -> None:
+    async def test(seen: Seen) -> None:
+        footer = seen.text.split("\n")[-1]
+        await seen.pilot.click("Footer", offset=(footer.index(". step") + 1, 0))
+        await seen.until(lambda: seen.player.number == 1, "one record on")
+
+    replay(test)
+
+
+def _help(driver: bool) -> str:
+    console = Console(width=200, no_color=True)
+    with console.capture() as capture:
+        console.print(HelpDialog(driver, Look(glyphs_for())).content())
+    return capture.get()
+
+
+def test_the_help_has_every_key_and_every_command() -> None:
+    told = _help(driver=True).splitlines()
+    for action in ACTIONS:
+        rows = [line for line in told if f":{action.word} " in line]
+        assert len(rows) == 1, action.word
+        assert action.shown in rows[0].split()
+        assert action.help in rows[0]
+    for verb in VERBS.values():
+        assert any(verb.usage in line and verb.example in line for line in told), verb.usage
+
+
+def test_the_help_of_a_replay_leaves_out_what_cannot_be_done_in_it() -> None:
+    told = _help(driver=False)
+    for action in ACTIONS:
+        assert (f":{action.word} " in told) == (action.where == "all"), action.word
+
+
+def test_the_examples_of_the_help_are_commands() -> None:
+    for verb in VERBS.values():
+        assert parse(verb.example).text == verb.example
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_the_help_comes_up_and_goes(size: tuple[int, int]) -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("question_mark")
+        await seen.until(lambda: "keys and commands" in seen.text, "the help")
+        assert "one record forward" in seen.text
+        await seen.press("end")
+        await seen.until(lambda: "is its own coordinator" in seen.text, "its end, by scrolling")
+        await seen.press("escape")
+        assert seen.top is seen.run
+        await seen.press("f1")
+        await seen.until(lambda: "keys and commands" in seen.text, "the help")
+        await seen.press("q")
+        assert seen.top is seen.run, "q closes the help, not the program"
+
+    replay(test, size=size)

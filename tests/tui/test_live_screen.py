@@ -1,0 +1,237 @@
+"""The interface over a real run: the keys strike real processes, and the screen shows what came of it."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Link
+from lab.kernel import Timing
+from lab.tui.commandline import CommandLine
+from lab.tui.dialogs import PartitionDialog
+from lab.tui.panes import NodePanes
+from lab.worlds.config import Ready, RunConfig
+from lab.worlds.live.launch import HostProcess
+from tests.tui.seen import Seen, attached
+
+TIMING = Timing(40_000, 20_000)
+"""T = 100 ms."""
+
+
+@pytest.fixture
+def host(runs: Path) -> Iterator[Ready]:
+    """A host of five nodes that serves its feed."""
+    assert runs.parent.is_dir()
+    config = RunConfig(
+        "live", "bully", (1, 2, 3, 4, 5), TIMING, {}, Link(), 1, str(runs.parent / "run.jsonl"), (), 60_000_000
+    )
+    process = HostProcess(config)
+    try:
+        yield process.ready()
+    finally:
+        process.end()
+        process.close()
+
+
+async def _led(seen: Seen, said: str) -> None:
+    await seen.until(lambda: seen.leaders.strip() == said, f"the leader line says {said!r}")
+
+
+async def _five_leads(seen: Seen) -> None:
+    await _led(seen, "★ 5 leads 1 2 3 4")
+
+
+def test_a_node_is_killed_and_restarted(host: Ready) -> None:
+    async def test(seen: Seen) -> None:
+        await _five_leads(seen)
+        await seen.press("k")
+        await seen.says("kill which node?")
+        await seen.press("5", "k")
+        await seen.says("kill 5: 5 killed")
+        await _led(seen, "★ 4 leads 1 2 3")
+        assert "5 ✖ killed" in seen.text
+        await seen.until(lambda: "4 ● Normal ★ leads" in seen.text, "node 4 Normal, and leading")
+        assert "coordinator 4" in seen.text
+        await seen.press("r")
+        await seen.says("restart 5: 5 restarted")
+        await _five_leads(seen)
+        assert "SetCoordinator" in seen.text
+
+    attached(test, host.socket)
+
+
+def test_a_key_that_changes_nothing_says_so(host: Ready) -> None:
+    async def test(seen: Seen) -> None:
+        await _five_leads(seen)
+        await seen.press("h")
+        await seen.says("nothing changed")
+        await seen.press("2", "W")
+        await seen.says("wipe 2: 2: up, or has nothing stored")
+        await seen.press("r")
+        await seen.says("restart 2: 2: up already, nothing changed")
+        await seen.press("k")
+        await seen.until(lambda: "2 ✖ killed" in seen.text, "node 2 killed")
+        await seen.press("k")
+        await seen.says("kill 2: 2: down already, nothing changed")
+        await seen.press("p")
+        await seen.says("pause 2: 2: not running, nothing changed")
+        await seen.press("W")
+        await seen.says("wipe 2: 2 wiped")
+        await seen.press("W")
+        await seen.says("nothing changed")
+
+    attached(test, host.socket)
+
+
+def test_a_paused_coordinator_makes_two_and_going_on_makes_one(host: Ready) -> None:
+    async def test(seen: Seen) -> None:
+        await _five_leads(seen)
+        await seen.press("5", "p")
+        await _led(seen, "2 COORDINATORS  ★ 5 leads nobody (paused)  ·  ★ 4 leads 1 2 3")
+        assert "5 ‖ paused in Normal" in seen.text
+        assert "pause 5  breaks 9" in seen.text
+        await seen.press("p")
+        await seen.says("resume 5: 5 resumed")
+        await seen.until(lambda: "COORDINATORS" not in seen.leaders and "lead" in seen.leaders, "one leads")
+        await _five_leads(seen)
+
+    attached(test, host.socket)
+
+
+def test_d_and_l_write_the_command_and_enter_gives_it(host: Ready) -> None:
+    async def test(seen: Seen) -> None:
+        await _five_leads(seen)
+        line = seen.of("CommandLine", CommandLine)
+        await seen.press("2", "d")
+        assert line.value == "delay 2 400ms"
+        await seen.press("enter")
+        await seen.says("delay 2 400ms: 8 links")
+        assert "delay 2 400ms  breaks" in seen.text
+        await seen.until(lambda: "delay <>all" in seen.text, "the fault on the node's pane")
+        await seen.press("escape", "l")
+        assert line.value == "lose all 30%"
+        await seen.press("escape")
+        await seen.press("h")
+        await seen.says("heal: 1 fault ended")
+        await seen.until(lambda: "no fault in force" in seen.text, "nothing in force")
+
+    attached(test, host.socket)
+
+
+def test_the_sides_of_a_partition_are_chosen_and_it_heals(host: Ready) -> None:
+    async def test(seen: Seen) -> None:
+        await _five_leads(seen)
+        await seen.press("x")
+        dialog = seen.top
+        assert isinstance(dialog, PartitionDialog)
+        assert dialog.command() == "partition 1 2 | 3 4 5"
+        await seen.press("3", "3")
+        assert dialog.command() == "partition 1 2 3 | 4 5"
+        assert "partition 1 2 3 | 4 5" in seen.text
+        await seen.press("right", "space", "space", "enter")
+        await seen.says("partition 1 2 3 4 | 5: 8 links")
+        await seen.until(lambda: "2 COORDINATORS" in seen.leaders, "a leader on either side")
+        await _led(seen, "2 COORDINATORS  ★ 5 leads nobody  ·  ★ 4 leads 1 2 3")
+        await seen.press("h")
+        await _five_leads(seen)
+
+    attached(test, host.socket)
+
+
+def test_a_partition_that_was_not_chosen_is_none(host: Ready) -> None:
+    async def test(seen: Seen) -> None:
+        await _five_leads(seen)
+        await seen.press("4", "x")
+        assert isinstance(seen.top, PartitionDialog)
+        assert seen.top.command() == "partition 1 2 3 5 | 4"
+        await seen.press("escape")
+        await seen.press("h")
+        await seen.says("nothing changed")
+
+    attached(test, host.socket)
+
+
+def test_commands_are_typed_and_what_is_wrong_with_them_is_said(host: Ready) -> None:
+    async def test(seen: Seen) -> None:
+        await _five_leads(seen)
+        await seen.press("colon")
+        await seen.type("kil 5")
+        await seen.press("enter")
+        await seen.says("kil 5:")
+        await seen.until(lambda: "expected" in seen.said, "what was expected")
+        await seen.press("colon")
+        await seen.type("at 1s kill 3")
+        await seen.press("enter")
+        await seen.until(lambda: "3 ✖ killed" in seen.text, "node 3 killed")
+
+    attached(test, host.socket)
+
+
+def test_keys_in_the_footer_and_panes_are_clicked(host: Ready) -> None:
+    async def test(seen: Seen) -> None:
+        await _five_leads(seen)
+        await seen.pilot.click(NodePanes, offset=(5, 2))
+        assert seen.selected() == 1
+        await seen.until(lambda: "k kill" in seen.text.split("\n")[-1], "kill in the footer")
+        footer = seen.text.split("\n")[-1]
+        assert "r restart" not in footer, "it is up"
+        await seen.pilot.click("Footer", offset=(footer.index("k kill") + 1, 0))
+        await seen.says("kill 1: 1 killed")
+        await seen.until(lambda: "r restart" in seen.text.split("\n")[-1], "what applies to a killed node")
+
+    attached(test, host.socket)
+
+
+def test_the_host_dies_and_the_screen_can_still_be_used(host: Ready) -> None:
+    async def test(seen: Seen) -> None:
+        await _five_leads(seen)
+        os.kill(host.pid, signal.SIGKILL)
+        await seen.says("the run is over: the host died")
+        await seen.press("5", "k")
+        await seen.says("nothing can be done to the nodes here")
+        last = seen.player.number
+        await seen.press("comma", "comma")
+        assert seen.player.number in (last - 2, last - 3)
+        await seen.press("left_parenthesis")
+        assert "? Election" in seen.text
+        await seen.press("end")
+        assert "5 leads 1 2 3 4" in seen.leaders
+        await seen.press("q")
+
+    assert attached(test, host.socket).return_code == 0
+
+
+def test_standing_still_the_run_goes_on_and_end_follows_it_again(host: Ready) -> None:
+    async def test(seen: Seen) -> None:
+        await _five_leads(seen)
+        await seen.press("space")
+        assert not seen.player.following
+        number = seen.player.number
+        await seen.until(lambda: len(seen.player.lines) > number + 20, "the run goes on")
+        assert seen.player.number == number
+        await seen.press("end")
+        await seen.until(lambda: seen.player.number > number + 20, "it is followed")
+
+    attached(test, host.socket)
+
+
+def test_a_viewer_only_watches(host: Ready) -> None:
+    async def test(seen: Seen) -> None:
+        await _five_leads(seen)
+        assert "viewer" in seen.text.split("\n")[0]
+        for key in "kprdlxhW":
+            await seen.press("5", key)
+            await seen.says("nothing can be done to the nodes here")
+            assert seen.top is seen.run
+        await seen.press("colon")
+        await seen.type("kill 5")
+        await seen.press("enter")
+        await seen.says("takes no commands")
+        await seen.press("left_parenthesis")
+        assert seen.player.number > 0
+        await seen.press("end")
+        await _five_leads(seen)
+
+    attached(test, host.socket, "viewer")

@@ -1,0 +1,115 @@
+"""How things look: every colour has a glyph beside it, and can be read on either ground."""
+
+from itertools import combinations
+
+import pytest
+from msgspec.structs import asdict
+from rich.cells import cell_len
+from rich.style import Style
+
+from lab.journal.fates import FATES
+from lab.tui.look import Glyphs, Look, glyphs_for
+
+UNICODE = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "xterm"})
+ASCII = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "linux"})
+STATUSES = ("Normal", "Election", "Reorganization", "Down", "killed", "failed", "paused", "absent")
+KINDS = ("AreYouNormal", "AreYouUp", "EnterElection", "SetCoordinator", "NewState")
+GROUNDS = {True: "#121212", False: "#e0e0e0"}
+
+
+def _luminance(colour: str) -> float:
+    """WCAG 2's relative luminance."""
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one: str, other: str) -> float:
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _colour(style: Style) -> str:
+    return style.color.get_truecolor().hex if style.color else ""
+
+
+def _styles(look: Look) -> dict[str, Style]:
+    styles = {f"status {status}": look.status(status) for status in STATUSES}
+    styles |= {f"fate {fate}": look.fate(fate) for fate in FATES}
+    styles |= {f"kind {kind}": look.kind(kind) for kind in KINDS}
+    styles |= {f"mark {mark}": look.mark(mark) for mark in ("fault", "election", "status")}
+    return styles | {"warning": look.warning, "accent": look.accent, "leader": look.leader}
+
+
+@pytest.mark.parametrize("dark", GROUNDS)
+def test_every_colour_can_be_read_on_its_ground(dark: bool) -> None:
+    look = Look(UNICODE)
+    look.dark = dark
+    coloured = {name: _colour(style) for name, style in _styles(look).items() if style.color}
+    assert len(set(coloured.values())) == 6
+    poor = {name: c for name, c in coloured.items() if _contrast(c, GROUNDS[dark]) < 3}
+    assert poor == {}
+
+
+def test_the_contrast_is_that_of_wcag() -> None:
+    assert _contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert _contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("dark", GROUNDS)
+def test_statuses_that_are_not_the_same_have_another_colour_and_another_glyph(dark: bool) -> None:
+    """A node that is Down and one that was killed look the same: neither takes part."""
+    for glyphs in (UNICODE, ASCII):
+        look = Look(glyphs)
+        look.dark = dark
+        for one, other in combinations(("Normal", "Election", "Reorganization", "Down", "paused"), 2):
+            assert look.glyph(one) != look.glyph(other), (one, other)
+            assert _colour(look.status(one)) != _colour(look.status(other)), (one, other)
+        assert look.glyph("killed") == look.glyph("Down") != look.glyph("failed")
+
+
+def test_the_kinds_of_bully_tell_themselves_apart_and_answers_are_like_their_requests() -> None:
+    look = Look(UNICODE)
+    assert len({_colour(look.kind(kind)) for kind in KINDS}) == len(KINDS)
+    for kind in KINDS:
+        assert _colour(look.kind(f"{kind}Answer")) == _colour(look.kind(kind))
+        assert look.kind(f"{kind}Answer").dim
+
+
+def test_what_nobody_has_a_colour_for_is_shown_all_the_same() -> None:
+    look = Look(UNICODE)
+    assert look.glyph("Blocked") == look.glyphs.dot
+    assert look.status("Blocked") == Style()
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"TERM": "linux", "LC_ALL": "C.UTF-8"}, ASCII),
+        ({"TERM": "dumb", "LANG": "de_DE.UTF-8"}, ASCII),
+        ({"TERM": "xterm", "LC_ALL": "C"}, ASCII),
+        ({"TERM": "xterm", "LANG": "de_DE.ISO-8859-1"}, ASCII),
+        ({"TERM": "xterm", "LC_ALL": "POSIX", "LANG": "C.UTF-8"}, ASCII),
+        ({"TERM": "xterm", "LC_CTYPE": "C.UTF-8", "LANG": "C"}, UNICODE),
+        ({"TERM": "xterm-256color", "LANG": "de_DE.utf8"}, UNICODE),
+    ],
+)
+def test_a_terminal_that_has_no_unicode_gets_ascii(environment: dict[str, str], expected: Glyphs) -> None:
+    assert glyphs_for(environment) == expected
+
+
+def test_both_sets_have_the_same_glyphs_of_one_cell_each() -> None:
+    unicode, ascii_ = asdict(UNICODE), asdict(ASCII)
+    assert unicode.keys() == ascii_.keys()
+    for name, glyph in unicode.items():
+        other = ascii_[name]
+        if isinstance(glyph, dict):
+            assert glyph.keys() == other.keys(), name
+            pairs = [*glyph.values(), *other.values()]
+            assert "".join(other.values()).isascii()
+        else:
+            assert len(glyph) == len(other), name
+            pairs = [*glyph, *other]
+            assert other.isascii(), name
+        assert [cell_len(each) for each in pairs] == [1] * len(pairs), name
+    assert UNICODE.status.keys() == set(STATUSES)

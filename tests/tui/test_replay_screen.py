@@ -1,0 +1,279 @@
+"""A replay in the interface: every key that moves in time does what its help says, and the mouse does too."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lab.journal import LogPage, MarkKind, Marks, open_recording
+from lab.tui.lines import ScrubBar
+from lab.tui.messagelog import MessageLog
+from lab.tui.panes import NodePanes
+from tests.tui.recorded import SHIPPED
+from tests.tui.seen import Seen, replay
+
+LAST = SHIPPED.read_bytes().count(b"\n") - 1
+
+
+@pytest.fixture(scope="module")
+def marks() -> Marks:
+    """The marks of the recording that is shown."""
+    lines, found = open_recording(SHIPPED), Marks()
+    for _ in found.find_in(lines):
+        pass
+    lines.close()
+    return found
+
+
+def _marked(marks: Marks, *kinds: MarkKind) -> list[int]:
+    return [number for number, kind in zip(marks.records, marks.kinds, strict=True) if kind in kinds]
+
+
+def test_one_record_on_and_one_back() -> None:
+    async def test(seen: Seen) -> None:
+        assert seen.player.number == 0
+        await seen.press("full_stop", "full_stop", "full_stop")
+        assert seen.player.number == 3
+        await seen.press("comma")
+        assert seen.player.number == 2
+        assert " record 2 " in seen.text
+
+    replay(test)
+
+
+def test_to_both_ends() -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("end")
+        assert (seen.player.number, seen.player.now_us) == (LAST, seen.player.end_us)
+        await seen.press("full_stop")
+        assert seen.player.number == LAST
+        await seen.press("home")
+        assert (seen.player.number, seen.player.now_us) == (0, 0)
+
+    replay(test)
+
+
+@pytest.mark.parametrize(
+    ("back", "on", "kinds"),
+    [
+        ("left_curly_bracket", "right_curly_bracket", ("fault",)),
+        ("left_parenthesis", "right_parenthesis", ("election",)),
+        ("left_square_bracket", "right_square_bracket", ("status", "election")),
+    ],
+)
+def test_from_mark_to_mark(marks: Marks, back: str, on: str, kinds: tuple[MarkKind, ...]) -> None:
+    wanted = _marked(marks, *kinds)
+
+    async def test(seen: Seen) -> None:
+        await seen.press(back)
+        assert seen.said.startswith(f"no {kinds[0]} before")
+        for number in wanted[:4]:
+            await seen.press(on)
+            assert seen.player.number == number
+        await seen.press(back)
+        assert seen.player.number == wanted[2]
+        seen.player.go(wanted[-1])
+        await seen.press(on)
+        assert seen.said.startswith(f"no {kinds[0]} after")
+        assert seen.player.number == wanted[-1]
+
+    replay(test)
+
+
+def test_five_seconds_on_and_back() -> None:
+    async def test(seen: Seen) -> None:
+        seen.player.seek(1_000_000)
+        await seen.press("shift+right")
+        assert seen.player.now_us == 6_000_000
+        assert "2 COORDINATORS" in seen.leaders
+        await seen.press("shift+left")
+        assert seen.player.now_us == 1_000_000
+        await seen.press("shift+left")
+        assert seen.player.now_us == 0
+
+    replay(test)
+
+
+def test_space_plays_and_stands_still_and_the_speed_can_be_set() -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("greater_than_sign", "greater_than_sign")
+        assert seen.player.speed == 5
+        await seen.press("space")
+        await seen.until(lambda: seen.player.number > 100, "it plays")
+        await seen.press("space")
+        at_us, frames = seen.player.now_us, seen.run._drawn_frames
+        await seen.until(lambda: seen.run._drawn_frames > frames + 3, "frames go by")
+        assert seen.player.now_us == at_us
+        await seen.press(*["less_than_sign"] * 9)
+        assert seen.player.speed == 0.1
+        assert "0.1x" in seen.text
+
+    replay(test)
+
+
+def test_it_plays_to_the_end_and_then_from_the_start_again() -> None:
+    async def test(seen: Seen) -> None:
+        seen.player.seek(seen.player.end_us - 200_000)
+        await seen.press("space")
+        await seen.until(lambda: not seen.player.playing, "it is at its end")
+        assert seen.player.number == LAST
+        await seen.press("space")
+        assert seen.player.playing
+        assert seen.player.now_us < 1_000_000
+
+    replay(test)
+
+
+def test_a_click_on_the_scrub_bar_goes_there_and_digits_go_to_tenths() -> None:
+    async def test(seen: Seen) -> None:
+        bar, end_us = seen.of("ScrubBar", ScrubBar), seen.player.end_us
+        left, width = bar._bar()
+        for place in (width // 2, width - 1, 0):
+            await seen.pilot.click(ScrubBar, offset=(1 + left + place, 0))
+            assert seen.player.now_us == round(place / (width - 1) * end_us)
+        bar.focus()
+        await seen.press("7")
+        assert seen.player.now_us == round(0.7 * end_us)
+        assert seen.selected() is None
+
+    replay(test)
+
+
+def test_a_click_selects_a_node_and_so_do_digits_and_arrows() -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("3")
+        assert (seen.selected(), seen.said) == (3, "node 3 selected")
+        await seen.press("right")
+        assert seen.selected() == 4
+        await seen.press("up")
+        assert seen.selected() == 1
+        panes = seen.of("NodePanes", NodePanes)
+        await seen.pilot.click(NodePanes, offset=(panes.size.width // 2, 7))
+        assert seen.selected() == 5
+        assert "┏━ 5 " in seen.text
+        await seen.press("escape", "9")
+        assert (seen.selected(), seen.said) == (None, "there is no node 9")
+
+    replay(test)
+
+
+def test_a_row_of_the_log_is_clicked_and_opened_with_its_record_in_full() -> None:
+    async def test(seen: Seen) -> None:
+        seen.player.go(170)
+        log = seen.of("MessageLog", MessageLog)
+        await seen.until(lambda: log._number == 170, "the log is there")
+        await seen.pilot.click(MessageLog, offset=(20, 4))
+        assert log.cursor == log.scroll_offset.y + 4
+        row = log.rows.row(log.cursor, 170)
+        assert row is not None
+        await seen.press("enter")
+        await seen.until(lambda: seen.top is not seen.run, "the record")
+        assert f" record {row[0].record} " in seen.text
+        content = seen.top.content().plain  # type: ignore[attr-defined]
+        lines = open_recording(SHIPPED)
+        assert json.loads(content[content.index("{\n") :]) == json.loads(lines.raw(row[0].record))
+        lines.close()
+        assert all(line.strip() in seen.text for line in content[content.index("{\n") :].splitlines()[:8])
+        await seen.press("escape")
+        assert seen.top is seen.run
+
+    replay(test)
+
+
+def test_the_log_is_walked_through_with_arrows_and_follows_the_end_again() -> None:
+    async def test(seen: Seen) -> None:
+        seen.player.go(300)
+        log = seen.of("MessageLog", MessageLog)
+        await seen.until(lambda: log._number == 300, "the log is there")
+        log.focus()
+        await seen.press("up", "up")
+        assert log.cursor == log._count - 3
+        await seen.press("pageup", "pageup")
+        assert log.scroll_offset.y == log.cursor
+        await seen.press("full_stop")
+        top = log.scroll_offset.y
+        seen.player.go(310)
+        await seen.until(lambda: log._number == 310, "ten records on")
+        assert log.scroll_offset.y == top, "scrolled away, it stays"
+        await seen.press(*["pagedown"] * 12)
+        assert log._follow
+        await seen.until(lambda: log.scroll_offset.y == log._last_top, "it follows the end")
+
+    replay(test)
+
+
+def test_f_shows_the_heartbeats_and_hides_them() -> None:
+    lines = open_recording(SHIPPED)
+    page = LogPage(0, None)
+    for record in lines.records():
+        page.feed(record)
+    lines.close()
+    quiet = sum(line.kind not in lines.header.protocol.heartbeats for line in page.lines)
+
+    async def test(seen: Seen) -> None:
+        log = seen.of("MessageLog", MessageLog)
+        await seen.press("end")
+        assert log._count == quiet
+        assert f"{len(page.lines) - quiet} heartbeats hidden" in seen.text
+        await seen.press("f")
+        assert log._count == len(page.lines)
+        assert "AreYouNormal" in seen.text
+        assert "hidden" not in seen.text
+        await seen.press("f")
+        assert log._count == quiet
+
+    replay(test)
+
+
+def test_a_light_ground_and_a_dark_one() -> None:
+    async def test(seen: Seen) -> None:
+        assert seen.run._look.dark
+        await seen.press("t")
+        await seen.until(lambda: not seen.run._look.dark, "darker colours")
+        await seen.until(lambda: seen.run.styles.background.brightness > 0.7, "a light ground")
+        await seen.press("t")
+        await seen.until(lambda: seen.run._look.dark and seen.run.styles.background.brightness < 0.3, "dark")
+
+    replay(test)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (40, 10)])
+def test_every_size_has_room_for_what_matters(size: tuple[int, int]) -> None:
+    async def test(seen: Seen) -> None:
+        seen.player.seek(6_050_000)
+        await seen.press("5")
+        assert "2 COORDINATORS" in seen.text[: 3 * size[0]]
+        if size[1] >= 24:
+            for node in range(1, 6):
+                assert any(f" {node} " in line for line in seen.text.split("\n")[2:])
+            assert "paused in Normal" in seen.text
+            assert "q quit" in seen.text or size[0] < 120
+
+    replay(test, size=size)
+
+
+def test_q_quits_with_status_0() -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("q")
+
+    assert replay(test).return_code == 0
+
+
+def test_a_recording_of_bad_faith_writes_no_control_character(tmp_path: Path) -> None:
+    """Every text in it, but those that say which sort of record it is, has terminal codes in it."""
+    evil = "\\u001b]0;t\\u0007\\u009b5n\\u202e"
+    text = SHIPPED.read_text("utf-8")
+    for word in ('"bully"', '"Normal"', '"check"', '"EnterElection"', '"AreYouNormal answers"', '"pause"'):
+        assert word in text
+        text = text.replace(word, f'{word[:-1]}{evil}"')
+    path = tmp_path / "evil.jsonl"
+    path.write_text(text.replace("its time was up", evil), "utf-8")
+
+    async def test(seen: Seen) -> None:
+        for at_us in (500_000, 5_720_000, 6_050_000, seen.player.end_us):
+            seen.player.seek(at_us)
+            await seen.press("f")
+            await seen.until(lambda: r"\x1b" in seen.text, "its codes, written out")
+            assert [letter for letter in seen.text if not letter.isprintable() and letter != "\n"] == []
+
+    replay(test, path)

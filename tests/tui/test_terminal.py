@@ -1,0 +1,180 @@
+"""Whatever ends the interface: the terminal is as it was, nothing is left running, and the status says it."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from lab.journal import End, open_recording
+from lab.kernel import Step
+from tests.tui.recorded import SHIPPED
+from tests.tui.terminal import Terminal, colours, without_codes
+from tests.waiting import wait_for
+
+LEADS = "5 leads 1 2 3 4"
+
+
+def _run(path: Path, *more: str, t: str = "100ms", **environment: str) -> Terminal:
+    record = ("--record", str(path / "run.jsonl"))
+    return Terminal("-m", "lab", "run", "bully", "--t", t, *record, *more, environment=environment)
+
+
+def _clock_us(path: Path) -> int:
+    return _steps(path)[-1].at_us
+
+
+def _steps(path: Path) -> list[Step]:
+    lines = open_recording(path)
+    steps = [record for record in lines.records() if isinstance(record, Step)]
+    lines.close()
+    return steps
+
+
+def _heartbeats(path: Path, for_ms: int) -> list[int]:
+    """Wait until the run has gone on for so long; when heartbeats were sent meanwhile."""
+    began_us = _clock_us(path)
+    wait_for(lambda: _clock_us(path) > began_us + for_ms * 1000, "the run goes on", 20, 0.1)
+    sending = [step for step in _steps(path) if any(message.kind == "AreYouNormal" for message in step.sent)]
+    return [step.at_us for step in sending if step.at_us >= began_us]
+
+
+def _quiet(terminal: Terminal) -> int:
+    """How much was written, if that is all for several frames; else 0."""
+    written = len(terminal.output)
+    time.sleep(0.5)
+    return written if len(terminal.output) == written else 0
+
+
+def _ended(terminal: Terminal, path: Path, status: int) -> None:
+    assert terminal.status() == status, terminal.last()
+    terminal.is_as_before()
+    terminal.all_gone()
+    lines = open_recording(path / "run.jsonl")
+    assert len(lines) > 50
+    assert not lines.torn
+    lines.close()
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        (lambda terminal: terminal.type("q"), 0),
+        (lambda terminal: terminal.type("\x03"), 130),
+        (lambda terminal: os.kill(terminal.pid, signal.SIGINT), 130),
+        (lambda terminal: os.kill(terminal.pid, signal.SIGTERM), 143),
+        (lambda terminal: os.kill(terminal.pid, signal.SIGHUP), 129),
+        (lambda terminal: os.kill(terminal.pid, signal.SIGQUIT), 131),
+        (lambda terminal: os.kill(terminal.interface(), signal.SIGKILL), 137),
+        (lambda terminal: os.killpg(terminal.pid, signal.SIGTERM), 143),
+    ],
+    ids=["q", "Ctrl-C", "INT", "TERM", "HUP", "QUIT", "KILL", "TERM-to-all"],
+)
+def test_a_run_ends(end: Callable[[Terminal], None], status: int, tmp_path: Path) -> None:
+    with _run(tmp_path) as terminal:
+        terminal.shows(LEADS)
+        end(terminal)
+        _ended(terminal, tmp_path, status)
+        assert "replay:   lab replay" in without_codes(terminal.output)
+
+
+@pytest.mark.parametrize(("number", "status"), [(None, 0), (signal.SIGTERM, 143), (signal.SIGKILL, 137)])
+def test_a_replay_ends(number: int | None, status: int) -> None:
+    with Terminal("-m", "lab", "replay", str(SHIPPED)) as terminal:
+        terminal.shows("leads")
+        if number is None:
+            terminal.type("q")
+        else:
+            os.kill(terminal.interface(), number)
+        assert terminal.status() == status
+        terminal.is_as_before()
+        terminal.all_gone()
+
+
+def test_an_error_of_the_interface_itself_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
+    arguments = ("run", "bully", "--t", "100ms", "--record", str(tmp_path / "run.jsonl"))
+    with Terminal("-m", "tests.tui.broken", *arguments) as terminal:
+        assert terminal.status() == 1
+        terminal.is_as_before()
+        terminal.all_gone()
+        assert "broken on purpose" in without_codes(terminal.output)
+
+
+def test_the_line_is_gone_and_nothing_stays(tmp_path: Path) -> None:
+    with _run(tmp_path) as terminal:
+        terminal.shows(LEADS)
+        terminal.hang_up()
+        terminal.all_gone()
+        lines = open_recording(tmp_path / "run.jsonl")
+        assert isinstance(lines.record(len(lines) - 1), End)
+        lines.close()
+
+
+def test_a_line_that_is_dead_and_then_gone_leaves_nothing_either(tmp_path: Path) -> None:
+    """The interface waits for a terminal that takes nothing more, when the terminal goes."""
+    with _run(tmp_path) as terminal:
+        terminal.shows(LEADS)
+        terminal.stall()
+        terminal.type("f")
+        _heartbeats(tmp_path / "run.jsonl", 5_000)
+        terminal.hang_up()
+        terminal.all_gone(8)
+
+
+def test_the_program_that_started_it_is_killed_and_nothing_stays(tmp_path: Path) -> None:
+    with _run(tmp_path) as terminal:
+        terminal.shows(LEADS)
+        os.kill(terminal.pid, signal.SIGKILL)
+        assert terminal.status() == -signal.SIGKILL
+        terminal.all_gone()
+        terminal.is_as_before()
+
+
+def test_without_colour_no_code_for_a_colour_is_written(tmp_path: Path) -> None:
+    with _run(tmp_path, NO_COLOR="1") as terminal:
+        terminal.shows(LEADS)
+        terminal.type("5")
+        terminal.shows("node 5 selected")
+        terminal.type("q")
+        _ended(terminal, tmp_path, 0)
+        assert colours(terminal.output) == set()
+    with _run(tmp_path) as terminal:
+        terminal.shows(LEADS)
+        terminal.type("q")
+        _ended(terminal, tmp_path, 0)
+        assert len(colours(terminal.output)) > 5
+
+
+@pytest.mark.parametrize("environment", [{"TERM": "linux"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}])
+def test_a_terminal_without_unicode_gets_ascii(environment: dict[str, str], tmp_path: Path) -> None:
+    with _run(tmp_path, **environment) as terminal:
+        terminal.shows(LEADS)
+        terminal.type("5")
+        terminal.shows("node 5 selected")
+        assert "## 5 * Normal ^ leads #" in without_codes(terminal.output).replace("=", "#"), terminal.last()
+        terminal.type("q")
+        _ended(terminal, tmp_path, 0)
+
+
+def test_a_stalled_terminal_holds_up_no_node(tmp_path: Path) -> None:
+    """The interface waits for the terminal; the run waits for nobody, and nobody is elected for that."""
+    path = tmp_path / "run.jsonl"
+    with _run(tmp_path, "--set", "check_every=100ms", t="500ms") as terminal:
+        terminal.shows(LEADS)
+        terminal.type("f")
+        terminal.stall()
+        written, began_us = wait_for(lambda: _quiet(terminal), "nothing is written any more"), _clock_us(path)
+        heard = _heartbeats(path, 3_000)
+        assert len(terminal.output) == written, "the terminal was stalled all the while"
+        terminal.go_on()
+        wait_for(lambda: len(terminal.output) > written, "the interface draws again")
+        terminal.type("q")
+        _ended(terminal, tmp_path, 0)
+    lines = open_recording(path)
+    steps = [record for record in lines.records() if isinstance(record, Step) and record.at_us >= began_us]
+    assert [step for step in steps if "status" in step.changed] == []
+    assert max(later - sooner for sooner, later in pairwise(heard)) < 1_000_000
+    lines.close()

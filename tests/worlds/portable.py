@@ -1,0 +1,16 @@
+"""A host without what Linux alone offers it: ``python -m tests.worlds.portable``."""
+
+import sys
+
+from lab.worlds.live import spawner
+from lab.worlds.live.__main__ import main
+
+
+class _AsElsewhere:
+    platform = "elsewhere"
+    stderr = sys.stderr
+
+
+if __name__ == "__main__":
+    spawner.sys = _AsElsewhere  # type: ignore[assignment]
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""A node that raises, or talks garbage, is *failed*: with its traceback in the record; the others go on."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Process
+from lab.kernel import Step
+from tests.worlds.live import LiveRun
+from tests.worlds.protocols import Brittle, Rude, Twofaced
+
+NODES = (1, 2, 3, 4)
+
+
+def _events(run: LiveRun, node: int) -> list[str]:
+    return [record.event for record in run.processes(node)]
+
+
+def test_a_node_that_raises_is_failed(tmp_path: Path) -> None:
+    """The step says where; the others are led by 4; it comes back, fails again, and gets on with 3."""
+    with LiveRun(tmp_path, nodes=NODES, protocol=Brittle) as run:
+        run.process_is(2, "failed")
+        run.settled(4)
+        view = run.cluster.nodes[2]
+        assert view.traceback.endswith("RuntimeError: node 2 does not like node 4")
+        assert "protocols.py" in view.traceback
+        assert str(tmp_path.anchor) + "work" not in view.traceback, "no folders of this machine"
+        failing = [step for step in run.tail.of(Step) if step.failed]
+        assert [(step.node, step.sent, step.stored) for step in failing] == [(2, (), {})]
+        run.order("restart 2")
+        run.until(lambda _: _events(run, 2) == ["started", "failed"] * 2, "failed again")
+        run.order("kill 4")
+        run.settled(3)
+        run.order("restart 2")
+        run.until(lambda cluster: cluster.nodes[2].state.get("coordinator") == 3, "2 under 3")
+        run.settled(3)
+        assert run.cluster.nodes[2].traceback == ""
+
+
+def test_a_failed_node_is_not_struck_again(tmp_path: Path) -> None:
+    """It is down: kill and pause change nothing, wipe does."""
+    with LiveRun(tmp_path, nodes=NODES, protocol=Brittle) as run:
+        run.process_is(2, "failed")
+        assert run.order("kill 2").text == "2: down already, nothing changed"
+        assert run.order("pause 2").text == "2: not running, nothing changed"
+        run.settled(4)
+
+
+STEP = '{"record":"step","at_us":1,"node":%d,"life":%d,"input":{"type":"received","source":3,"serial":%d}}\n'
+
+
+@pytest.mark.parametrize(
+    ("garbage", "times"),
+    [
+        pytest.param("\xff\xfe\x00\x80\n", 1, id="bytes"),
+        pytest.param("hello\n", 1, id="no JSON"),
+        pytest.param("{}\n", 1, id="no step"),
+        pytest.param("[", 200_000, id="deep"),
+        pytest.param('{"record":"step","x":', 50_000, id="deep inside"),
+        pytest.param('{"node":2,"life":1,"token":"0"}\n', 1, id="a second Hello"),
+        pytest.param(STEP % (3, 1, 1), 1, id="another's step"),
+        pytest.param(STEP % (2, 7, 1), 1, id="another life's step"),
+        pytest.param(STEP % (2, 1, 999), 1, id="a step on a message it was not given"),
+        pytest.param("x", 3_000_000, id="a line without end"),
+        pytest.param('{"record":"keyframe","at_us":1}\n', 1, id="a record that is no step"),
+    ],
+)
+def test_a_process_that_talks_garbage_is_failed(tmp_path: Path, garbage: str, times: int) -> None:
+    """It is ended; nothing of it is recorded; the others elect, and it can be restarted."""
+    parameters = {"garbage": garbage, "times": times}
+    with LiveRun(tmp_path, nodes=NODES, protocol=Rude, parameters=parameters) as run:
+        run.process_is(2, "failed")
+        run.settled(4)
+        assert "node 2 sent garbage" in run.host.said()
+        run.order("kill 4")
+        run.settled(3)
+        run.order("restart 2")
+        run.process_is(2, "running")
+        run.settled(3)
+
+
+def test_half_a_line_and_dead(tmp_path: Path) -> None:
+    """What a process leaves unfinished when it dies is no garbage, and no step either."""
+    parameters = {"garbage": '{"record":"step","at', "die": True}
+    with LiveRun(tmp_path, nodes=NODES, protocol=Rude, parameters=parameters) as run:
+        run.process_is(2, "killed")
+        run.settled(4)
+        assert run.host.said() == ""
+
+
+def test_garbage_from_a_process_that_is_being_paused(tmp_path: Path) -> None:
+    """It lies in wait with the rest of what the process had said, and strikes when that goes on."""
+    commands = ("on send NewState 4->2: pause 2",)
+    with LiveRun(tmp_path, nodes=NODES, protocol=Rude, parameters={"garbage": "{}\n"}, commands=commands) as run:
+        run.process_is(2, "paused")
+        run.order("resume 2")
+        run.process_is(2, "failed")
+        run.settled(4)
+
+
+def test_a_second_connection_with_the_right_token_is_refused(tmp_path: Path) -> None:
+    """Each process says Hello once; the second is hung up on, the first goes on."""
+    with LiveRun(tmp_path, nodes=NODES, protocol=Twofaced) as run:
+        run.settled(4)
+        starts = [step for step in run.tail.of(Step) if step.notes]
+        assert [step.notes for step in starts] == [("hung up on",)] * 4
+        assert [record.event for record in run.tail.of(Process)] == ["started"] * 4

@@ -1,0 +1,224 @@
+"""The feed: what clients get from where, what they may say, and that a stalled one holds up nobody."""
+
+import contextlib
+import itertools
+import random
+import socket
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import psutil
+import pytest
+
+from lab.journal import End, Header, Keyframe, RecordedLines, decode
+from lab.kernel import Step
+from lab.worlds.live.launch import FeedClient
+from tests.waiting import wait_for
+from tests.worlds.live import STEADY, LiveRun
+from tests.worlds.protocols import Flood
+
+
+def test_from_the_first_record(tmp_path: Path) -> None:
+    """What a client gets is the recording, byte for byte, to its end."""
+    with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
+        run.settled(3)
+        client = FeedClient(run.ready.socket, "viewer", "first")
+        run.order("kill 3")
+        run.settled(2)
+        run.host.end()
+        got = list(client.lines())
+        client.close()
+        assert got == run.path.read_bytes().splitlines()
+        assert isinstance(decode(got[-1]), End)
+
+
+def test_from_a_keyframe_and_from_the_end(tmp_path: Path) -> None:
+    """The header, and then from the last keyframe on, or only what is new."""
+    with LiveRun(tmp_path, nodes=(1, 2), protocol=Flood, parameters={"outstanding": 5}) as run:
+        wait_for(lambda: run.tail.read().of(Keyframe), "a keyframe")
+        starts: tuple[Literal["keyframe", "end"], ...] = ("keyframe", "end")
+        for start in starts:
+            client = FeedClient(run.ready.socket, "viewer", start)
+            before = run.path.stat().st_size
+            lines = client.lines()
+            header, first, second = (decode(next(lines)) for _ in range(3))
+            client.close()
+            assert isinstance(header, Header)
+            if start == "keyframe":
+                assert isinstance(first, Keyframe)
+                assert first.snapshot.record >= 999
+            else:
+                # other records may have come between the look at the file and the attachment, not many
+                assert not isinstance(first, Header)
+                whole = run.path.read_bytes()
+                assert whole.index(msgspec.json.encode(first)) >= before - (1 << 20)
+            assert not isinstance(second, Header)
+
+
+def test_two_drivers_and_a_viewer(tmp_path: Path) -> None:
+    """Both drivers' commands are carried out, and each gets the replies to its own; the viewer's are refused."""
+    with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY) as run:
+        run.settled(3)
+        first, second = FeedClient(run.ready.socket), FeedClient(run.ready.socket)
+        viewer = FeedClient(run.ready.socket, "viewer")
+        for _ in range(3):
+            assert first.command("pause 1").text == "1 paused"
+            run.process_is(1, "paused")
+            assert second.command("resume 1").text == "1 resumed"
+            run.process_is(1, "running")
+        refused = viewer.command("kill 1")
+        assert (refused.ok, refused.changed) == (False, False)
+        assert refused.text.startswith("a viewer only watches")
+        assert run.cluster.nodes[1].process == "running"
+        for client in (first, second, viewer):
+            client.close()
+
+
+def test_a_driver_ends_the_run(tmp_path: Path) -> None:
+    """``end`` does what Ctrl-C does; a viewer cannot."""
+    with LiveRun(tmp_path, nodes=(1, 2)) as run:
+        run.settled(2)
+        for role in ("viewer", "driver"):
+            raw = _attach(run, {"role": role, "start": "end"})
+            raw.sendall(b'{"id":1,"end":true}\n')
+            said = b""
+            while b'"reply"' not in said:
+                said += raw.recv(1 << 16)
+            raw.close()
+            assert (b'"ok":true' in said) == (role == "driver")
+        run.ended()
+        end = run.tail.read().records[-1]
+        assert isinstance(end, End)
+        assert end.why == "ended by its driver"
+
+
+def _attach(run: LiveRun, attach: dict[str, str] | None = None) -> socket.socket:
+    raw = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    raw.connect(run.ready.socket)
+    raw.settimeout(10)
+    if attach is not None:
+        raw.sendall(msgspec.json.encode(attach) + b"\n")
+    return raw
+
+
+def test_a_client_that_never_reads_holds_up_nobody(tmp_path: Path) -> None:
+    """A flood goes by: the host's memory stays, the nodes go on; then the client catches up, record by record."""
+    with LiveRun(tmp_path, nodes=(1, 2, 3), protocol=Flood, parameters={"outstanding": 10}) as run:
+        stalled = FeedClient(run.ready.socket, "viewer", "first")
+        wait_for(lambda: run.path.stat().st_size > 3 << 20, "3 MB")
+        host = psutil.Process(run.ready.pid)
+        before = host.memory_info().rss
+        wait_for(lambda: run.path.stat().st_size > 15 << 20, "15 MB", 30)
+        assert host.memory_info().rss - before < 8 << 20
+        run.host.end()
+        run.ended()
+        got = 0
+        for line in stalled.lines():
+            got += len(line) + 1
+        stalled.close()
+        assert 0 < got <= run.path.stat().st_size, "the host waits a second for it, and then goes"
+
+
+def test_catching_up_while_the_run_goes_on(tmp_path: Path) -> None:
+    """It stood still for thousands of records, and has missed none; heartbeats kept coming all the time."""
+    parameters = {"check_every_us": 2_000, "coordinator_timeout_us": 9_000_000}
+    with LiveRun(tmp_path, nodes=(1, 2, 3, 4, 5), timing=STEADY, parameters=parameters) as run:
+        run.settled(5)
+        stalled = FeedClient(run.ready.socket, "viewer", "first")
+        run.until(lambda cluster: cluster.record > 6_000, "6,000 records", 30)
+        beats = [step.at_us for step in run.tail.of(Step) if step.node == 5 and len(step.sent) == 4]
+        assert max(later - at for at, later in itertools.pairwise(beats)) < 1_000_000
+        lines = stalled.lines()
+        got = [next(lines) for _ in range(6_000)]
+        stalled.close()
+        opened = RecordedLines(run.path)
+        assert got == [opened.raw(number) for number in range(6_000)]
+        opened.close()
+
+
+NONSENSE = [
+    b"\n",
+    b"hello\n",
+    b"\xff\xfe\x00\n",
+    b"{}\n",
+    b'{"id":1,"command":"\xff"}\n',
+    b'{"id":1,"command":"\\ud800"}\n',
+    b'{"id":' + b"9" * 3000 + b"}\n",
+    b'{"id":1,"x":' + b"[" * 60_000 + b"\n",
+    b'{"id":1,"command":"' + b"kill " * 1000 + b'"}\n',
+    b'{"id":1,"command":"at ' + b"9" * 900 + b's kill 1"}\n',
+    b'{"id":1,"command":"delay all ' + b"9" * 900 + b's"}\n',
+    b'{"id":1,"command":"lose all ' + b"9" * 900 + b'%"}\n',
+    b'{"id":1,"command":"kill ' + b"9" * 900 + b'"}\n',
+    b'{"id":1,"command":"\\u001b[31mkill\\u0000"}\n',
+]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_nonsense_is_refused(tmp_path: Path, first: bool) -> None:
+    """Instead of Attach, and after it: refused in words, and the run goes on."""
+    chance = random.Random("feed")
+    nonsense = [
+        *NONSENSE,
+        *(chance.randbytes(chance.randrange(1, 300)).replace(b"\n", b"") + b"\n" for _ in range(60)),
+    ]
+    with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
+        run.settled(3)
+        for line in nonsense:
+            raw = _attach(run, None if first else {"role": "driver", "start": "end"})
+            raw.sendall(line)
+            said = b""
+            while b'{"record":"reply"' not in said and (more := raw.recv(1 << 16)):
+                said += more
+            raw.close()
+            assert b'"ok":false,"changed":false' in said or b'"text":"there is no node 9' in said, line[:80]
+        assert run.order("kill 3").changed
+        run.settled(2)
+
+
+def test_lines_without_end_and_clients_that_break_off(tmp_path: Path) -> None:
+    """A line of 3 MB is hung up on; leaving in mid-line, or with records unread, disturbs nobody."""
+    with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
+        run.settled(3)
+        host = psutil.Process(run.ready.pid)
+        before = host.memory_info().rss
+        for attach in (None, {"role": "driver", "start": "first"}):
+            for _ in range(20):
+                raw = _attach(run, attach)
+                raw.sendall(b'{"id":1,"comm')
+                raw.close()
+                raw = _attach(run, attach)
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    raw.sendall(b"x" * (3 << 20))
+                raw.close()
+        assert host.memory_info().rss - before < 40 << 20
+        run.order("kill 3")
+        run.settled(2)
+
+
+def test_300_clients(tmp_path: Path) -> None:
+    """Those that do not say how to attach are hung up on after a while, and then there is room again."""
+    with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
+        run.settled(3)
+        silent = [_attach(run) for _ in range(100)]
+        many = [_attach(run, {"role": "viewer", "start": "first"}) for _ in range(200)]
+        run.until(lambda cluster: cluster.record > 100, "records go on")
+
+        def heard() -> bool:
+            try:
+                client = FeedClient(run.ready.socket, start="end")
+            except OSError:
+                return False
+            try:
+                return client.command("heal").ok
+            except OSError:
+                return False
+            finally:
+                client.close()
+
+        wait_for(heard, "a driver gets in", 10, 0.2)
+        for raw in (*silent, *many):
+            raw.close()
+        run.order("kill 3")
+        run.settled(2)

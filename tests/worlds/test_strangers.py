@@ -1,0 +1,106 @@
+"""Whatever comes in at the nodes' port, the host lives on, its memory stays bounded, elections go on."""
+
+import contextlib
+import random
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lab.journal import Process
+from tests.waiting import wait_for
+from tests.worlds.live import STEADY, LiveRun
+
+MOST_GROWTH = 120 << 20
+"""64 strangers with a megabyte each, and some room."""
+
+LINES = [
+    b"\n",
+    b"\n" * 1000,
+    b"hello\n",
+    b"\xff\xfe\x00\x80\n",
+    b"{}\n",
+    b"[" * 200_000 + b"\n",
+    b'{"node":1,"life":1,"token":' + b"[" * 200_000 + b"\n",
+    b'{"node":1,"life":1,"token":"wrong"}\n',
+    '{"node":1,"life":1,"token":"wröng"}\n'.encode(),
+    b'{"node":1,"life":1,"token":"\\u0000"}\n',
+    b'{"node":1,"life":2,"token":"wrong"}\n',
+    b'{"node":99,"life":1,"token":""}\n',
+    b'{"node":-1,"life":-1,"token":""}\n',
+    b'{"node":1e99,"life":1,"token":""}\n',
+    b'{"node":' + b"9" * 5000 + b',"life":1,"token":""}\n',
+    b'{"node":1,"life":1}\n{"node":1,"life":1}\n',
+    b'{"record":"step","at_us":1,"node":1,"life":1,"input":{"type":"fired","procedure":"x"}}\n',
+    b"x" * 3_000_000,
+]
+
+
+@contextlib.contextmanager
+def _under_attack(folder: Path) -> Iterator[LiveRun]:
+    """A run that is settled before, and able to elect and to restart a node after what is done to it."""
+    with LiveRun(folder, timing=STEADY) as run:
+        run.settled(5)
+        host = psutil.Process(run.ready.pid)
+        before = host.memory_info().rss
+        yield run
+        assert run.host.process.poll() is None, run.host.said()
+        run.order("kill 5")
+        run.settled(4)
+        run.order("restart 5")
+        run.settled(5)
+        assert host.memory_info().rss - before < MOST_GROWTH
+        assert "Traceback" not in run.host.said()
+        assert [record.event for record in run.tail.of(Process)] == ["started"] * 5 + ["killed", "started"]
+
+
+def _say(run: LiveRun, data: bytes) -> bytes:
+    """Say it as a stranger, hang up half, and read what the host answers to it: nothing, ever."""
+    with run.connect() as stranger, contextlib.suppress(ConnectionResetError, BrokenPipeError):
+        stranger.sendall(data)
+        stranger.shutdown(socket.SHUT_WR)
+        return stranger.recv(100)
+    return b""
+
+
+def test_every_kind_of_nonsense(tmp_path: Path) -> None:
+    """A line of each; the host answers none."""
+    with _under_attack(tmp_path) as run:
+        assert [_say(run, line) for line in LINES] == [b""] * len(LINES)
+
+
+def test_random_bytes(tmp_path: Path) -> None:
+    """And mutations of a proper Hello."""
+    chance = random.Random("strangers")
+    hello = b'{"node":1,"life":1,"token":"0123456789abcdef0123456789abcdef"}\n'
+    with _under_attack(tmp_path) as run:
+        for _ in range(150):
+            _say(run, chance.randbytes(chance.randrange(2000)) + b"\n" * chance.randrange(2))
+            mutated = bytearray(hello)
+            for _ in range(chance.randrange(1, 6)):
+                mutated[chance.randrange(len(mutated))] = chance.randrange(256)
+            _say(run, bytes(mutated))
+
+
+def test_300_connections_that_say_nothing(tmp_path: Path) -> None:
+    """They are open all the time; a node that is restarted gets in, as the oldest of them makes room."""
+    with contextlib.ExitStack() as stack, _under_attack(tmp_path) as run:
+        strangers = [stack.enter_context(run.connect()) for _ in range(300)]
+        for stranger in strangers[::3]:
+            with contextlib.suppress(OSError):
+                stranger.sendall(b'{"node":1,')
+        host = psutil.Process(run.ready.pid)
+        wait_for(lambda: host.num_fds() < 120, "most are hung up on", 5)
+        assert strangers[0].recv(1) == b""
+
+
+@pytest.mark.parametrize("size", [1 << 19, 1 << 21])
+def test_100_lines_without_end(tmp_path: Path, size: int) -> None:
+    """Each sends so much without a newline, and stays."""
+    with contextlib.ExitStack() as stack, _under_attack(tmp_path) as run:
+        for _ in range(100):
+            stranger = stack.enter_context(run.connect())
+            with contextlib.suppress(OSError):
+                stranger.sendall(b"x" * size)
