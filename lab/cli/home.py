@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 
+from lab.cli.errors import EXIT_INTERRUPTED
 from lab.places import recordings_folder, shipped_recordings
 from lab.protocols import PROTOCOLS
 from lab.tui.guard import run_guarded
@@ -13,11 +14,13 @@ from lab.worlds.runs import list_runs
 __all__ = ["choices", "run_home"]
 
 _SHOWN_RECORDINGS = 12
+Choice = tuple[str, str, list[str]]
+"""A group, what is said of it, and the words after ``lab`` that do it."""
 
 
-def choices() -> list[tuple[str, str, list[str]]]:
-    """What can be chosen: (group, what it says, the words after ``lab``)."""
-    found: list[tuple[str, str, list[str]]] = []
+def choices() -> list[Choice]:
+    """What can be chosen now."""
+    found: list[Choice] = []
     for info in list_runs()[0]:
         found.append(("going on", f"{info.run}, since {info.began}", ["attach", info.run]))
     for name, protocol in sorted(PROTOCOLS.items()):
@@ -34,18 +37,17 @@ def choices() -> list[tuple[str, str, list[str]]]:
 
 
 def run_home() -> int:
-    """Show the home screen again and again; the exit status."""
+    """Show the home screen, do what is chosen there, and show it again; the exit status."""
     while True:
         there = choices()
         reading, writing = os.pipe()
 
-        def interface(writing: int = writing, there: list[tuple[str, str, list[str]]] = there) -> int:
-            from lab.tui.home import HomeApp  # noqa: PLC0415
+        def interface(writing: int = writing, there: list[Choice] = there) -> int:
+            from lab.tui.main import show_home  # noqa: PLC0415
 
-            chosen = HomeApp([(group, said) for group, said, _ in there]).run()
-            if chosen is not None:
-                os.write(writing, str(chosen).encode())
-            return 0
+            chosen, status = show_home([(group, said) for group, said, _ in there])
+            os.write(writing, b"" if chosen is None else str(chosen).encode())
+            return status
 
         status = run_guarded(interface)
         os.close(writing)
@@ -55,6 +57,6 @@ def run_home() -> int:
             return status
         words = there[int(chosen)][2]
         print(f"lab {shlex.join(words)}")
-        done = subprocess.run([sys.executable, "-m", "lab", *words], check=False).returncode
-        if done not in (0, 130):
-            return done
+        status = subprocess.run([sys.executable, "-m", "lab", *words], check=False).returncode
+        if status not in (0, EXIT_INTERRUPTED):
+            return status

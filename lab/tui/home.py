@@ -3,22 +3,23 @@
 from typing import ClassVar
 
 from rich.text import Text
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from lab.text import sanitize
 from lab.tui.look import Look, glyphs_for
+from lab.tui.terminalapp import TerminalApp
 
 __all__ = ["HomeApp"]
 
 
-class HomeApp(App[int]):
+class HomeApp(TerminalApp[int]):
     """``entries`` are (group, what it says); the result is the place of the chosen one, or None."""
 
-    TITLE = "lab"
     CSS = """
+    * { scrollbar-size-vertical: 1; }
     Screen { align: center middle; }
     #title { width: 100%; height: auto; padding: 1 2; }
     #keys { width: 100%; height: 1; padding: 0 2; background: $panel; color: $text-muted; }

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Literal
 
 from lab.tui.app import LabApp
+from lab.tui.home import HomeApp
 from lab.tui.source import FeedSource, FileSource, Source
 from lab.worlds.config import Ready
 from lab.worlds.live.launch import HostFailedError
 
-__all__ = ["show_feed", "show_recording", "show_run"]
+__all__ = ["show_feed", "show_home", "show_recording", "show_run"]
 
 
 def show_run(ready: Callable[[], Ready], title: str) -> int:
@@ -37,6 +38,13 @@ def show_recording(path: Path) -> int:
         return FileSource(path)
 
     return _show(opened, path.name)
+
+
+def show_home(entries: list[tuple[str, str]]) -> tuple[int | None, int]:
+    """The home screen over (group, what it says): (place of the chosen one, or None; the exit status)."""
+    app = HomeApp(entries)
+    chosen = app.run()
+    return chosen, app.return_code or 0
 
 
 def _show(opened: Callable[[], Awaitable[Source]], title: str) -> int:

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -206,14 +207,15 @@ class NodePanes(Widget, can_focus=True):
 
 
 def _fit(pieces: list[Piece], width: int) -> list[Piece]:
-    """Exactly ``width`` cells of these pieces. Their texts are ours: one cell a character."""
+    """Exactly ``width`` cells of these pieces."""
     fitted: list[Piece] = []
     left = width
     for text, style in pieces:
         if left <= 0:
             break
-        fitted.append((text[:left], style))
-        left -= len(fitted[-1][0])
+        wide = cell_len(text)
+        fitted.append((text if wide <= left else set_cell_size(text, left), style))
+        left -= min(wide, left)
     if left > 0:
         fitted.append((" " * left, Style()))
     return fitted

@@ -147,7 +147,10 @@ class Terminal:
             *((b"\x1b[?%dh" % mode, b"\x1b[?%dl" % mode) for mode in (1000, 1003, 1006, 2004)),
         ):
             assert on in self.output, on
-            wait_for(lambda on=on, off=off: self.output.rfind(off) > self.output.rfind(on), f"{off!r}", 2)  # type: ignore[misc]
+            self._ends_with(off, on)
+
+    def _ends_with(self, off: bytes, on: bytes) -> None:
+        wait_for(lambda: self.output.rfind(off) > self.output.rfind(on), f"{off!r} after {on!r}", 2)
 
     def stall(self) -> None:
         """As if Ctrl-S had been pressed, or the line were dead: nothing more that is written gets through."""

@@ -12,5 +12,5 @@ class _AsElsewhere:
 
 
 if __name__ == "__main__":
-    spawner.sys = _AsElsewhere  # type: ignore[assignment]
+    vars(spawner)["sys"] = _AsElsewhere
     sys.exit(main())

@@ -91,6 +91,8 @@ def test_sigkill(tmp_path: Path, victims: str, paused: str, module: str) -> None
             run.until(lambda cluster: cluster.nodes[5].process == "paused", "it stands")
         wanted = len(run.tail.records) + (0 if paused == "all" else chance.randrange(200))
         wait_for(lambda: len(run.tail.read().records) >= wanted, f"{wanted} records")
+        if victims == "both":
+            os.kill(run.session, signal.SIGSTOP)  # so that it does not notice the end of its warm parent
         if victims != "host":
             os.kill(parent, signal.SIGKILL)
         if victims != "warm parent":

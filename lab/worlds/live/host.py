@@ -37,6 +37,7 @@ __all__ = ["run_host"]
 
 _CHUNK = 1 << 18
 _HELLO_WITHIN_S = 5.0
+_BURIAL_WITHIN_S = 2.0
 _MOST_STRANGERS = 64
 _encode = msgspec.json.Encoder().encode
 _decode_report = msgspec.json.Decoder(Forked | Seen).decode
@@ -59,9 +60,18 @@ def run_host(config: RunConfig, spawner: socket.socket) -> int:
     try:
         trio.run(_Host(config, spawner, folder, writer).run)
     finally:
-        spawner.close()
+        _await_end(spawner)
         folder.remove()
     return 0
+
+
+def _await_end(spawner: socket.socket) -> None:
+    """The warm parent ends once every node has: then nobody writes to the run's folder any more."""
+    spawner.settimeout(_BURIAL_WITHIN_S)
+    with spawner, contextlib.suppress(OSError):
+        spawner.shutdown(socket.SHUT_WR)
+        while spawner.recv(_CHUNK):
+            pass
 
 
 def _say(first: Ready | Refused) -> None:
@@ -164,7 +174,8 @@ class _Host:
         _say(Ready(str(self._folder.socket), os.getpid()))
 
     def _finish(self) -> None:
-        self._spawner.close()  # the warm parent takes every node with it
+        with contextlib.suppress(OSError):
+            self._spawner.shutdown(socket.SHUT_WR)  # the warm parent takes every node with it
         self._writer.append(End(self._now_us(), self._ending or "the host failed"))
         self._writer.close()
         self._feed.end()

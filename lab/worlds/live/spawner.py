@@ -71,6 +71,9 @@ class _Spawner:
             for pid in self._children:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+            for pid in self._children:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)  # the host waits for our end, and then nothing is left
 
     def _obey(self, order: Fork | Signal) -> None:
         if isinstance(order, Signal):

@@ -1,0 +1,180 @@
+"""Calling ``lab`` in a process of its own, with folders of its own for running hosts and for recordings."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from lab.journal import End, Process, agreed_coordinator, open_recording
+from lab.worlds.runs import RunInfo
+from tests.waiting import wait_for
+from tests.worlds.live import Tail, is_gone
+
+__all__ = ["ROOT", "SHIPPED", "Called", "Lab", "Running"]
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / "recordings" / "two-coordinators.jsonl"
+
+_LIMIT_S = 60
+_NOT_OURS = ("COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "PYTHONUNBUFFERED")
+
+
+class Called(msgspec.Struct, frozen=True):
+    """What a call came to."""
+
+    status: int
+    out: str
+    err: str
+
+    def refused(self) -> str:
+        """The one line of a mistake in the call: nothing else was said."""
+        assert (self.status, self.out) == (2, ""), self
+        return self.line()
+
+    def line(self) -> str:
+        """The one line on standard error."""
+        assert self.err.startswith("lab: ")
+        assert self.err.endswith("\n")
+        assert self.err.count("\n") == 1, self.err
+        return self.err.removeprefix("lab: ").rstrip("\n")
+
+
+class Lab:
+    """The ``lab`` command. ``folder`` is where it is called, ``home`` a short path for what it keeps."""
+
+    def __init__(self, folder: Path, home: Path, command: tuple[str, ...] = ()) -> None:
+        self.folder = folder
+        self.runtime = home / "r"
+        self.data = home / "d"
+        self.runtime.mkdir()
+        self.data.mkdir()
+        self._command = command or (sys.executable, "-m", "lab")
+        kept = {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
+        self._environment = kept | {
+            "XDG_RUNTIME_DIR": str(self.runtime),
+            "XDG_DATA_HOME": str(self.data),
+            "PYTHONPATH": "" if command else str(ROOT),
+            "NO_COLOR": "1",
+            "COLUMNS": "120",
+        }
+
+    @property
+    def recordings(self) -> Path:
+        """Where runs without ``--record`` are kept."""
+        return self.data / "lab" / "recordings"
+
+    def __call__(self, *words: str, environment: Mapping[str, str] | None = None) -> Called:
+        """Call it, without a terminal, and wait for its end."""
+        done = subprocess.run(
+            [*self._command, *words],
+            cwd=self.folder,
+            env=self._environment | dict(environment or {}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_LIMIT_S,
+            check=False,
+        )
+        return Called(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def into(self, place: str, *words: str, environment: Mapping[str, str] | None = None) -> Called:
+        """Call it with its output going to ``place``, or, where that is empty, to a pipe that nobody reads."""
+        reading, writing = os.pipe()
+        os.close(reading)
+        if place:
+            os.close(writing)
+            writing = os.open(place, os.O_WRONLY)
+        try:
+            done = subprocess.run(
+                [*self._command, *words],
+                cwd=self.folder,
+                env=self._environment | dict(environment or {}),
+                stdin=subprocess.DEVNULL,
+                stdout=writing,
+                stderr=subprocess.PIPE,
+                timeout=_LIMIT_S,
+                check=False,
+            )
+        finally:
+            os.close(writing)
+        return Called(done.returncode, "", done.stderr.decode())
+
+    def start(self, *words: str) -> "Running":
+        """Start ``lab run bully --headless``, with these words besides."""
+        known = set(self.published())
+        process = subprocess.Popen(
+            [*self._command, "run", "bully", "--headless", *words],
+            cwd=self.folder,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        return Running(self, process, known)
+
+    def published(self) -> dict[str, RunInfo]:
+        """The hosts that serve their feeds, by their runs' names."""
+        infos = {}
+        for path in (self.runtime / "lab").glob("*/run.json"):
+            info = msgspec.json.decode(path.read_bytes(), type=RunInfo)
+            infos[info.run] = info
+        return infos
+
+    def left(self) -> list[Path]:
+        """What is in the folder of running hosts."""
+        return sorted(self.runtime.glob("lab/*"))
+
+
+class Running:
+    """A headless run that goes on. At the end of a ``with`` block it is ended, and nothing of it may be left."""
+
+    def __init__(self, lab: Lab, process: subprocess.Popen[bytes], known: set[str]) -> None:
+        self.process = process
+        self._lab = lab
+        self._known = known
+        self._info: RunInfo | None = None
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM if kind is None else signal.SIGKILL)
+        if not self.process.stdout or not self.process.stdout.closed:
+            self.process.communicate(timeout=_LIMIT_S)
+        if self._info is not None and kind is None:
+            assert is_gone(self._info.pid) == []
+
+    @property
+    def info(self) -> RunInfo:
+        """What the host tells of itself, once it is ready."""
+        if self._info is None:
+            new = wait_for(lambda: self._lab.published().keys() - self._known, "the run is published")
+            (name,) = new
+            self._info = self._lab.published()[name]
+        return self._info
+
+    def settled(self, coordinator: int) -> None:
+        """Wait until all that run are Normal under this coordinator."""
+        tail = Tail(Path(self.info.recording))
+        wait_for(
+            lambda: tail.read().of(Process) and agreed_coordinator(tail.cluster) == coordinator,
+            f"all are Normal under {coordinator}",
+        )
+
+    def ended(self) -> Called:
+        """Wait for its end."""
+        out, err = self.process.communicate(timeout=_LIMIT_S)
+        return Called(self.process.returncode, out.decode(), err.decode())
+
+    def reason(self) -> str:
+        """Why the run ended, as its recording says; empty where it does not."""
+        with contextlib.closing(open_recording(Path(self.info.recording))) as lines:
+            return next((record.why for record in lines.records() if isinstance(record, End)), "")

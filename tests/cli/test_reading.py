@@ -1,0 +1,153 @@
+"""``lab verify`` and ``lab show``, on recordings that are whole, edited, torn, damaged, or none at all."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calling import SHIPPED, Lab
+
+NORMAL = b'"changed":{"status":"Normal"'
+
+
+def _lines() -> list[bytes]:
+    return SHIPPED.read_bytes().splitlines(keepends=True)
+
+
+@pytest.fixture
+def whole(lab: Lab) -> Path:
+    """The recording that is shipped, as ``whole.jsonl``."""
+    path = lab.folder / "whole.jsonl"
+    path.write_bytes(SHIPPED.read_bytes())
+    return path
+
+
+@pytest.fixture
+def edited(lab: Lab) -> int:
+    """``edited.jsonl``, in which a node claims another status; the number of that line, from 1."""
+    lines = _lines()
+    number = next(number for number, line in enumerate(lines) if NORMAL in line)
+    lines[number] = lines[number].replace(NORMAL, NORMAL.replace(b"Normal", b"Election"))
+    (lab.folder / "edited.jsonl").write_bytes(b"".join(lines))
+    return number + 1
+
+
+@pytest.fixture
+def damaged(lab: Lab) -> int:
+    """``damaged.jsonl``, of which one line in the middle cannot be read; its number."""
+    lines = _lines()
+    number = len(lines) // 2
+    lines[number] = lines[number][:20] + b"\x00\x1b[2J" + lines[number][30:]
+    (lab.folder / "damaged.jsonl").write_bytes(b"".join(lines))
+    return number + 1
+
+
+@pytest.mark.usefixtures("whole")
+def test_verify_a_whole_recording(lab: Lab) -> None:
+    """0, and how much was re-executed."""
+    done = lab("verify", "whole.jsonl")
+    assert (done.status, done.err) == (0, "")
+    assert re.fullmatch(r"whole\.jsonl: holds; \d+ steps re-executed\n", done.out)
+
+
+def test_verify_an_edited_recording(lab: Lab, edited: int) -> None:
+    """1, with the line and both values."""
+    done = lab("verify", "edited.jsonl")
+    assert (done.status, done.err) == (1, "")
+    first, *_, last = done.out.splitlines()
+    assert first.startswith(f"edited.jsonl:{edited}: step of node ")
+    assert re.search(r'differs in changed: recorded \{"status":"Election".*re-executed \{"status":"Normal"', first)
+    assert "DOES NOT HOLD" in last
+
+
+@pytest.mark.usefixtures("whole")
+def test_verify_a_torn_recording(lab: Lab) -> None:
+    """What was written before the crash holds."""
+    (lab.folder / "torn.jsonl").write_bytes(SHIPPED.read_bytes()[:-20])
+    done = lab("verify", "torn.jsonl")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.endswith("; the last line is torn, and left out\n")
+
+
+def test_verify_a_damaged_recording(lab: Lab, damaged: int) -> None:
+    """1: the line, and no control character of it on the terminal."""
+    done = lab("verify", "damaged.jsonl")
+    assert done.status == 1
+    assert f"damaged.jsonl:{damaged}: cannot be read: " in done.out
+    assert "\x1b" not in done.out + done.err
+
+
+@pytest.mark.usefixtures("whole", "edited")
+def test_verify_several(lab: Lab) -> None:
+    """All are looked at; the status is that of the worst."""
+    done = lab("verify", "edited.jsonl", "whole.jsonl")
+    assert done.status == 1
+    assert "\nwhole.jsonl: holds; " in done.out
+    done = lab("verify", "missing.jsonl", "edited.jsonl", "whole.jsonl")
+    assert done.status == 2
+    assert done.line() == "missing.jsonl cannot be opened: No such file or directory"
+    assert "\nwhole.jsonl: holds; " in done.out
+
+
+@pytest.mark.usefixtures("whole")
+def test_show(lab: Lab) -> None:
+    """A header, the lines in the order of time, and what was left out."""
+    done = lab("show", "whole.jsonl")
+    assert (done.status, done.err) == (0, "")
+    head, *lines, foot = done.out.splitlines()
+    assert head.startswith("# bully, live, nodes 1 2 3 4 5, T ")
+    assert re.fullmatch(rf"# {len(lines)} lines; \d+ heartbeats left out \(--heartbeats shows them\)", foot)
+    times = [float(line.split()[0]) for line in lines]
+    assert times == sorted(times)
+    assert any("EnterElection" in line for line in lines)
+    assert not any("AreYouNormal" in line for line in lines)
+    assert "the run ended: " in lines[-1]
+
+
+@pytest.mark.usefixtures("whole")
+@pytest.mark.parametrize(
+    ("words", "every"),
+    [
+        (("--node", "4"), r" 4( -> \d+ | +)|-> 4 "),
+        (("--node", "4", "--node", "5"), r" [45]( -> \d+ | +)|-> [45] "),
+        (("--kind", "enterelection"), r"\d -> \d +EnterElection"),
+        (("--kind", "AreYouNormal"), r"\d -> \d +AreYouNormal"),
+        (("--kind", "New", "--kind", "Set", "--node", "3"), r"(3 -> \d|\d -> 3) +(New|Set)"),
+        (("--only", "status"), r" status: "),
+        (("--only", "status", "--only", "command"), r" (status|command): "),
+        (("--only", "message", "--heartbeats"), r"\d -> \d "),
+    ],
+    ids=" ".join,
+)
+def test_show_filtered(lab: Lab, words: tuple[str, ...], every: str) -> None:
+    """Several values of one filter widen, several filters narrow."""
+    done = lab("show", "whole.jsonl", *words)
+    assert (done.status, done.err) == (0, "")
+    _, *lines, _ = done.out.splitlines()
+    assert lines
+    assert [line for line in lines if not re.search(every, line)] == []
+
+
+@pytest.mark.usefixtures("whole")
+def test_show_kinds_that_are_not_there(lab: Lab) -> None:
+    """It says which there are."""
+    done = lab("show", "whole.jsonl", "--kind", "Elect")
+    assert done.status == 0
+    assert "# 0 lines; the kinds of message in it: AreYouNormal, " in done.out
+
+
+def test_show_a_damaged_recording(lab: Lab, damaged: int) -> None:
+    """What can be shown is shown; 1, and the line's number."""
+    done = lab("show", "damaged.jsonl")
+    assert done.status == 1
+    assert done.line().startswith(f"damaged.jsonl:{damaged}: cannot be read: ")
+    assert "the run ended: " in done.out
+    assert "\x1b" not in done.out + done.err
+
+
+@pytest.mark.usefixtures("whole")
+def test_replay_needs_a_terminal(lab: Lab) -> None:
+    """And says what does not."""
+    assert lab("replay", "whole.jsonl").refused() == (
+        "the interface needs a terminal; without one: lab show whole.jsonl"
+    )

@@ -1,0 +1,91 @@
+"""Where runs are recorded: in the file that was named, or among the newest fifty in the user's data folder."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lab.places import KEPT_RECORDINGS
+from tests.cli.calling import SHIPPED, Called, Lab
+
+
+def _run(lab: Lab, *words: str) -> Called:
+    return lab("run", "bully", "--headless", "--for", "300ms", "--nodes", "2", *words)
+
+
+def test_a_recording_is_overwritten(lab: Lab) -> None:
+    """It is the user's word that names it."""
+    file = lab.folder / "run.jsonl"
+    file.write_bytes(SHIPPED.read_bytes())
+    assert _run(lab, "--record", "run.jsonl").status == 0
+    assert file.read_bytes() != SHIPPED.read_bytes()
+    assert lab("verify", "run.jsonl").out.startswith("run.jsonl: holds")
+    assert not lab.recordings.exists()
+
+
+def test_an_empty_file_is_overwritten(lab: Lab) -> None:
+    """``mktemp`` makes such."""
+    (lab.folder / "run.jsonl").touch()
+    assert _run(lab, "--record", "run.jsonl").status == 0
+
+
+@pytest.mark.parametrize("content", [b"my diary\n", b"{}\n", b"\x00\xff\x80", b"\n"])
+def test_any_other_file_is_left_alone(lab: Lab, content: bytes) -> None:
+    """Whatever it holds."""
+    file = lab.folder / "mine"
+    file.write_bytes(content)
+    assert _run(lab, "--record", "mine").refused() == "--record mine exists and is no recording; it is left alone"
+    assert file.read_bytes() == content
+
+
+def test_not_into_a_pipe_or_a_device(lab: Lab) -> None:
+    """A recording is read again; a named pipe would hold up the run."""
+    os.mkfifo(lab.folder / "pipe")
+    for place in ("pipe", os.devnull):
+        said = _run(lab, "--record", place).refused()
+        assert said == f"--record {place} is no file that can be kept; name another"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_not_where_the_user_may_not_write(lab: Lab) -> None:
+    """It is said before anything is started."""
+    (lab.folder / "closed").mkdir(mode=0o555)
+    assert "you may not write there" in _run(lab, "--record", "closed/run.jsonl").refused()
+
+
+def test_a_data_folder_that_cannot_be(lab: Lab) -> None:
+    """The place is named."""
+    blocked = lab.folder / "file"
+    blocked.touch()
+    done = lab(
+        *("run", "bully", "--headless", "--for", "1s"), environment={"XDG_DATA_HOME": str(blocked / "data")}
+    )
+    assert str(blocked) in done.refused()
+
+
+def test_a_run_without_a_name_is_kept_too(lab: Lab) -> None:
+    """The report says where, and the file's name is the run's."""
+    done = _run(lab)
+    (kept,) = lab.recordings.iterdir()
+    assert f"recorded in {kept}\n" in done.out
+    assert kept.name.startswith("bully-")
+    assert lab("verify", str(kept)).status == 0
+
+
+def test_the_oldest_beyond_fifty_go(lab: Lab) -> None:
+    """By the time they were written, not by their names; what is no recording of ours stays."""
+    lab.recordings.mkdir(parents=True)
+    old: list[Path] = []
+    for number in range(KEPT_RECORDINGS + 3):
+        path = lab.recordings / f"bully-{(number * 7) % 100:02}.jsonl"
+        path.touch()
+        os.utime(path, (1_000_000 + number, 1_000_000 + number))
+        old.append(path)
+    other = lab.recordings / "notes.txt"
+    other.touch()
+    os.utime(other, (1, 1))
+    assert _run(lab).status == 0
+    there = set(lab.recordings.glob("*.jsonl"))
+    assert len(there) == KEPT_RECORDINGS
+    assert there & set(old) == set(old[4:])
+    assert other.exists()

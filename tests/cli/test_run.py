@@ -1,0 +1,116 @@
+"""``lab run --headless``: what it reports, for a program and for a person."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.cli.calling import Called, Lab
+
+KEYS = ["world", "protocol", "nodes", "elections", "messages", "faults", "duration_us", "recording"]
+NODE_KEYS = ["alive", "process", "status", "coordinator", "up", "definition_version"]
+ELECTION_KEYS = ["lost_at_us", "settled_at_us", "coordinator"]
+FAULT_KEYS = ["command", "touched", "messages", "assumptions"]
+
+
+def _json(done: Called) -> dict[str, Any]:
+    assert (done.status, done.err) == (0, "")
+    assert done.out.count("\n") == 1
+    found: dict[str, Any] = json.loads(done.out)
+    assert list(found) == KEYS
+    assert [list(node) for node in found["nodes"].values()] == [NODE_KEYS] * len(found["nodes"])
+    assert [list(election) for election in found["elections"]] == [ELECTION_KEYS] * len(found["elections"])
+    assert [list(fault) for fault in found["faults"]] == [FAULT_KEYS] * len(found["faults"])
+    return found
+
+
+def test_kill_and_restart_as_json(lab: Lab) -> None:
+    """One object with the keys that the README names, and their meaning."""
+    done = lab(
+        *("run", "bully", "--headless", "--for", "5s", "--json"),
+        *("--do", "at 1s kill 5", "--do", "at 3s restart 5", "--do", "at 4.5s cut 1->2"),
+    )
+    found = _json(done)
+    assert (found["world"], found["protocol"]) == ("live", "bully")
+    assert 5_000_000 <= found["duration_us"] < 6_000_000
+    assert list(found["nodes"]) == ["1", "2", "3", "4", "5"]
+    version = found["nodes"]["5"]["definition_version"]
+    for name, node in found["nodes"].items():
+        others = [other for other in range(1, 6) if other != int(name)]
+        assert node == {
+            "alive": True,
+            "process": "running",
+            "status": "Normal",
+            "coordinator": 5,
+            "up": others,
+            "definition_version": version,
+        }
+    first, second, third = found["elections"]
+    assert first["lost_at_us"] is None
+    assert [first["coordinator"], second["coordinator"], third["coordinator"]] == [5, 4, 5]
+    assert 1_000_000 <= second["lost_at_us"] < second["settled_at_us"] < 3_000_000 < third["settled_at_us"]
+    kill, cut = found["faults"]
+    assert (kill["command"], kill["touched"], kill["assumptions"]) == ("kill 5", 1, [])
+    assert cut["command"] == "cut 1->2"
+    assert cut["touched"] == cut["messages"]
+    assert cut["assumptions"]
+    assert all(count > 0 for count in found["messages"].values())
+    assert found["messages"]["EnterElection"] >= 4
+    assert lab("verify", found["recording"]).status == 0
+
+
+def test_a_killed_node_as_json(lab: Lab) -> None:
+    """It is not alive; a paused one is."""
+    done = lab(
+        *("run", "bully", "--headless", "--for", "1500ms", "--json", "--nodes", "0-2"),
+        *("--do", "at 1s kill 2", "--do", "at 1s pause 1"),
+    )
+    found = _json(done)
+    assert list(found["nodes"]) == ["0", "1", "2"]
+    killed, paused = found["nodes"]["2"], found["nodes"]["1"]
+    assert (killed["alive"], killed["process"], killed["status"]) == (False, "killed", "Down")
+    assert (killed["coordinator"], killed["up"]) == (None, [])
+    assert (paused["alive"], paused["process"]) == (True, "paused")
+    assert [fault["assumptions"] for fault in found["faults"]] == [[], [9]]
+
+
+def test_the_report_for_a_person(lab: Lab) -> None:
+    """Nodes, elections, faults and the recording; an inert fault and a command that never was due are named."""
+    done = lab(
+        *("run", "bully", "--headless", "--for", "1500ms", "--nodes", "3", "--record", "a.jsonl"),
+        *("--do", "at 1.2s kill 1", "--do", "at 1.3s pause 1", "--do", "on send  Nothing kill 2"),
+    )
+    assert (done.status, done.err) == (0, "lab: never came to pass: on send Nothing kill 2\n")
+    said = re.sub(r"\d+ messages", "N messages", re.sub(r"\d\.\d+ ?s\b", "N s", done.out))
+    assert said.replace(str(lab.folder), "FOLDER") == (
+        "bully, live, N s\n"
+        "  node 1  killed   Down\n"
+        "  node 2  running  Normal under 3\n"
+        "  node 3  running  Normal under 3\n"
+        "  N s  all under 3\n"
+        "  fault: kill 1, N messages\n"
+        "  fault: pause 1, N messages  (inert: it touched nothing)\n"
+        "  N messages; recorded in FOLDER/a.jsonl\n"
+    )
+
+
+def test_timing_and_parameters_are_recorded(lab: Lab) -> None:
+    """Tm, Tp, the seed and what was set."""
+    done = lab(
+        *("run", "bully", "--headless", "--for", "200ms", "--record", "a.jsonl", "--tm", "40ms", "--tp", "20ms"),
+        *("--set", "check_every=100ms", "--set", "coordinator_timeout=500ms"),
+        *("--seed", "7", "--latency", "3ms", "--jitter", "1ms"),
+    )
+    assert done.status == 0, done
+    header = json.loads((lab.folder / "a.jsonl").read_bytes().split(b"\n")[0])
+    assert header["timing"] == {"tm_us": 40_000, "tp_us": 20_000}
+    assert header["protocol"]["parameters"] == {"check_every_us": 100_000, "coordinator_timeout_us": 500_000}
+    assert (header["seed"], header["link"]) == (7, {"latency_us": 3_000, "jitter_us": 1_000})
+
+
+@pytest.mark.parametrize("words", [(), ("--for", "3s")])
+def test_the_interface_needs_a_terminal(lab: Lab, words: tuple[str, ...]) -> None:
+    """And nothing is started without one."""
+    assert "needs a terminal; without one: lab run" in lab("run", "bully", *words).refused()
+    assert not list(lab.recordings.glob("*"))

@@ -1,0 +1,96 @@
+"""``lab list``, ``lab ctl`` and ``lab attach``: runs that are going on."""
+
+import json
+
+from tests.cli.calling import Lab
+from tests.waiting import wait_for
+from tests.worlds.live import Tail
+
+LONG = ("--for", "60s")
+
+
+def test_nothing_is_going_on(lab: Lab) -> None:
+    """The protocols are listed all the same."""
+    done = lab("list")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith("no run is going on\nprotocols:\n  bully ")
+    assert json.loads(lab("list", "--json").out) == {"runs": [], "removed": []}
+    assert lab("ctl", "kill 5").refused() == "no run is going on; start one with: lab run bully"
+
+
+def test_a_run_is_listed(lab: Lab) -> None:
+    """With what can be typed next."""
+    with lab.start(*LONG, "--nodes", "0-2") as run:
+        name = run.info.run
+        lines = lab("list").out.splitlines()
+        assert lines[0] == f"{name}  bully, nodes 0 1 2, since {run.info.began}, process {run.info.pid}"
+        assert lines[1].split("    ") == ["", f"lab attach {name}", f'lab ctl {name} "kill 2"']
+        listed = json.loads(lab("list", "--json").out)
+        assert listed["removed"] == []
+        assert listed["runs"] == [
+            {
+                "run": name,
+                "pid": run.info.pid,
+                "protocol": "bully",
+                "nodes": [0, 1, 2],
+                "began": run.info.began,
+                "recording": str(lab.recordings / f"{name}.jsonl"),
+                "socket": str(lab.runtime / "lab" / name / "feed.sock"),
+            }
+        ]
+
+
+def test_commands(lab: Lab) -> None:
+    """0 changed or waits, 1 nothing changed, 2 no command."""
+    with lab.start(*LONG) as run:
+        run.settled(5)
+        done = lab("ctl", "kill 5")
+        assert (done.status, done.out, done.err) == (0, "5 killed\n", "")
+        done = lab("ctl", "kill 5")
+        assert (done.status, done.out, done.err) == (1, "5: down already, nothing changed\n", "")
+        run.settled(4)
+        done = lab("ctl", run.info.run, "restart 5", "at 50s kill 4")
+        assert (done.status, done.out) == (0, "5 restarted\nwaits: at 50s kill 4\n")
+        done = lab("ctl", run.info.run, "heal", "pause 1")
+        assert (done.status, done.out) == (1, "no fault of links is in force, nothing changed\n1 paused\n")
+        done = lab("ctl", "kill 9")
+        assert (done.status, done.out) == (1, "there is no node 9; there are 1 2 3 4 5\n")
+        said = lab("ctl", "pause 3", "kill 5 at").refused()
+        assert said.startswith("'kill 5 at': column 8: 'at' is not expected here; expected ")
+        processes = [
+            view.process for view in Tail(lab.recordings / f"{run.info.run}.jsonl").read().cluster.nodes.values()
+        ]
+        assert processes == ["paused", "running", "running", "running", "running"]
+
+
+def test_what_is_often_forgotten(lab: Lab) -> None:
+    """Quotes, and the command itself."""
+    with lab.start(*LONG, "--nodes", "2") as run:
+        name = run.info.run
+        quotes = "is one command, so put it in quotes:"
+        assert lab("ctl", "kill", "2").refused() == f'kill 2 {quotes} lab ctl "kill 2"'
+        assert lab("ctl", name, "kill", "2").refused() == f'kill 2 {quotes} lab ctl {name} "kill 2"'
+        told = f'{name} is a run; say what is to be done with it: lab ctl {name} "kill 5"'
+        assert lab("ctl", name).refused() == told
+
+
+def test_two_runs(lab: Lab) -> None:
+    """Each has a name, and where there are two it must be said."""
+    with lab.start(*LONG, "--nodes", "2") as first, lab.start(*LONG, "--nodes", "3") as second:
+        names = sorted([first.info.run, second.info.run])
+        wait_for(lambda: sorted(lab.published()) == names, "both are there")
+        assert [run["run"] for run in json.loads(lab("list", "--json").out)["runs"]] == names
+        second.settled(3)
+        assert lab("ctl", "kill 2").refused() == f"there are 2 runs; say which: {', '.join(names)}"
+        assert lab("ctl", second.info.run, "kill 3").out == "3 killed\n"
+        told = f"there is no run 'third'; there is: {', '.join(names)}"
+        assert lab("ctl", "third", "kill 3").refused() == told
+        first.settled(2)
+
+
+def test_attach_needs_a_terminal(lab: Lab) -> None:
+    """Whether or not there is a run."""
+    told = "the interface needs a terminal; without one, give commands with: lab ctl"
+    assert lab("attach").refused() == told
+    with lab.start(*LONG, "--nodes", "2") as run:
+        assert lab("attach", run.info.run, "--viewer").refused() == told
