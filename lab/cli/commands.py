@@ -1,6 +1,7 @@
 """The commands and their options, with help that teaches."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -37,7 +38,7 @@ def run_commands() -> int:
         fail(str(error))
     except TyperException as error:
         context = getattr(error, "ctx", None)
-        command = "lab" if context is None else context.command_path
+        command = " ".join(["lab", *sys.argv[1:2]]) if context is None else context.command_path
         fail(f"{error.format_message().rstrip('.')} (see: {command} --help)")
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
@@ -46,6 +47,9 @@ def run_commands() -> int:
             _drop_output()
             return 0
         raise
+    except BrokenPipeError:
+        _drop_output()
+        return 0
     except OSError as error:
         _drop_output()
         place = "" if error.filename is None else f"{error.filename}: "

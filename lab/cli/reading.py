@@ -106,9 +106,10 @@ def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartb
 
 
 def _wanted(line: LogLine, nodes: list[int], kinds: list[str], what: list[str]) -> bool:
+    begins = tuple(kind.lower() for kind in kinds)
     return (
         (not nodes or line.source in nodes or line.target in nodes)
-        and (not kinds or any(line.kind.lower().startswith(kind.lower()) for kind in kinds))
+        and (not kinds or (line.what == "message" and line.kind.lower().startswith(begins)))
         and (not what or line.what in what)
     )
 

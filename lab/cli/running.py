@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -108,13 +109,15 @@ def _wait(host: HostProcess, for_us: int | None, show: bool) -> None:
         host.wait()
         return
     began = time.monotonic()
-    while host.process.poll() is None:
-        with contextlib.suppress(Exception):
-            host.process.wait(0.1)
-        done = min(1.0, (time.monotonic() - began) / (for_us / 1e6))
-        bar = "█" * int(done * 30)
-        print(f"\r{bar:░<30} {time.monotonic() - began:.1f} of {format_us(for_us)} ", end="", file=sys.stderr)
-    print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
+    try:
+        while host.process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                host.process.wait(0.1)
+            past_s = time.monotonic() - began
+            bar = "█" * int(min(1.0, past_s * 1e6 / for_us) * 30)
+            print(f"\r{bar:░<30} {past_s:.1f} of {format_us(for_us)} ", end="", file=sys.stderr)
+    finally:
+        print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
     host.wait()
 
 

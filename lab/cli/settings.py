@@ -71,9 +71,11 @@ def _nodes(text: str) -> tuple[int, ...]:
     if match is None:
         raise UsageError(f"--nodes {text}: write how many (--nodes 5) or from-to (--nodes 0-7)")
     low, high = (1, int(match[1])) if match[2] is None else (int(match[1]), int(match[2]))
+    if match[2] is not None and high < low:
+        raise UsageError(f"--nodes {text}: write the lower number first (--nodes {high}-{low})")
     count = high - low + 1
     if not 1 <= count <= MOST_NODES:
-        raise UsageError(f"--nodes {text} is {max(count, 0)} nodes; a live run has 1 to {MOST_NODES}")
+        raise UsageError(f"--nodes {text} is {count} nodes; a live run has 1 to {MOST_NODES}")
     return tuple(range(low, high + 1))
 
 
@@ -89,7 +91,8 @@ def _timing(t: str | None, tm: str | None, tp: str | None) -> Timing:
     if t is not None and (tm is not None or tp is not None):
         raise UsageError("--t gives Tm and Tp as parts of it: write --t, or --tm and --tp, not both")
     if t is None and (tm is None) != (tp is None):
-        raise UsageError("--tm and --tp go together: T = 2·Tm + Tp")
+        given, missing = ("--tm", "--tp") if tp is None else ("--tp", "--tm")
+        raise UsageError(f"{given} goes with {missing}, as T = 2·Tm + Tp: add {missing}, or write --t")
     if t is not None or tm is None or tp is None:
         t_us = _positive("--t", t or "200ms")
         tm_us = t_us * 2 // 5

@@ -43,6 +43,11 @@ class Parcel(Struct, Generic[M], frozen=True):
     kind: str
     content: M
 
+    @property
+    def way(self) -> tuple[int, int, str]:
+        """Source, target and kind: what rules look at."""
+        return self.source, self.target, self.kind
+
 
 class Network(Generic[M]):
     """``chance(source, target)`` gives the generator of a link; latency and jitter hold for every message."""
@@ -54,7 +59,7 @@ class Network(Generic[M]):
         self._latency_us = latency_us
         self._jitter_us = jitter_us
         self._heap: list[tuple[int, int, Parcel[M]]] = []
-        self._held: list[tuple[Parcel[M], frozenset[int]]] = []
+        self._held: list[Parcel[M]] = []
         self._serial = 0
         self._last_due_us: dict[tuple[int, int], int] = {}
 
@@ -65,23 +70,30 @@ class Network(Generic[M]):
     def lift_rule(self, number: int, now_us: int) -> list[Parcel[M]]:
         """Take a rule out of force; the messages that it held, which are on their way again."""
         self.rules.pop(number, None)
+        return self._release(now_us)
+
+    def narrow_rule(self, number: int, without: Links, now_us: int) -> list[Parcel[M]]:
+        """Take links out of a rule, which is lifted if none is left; the messages released by that."""
+        links = self.rules[number].links - without
+        if not links:
+            return self.lift_rule(number, now_us)
+        self.rules[number] = replace(self.rules[number], links=links)
+        return self._release(now_us)
+
+    def _release(self, now_us: int) -> list[Parcel[M]]:
         kept, released = [], []
-        for parcel, holders in self._held:
-            left = holders - {number}
-            if left:
-                kept.append((parcel, left))
+        for parcel in self._held:
+            if self._is_held(parcel):
+                kept.append(parcel)
             else:
                 released.append(parcel)
                 self._fly(parcel, self._in_order(parcel, now_us))
         self._held = kept
         return released
 
-    def narrow_rule(self, number: int, without: Links) -> bool:
-        """Take links out of a rule; False if none is left, and the rule is to be lifted."""
-        links = self.rules[number].links - without
-        if links:
-            self.rules[number] = replace(self.rules[number], links=links)
-        return bool(links)
+    def _is_held(self, parcel: Parcel[M]) -> bool:
+        rules = self.rules.values()
+        return any(isinstance(rule, Hold) and rule.applies(*parcel.way) for rule in rules)
 
     def send(self, parcel: Parcel[M], now_us: int) -> Sending:
         """Take a message; what is to become of it."""
@@ -97,13 +109,12 @@ class Network(Generic[M]):
         travel = Travel(latency_us)
         by = []
         for number, rule in self.rules.items():
-            if rule.applies(parcel.source, parcel.target, parcel.kind) and rule.decide(travel, chance):
+            if rule.applies(*parcel.way) and rule.decide(travel, chance):
                 by.append(number)
                 if travel.fate == "dropped":
                     return Sending("dropped", travel.why, None, (), False, tuple(by))
         if travel.fate == "held":
-            holders = frozenset(number for number in by if isinstance(self.rules[number], Hold))
-            self._held.append((parcel, holders))
+            self._held.append(parcel)
             return Sending("held", "", None, (), False, tuple(by))
         due_us = now_us + travel.delay_us
         if travel.in_order:
@@ -126,7 +137,7 @@ class Network(Generic[M]):
 
     def _cut_of(self, parcel: Parcel[M]) -> int | None:
         for number, rule in self.rules.items():
-            if isinstance(rule, Cut) and rule.applies(parcel.source, parcel.target, parcel.kind):
+            if isinstance(rule, Cut) and rule.applies(*parcel.way):
                 return number
         return None
 

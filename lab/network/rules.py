@@ -49,7 +49,7 @@ class Rule(Struct, frozen=True, kw_only=True):
 
 
 class Cut(Rule, frozen=True, kw_only=True):
-    """Nothing passes; what is on its way when the cut comes does not arrive either."""
+    """Nothing passes; nor does what would arrive while the cut is in force."""
 
     def decide(self, travel: Travel, chance: Random) -> bool:
         travel.fate, travel.why = "dropped", "cut"

@@ -19,7 +19,7 @@ proof of a crash.
 Listing 10.16 is the state vector, 10.17 ``up`` and ``halted``, 10.18 ``coordinator_timeout`` and
 ``recovery``, 10.19 ``check``, 10.20 ``election``, 10.21 the handlers.
 
-Three places at which the listings leave a node in the lurch, and what is done here:
+Four places at which the listings leave a node in the lurch, and what is done here:
 
 * A node that was told to enter an election whose leader then dies is in status Election, and listing 10.18
   looks only at Normal and Reorganization: it would stay there for ever. Here it starts an election itself.
@@ -29,6 +29,10 @@ Three places at which the listings leave a node in the lurch, and what is done h
   Check finds nothing wrong. The successor's Check finds *it*, and leaves the election to it, as the higher.
   So both would lead for ever. Here a coordinator that is asked ``AreYouNormal`` knows that another one is
   about, since nobody else asks that, and the higher of the two calls the election.
+* Two leaders at once: 2 has passed stage 1 when 3 comes up, and a third node hears 3's EnterElection first and
+  2's after it. By the listing it is then halted by 2 and follows it, while 3 counts on the answer that it gave
+  before: two coordinators, with nothing but crashes. Here a node that a higher leader has halted is deaf to a
+  lower one for 2·T, the longest that the higher can take to reach it again.
 """
 
 from typing import ClassVar
@@ -228,13 +232,23 @@ class Bully(Election):
         return AreYouNormalAnswer(self.status is Status.NORMAL)
 
     @on(EnterElection)
-    def enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
-        """B8."""
+    def enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer | None:
+        """B8, but for a lower leader that is heard after a higher one."""
+        if self._is_halted_above(sender):
+            return None
         self.status = Status.ELECTION
         self.stop_processing()
         self.stop(self.election, self.check, self.coordinator_timeout)
         self.halted = sender
         return EnterElectionAnswer(self.definition, self.version)
+
+    def _is_halted_above(self, sender: int) -> bool:
+        return (
+            self.status is Status.ELECTION
+            and self.halted is not None
+            and self.halted > sender
+            and self.now_us - self.heard_us(self.halted) < 2 * self._t_us
+        )
 
     @on(SetCoordinator)
     def set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer | None:

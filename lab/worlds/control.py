@@ -121,26 +121,22 @@ class Control:
         number = self._new_fault(verb, text, (), rule.broken(self._tm_us), rule.links)
         self._network.set_rule(number, rule)
         self._link_faults[number] = (verb, rule.links)
-        return True, "1 link" if len(rule.links) == 1 else f"{len(rule.links)} links"
+        return True, _count(len(rule.links), "link")
 
     def _heal(self, command: Heal) -> tuple[bool, str]:
         if not self._link_faults:
             return False, "no fault of links is in force, nothing changed"
-        if command.links is None:
-            over = list(self._link_faults)
-        else:
-            healed = resolve_links(command.links, self._cluster)
-            touching = [number for number, (_, links) in self._link_faults.items() if links & healed]
-            if not touching:
-                return False, "no fault is in force on these links, nothing changed"
-            over = [number for number in touching if not self._network.narrow_rule(number, healed)]
-            for number in set(touching) - set(over):
-                kind, links = self._link_faults[number][0], self._network.rules[number].links
-                self._link_faults[number] = (kind, links)
-                self._record(Fault(self._now_us(), number, kind, links=tuple(sorted(links))))
-        for number in over:
-            self._lift(number)
-        return True, f"{len(over)} faults ended" if len(over) != 1 else "1 fault ended"
+        healed = None if command.links is None else resolve_links(command.links, self._cluster)
+        touching = [n for n, (_, links) in self._link_faults.items() if healed is None or links & healed]
+        if not touching:
+            return False, "no fault is in force on these links, nothing changed"
+        for number in touching:
+            self._lift(number, healed)
+        over = sum(number not in self._link_faults for number in touching)
+        said = [f"{_count(over, 'fault')} ended"] if over else []
+        if len(touching) > over:
+            said.append(f"{_count(len(touching) - over, 'fault')} narrowed")
+        return True, ", ".join(said)
 
     def _new_fault(
         self,
@@ -154,12 +150,23 @@ class Control:
         self._record(Fault(self._now_us(), self._faults, kind, text, nodes, breaks, tuple(sorted(links))))
         return self._faults
 
-    def _lift(self, number: int) -> None:
-        kind, _ = self._link_faults.pop(number)
-        for parcel in self._network.lift_rule(number, self._now_us()):
+    def _lift(self, number: int, healed: Links | None = None) -> None:
+        """Take a fault of links from these links, or from all that it has."""
+        now_us = self._now_us()
+        kind, links = self._link_faults.pop(number)
+        for parcel in self._network.narrow_rule(number, links if healed is None else healed, now_us):
             message = parcel.content
-            self._record(Routed(self._now_us(), message.source, message.serial, "released", by=(number,)))
-        self._record(Fault(self._now_us(), number, kind, lifted=True))
+            self._record(Routed(now_us, message.source, message.serial, "released", by=(number,)))
+        rule = self._network.rules.get(number)
+        if rule is None:
+            self._record(Fault(now_us, number, kind, lifted=True))
+        else:
+            self._link_faults[number] = (kind, rule.links)
+            self._record(Fault(now_us, number, kind, links=tuple(sorted(rule.links))))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def _ids(nodes: tuple[int, ...]) -> str:

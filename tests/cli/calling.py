@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 import msgspec
+import psutil
 
 from lab.journal import End, Process, agreed_coordinator, open_recording
 from lab.worlds.runs import RunInfo
@@ -106,7 +107,6 @@ class Lab:
 
     def start(self, *words: str) -> "Running":
         """Start ``lab run bully --headless``, with these words besides."""
-        known = set(self.published())
         process = subprocess.Popen(
             [*self._command, "run", "bully", "--headless", *words],
             cwd=self.folder,
@@ -115,7 +115,7 @@ class Lab:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        return Running(self, process, known)
+        return Running(self, process)
 
     def published(self) -> dict[str, RunInfo]:
         """The hosts that serve their feeds, by their runs' names."""
@@ -133,10 +133,9 @@ class Lab:
 class Running:
     """A headless run that goes on. At the end of a ``with`` block it is ended, and nothing of it may be left."""
 
-    def __init__(self, lab: Lab, process: subprocess.Popen[bytes], known: set[str]) -> None:
+    def __init__(self, lab: Lab, process: subprocess.Popen[bytes]) -> None:
         self.process = process
         self._lab = lab
-        self._known = known
         self._info: RunInfo | None = None
 
     def __enter__(self) -> "Running":
@@ -156,10 +155,16 @@ class Running:
     def info(self) -> RunInfo:
         """What the host tells of itself, once it is ready."""
         if self._info is None:
-            new = wait_for(lambda: self._lab.published().keys() - self._known, "the run is published")
-            (name,) = new
-            self._info = self._lab.published()[name]
+            self._info = wait_for(self._published, "the run is published")
+            assert self._info is not None
         return self._info
+
+    def _published(self) -> RunInfo | None:
+        for info in self._lab.published().values():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if psutil.Process(info.pid).ppid() == self.process.pid:
+                    return info
+        return None
 
     def settled(self, coordinator: int) -> None:
         """Wait until all that run are Normal under this coordinator."""

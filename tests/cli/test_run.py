@@ -79,18 +79,18 @@ def test_the_report_for_a_person(lab: Lab) -> None:
     """Nodes, elections, faults and the recording; an inert fault and a command that never was due are named."""
     done = lab(
         *("run", "bully", "--headless", "--for", "1500ms", "--nodes", "3", "--record", "a.jsonl"),
-        *("--do", "at 1.2s kill 1", "--do", "at 1.3s pause 1", "--do", "on send  Nothing kill 2"),
+        *("--do", "when all normal delay 3->1  1ms", "--do", "wipe 1", "--do", "on send  Nothing kill 2"),
     )
     assert (done.status, done.err) == (0, "lab: never came to pass: on send Nothing kill 2\n")
     said = re.sub(r"\d+ messages", "N messages", re.sub(r"\d\.\d+ ?s\b", "N s", done.out))
     assert said.replace(str(lab.folder), "FOLDER") == (
         "bully, live, N s\n"
-        "  node 1  killed   Down\n"
+        "  node 1  running  Normal under 3\n"
         "  node 2  running  Normal under 3\n"
         "  node 3  running  Normal under 3\n"
         "  N s  all under 3\n"
-        "  fault: kill 1, N messages\n"
-        "  fault: pause 1, N messages  (inert: it touched nothing)\n"
+        "  fault: wipe 1, N messages  (inert: it touched nothing)\n"
+        "  fault: delay 3->1 1ms, N messages\n"
         "  N messages; recorded in FOLDER/a.jsonl\n"
     )
 

@@ -111,6 +111,18 @@ def test_what_was_held_goes_on_in_order_when_the_rule_is_lifted() -> None:
     assert [each.content for each, _ in net.due(60)] == ["d"]
 
 
+def test_M6_what_was_held_does_not_overtake_what_is_still_on_its_way() -> None:
+    """M6: a message that left before the hold, and takes long, arrives before those that the hold lets go."""
+    net = network(Delay(links=LINK, delay_us=90))
+    net.send(parcel("slow"), 0)
+    net.lift_rule(1, 0)
+    net.set_rule(2, Hold(links=LINK))
+    net.send(parcel("held"), 1)
+    net.lift_rule(2, 2)
+    assert list(net.due(99)) == []
+    assert [each.content for each, _ in net.due(100)] == ["slow", "held"]
+
+
 def test_two_holds_hold_until_both_are_lifted() -> None:
     """And a message that came under the second alone goes with the second."""
     net = network(Hold(links=LINK), Hold(links=ALL))
@@ -126,12 +138,23 @@ def test_lifting_a_rule_that_is_not_there_does_nothing() -> None:
 
 
 def test_a_rule_can_be_narrowed() -> None:
-    """Links are taken out of it; False says that none is left."""
+    """Links are taken out of it; without any left it is gone."""
     net = network(Cut(links=frozenset({(1, 2), (2, 1), (1, 3)})))
-    assert net.narrow_rule(1, frozenset({(1, 2), (5, 6)}))
+    net.narrow_rule(1, frozenset({(1, 2), (5, 6)}), 0)
     assert net.send(parcel(), 0).by == ()
     assert net.send(parcel(source=2, target=1), 0).by == (1,)
-    assert not net.narrow_rule(1, frozenset({(2, 1), (1, 3)}))
+    net.narrow_rule(1, frozenset({(2, 1), (1, 3)}), 0)
+    assert not net.rules
+
+
+def test_a_narrowed_hold_lets_go_what_it_holds_no_longer() -> None:
+    """What waited on a link that is taken out of the rule is on its way; the rest waits on."""
+    net = network(Hold(links=frozenset({(1, 2), (2, 1)})))
+    net.send(parcel("there"), 0)
+    net.send(parcel("back", 2, 1), 0)
+    assert [each.content for each in net.narrow_rule(1, frozenset({(1, 2)}), 5)] == ["there"]
+    assert [each.content for each, _ in net.due(5)] == ["there"]
+    assert [each.content for each in net.lift_rule(1, 6)] == ["back"]
 
 
 @pytest.mark.parametrize(

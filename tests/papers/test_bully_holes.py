@@ -112,10 +112,9 @@ def test_a_partition_heals_to_one_coordinator(sides: str) -> None:
     rig.run_until(lambda: rig.agreed() == 4, 60 * T_US, "4 leads all")
 
 
-@pytest.mark.xfail(reason="open: the listing, and B8, let a lower leader's EnterElection overwrite a higher one's")
 def test_A1_1_when_the_lower_of_two_leaders_is_heard_last() -> None:
     """A1.1 with nothing but a crash: 2 has passed stage 1, 3 comes up. At node 1, 2's EnterElection, sent before
-    3's, arrives after it, so 1 follows 2, while 3 counts on the answer that 1 gave it before.
+    3's, arrives after it. By the listing 1 would follow 2, while 3 counts on the answer that 1 gave it before.
 
     All messages arrive within Tm, in order on each link. Also ``Schedule(2889)``, ``(17509)``, ``(19178)``.
     """

@@ -4,6 +4,7 @@ Everything passes here, one line at a time: a step that arrives is recorded, sho
 then are its messages routed. So the order of the records is a linear extension of happens-before, and a
 fault can strike between two messages of one step. The tasks here wait for sockets and for time; what they
 get they hand to the ``Switch`` and to ``LiveNodes``, which do not wait, and then call ``_settle``.
+``Reception`` has the sockets of the nodes.
 """
 
 import contextlib
@@ -25,11 +26,11 @@ from lab.protocols import find_protocol, source_of
 from lab.script import At, CommandError, Director, parse
 from lab.worlds.config import Ready, Refused, RunConfig
 from lab.worlds.control import Control
-from lab.worlds.live.connection import Connection
 from lab.worlds.live.feed import Feed
 from lab.worlds.live.nodes import LiveNodes
+from lab.worlds.live.reception import Reception
 from lab.worlds.live.switch import Switch
-from lab.worlds.live.wire import GARBAGE, Fork, Forked, Hello, LineBuffer, Seen, Signal
+from lab.worlds.live.wire import Fork, Forked, LineBuffer, Seen, Signal
 from lab.worlds.orders import Order, Reply
 from lab.worlds.runs import RunFolder, RunInfo
 
@@ -41,7 +42,6 @@ _BURIAL_WITHIN_S = 2.0
 _MOST_STRANGERS = 64
 _encode = msgspec.json.Encoder().encode
 _decode_report = msgspec.json.Decoder(Forked | Seen).decode
-_decode_hello = msgspec.json.Decoder(Hello).decode
 
 
 def run_host(config: RunConfig, spawner: socket.socket) -> int:
@@ -118,28 +118,27 @@ class _Host:
             self._now_us,
         )
         self._feed = Feed(writer, self._execute_order)
-        self._listening = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self._listening.setblocking(False)
+        self._reception = Reception(self._switch, self._settle)
         self._nodes = LiveNodes(
             config.nodes,
             self._switch,
             folder.safe,
             self._origin_ns,
-            self._listening.getsockname()[1],
+            self._reception.port,
             self._now_us,
             self._order,
-            self._drain,
+            self._reception.drain,
         )
+        self._reception.nodes = self._nodes
         self._control = Control(
             self._nodes,
             self._switch.network,
             writer.cluster,
-            config.timing.tm_us,
+            config.timing.tm_us - config.link.latency_us - config.link.jitter_us,
             self._switch.record,
             self._now_us,
         )
         self._switch.execute = self._control.execute
-        self._strangers: dict[socket.socket, trio.CancelScope] = {}
         self._timer_lot = trio.lowlevel.ParkingLot()
         self._timer_us: float = 0
         self._ending: str | None = None
@@ -155,8 +154,9 @@ class _Host:
                 self._finish()
 
     def _begin(self) -> None:
-        for task in (self._read_spawner, self._accept, self._watch_timers, self._watch_signals, self._watch_owner):
+        for task in (self._read_spawner, self._watch_timers, self._watch_signals, self._watch_owner):
             self._tasks.start_soon(task)
+        self._tasks.start_soon(self._reception.receive, self._tasks)
         self._nodes.fork_all()
         self._folder.publish(
             RunInfo(
@@ -195,9 +195,9 @@ class _Host:
         self._writer.flush()
         while self._switch.touched:
             _, connection = self._switch.touched.popitem()
-            if not connection.flush() and not connection.writing:
+            if not connection.writing and not connection.flush():
                 connection.writing = True
-                self._tasks.start_soon(self._write_rest, connection)
+                self._tasks.start_soon(self._reception.write_rest, connection)
         self._flush_orders()
         self._feed.grown()
         if self._next_due_us() < self._timer_us:
@@ -249,90 +249,6 @@ class _Host:
                 else:
                     self._nodes.seen(report)
             self._settle()
-
-    # the node processes
-
-    async def _accept(self) -> None:
-        while True:
-            await trio.lowlevel.wait_readable(self._listening)
-            try:
-                peer, _ = self._listening.accept()
-            except OSError:
-                continue
-            peer.setblocking(False)
-            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if len(self._strangers) >= _MOST_STRANGERS:
-                next(iter(self._strangers.values())).cancel()  # a node of ours would have said Hello by now
-            self._strangers[peer] = trio.CancelScope(deadline=trio.current_time() + _HELLO_WITHIN_S)
-            self._tasks.start_soon(self._meet, peer)
-
-    async def _meet(self, peer: socket.socket) -> None:
-        connection = None
-        try:
-            with self._strangers[peer]:
-                connection = await self._hello(peer)
-        except (OSError, *GARBAGE):
-            pass  # whoever that was, it is no node of ours
-        finally:
-            del self._strangers[peer]
-        if connection is not None:
-            self._settle()
-            await self._read_node(connection)
-        trio.lowlevel.notify_closing(peer)
-        peer.close()
-
-    async def _hello(self, peer: socket.socket) -> Connection | None:
-        buffer = LineBuffer()
-        lines: list[bytes] = []
-        while not lines:
-            await trio.lowlevel.wait_readable(peer)
-            data = peer.recv(4096)
-            if not data:
-                return None
-            lines = buffer.feed(data)
-        hello = _decode_hello(lines[0])
-        connection = Connection(hello.node, hello.life, 0, peer)
-        return connection if self._nodes.hello(hello, connection) else None
-
-    async def _read_node(self, connection: Connection) -> None:
-        while True:
-            await trio.lowlevel.wait_readable(connection.socket)
-            if not self._receive(connection):
-                return
-            self._settle()
-
-    def _receive(self, connection: Connection) -> bool:
-        """Take in what the node's socket holds now, at most a chunk; False at its end."""
-        try:
-            data = connection.socket.recv(_CHUNK)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        try:
-            for line in connection.buffer.feed(data):
-                if connection.standing or self._switch.connections.get(connection.node) is connection:
-                    self._switch.take(connection, line)
-        except GARBAGE as error:
-            self._nodes.fail(connection, error)
-            return False
-        return bool(data)
-
-    def _drain(self, connection: Connection) -> None:
-        before = -1
-        while len(connection.backlog) + self._writer.count != before:
-            before = len(connection.backlog) + self._writer.count
-            if not self._receive(connection):
-                return
-
-    async def _write_rest(self, connection: Connection) -> None:
-        """A node does not read: wait until its socket takes more."""
-        with contextlib.suppress(trio.ClosedResourceError):
-            while self._switch.connections.get(connection.node) is connection:
-                await trio.lowlevel.wait_writable(connection.socket)
-                if connection.flush():
-                    break
-        connection.writing = False
 
     # time, and whatever else ends the run
 

@@ -1,0 +1,81 @@
+"""``--help``: every command has one, and every option and argument in it is explained."""
+
+import re
+
+import pytest
+
+from lab.script import VERBS
+from tests.cli.calling import Lab
+
+OPTIONS = {
+    "run": "--nodes --t --tm --tp --latency --jitter --set --do --record --seed --headless --for --json",
+    "replay": "",
+    "verify": "",
+    "show": "--node --kind --only --heartbeats",
+    "list": "--json",
+    "attach": "--viewer",
+    "ctl": "",
+}
+
+
+def _said_of(name: str, text: str) -> str:
+    """The words in the row of an option or argument, without its type."""
+    row = re.search(rf"^│ \*? *{re.escape(name)}\s(.*)│$", text, re.MULTILINE)
+    assert row is not None, f"{name} is not in the help"
+    return re.sub(r"^(-h)?\s*\S+\s+", "", row[1].strip()).strip()
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_a_command_explains_itself(lab: Lab, command: str) -> None:
+    """Exactly these options, each with a text, and a sentence on top."""
+    done = lab(command, "--help")
+    assert (done.status, done.err) == (0, "")
+    assert re.search(rf"Usage: lab {command} ", done.out)
+    assert set(re.findall(r"^│ +(--[\w-]+)", done.out, re.MULTILINE)) == {*OPTIONS[command].split(), "--help"}
+    for name in OPTIONS[command].split():
+        assert len(_said_of(name, done.out)) > 10, f"{name} needs a text"
+    assert re.search(r"^ (?!Usage)[A-Z][^│]{30,}[.:]", done.out, re.MULTILINE), "there is no sentence on top"
+
+
+def test_the_first_help(lab: Lab) -> None:
+    """Without a terminal ``lab`` is ``lab --help``: all commands, how to begin, the exit statuses."""
+    done = lab("--help")
+    assert done.status == 0
+    for command in OPTIONS:
+        assert re.search(rf"^│ {command} +[A-Z]", done.out, re.MULTILINE), command
+    assert "Begin with: lab run bully\n" in re.sub(" +\n", "\n", done.out)
+    assert "130 Ctrl-C" in done.out
+    assert lab() == lab("-h") == done
+
+
+def test_all_commands_of_the_language_are_in_the_help_of_ctl(lab: Lab) -> None:
+    """With their usage, from the one table."""
+    said = lab("ctl", "--help").out
+    for verb in VERBS.values():
+        assert f"  {verb.usage} " in said
+
+
+def test_the_version(lab: Lab) -> None:
+    """A number and nothing else."""
+    done = lab("--version")
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*\n", done.out)
+    assert (done.status, done.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "told", "where"),
+    [
+        (("frob",), "frob", "lab --help"),
+        (("run",), "protocol", "lab run --help"),
+        (("run", "bully", "--frob"), "--frob", "lab run --help"),
+        (("run", "bully", "--nodes"), "--nodes", "lab run --help"),
+        (("show",), "file", "lab show --help"),
+        (("list", "extra"), "extra", "lab list --help"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_a_wrong_call_points_to_the_help(lab: Lab, words: tuple[str, ...], told: str, where: str) -> None:
+    """The wording of these is typer's, and not held here."""
+    said = lab(*words).refused()
+    assert told in said.lower()
+    assert said.endswith(f" (see: {where})")

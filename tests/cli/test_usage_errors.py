@@ -1,0 +1,81 @@
+"""What ``lab`` answers to wrong calls: one line each, as ``transcripts/usage_errors.txt`` holds them."""
+
+import shlex
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.cli.calling import SHIPPED, Called, Lab
+
+CALLS = """
+run bulli
+run bully --nodes 0
+run bully --nodes 7-3
+run bully --nodes 99999999999999
+run bully --nodes many
+run bully --t 200
+run bully --t 0s
+run bully --t 99999999999s
+run bully --t 1s --tm 1s
+run bully --tm 1s
+run bully --tm 1s --tp fast
+run bully --latency -1s
+run bully --seed lucky
+run bully --set check_every
+run bully --set speed=1s
+run bully --set check_every=often
+run bully --headless
+run bully --json
+run bully --headless --for soon
+run bully --headless --for 0s
+run bully --headless --for 1s --do 'kil 5'
+run bully --headless --for 1s --do 'kill 9'
+run bully --headless --for 1s --do 'at noon kill 5'
+run bully --headless --for 1s --do 'lose all 130%'
+run bully --headless --for 1s --do 'partition 1 2 | 2 3'
+run bully --headless --for 1s --do ''
+run bully --headless --for 1s --record folder
+run bully --headless --for 1s --record nowhere/run.jsonl
+run bully --headless --for 1s --record diary.txt
+run bully
+replay missing.jsonl
+replay folder
+show empty
+show binary
+show diary.txt --node 1
+show whole.jsonl --node 9
+show whole.jsonl --node five
+show whole.jsonl --only gossip
+verify object.jsonl
+verify escape.jsonl
+verify folder
+attach
+ctl 'kill 5'
+ctl kill 5
+ctl 'pause 1 2,'
+ctl some-run 'delay 2->3'
+"""
+
+
+def test_wrong_calls(lab: Lab, transcript: Callable[[str, str], None]) -> None:
+    """What was got, what was expected, what to do next; status 2, no traceback, and nothing is started."""
+    (lab.folder / "folder").mkdir()
+    (lab.folder / "empty").touch()
+    (lab.folder / "diary.txt").write_text("Dear diary,\n")
+    (lab.folder / "binary").write_bytes(bytes(range(256)))
+    (lab.folder / "object.jsonl").write_text("{}\n")
+    (lab.folder / "escape.jsonl").write_text('{"record":"\\u001b[2J\x1b[2J"}\n')
+    (lab.folder / "whole.jsonl").write_bytes(SHIPPED.read_bytes())
+    calls = CALLS.strip().splitlines()
+
+    def call(line: str) -> Called:
+        return lab(*shlex.split(line))
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(call, calls))
+    told = []
+    for line, done in zip(calls, answers, strict=True):
+        assert (done.status, done.out) == (2, ""), (line, done)
+        assert "\x1b" not in done.err
+        told.append(f"$ lab {line}\n{done.line()}\n".replace(str(lab.folder), "FOLDER"))
+    transcript("usage_errors", "".join(told))
+    assert not list(lab.recordings.glob("*"))

@@ -1,0 +1,94 @@
+"""Built into a wheel and installed into an empty environment, it works as it does from the checkout."""
+
+import importlib.util
+import json
+import site
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calling import ROOT, SHIPPED, Lab
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="there is no pip")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built as pip builds it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel in it; what it depends on comes from the one that runs the tests."""
+    folder = tmp_path_factory.mktemp("installed") / "env"
+    venv.EnvBuilder(symlinks=True).create(folder)
+    python = folder / "bin" / "python"
+    words = ["--python", str(python), "install", "--quiet", "--no-index", "--no-deps", str(wheel)]
+    subprocess.run([sys.executable, "-m", "pip", *words], check=True)
+    paths = sysconfig.get_paths("venv", {"base": str(folder), "platbase": str(folder)})
+    others = {*site.getsitepackages(), sysconfig.get_paths()["purelib"]}
+    # of a .pth file's folders no .pth files are read, so an editable installation of lab there does not count
+    (Path(paths["purelib"]) / "others.pth").write_text("\n".join(sorted(others)) + "\n")
+    return folder
+
+
+@pytest.fixture
+def lab(tmp_path: Path, home: Path, installed: Path) -> Lab:
+    """The command of that environment."""
+    return Lab(tmp_path, home, (str(installed / "bin" / "lab"),))
+
+
+def test_what_is_in_the_wheel(wheel: Path) -> None:
+    """All of the package, the grammar, the recordings; neither tests nor leftovers."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    package = {str(path.relative_to(ROOT)) for path in (ROOT / "lab").rglob("*.py")}
+    assert package <= names
+    assert {"lab/script/grammar.lark", "lab/py.typed", f"lab/recordings/{SHIPPED.name}"} <= names
+    assert {name.split("/")[0] for name in names} == {"lab"}
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_it_is_the_wheel_that_runs(installed: Path, lab: Lab) -> None:
+    """Not the checkout."""
+    code = "import lab.places as it; print(it.__file__, *it.shipped_recordings(), sep='\\n')"
+    done = subprocess.run(
+        [str(installed / "bin" / "python"), "-I", "-c", code],
+        cwd=lab.folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    module, *recordings = map(Path, done.stdout.splitlines())
+    assert module.is_relative_to(installed)
+    assert SHIPPED.name in [path.name for path in recordings]
+    assert all(path.is_relative_to(installed) for path in recordings)
+
+
+def test_it_runs(lab: Lab, installed: Path) -> None:
+    """Headless, with a command; it re-executes its own recording and the shipped one."""
+    done = lab("run", "bully", "--headless", "--for", "1s", "--json", "--do", "when all normal cut 1->2")
+    assert (done.status, done.err) == (0, "")
+    found = json.loads(done.out)
+    assert [fault["command"] for fault in found["faults"]] == ["cut 1->2"]
+    (shipped,) = installed.rglob(f"recordings/{SHIPPED.name}")
+    done = lab("verify", found["recording"], str(shipped))
+    assert (done.status, done.err) == (0, "")
+    assert lab.left() == []
+
+
+def test_its_help_needs_the_grammar_and_the_protocols(lab: Lab) -> None:
+    """Both are inside."""
+    assert "kill NODES" in lab("ctl", "--help").out
+    assert "Garcia-Molina" in lab("list").out
