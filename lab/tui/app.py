@@ -1,8 +1,11 @@
 """The application: one screen over one source."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Any
 
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SystemCommand
+from textual.screen import Screen
 from textual.widgets import Static
 
 from lab.tui.look import Look, glyphs_for
@@ -30,6 +33,14 @@ class LabApp(TerminalApp[None]):
     def on_mount(self) -> None:
         """Open the source, and show it."""
         self.run_worker(self._open())
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """The command palette: every action that applies, to be found by name and clicked."""
+        if isinstance(screen, RunScreen):
+            for action in screen.actions():
+                yield SystemCommand(
+                    f"{action.word}  {action.shown}", action.help, partial(screen.action_do, action.word)
+                )
 
     def on_unmount(self) -> None:
         """Leave the source."""

@@ -31,6 +31,8 @@ class LogRows:
         self._growing = growing
         self._hidden = frozenset(lines.header.protocol.heartbeats)
         self._pages: dict[int, _Page] = {}
+        self._first_rows = [0]
+        self._starts_of = (0, False)
 
     def count(self, cluster: Cluster) -> int:
         """How many rows there are up to the record that the cluster is at."""
@@ -42,20 +44,24 @@ class LogRows:
 
     def row(self, index: int, number: int) -> tuple[LogLine, Ending | None] | None:
         """(line, fate) of a row as of record ``number``; None where there is no such row."""
-        place = bisect_right(self._starts(), index) - 1
+        starts = self._starts()
+        place = bisect_right(starts, index) - 1
         page = self._page(place, number)
         lines = page.lines if self.heartbeats else page.visible
-        inside = index - self._starts()[place]
+        inside = index - starts[place]
         if inside >= len(lines) or lines[inside].record > number:
             return None
         line = lines[inside]
         return line, page.ending(line, number) if line.what == "message" else None
 
     def _starts(self) -> list[int]:
+        """The first row of each page."""
         at = self._lines.lines_at
-        if self.heartbeats:
-            return [0, *at]
-        return [0, *(lines - hidden for lines, hidden in zip(at, self._lines.heartbeats_at, strict=True))]
+        if self._starts_of != (len(at), self.heartbeats):
+            hidden = [0] * len(at) if self.heartbeats else self._lines.heartbeats_at
+            self._first_rows = [0, *(lines - of_them for lines, of_them in zip(at, hidden, strict=True))]
+            self._starts_of = (len(at), self.heartbeats)
+        return self._first_rows
 
     def _page(self, place: int, number: int) -> _Page:
         keyframes = self._lines.keyframes

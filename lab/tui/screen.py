@@ -76,7 +76,7 @@ class RunScreen(Screen[None]):
         yield ScrubBar(self._look)
         yield TitleLine("said")
         yield CommandLine()
-        yield Footer(show_command_palette=False)
+        yield Footer()
 
     def on_screen_resume(self) -> None:
         """Begin, or go on after a dialog."""
@@ -135,7 +135,8 @@ class RunScreen(Screen[None]):
         if self._source.is_live and not self._source.can_command:
             parts.append("viewer")
         parts += [f"record {self._player.number}", sanitize(self._run_name, 60)]
-        text = Text("lab ", "bold")
+        text = Text()
+        text.append("lab ", "bold")
         text.append(sanitize(header.protocol.name, 30), self._look.accent)
         text.append(dot + dot.join(parts))
         return text
@@ -173,6 +174,10 @@ class RunScreen(Screen[None]):
     @property
     def _pane(self) -> Pane | None:
         return next((pane for pane in self._panes if pane.id == self._selected), None)
+
+    def actions(self) -> list[Action]:
+        """The actions that apply now."""
+        return [action for action in ACTIONS if self.check_action("do", (action.word,))]
 
     def action_do(self, word: str) -> None:
         """Do what the table of actions calls so."""

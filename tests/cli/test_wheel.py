@@ -77,14 +77,15 @@ def test_it_is_the_wheel_that_runs(installed: Path, lab: Lab) -> None:
 
 
 def test_it_runs(lab: Lab, installed: Path) -> None:
-    """Headless, with a command; it re-executes its own recording and the shipped one."""
+    """Headless, with a command; it re-executes its own recording, and shows the shipped one."""
     done = lab("run", "bully", "--headless", "--for", "1s", "--json", "--do", "when all normal cut 1->2")
     assert (done.status, done.err) == (0, "")
     found = json.loads(done.out)
     assert [fault["command"] for fault in found["faults"]] == ["cut 1->2"]
     (shipped,) = installed.rglob(f"recordings/{SHIPPED.name}")
-    done = lab("verify", found["recording"], str(shipped))
-    assert (done.status, done.err) == (0, "")
+    for words in ("verify", found["recording"]), ("show", str(shipped)):
+        done = lab(*words)
+        assert (done.status, done.err) == (0, ""), done
     assert lab.left() == []
 
 
