@@ -57,8 +57,9 @@ class Rig(Course):
         for line in lines:
             scripted = parse(line)
             if scripted.trigger is None:
-                changed, outcome = self.control.execute(scripted)
-                assert changed, f"{line}: {outcome}"
+                done = self.control.execute(scripted)
+                outcome = done.text
+                assert done.changed, f"{line}: {outcome}"
             else:
                 self.director.add(scripted)
         return outcome

@@ -5,9 +5,10 @@ import os
 
 import msgspec
 
-from lab.cli.errors import EXIT_NOT_AS_EXPECTED, UsageError
+from lab.cli.errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError
 from lab.protocols import PROTOCOLS
 from lab.script import CommandError, parse
+from lab.text import sanitize
 from lab.worlds.live.launch import FeedClient
 from lab.worlds.runs import NoSuchRunError, RunInfo, find_run, list_runs
 
@@ -71,9 +72,12 @@ def control(words: list[str]) -> int:
         client = FeedClient(info.socket, start="end")
         for command in commands:
             reply = client.command(command)
-            print(reply.text)
-            if not (reply.ok and reply.changed):
-                status = EXIT_NOT_AS_EXPECTED
+            if reply.ok:
+                print(reply.text)
+                status = max(status, 0 if reply.changed else EXIT_NOT_AS_EXPECTED)
+            else:
+                print(f"lab: {sanitize(reply.text)}", file=sys.stderr)
+                status = EXIT_USAGE
         client.close()
     except OSError as error:
         raise UsageError(f"run {info.run} cannot be reached: {error}") from None

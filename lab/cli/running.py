@@ -25,7 +25,7 @@ from lab.journal import (
 from lab.text import sanitize
 from lab.units import format_us
 from lab.worlds.config import RunConfig
-from lab.worlds.live.launch import HostFailedError, HostProcess
+from lab.worlds.live.launch import HostFailedError, HostProcess, HostRefusedError
 
 __all__ = ["run_headless", "run_with_interface", "summary_of"]
 
@@ -61,7 +61,8 @@ def run_headless(config: RunConfig, as_json: bool) -> int:
         interrupted = True
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
     host = HostProcess(config)
     try:
         host.ready()
@@ -70,6 +71,8 @@ def run_headless(config: RunConfig, as_json: bool) -> int:
         interrupted = True
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         host.end()
+    except HostRefusedError as error:
+        fail(str(error))
     except HostFailedError as error:
         kept = f" (recording: {config.recording})" if Path(config.recording).exists() else ""
         said, *details = str(error).splitlines()
@@ -88,8 +91,10 @@ def run_headless(config: RunConfig, as_json: bool) -> int:
     else:
         _report(summary)
     for line in waiting:
-        print(f"lab: never came to pass: {line}", file=sys.stderr)
-    return EXIT_INTERRUPTED if interrupted else 0
+        print(f"lab: its time never came: {line}", file=sys.stderr)
+    if interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_NOT_AS_EXPECTED if waiting else 0
 
 
 def summary_of(lines: RecordedLines, commands: tuple[str, ...] = ()) -> tuple[Summary, list[str]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.journal.cluster import Cluster
 from lab.journal.reader import Lines, NotARecordingError
@@ -49,11 +50,13 @@ def reexecute(
 ) -> Report:
     """Re-execute a recording with the installed ``protocol``, whose source text is ``source``.
 
+    Where the source differs from the recorded one, the source lines at which procedures wait are not compared.
     Stops after ``most`` differences. ``progress`` is told the number of records done, every thousand.
     NotARecordingError where the header's parameters are not the protocol's.
     """
-    run = _Reexecution(lines.header, protocol)
-    report = Report(0, [], source != lines.header.protocol.source, 0, lines.torn)
+    source_differs = source != lines.header.protocol.source
+    run = _Reexecution(lines.header, protocol, source_differs)
+    report = Report(0, [], source_differs, 0, lines.torn)
     for number, record in enumerate(lines.records()):
         if number % 1000 == 0:
             progress(number)
@@ -71,8 +74,9 @@ def reexecute(
 
 
 class _Reexecution:
-    def __init__(self, header: Header, protocol: type[Protocol]) -> None:
+    def __init__(self, header: Header, protocol: type[Protocol], source_differs: bool) -> None:
         self.steps = 0
+        self._source_differs = source_differs
         self._header = header
         self._protocol = protocol
         try:
@@ -160,10 +164,16 @@ class _Reexecution:
             executed = node.step(given, recorded.at_us)
         except DriverError as error:
             return f"its input cannot be: {error}"
+        if self._source_differs:
+            recorded, executed = _without_lines(recorded), _without_lines(executed)
         was, now = encode(recorded), encode(executed)
         if was == now:
             return None
         return _describe(_plain(was), _plain(now))
+
+
+def _without_lines(step: Step) -> Step:
+    return replace(step, waits=tuple(replace(wait, line=0) for wait in step.waits))
 
 
 def _plain(step: bytes) -> dict[str, Any]:

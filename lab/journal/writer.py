@@ -54,9 +54,11 @@ class Writer:
 
     def close(self) -> None:
         """Flush, put the recording on disk, and close it."""
-        self.flush()
-        os.fsync(self._file)
-        os.close(self._file)
+        try:
+            self.flush()
+            os.fsync(self._file)
+        finally:
+            os.close(self._file)
 
     def _put(self, record: Record, line: bytes) -> None:
         self._pending += (line, b"\n")

@@ -30,7 +30,10 @@ _CSS = """
 
 
 class _Dialog(ModalScreen[str]):
-    BINDINGS: ClassVar[list[BindingType]] = [("escape,q,enter,question_mark", "leave", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("escape,q,enter,question_mark", "leave", "close"),
+        ("ctrl+c", "app.help_quit", ""),
+    ]
     title_text = ""
 
     def compose(self) -> ComposeResult:
@@ -127,6 +130,7 @@ class PartitionDialog(_Dialog):
     title_text = "partition: press a node's number to move it"
     BINDINGS: ClassVar[list[BindingType]] = [
         ("escape,q", "leave", "close"),
+        ("ctrl+c", "app.help_quit", ""),
         ("enter", "apply", "apply"),
         ("left", "go(-1)", ""),
         ("right", "go(1)", ""),

@@ -19,14 +19,14 @@ class _Line(Static):
         super().__init__("", id=id_, markup=False)
         self._shown = Text()
 
-    def put(self, text: Text) -> None:
-        """Show this text."""
-        text.no_wrap = True
-        text.overflow = "ellipsis"
+    def put(self, text: Text, wrap: bool = False) -> None:
+        """Show this text; what is too long for the line is cut, or goes on in the next one."""
+        text.no_wrap = not wrap
+        text.overflow = "fold" if wrap else "ellipsis"
         if text != self._shown or text.spans != self._shown.spans:
             taller = text.plain.count("\n") != self._shown.plain.count("\n")
             self._shown = text
-            self.update(text, layout=taller)
+            self.update(text, layout=taller or wrap)
 
 
 class TitleLine(_Line):

@@ -36,7 +36,7 @@ class RunScreen(Screen[None]):
 
     DEFAULT_CSS = """
     RunScreen { layout: vertical; }
-    #said { height: 1; padding: 0 1; }
+    #said { height: auto; max-height: 3; padding: 0 1; }
     Footer { height: 1; }
     """
 
@@ -143,7 +143,7 @@ class RunScreen(Screen[None]):
 
     def _say(self, text: str, warn: bool = False) -> None:
         style = self._look.warning if warn else self._look.accent
-        self.query_one("#said", TitleLine).put(Text(sanitize(text, 300), style))
+        self.query_one("#said", TitleLine).put(Text(sanitize(text, 300), style), wrap=True)
 
     # what the user does
 

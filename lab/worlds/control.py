@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from lab.journal import Cluster, Commanded, Fault, Record, Routed
 from lab.kernel import Message
 from lab.network import Links, Network, Rule
@@ -19,7 +21,7 @@ from lab.script import (
     resolve_nodes,
 )
 
-__all__ = ["Control", "NodeHandles"]
+__all__ = ["Control", "NodeHandles", "Outcome"]
 
 
 class NodeHandles:
@@ -56,6 +58,14 @@ _STATES = {
 _BREAKS = {"kill": (), "pause": (9,), "wipe": (4,)}
 
 
+class Outcome(Struct, frozen=True):
+    """What came of a command: whether anything changed, and what, in words. ``refused``: it could not be."""
+
+    changed: bool
+    text: str
+    refused: bool = False
+
+
 class Control:
     """Carries out commands and records what they did. ``record`` appends, ``now_us`` is the run's clock."""
 
@@ -77,14 +87,14 @@ class Control:
         self._faults = 0
         self._link_faults: dict[int, tuple[str, Links]] = {}
 
-    def execute(self, scripted: Scripted) -> tuple[bool, str]:
-        """(whether anything changed, what happened in words). A command that cannot be is recorded as such."""
+    def execute(self, scripted: Scripted) -> Outcome:
+        """Carry out a command, and record what came of it, even if it could not be carried out."""
         try:
-            changed, outcome = self._execute(scripted.command, scripted.text)
+            outcome = Outcome(*self._execute(scripted.command, scripted.text))
         except CommandError as error:
-            changed, outcome = False, str(error)
-        self._record(Commanded(self._now_us(), scripted.source, outcome, changed))
-        return changed, outcome
+            outcome = Outcome(False, str(error), refused=True)
+        self._record(Commanded(self._now_us(), scripted.source, outcome.text, outcome.changed))
+        return outcome
 
     def _execute(self, command: Command, text: str) -> tuple[bool, str]:
         if isinstance(command, NodeCommand):

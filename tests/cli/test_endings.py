@@ -49,6 +49,21 @@ def test_interrupted_while_it_starts(lab: Lab, number: signal.Signals, after: st
         assert lab("verify", "a.jsonl").status == 0
 
 
+def test_the_disk_is_full(lab: Lab, tmp_path: Path) -> None:
+    """1, and why, without a traceback; what was recorded up to then is there, and re-executes."""
+    limited = ("bash", "-c", 'ulimit -f 40; exec "$0" "$@"', sys.executable, "-m", "lab")
+    home = tmp_path / "h"
+    home.mkdir()
+    full = Lab(lab.folder, home, limited)
+    done = full("run", "bully", "--headless", "--for", "20s", "--t", "20ms", "--record", "a.jsonl", "--json")
+    assert (done.status, done.out) == (1, "")
+    why, said = done.err.splitlines()
+    assert why == "the recording cannot be written: File too large"
+    assert said.endswith(f"(recording: {lab.folder / 'a.jsonl'})")
+    assert lab("verify", "a.jsonl").status == 0
+    assert full.left() == []
+
+
 def test_the_host_is_killed(lab: Lab) -> None:
     """1, and where to find what was recorded up to then; ``lab list`` cleans up."""
     with lab.start("--for", "60s", "--record", "a.jsonl", "--json") as run:

@@ -81,7 +81,7 @@ def test_the_report_for_a_person(lab: Lab) -> None:
         *("run", "bully", "--headless", "--for", "1500ms", "--nodes", "3", "--record", "a.jsonl"),
         *("--do", "when all normal delay 3->1  1ms", "--do", "wipe 1", "--do", "on send  Nothing kill 2"),
     )
-    assert (done.status, done.err) == (0, "lab: never came to pass: on send Nothing kill 2\n")
+    assert (done.status, done.err) == (1, "lab: its time never came: on send Nothing kill 2\n")
     said = re.sub(r"\d+ messages", "N messages", re.sub(r"\d\.\d+ ?s\b", "N s", done.out))
     assert said.replace(str(lab.folder), "FOLDER") == (
         "bully, live, N s\n"

@@ -12,6 +12,7 @@ import gc
 import os
 import signal
 import socket
+import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,12 +58,15 @@ def run_host(config: RunConfig, spawner: socket.socket) -> int:
         _say(Refused(f"the recording cannot be written to {config.recording}: {error.strerror}"))
         folder.remove()
         return 2
+    host = _Host(config, spawner, folder, writer)
     try:
-        trio.run(_Host(config, spawner, folder, writer).run)
+        trio.run(host.run)
     finally:
         _await_end(spawner)
         folder.remove()
-    return 0
+    if host.failure:
+        print(host.failure, file=sys.stderr)
+    return 1 if host.failure else 0
 
 
 def _await_end(spawner: socket.socket) -> None:
@@ -142,6 +146,7 @@ class _Host:
         self._timer_lot = trio.lowlevel.ParkingLot()
         self._timer_us: float = 0
         self._ending: str | None = None
+        self.failure = ""
 
     async def run(self) -> None:
         """Serve until something ends the run; then end every node, and complete the recording."""
@@ -176,8 +181,10 @@ class _Host:
     def _finish(self) -> None:
         with contextlib.suppress(OSError):
             self._spawner.shutdown(socket.SHUT_WR)  # the warm parent takes every node with it
-        self._writer.append(End(self._now_us(), self._ending or "the host failed"))
-        self._writer.close()
+        with contextlib.suppress(OSError):
+            if not self.failure:
+                self._writer.append(End(self._now_us(), self._ending or "the host failed"))
+            self._writer.close()
         self._feed.end()
 
     def _end(self, why: str) -> None:
@@ -192,7 +199,12 @@ class _Host:
 
     def _settle(self) -> None:
         """Let out what has been done since the last time: to the file first, then to nodes and clients."""
-        self._writer.flush()
+        try:
+            self._writer.flush()
+        except OSError as error:
+            self.failure = f"the recording cannot be written: {error.strerror}"
+            self._end(self.failure)
+            return  # what is not written down does not happen
         while self._switch.touched:
             _, connection = self._switch.touched.popitem()
             if not connection.writing and not connection.flush():
@@ -217,9 +229,9 @@ class _Host:
                 self._control.execute(due)
             self._settle()
             return Reply(order.id, True, True, f"waits: {scripted.source}")
-        changed, text = self._control.execute(scripted)
+        outcome = self._control.execute(scripted)
         self._settle()
-        return Reply(order.id, True, changed, text)
+        return Reply(order.id, not outcome.refused, outcome.changed, outcome.text)
 
     # the warm parent
 

@@ -16,7 +16,7 @@ import msgspec
 from lab.worlds.config import Ready, Refused, RunConfig
 from lab.worlds.orders import Attach, Order, Reply
 
-__all__ = ["FeedClient", "HostFailedError", "HostProcess"]
+__all__ = ["FeedClient", "HostFailedError", "HostProcess", "HostRefusedError"]
 
 _decode_first = msgspec.json.Decoder(Ready | Refused).decode
 _is_reply = b'{"record":"reply"'
@@ -24,6 +24,10 @@ _is_reply = b'{"record":"reply"'
 
 class HostFailedError(Exception):
     """The host did not start, or ended before its time; the text is for the user."""
+
+
+class HostRefusedError(HostFailedError):
+    """The host cannot run what it was told to, where it was told to."""
 
 
 class HostProcess:
@@ -56,7 +60,7 @@ class HostProcess:
             raise HostFailedError(f"the host did not start:\n{self.said()}")
         first: Ready | Refused = _decode_first(line)
         if isinstance(first, Refused):
-            raise HostFailedError(first.text)
+            raise HostRefusedError(first.text)
         return first
 
     def wait(self, timeout_s: float | None = None) -> int:
