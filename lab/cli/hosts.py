@@ -1,6 +1,7 @@
 """``lab list``, ``lab attach`` and ``lab ctl``: what is to be done with runs that are going on."""
 
 import contextlib
+import sys
 import os
 
 import msgspec
