@@ -1,8 +1,8 @@
 """``lab list``, ``lab attach`` and ``lab ctl``: what is to be done with runs that are going on."""
 
 import contextlib
-import sys
 import os
+import sys
 
 import msgspec
 
