@@ -1,6 +1,7 @@
 """Where things are kept: the folders of running hosts, and the recordings of past runs."""
 
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -23,8 +24,9 @@ def runs_folder() -> Path:
     else:
         base = Path(tempfile.gettempdir()) / f"lab-{os.getuid()}"
     base.mkdir(mode=0o700, exist_ok=True)
-    if base.stat().st_uid != os.getuid():
-        raise PermissionError(f"{base} belongs to another user; set XDG_RUNTIME_DIR to a folder of your own")
+    found = base.lstat()
+    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
+        raise PermissionError(f"{base} is no folder of yours; set XDG_RUNTIME_DIR to a folder of your own")
     return base
 
 

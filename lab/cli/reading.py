@@ -3,8 +3,6 @@
 import sys
 from pathlib import Path
 
-import msgspec
-
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, fail
 from lab.journal import LogLine, LogPage, NotARecordingError, RecordedLines, open_recording, reexecute
 from lab.protocols import UnknownProtocolError, find_protocol, source_of
@@ -48,8 +46,10 @@ def _verify(path: Path) -> int:
 
     try:
         report = reexecute(lines, protocol, source_of(protocol)[1], progress=progress)
-    except msgspec.ValidationError as error:
-        raise NotARecordingError(f"{path} cannot be re-executed: its parameters are wrong: {error}") from None
+    except NotARecordingError as error:
+        raise NotARecordingError(f"{path} cannot be re-executed: {error}") from None
+    finally:
+        lines.close()
     if show:
         print("\r" + " " * 50 + "\r", end="", file=sys.stderr)
     for difference in report.differences:
@@ -117,7 +117,7 @@ def _wanted(line: LogLine, nodes: list[int], kinds: list[str], what: list[str]) 
 def _row(line: LogLine, page: LogPage, end: int) -> str:
     clock = f"{line.at_us / 1e6:10.6f}"
     if line.what != "message":
-        who = f"{line.source}" if line.source or line.what != "command" else ""
+        who = "" if line.source is None else str(line.source)
         return f"{clock}  {who:>3}        {line.what}: {sanitize(line.text)}"
     ending = page.ending(line, end)
     fate = "in flight" if ending is None else ending.fate

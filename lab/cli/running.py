@@ -43,10 +43,14 @@ def run_with_interface(config: RunConfig) -> int:
 
         return show_run(host.ready, config.run)
 
+    failure = ""
     try:
         status = run_guarded(interface)
     finally:
-        host.end()
+        failure = host.end()
+    if failure and not status:
+        print(f"lab: {sanitize(failure)}", file=sys.stderr)
+        status = EXIT_NOT_AS_EXPECTED
     if Path(config.recording).exists():
         print(f"recorded: {config.recording}\nreplay:   lab replay {config.recording}")
     return status
@@ -85,28 +89,33 @@ def run_headless(config: RunConfig, as_json: bool) -> int:
         if interrupted:  # before it began
             return EXIT_INTERRUPTED
         fail(str(error), EXIT_NOT_AS_EXPECTED)
-    summary, waiting = summary_of(lines, config.commands)
+    summary, unmet = summary_of(lines, config.commands)
     if as_json:
         print(msgspec.json.encode(summary).decode())
     else:
         _report(summary)
-    for line in waiting:
-        print(f"lab: its time never came: {line}", file=sys.stderr)
+    for line in unmet:
+        print(f"lab: {sanitize(line)}", file=sys.stderr)
     if interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_NOT_AS_EXPECTED if waiting else 0
+    return EXIT_NOT_AS_EXPECTED if unmet else 0
 
 
 def summary_of(lines: RecordedLines, commands: tuple[str, ...] = ()) -> tuple[Summary, list[str]]:
-    """(what the run came to, which of ``commands`` never became due)."""
+    """(what the run came to, which of ``commands`` could not be carried out or never became due)."""
     cluster, elections = Cluster.of(lines.header), ElectionLog()
+    unmet: list[str] = []
     left = [" ".join(line.split()) for line in commands]
     for record in lines.records():
         cluster.apply(record)
         elections.observe(record, cluster)
-        if isinstance(record, Commanded) and record.text in left:
-            left.remove(record.text)
-    return summarize(lines.header, cluster, elections, str(lines.path)), left
+        if isinstance(record, Commanded):
+            if record.text in left:
+                left.remove(record.text)
+            if record.refused:
+                unmet.append(f"{record.text}: {record.outcome}")
+    unmet += [f"its time never came: {line}" for line in left]
+    return summarize(lines.header, cluster, elections, str(lines.path)), unmet
 
 
 def _wait(host: HostProcess, for_us: int | None, show: bool) -> None:

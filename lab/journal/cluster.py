@@ -24,7 +24,7 @@ from lab.kernel import Received, Started, Step
 __all__ = ["Cluster"]
 
 _AFTER = {"started": "running", "resumed": "running", "killed": "killed", "paused": "paused", "failed": "failed"}
-_ENDED_BY = {"started": "kill", "resumed": "pause"}
+_ENDED_BY = {"started": "kill", "resumed": "pause", "killed": "pause", "failed": "pause"}
 
 
 class Cluster:

@@ -51,7 +51,7 @@ class LogPage:
         if self.end is None or number < self.end:
             lines = lines_of(number, record)
             self.lines += lines
-            self._open.update((line.source, line.serial) for line in lines if line.what == "message")
+            self._open.update(line.message for line in lines if line.what == "message")
         if isinstance(record, Step):
             if isinstance(record.input, Received):
                 key = (record.input.source, record.input.serial)
@@ -64,8 +64,10 @@ class LogPage:
                 self.endings[key] = Ending("held", number, record.at_us)
 
     def ending(self, line: LogLine, at_record: int) -> Ending | None:
-        """The fate of a message line as it was known at that record; None while it is in flight."""
-        found = self.endings.get((line.source, line.serial))
+        """The fate of a message as known at that record; None while it is in flight, and for other lines."""
+        if line.what != "message":
+            return None
+        found = self.endings.get(line.message)
         return found if found is not None and found.record <= at_record else None
 
     def _settle(self, key: tuple[int, int], fate: str, number: int, at_us: int) -> None:

@@ -14,7 +14,7 @@ __all__ = ["LogLine", "count_lines", "lines_of"]
 
 
 class LogLine(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One line: a message sent (``source`` to ``target``), or something that happened at ``source``.
+    """One line: a message sent (``source`` to ``target``), or something that happened at ``source``, if anywhere.
 
     ``what`` is one of message, status, note, failure, process, command, end.
     """
@@ -23,11 +23,17 @@ class LogLine(Struct, frozen=True, omit_defaults=True, gc=False):
     at_us: int
     what: str
     text: str
-    source: int = 0
-    target: int = 0
+    source: int | None = None
+    target: int | None = None
     kind: str = ""
     serial: int = 0
     answers: int = 0
+
+    @property
+    def message(self) -> tuple[int, int]:
+        """(source, serial): what names a message."""
+        assert self.source is not None
+        return self.source, self.serial
 
 
 def count_lines(record: Record) -> int:

@@ -124,12 +124,13 @@ class Fault(Struct, frozen=True, omit_defaults=True, tag="fault", tag_field="rec
 
 
 class Commanded(Struct, frozen=True, omit_defaults=True, tag="command", tag_field="record", gc=False):
-    """A command was carried out, or found to change nothing (``changed`` False)."""
+    """A command was carried out, found to change nothing (``changed`` False), or ``refused``: it could not be."""
 
     at_us: int
     text: str
     outcome: str
     changed: bool = True
+    refused: bool = False
 
 
 class NodeView(Struct, frozen=True, omit_defaults=True):

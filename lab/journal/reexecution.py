@@ -61,6 +61,7 @@ def reexecute(
         if number % 1000 == 0:
             progress(number)
         if number in lines.damage:
+            run.check(number, None)
             found: str | None = f"cannot be read: {lines.damage[number]}"
         else:
             found = run.check(number, record)

@@ -24,6 +24,9 @@ from lab.kernel.traps import Ask, Sleep, Trap, foreign_await, foreign_raise
 
 __all__ = ["Node"]
 
+_MOST_ADVANCES = 10_000
+"""So often procedures may go on within one step; a node that spins is a failed node, not a hang."""
+
 _DECODERS: dict[type[Payload], json.Decoder[Any]] = {}
 
 
@@ -226,10 +229,14 @@ class Node(Port):
     # running
 
     def _run(self) -> None:
+        advances = 0
         while True:
             while self._ready:
                 running, value = self._ready.popleft()
                 if not running.ended:
+                    advances += 1
+                    if advances > _MOST_ADVANCES:
+                        raise ProtocolError(f"{running.name} goes round without waiting: sleep, or ask somebody")
                     self._advance(running, value)
             held = next((r for r in self._running.values() if r.condition_holds()), None)
             if held is None:

@@ -1,4 +1,4 @@
-"""One total order for everything that waits for time: (due, priority, serial)."""
+"""One total order for everything that waits for time: (due, serial). Periodic procedures come after it."""
 
 import heapq
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from lab.kernel.payload import Payload, Request
+from lab.kernel.payload import Request
 
 __all__ = ["Ask", "Sleep", "Trap", "Until", "foreign_await", "foreign_raise", "trap"]
 
@@ -41,7 +41,6 @@ class Until(Struct, frozen=True):
 
 
 Trap = Ask | Sleep | Until
-Answers = dict[int, Payload]
 
 
 @types.coroutine

@@ -52,7 +52,7 @@ class LogRows:
         if inside >= len(lines) or lines[inside].record > number:
             return None
         line = lines[inside]
-        return line, page.ending(line, number) if line.what == "message" else None
+        return line, page.ending(line, number)
 
     def _starts(self) -> list[int]:
         """The first row of each page."""
@@ -78,7 +78,7 @@ class LogRows:
                 page.end = len(self._lines)
         upto = min(len(self._lines), number + 1)
         if page.end is not None:
-            upto = min(upto, page.end + _LOOK_AHEAD)
+            upto = min(upto, max(page.end, page.fed_to) + _LOOK_AHEAD)
         while page.fed_to < upto and not page.settled:
             page.feed(self._lines.record(page.fed_to))
         if page.sifted < len(page.lines):

@@ -181,5 +181,5 @@ class MessageLog(ScrollView, can_focus=True):
                 (sanitize(line.text, 80), style + Style(bold=True)),
             ]
         style = look.warning if line.what == "failure" else Style(italic=True)
-        who = f"{line.source:>2}" if line.source else "  "
+        who = "  " if line.source is None else f"{line.source:>2}"
         return [(f"{who}      {look.glyphs.dot} ", style), (sanitize(line.text, 300), style)]

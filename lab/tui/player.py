@@ -50,9 +50,10 @@ class Player:
 
     def tick(self, elapsed_us: int, live_now_us: int | None) -> None:
         """Let time pass. ``live_now_us``: the clock of the run, if it is going on."""
-        if self.following and live_now_us is not None:
+        if self.following:
             self.number = len(self.lines) - 1
-            self.now_us = live_now_us
+            self.now_us = self.end_us if live_now_us is None else live_now_us
+            self.following = live_now_us is not None
         elif self.playing:
             self.now_us += round(elapsed_us * self.speed)
             self._advance()

@@ -307,10 +307,8 @@ class RunScreen(Screen[None]):
         """A line was entered: an action of the table, or a command for the run."""
         self.on_command_line_left()
         action = action_named(message.text)
-        if action is not None and message.text != "command" and (action.group != "cluster" or action.needs_node):
+        if action is not None and action.word != "command":
             self.action_do(action.word)
-        elif action is not None and action.word == "partition":
-            self.action_do("partition")
         elif self._commands:
             self._give(message.text)
         else:

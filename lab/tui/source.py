@@ -88,6 +88,8 @@ class FeedSource(Source):
         reader, writer = await asyncio.open_unix_connection(path, limit=1 << 24)
         writer.write(msgspec.json.encode(Attach(role)) + b"\n")
         header = await reader.readline()
+        if not header:
+            raise ConnectionError("the run has just ended, or has as many viewers as it can take")
         return cls(reader, writer, role, header.rstrip(b"\n"))
 
     def now_us(self) -> int | None:

@@ -93,7 +93,7 @@ class Control:
             outcome = Outcome(*self._execute(scripted.command, scripted.text))
         except CommandError as error:
             outcome = Outcome(False, str(error), refused=True)
-        self._record(Commanded(self._now_us(), scripted.source, outcome.text, outcome.changed))
+        self._record(Commanded(self._now_us(), scripted.source, outcome.text, outcome.changed, outcome.refused))
         return outcome
 
     def _execute(self, command: Command, text: str) -> tuple[bool, str]:

@@ -14,6 +14,9 @@ from lab.places import runs_folder
 __all__ = ["NoSuchRunError", "RunFolder", "RunInfo", "find_run", "list_runs"]
 
 
+_YOUNG_S = 5
+
+
 class RunInfo(Struct, frozen=True):
     """A running host, as ``lab list`` shows it. ``began`` is UTC, ISO 8601."""
 
@@ -59,14 +62,12 @@ class RunFolder:
 def list_runs() -> tuple[list[RunInfo], list[str]]:
     """(running hosts, names of dead hosts' folders that were removed just now)."""
     running, removed = [], []
-    for folder in sorted(path for path in runs_folder().iterdir() if path.is_dir()):
-        if _is_held(folder):
-            info = _read(folder)
-            if info is not None:
-                running.append(info)
-        else:
+    for folder in sorted(path for path in runs_folder().iterdir() if path.is_dir() and not path.is_symlink()):
+        if _is_dead(folder):
             shutil.rmtree(folder, ignore_errors=True)
             removed.append(folder.name)
+        elif (info := _read(folder)) is not None:
+            running.append(info)
     return running, removed
 
 
@@ -86,18 +87,19 @@ def find_run(name: str | None) -> RunInfo:
     raise NoSuchRunError(f"there is no run {name!r}; there is: {', '.join(info.run for info in running)}")
 
 
-def _is_held(folder: Path) -> bool:
+def _is_dead(folder: Path) -> bool:
+    """Whether a host made this folder, and holds it no longer. What is none of ours is not touched."""
     try:
-        lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
-        # a host makes the folder a moment before its lock
-        return folder.exists() and _age_s(folder) < 5
+        return False
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return True
+        return False
     else:
-        return not (folder / "run.json").exists() and _age_s(folder) < 5
+        # a host makes the lock a moment before it holds it
+        return (folder / "run.json").exists() or _age_s(folder) > _YOUNG_S
     finally:
         os.close(lock)
 

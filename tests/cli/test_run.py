@@ -114,3 +114,10 @@ def test_the_interface_needs_a_terminal(lab: Lab, words: tuple[str, ...]) -> Non
     """And nothing is started without one."""
     assert "needs a terminal; without one: lab run" in lab("run", "bully", *words).refused()
     assert not list(lab.recordings.glob("*"))
+
+
+def test_a_command_that_cannot_be_carried_out_is_told(lab: Lab) -> None:
+    """1, with what the run made of it: at the start nobody is coordinator yet."""
+    done = lab("run", "bully", "--headless", "--for", "500ms", "--do", "at 0s kill coordinator", "--json")
+    told = "at 0s kill coordinator: nobody is coordinator at present; name a node by its number"
+    assert (done.status, done.line()) == (1, told)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from lab.kernel import DriverError, Payload, Protocol, Safe, on, procedure
+from lab.kernel import DriverError, Node, Payload, Protocol, Safe, Started, Timing, on, procedure
 from tests.harness import Solo
 
 
@@ -239,3 +239,19 @@ def test_a_coroutine_that_is_made_by_a_helper_may_wait() -> None:
     solo = Solo(Split)
     assert solo.start().waits[0].until_us == 5
     assert solo.fire().notes == ("done",)
+
+
+def test_a_procedure_that_goes_round_without_waiting_is_a_failed_node() -> None:
+    """Not a hang: waiting for what holds already takes no time, so a loop of it would never end."""
+
+    class Spins(Protocol):
+        def started(self) -> None:
+            self.begin(self.spin)
+
+        @procedure
+        async def spin(self) -> None:
+            while True:
+                await self.until(lambda: True, "what holds already")
+
+    step = Node(Spins, 1, (1,), Timing(1, 1)).step(Started({}, 1, 1), 0)
+    assert "spin goes round without waiting" in step.failed

@@ -98,11 +98,10 @@ def test_escape_leaves_the_line_and_nothing_is_done() -> None:
 
 def test_a_replay_takes_no_command_and_says_so() -> None:
     async def test(seen: Seen) -> None:
-        for line in ("kil 5", "kill 5", "heal"):
+        for line in ("kil 5", "kill 5", "heal", "delay"):
             await seen.press("colon")
             await seen.type(line)
             await seen.press("enter")
-            assert line in seen.said
             assert "takes no commands" in seen.said
             assert "takes no commands" in seen.text
 

@@ -38,9 +38,7 @@ from lab.worlds.runs import RunFolder, RunInfo
 __all__ = ["run_host"]
 
 _CHUNK = 1 << 18
-_HELLO_WITHIN_S = 5.0
 _BURIAL_WITHIN_S = 2.0
-_MOST_STRANGERS = 64
 _encode = msgspec.json.Encoder().encode
 _decode_report = msgspec.json.Decoder(Forked | Seen).decode
 
@@ -244,13 +242,17 @@ class _Host:
                 sent = self._spawner.send(self._orders)
             except BlockingIOError:
                 sent = 0
+            except OSError:
+                sent = len(self._orders)  # the warm parent is gone, which its end of file tells
             self._orders = self._orders[sent:]
 
     async def _read_spawner(self) -> None:
         buffer = LineBuffer()
         while True:
+            data = b""
             await trio.lowlevel.wait_readable(self._spawner)
-            data = self._spawner.recv(_CHUNK)
+            with contextlib.suppress(ConnectionError):
+                data = self._spawner.recv(_CHUNK)
             if not data:
                 self._end("the process that nodes are forked from has ended")
                 return

@@ -72,13 +72,16 @@ class HostProcess:
             raise HostFailedError(f"the host ended with status {status}:\n{self.said()}")
         return status
 
-    def end(self) -> None:
-        """End the run, and wait until nothing of it is left but the recording."""
+    def end(self) -> str:
+        """End the run, and wait until nothing of it is left but the recording; why it had failed, if it had."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-        with contextlib.suppress(HostFailedError):
+        try:
             self.wait()
+        except HostFailedError as error:
+            return str(error)
+        return ""
 
     def close(self) -> None:
         """Close the pipes and files that this object holds; if the run still goes on, it ends."""

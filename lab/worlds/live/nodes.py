@@ -13,8 +13,8 @@ from lab.journal import Process
 from lab.worlds.control import NodeHandles
 from lab.worlds.live.connection import Connection
 from lab.worlds.live.safe_storage import wipe
-from lab.worlds.live.switch import Switch
-from lab.worlds.live.wire import GARBAGE, Fork, Forked, Hello, Seen, Signal, Start
+from lab.worlds.live.switch import NotAStepError, Switch
+from lab.worlds.live.wire import Fork, Forked, Hello, Seen, Signal, Start
 
 __all__ = ["LiveNodes"]
 
@@ -203,7 +203,7 @@ class LiveNodes(NodeHandles):
         if connection is not None and life.phase == "up":
             self._drain(connection)  # what it said before it ended; among it, why
             view = self._switch.cluster.nodes[node]
-            life.failed = bool(view.traceback)
+            life.failed |= bool(view.traceback)
             if self._switch.connections.get(node) is connection:
                 self._switch.forget(connection, "down")
         life.phase = "gone"
@@ -237,7 +237,7 @@ class LiveNodes(NodeHandles):
         self._switch.record(Process(self._now_us(), node, "resumed", life.number, life.pid, paused_us=paused_us))
         try:
             self._switch.release(connection)
-        except GARBAGE as error:
+        except NotAStepError as error:
             self.fail(connection, error)
 
 

@@ -9,8 +9,8 @@ import trio
 
 from lab.worlds.live.connection import Connection
 from lab.worlds.live.nodes import LiveNodes
-from lab.worlds.live.switch import Switch
-from lab.worlds.live.wire import GARBAGE, Hello, LineBuffer
+from lab.worlds.live.switch import NotAStepError, Switch
+from lab.worlds.live.wire import GARBAGE, Hello, LineBuffer, TooLongError
 
 __all__ = ["Reception"]
 
@@ -95,7 +95,7 @@ class Reception:
             for line in connection.buffer.feed(data):
                 if connection.standing or self._switch.connections.get(connection.node) is connection:
                     self._switch.take(connection, line)
-        except GARBAGE as error:
+        except (NotAStepError, TooLongError) as error:
             self.nodes.fail(connection, error)
             return False
         return bool(data)
@@ -111,7 +111,7 @@ class Reception:
     async def write_rest(self, connection: Connection) -> None:
         """A node does not read: wait until its socket takes more."""
         with contextlib.suppress(trio.ClosedResourceError):
-            while self._switch.connections.get(connection.node) is connection:
+            while self._switch.connections.get(connection.node) is connection and connection.socket.fileno() >= 0:
                 await trio.lowlevel.wait_writable(connection.socket)
                 if connection.flush():
                     break

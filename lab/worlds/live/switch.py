@@ -10,12 +10,16 @@ from lab.kernel import Message, Received, Step
 from lab.network import Network, Parcel, Sending
 from lab.script import Director, Scripted
 from lab.worlds.live.connection import Connection
-from lab.worlds.live.wire import Start
+from lab.worlds.live.wire import GARBAGE, Start
 
-__all__ = ["Switch"]
+__all__ = ["NotAStepError", "Switch"]
 
 _encode = msgspec.json.Encoder().encode
 _decode_step = msgspec.json.Decoder(Step).decode
+
+
+class NotAStepError(Exception):
+    """A node process said something that is no step of its node."""
 
 
 class Switch:
@@ -56,23 +60,12 @@ class Switch:
         for scripted in self._director.after(record, self._writer.cluster):
             self.execute(scripted)
 
-    def take(self, connection: Connection, line: bytes) -> Step | None:
-        """A line of a node: a step; None where the node stands still, and the line has to wait.
-
-        One of ``GARBAGE`` for what no node of ours would say, such as a step of another node.
-        """
+    def take(self, connection: Connection, line: bytes) -> None:
+        """Take in a line of a node; where the node stands still, the line waits. NotAStepError."""
         if connection.standing:
             connection.backlog.append(line)
-            return None
-        step = _decode_step(line)
-        if step.node != connection.node or step.life != connection.life:
-            raise ValueError(f"a step of node {step.node}, life {step.life}")
-        cause = step.input
-        received = None
-        if isinstance(cause, Received):
-            received = connection.consumed(cause.source, cause.serial)
-            if received is None:
-                raise ValueError(f"message {cause.serial} of node {cause.source}, which it was not handed")
+            return
+        step, received = self._read(connection, line)
         if step.sent:
             self.serials[connection.node] = step.sent[-1].serial + 1
         self.record(step, line)
@@ -80,7 +73,22 @@ class Switch:
             for scripted in self._director.on("deliver", received):
                 self.execute(scripted)
         self.send(connection, step.sent)
-        return step
+
+    def _read(self, connection: Connection, line: bytes) -> tuple[Step, Message | None]:
+        """(the step, the message that it took in); NotAStepError for what no node of ours would say."""
+        try:
+            step = _decode_step(line)
+        except GARBAGE as error:
+            raise NotAStepError(str(error)) from None
+        if step.node != connection.node or step.life != connection.life:
+            raise NotAStepError(f"a step of node {step.node}, life {step.life}")
+        if not isinstance(step.input, Received):
+            return step, None
+        received = connection.consumed(step.input.source, step.input.serial)
+        if received is None:
+            told = f"message {step.input.serial} of node {step.input.source}"
+            raise NotAStepError(f"{told}, which it was not handed")
+        return step, received
 
     def send(self, connection: Connection, messages: Sequence[Message]) -> None:
         """Route messages of one node; a fault that one of them triggers strikes before the next."""
