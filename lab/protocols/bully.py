@@ -38,6 +38,7 @@ Four places at which the listings leave a node in the lurch, and what is done he
 from typing import ClassVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.kernel import Payload, Request, Safe, on, periodic, procedure
 from lab.protocols.election import Definition, Election, Status
@@ -212,10 +213,12 @@ class Bully(Election):
         return self.status is Status.NORMAL and silence_ends_us is not None and self.now_us < silence_ends_us
 
     def _define(self, entered: dict[int, EnterElectionAnswer]) -> None:
-        """B10: what comes now is newer than all that any of the group knows."""
-        known = [self.version, *(answer.version for answer in entered.values())]
-        self.version = max(known) + 1
-        self.definition = Definition(self.version, self.id, (*sorted(self.up), self.id))
+        """B10: go on from the newest state that any of the group knows, as something newer than all of them."""
+        states = [self.definition, *(answer.definition for answer in entered.values())]
+        newest = max(states, key=lambda state: state.version)
+        self.version = max(self.version, newest.version, *(answer.version for answer in entered.values())) + 1
+        members = (*sorted(self.up), self.id)
+        self.definition = replace(newest, version=self.version, coordinator=self.id, members=members)
 
     # listing 10.21
 
