@@ -66,7 +66,7 @@ def _group(group: Any) -> str | None:
 
 def _doing(view: NodeView, now_us: int) -> tuple[str, str, int | None, int]:
     if view.process == "killed":
-        return "", "crashed; safe storage is kept", None, 0
+        return "", "safe storage is kept", None, 0
     if view.process == "failed":
         return "", sanitize(view.traceback.rpartition("\n")[2], 80), None, 0
     if view.process == "absent":

@@ -80,7 +80,7 @@ def test_one_that_reorganizes_leads_and_one_that_elects_does_not() -> None:
 
 def test_a_killed_node() -> None:
     pane = _pane(NodeView(4, "killed", 1, 104, {"status": "Down"}))
-    assert (pane.shown, pane.status, pane.waits) == ("killed", "Down", "crashed; safe storage is kept")
+    assert (pane.shown, pane.status, pane.waits) == ("killed", "Down", "safe storage is kept")
     assert (pane.coordinator, pane.leads, pane.up, pane.left_us) == (None, False, (), None)
 
 
