@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import msgspec
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 from textual import events
@@ -126,7 +127,7 @@ class RecordDialog(_Dialog):
 class PartitionDialog(_Dialog):
     """Choose the side of each node; the result is a command, or nothing."""
 
-    DEFAULT_CSS = _CSS.format(name="PartitionDialog", width=60)
+    DEFAULT_CSS = _CSS.format(name="PartitionDialog", width=66)
     title_text = "partition: press a node's number to move it"
     BINDINGS: ClassVar[list[BindingType]] = [
         ("escape,q", "leave", "close"),
@@ -152,12 +153,13 @@ class PartitionDialog(_Dialog):
             members = [node for node in self._ids if self._side[node] == side]
             text.append(f"\n side {name}   ", "bold")
             for node in members:
-                here = node == self._ids[self._here]
-                text.append(f" {node} ", look.accent + (look.leader if here else DIM) if here else "")
+                style = look.leader if node == self._ids[self._here] else Style()
+                text.append(f" {node} ", style + Style(meta={"@click": f"screen.move_node({node})"}))
             if not members:
                 text.append(" nobody", DIM)
         text.append(f"\n\n {self.command() or 'all are on one side'}\n", look.accent)
-        text.append("\n digits move a node; arrows choose, space moves; Enter\n", DIM)
+        text.append("\n a digit or a click moves a node; arrows choose, space moves\n ", DIM)
+        text.append(" Enter does it ", Style(reverse=True, meta={"@click": "screen.apply"}))
         return text
 
     def command(self) -> str:
@@ -170,8 +172,7 @@ class PartitionDialog(_Dialog):
         """A digit moves the node of that number to the next side."""
         if event.key.isdigit() and int(event.key) in self._side:
             event.stop()
-            self._here = self._ids.index(int(event.key))
-            self.action_move()
+            self.action_move_node(int(event.key))
 
     def action_go(self, by: int) -> None:
         """To the next node."""
@@ -183,6 +184,11 @@ class PartitionDialog(_Dialog):
         node = self._ids[self._here]
         self._side[node] = (self._side[node] + 1) % 3
         self._redraw()
+
+    def action_move_node(self, node: int) -> None:
+        """That node to the next side."""
+        self._here = self._ids.index(node)
+        self.action_move()
 
     def action_apply(self) -> None:
         """Enter."""

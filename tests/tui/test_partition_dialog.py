@@ -1,0 +1,66 @@
+"""The choice of sides for a partition, by mouse and by keys, for nodes of two digits too."""
+
+import asyncio
+
+from textual.app import App
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from lab.tui.dialogs import PartitionDialog
+from lab.tui.look import Look, glyphs_for
+
+NODES = (1, 2, 3, 12, 13)
+
+
+class Asks(App[None]):
+    """Shows the dialog, and keeps what it comes to."""
+
+    def __init__(self, apart: int | None) -> None:
+        super().__init__()
+        self.dialog = PartitionDialog(NODES, apart, Look(glyphs_for()))
+        self.chosen: list[str | None] = []
+
+    def on_mount(self) -> None:
+        self.push_screen(self.dialog, self.chosen.append)
+
+
+async def _click(pilot: Pilot[None], app: Asks, text: str) -> None:
+    shown = app.dialog.query_one(Static)
+    lines = ["".join(segment.text for segment in shown.render_line(y)) for y in range(shown.size.height)]
+    y = next(place for place, line in enumerate(lines) if text in line)
+    await pilot.click(shown, offset=(lines[y].index(text), y))
+    await pilot.pause()
+
+
+def test_by_mouse() -> None:
+    """A click moves a node to the next side; a click on the last line does it."""
+
+    async def run() -> None:
+        app = Asks(None)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await pilot.pause()
+            assert app.dialog.command() == "partition 1 2 | 3 12 13"
+            await _click(pilot, app, "12")
+            assert app.dialog.command() == "partition 1 2 | 3 13 | 12"
+            await _click(pilot, app, "Enter")
+        assert app.chosen == ["partition 1 2 | 3 13 | 12"]
+
+    asyncio.run(run())
+
+
+def test_by_keys() -> None:
+    """Digits move a node; arrows and space reach every one; with all on one side there is nothing to do."""
+
+    async def run() -> None:
+        app = Asks(13)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await pilot.pause()
+            assert app.dialog.command() == "partition 1 2 3 12 | 13"
+            await pilot.press("2", "left", "left", "space", "space")
+            assert app.dialog.command() == "partition 1 3 12 13 | 2"
+            await pilot.press("2", "2")
+            assert app.dialog.command() == ""
+            await pilot.press("enter")
+        assert app.chosen == [""]
+
+    asyncio.run(run())
