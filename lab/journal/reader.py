@@ -10,6 +10,7 @@ import os
 import re
 import tempfile
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,11 +94,8 @@ class Lines:
 
     def keyframe_before(self, number: int) -> int | None:
         """The number of the last keyframe at or before that record."""
-        low, high = 0, len(self.keyframes)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self.keyframes[middle] <= number else (low, middle)
-        return self.keyframes[low - 1] if low else None
+        place = bisect_right(self.keyframes, number)
+        return self.keyframes[place - 1] if place else None
 
     def _add_keyframe(self, number: int, line: bytes) -> None:
         try:
@@ -159,11 +157,8 @@ class RecordedLines(Lines):
         self._map.close()
 
     def _line_of(self, offset: int, low: int) -> int:
-        high = len(self.offsets) - 1
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self.offsets[middle + 1] <= offset else (low, middle)
-        return low
+        """The number of the line, not before line ``low``, that the byte at ``offset`` is in."""
+        return bisect_right(self.offsets, offset, low + 1) - 1
 
     def _index(self, size: int) -> None:
         self.offsets = array("Q", [0])

@@ -10,11 +10,9 @@ import msgspec
 
 from lab.journal import End, Marks, RecordedLines, SpooledLines, decode, open_recording
 from lab.journal.reader import Lines
-from lab.worlds.orders import Attach, Order, Reply
+from lab.worlds.orders import REPLY_PREFIX, Attach, Order, Reply
 
 __all__ = ["FeedSource", "FileSource", "Source"]
-
-_REPLY = b'{"record":"reply"'
 
 
 class Source:
@@ -128,7 +126,7 @@ class FeedSource(Source):
         self._spool.close()
 
     def _take(self, line: bytes) -> None:
-        if line.startswith(_REPLY):
+        if line.startswith(REPLY_PREFIX):
             reply = msgspec.json.decode(line, type=Reply)
             waiting = self._replies.pop(reply.id, None)
             if waiting is not None and not waiting.done():

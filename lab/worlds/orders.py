@@ -4,7 +4,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Attach", "Order", "Reply"]
+__all__ = ["REPLY_PREFIX", "Attach", "Order", "Reply"]
+
+REPLY_PREFIX = b'{"record":"reply"'
+"""How the line of a ``Reply`` begins, and no record's."""
 
 
 class Attach(Struct, frozen=True):

@@ -14,12 +14,11 @@ from typing import IO, Literal
 import msgspec
 
 from lab.worlds.config import Ready, Refused, RunConfig
-from lab.worlds.orders import Attach, Order, Reply
+from lab.worlds.orders import REPLY_PREFIX, Attach, Order, Reply
 
 __all__ = ["FeedClient", "HostFailedError", "HostProcess", "HostRefusedError"]
 
 _decode_first = msgspec.json.Decoder(Ready | Refused).decode
-_is_reply = b'{"record":"reply"'
 
 
 class HostFailedError(Exception):
@@ -121,7 +120,7 @@ class FeedClient:
     def lines(self) -> Iterator[bytes]:
         """The records as they come, a line each, without newline; ends with the run. Replies are left out."""
         for line in self._stream:
-            if not line.startswith(_is_reply):
+            if not line.startswith(REPLY_PREFIX):
                 yield line.rstrip(b"\n")
 
     def command(self, text: str) -> Reply:
@@ -129,7 +128,7 @@ class FeedClient:
         self._orders += 1
         self._send(Order(self._orders, text))
         for line in self._stream:
-            if line.startswith(_is_reply):
+            if line.startswith(REPLY_PREFIX):
                 return msgspec.json.decode(line, type=Reply)
         raise ConnectionResetError("the run ended before it replied")
 
