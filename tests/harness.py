@@ -1,6 +1,6 @@
 """A whole cluster in virtual time, for tests: start it, give it commands, let time pass, look at what it did.
 
-    rig = Rig([1, 2, 3]).start()
+    rig = Rig([1, 2, 3]).started()
     rig.do("on send NewState 3->1 kill 3")
     rig.run_until(lambda: rig.agreed() == 2, 20 * T_US, "2 leads")
 
@@ -14,22 +14,40 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lab.journal import End, Link, Routed, Writer, agreed_coordinator
+from lab.journal import Cluster, End, Header, Link, MemoryLog, Record, Routed, Writer, agreed_coordinator
 from lab.kernel import Message, Node, Payload, Protocol, Started, Step, Timing
 from lab.network import Hold, Links, Lose, Rule
 from lab.protocols import Bully, Election
 from lab.script import parse
-from tests.course import Course, header_of
+from lab.worlds.config import RunConfig, header_of
+from lab.worlds.simulated.simulation import Simulation
 
-__all__ = ["TIMING", "TM_US", "T_US", "Rig", "Solo"]
+__all__ = ["TIMING", "TM_US", "T_US", "Rig", "Solo", "simulated_header"]
 
 TM_US = 50_000
 TIMING = Timing(TM_US, 20_000)
 T_US = TIMING.t_us
 
 
-class Rig(Course):
-    """A cluster of ``ids``, with messages that take ``latency_us``. Nothing runs until ``start``."""
+def simulated_header(
+    protocol: type[Election],
+    ids: tuple[int, ...],
+    timing: Timing = TIMING,
+    link: Link | None = None,
+    seed: int = 1,
+    parameters: Struct | None = None,
+) -> Header:
+    """The header of a simulated run."""
+    given = msgspec.to_builtins(parameters or {})
+    config = RunConfig("test", protocol.name, ids, timing, given, link or Link(), seed, "", world="simulated")
+    return header_of(config, protocol)
+
+
+class Rig(Simulation):
+    """A cluster of ``ids``, with messages that take ``latency_us``. Nothing runs until ``start``.
+
+    ``watchers`` are called after every record.
+    """
 
     def __init__(
         self,
@@ -41,11 +59,28 @@ class Rig(Course):
         seed: int = 1,
         parameters: Struct | None = None,
     ) -> None:
-        link = Link(latency_us, jitter_us)
-        super().__init__(protocol, header_of(protocol, tuple(ids), TIMING, link, seed, parameters), parameters)
+        self.watchers: list[Callable[[], None]] = []
+        self.header = simulated_header(protocol, tuple(ids), TIMING, Link(latency_us, jitter_us), seed, parameters)
+        self._memory = MemoryLog(self.header, lambda record: [watcher() for watcher in self.watchers])
+        super().__init__(protocol, self.header, self._memory)
         self._rules = 1_000
 
-    def start(self, *nodes: int) -> "Rig":
+    @property
+    def records(self) -> list[Record]:
+        """All records so far."""
+        return self._memory.records
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster after the last of them."""
+        return self._memory.cluster
+
+    @property
+    def messages(self) -> dict[tuple[int, int], Message]:
+        """Every message sent so far, by source and serial."""
+        return {(message.source, message.serial): message for step in self.steps for message in step.sent}
+
+    def started(self, *nodes: int) -> "Rig":
         """Start these nodes, or all."""
         for node in nodes or self.ids:
             self.restart(node)
@@ -66,18 +101,17 @@ class Rig(Course):
 
     def run(self, us: int) -> "Rig":
         """Let so much time pass."""
-        end_us = self.now_us + us
-        while self.advance(end_us):
-            pass
-        self.now_us = end_us
+        self.run_to(self.now_us + us)
         return self
 
     def run_until(self, condition: Callable[[], bool], within_us: int, what: str) -> int:
         """Let time pass until the condition holds; when that was. The error shows the last records."""
         end_us = self.now_us + within_us
         while not condition():
-            if not self.advance(end_us):
-                raise AssertionError(f"not within {within_us} µs: {what}\n{self.log()}")
+            due_us = self.next_us()
+            if due_us is None or due_us > end_us:
+                raise AssertionError(f"not within {within_us} µs: {what}\n{self.told()}")
+            self.step()
         return self.now_us
 
     def settle(self) -> int:
@@ -137,7 +171,7 @@ class Rig(Course):
         writer.close()
         return path
 
-    def log(self, most: int = 40) -> str:
+    def told(self, most: int = 40) -> str:
         """The last records, for whoever reads a failure."""
         return "\n".join(msgspec.json.encode(record).decode()[:200] for record in self.records[-most:])
 

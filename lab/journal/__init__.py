@@ -6,6 +6,7 @@ from lab.journal.elections import ElectionLog, SettledElection, agreed_coordinat
 from lab.journal.fates import Ending, LogPage
 from lab.journal.loglines import LogLine, count_lines, lines_of
 from lab.journal.marks import MarkKind, Marks
+from lab.journal.memory import Log, MemoryLog
 from lab.journal.reader import Lines, NotARecordingError, RecordedLines, SpooledLines, open_recording
 from lab.journal.records import (
     FORMAT,
@@ -47,10 +48,12 @@ __all__ = [
     "Keyframe",
     "Lines",
     "Link",
+    "Log",
     "LogLine",
     "LogPage",
     "MarkKind",
     "Marks",
+    "MemoryLog",
     "NodeView",
     "NotARecordingError",
     "Process",

@@ -135,6 +135,19 @@ class Network(Generic[M]):
             parcel = heapq.heappop(self._heap)[2]
             yield parcel, self._cut_of(parcel)
 
+    def flying(self) -> list[tuple[int, int, Parcel[M]]]:
+        """The messages on their way, held ones apart: (due, serial in this network, parcel), soonest first."""
+        return sorted(self._heap, key=lambda entry: entry[:2])
+
+    def take(self, wanted: Callable[[M], bool]) -> tuple[Parcel[M], int | None] | None:
+        """Take the first message out that is wanted, before its time, as ``due`` gives them; None if none is."""
+        for entry in self.flying():
+            if wanted(entry[2].content):
+                self._heap.remove(entry)
+                heapq.heapify(self._heap)
+                return entry[2], self._cut_of(entry[2])
+        return None
+
     def _cut_of(self, parcel: Parcel[M]) -> int | None:
         for number, rule in self.rules.items():
             if isinstance(rule, Cut) and rule.applies(*parcel.way):

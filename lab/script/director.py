@@ -4,7 +4,7 @@ It stands below the worlds: each world shows it every record and every message b
 fault that is due on a message strikes between two messages of one step.
 """
 
-from lab.journal import Cluster, Process, Record, agreed_coordinator
+from lab.journal import Log, Process, Record, agreed_coordinator
 from lab.kernel import Message, Step
 from lab.script.commands import At, OnMessage, Scripted, WhenNormal
 
@@ -33,8 +33,8 @@ class Director:
         ready.sort(key=lambda s: s.trigger.us if isinstance(s.trigger, At) else 0)
         return self._take(ready)
 
-    def after(self, record: Record | None, cluster: Cluster) -> list[Scripted]:
-        """The commands that are due after this record; ``None``: whatever came before."""
+    def after(self, record: Record | None, log: Log) -> list[Scripted]:
+        """The commands that are due after this record, the last in ``log``; ``None``: whatever came before."""
         if not self.waiting:
             return []
         if isinstance(record, Step) and "status" not in record.changed and "coordinator" not in record.changed:
@@ -42,7 +42,7 @@ class Director:
         if record is not None and not isinstance(record, Step | Process):
             return []
         ready = [s for s in self.waiting if isinstance(s.trigger, WhenNormal)]
-        if not ready or agreed_coordinator(cluster) is None:
+        if not ready or agreed_coordinator(log.cluster) is None:
             return []
         return self._take(ready)
 

@@ -1,13 +1,16 @@
 """What a run is to be: everything the host needs to know, as one struct that goes to it as JSON."""
 
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 from msgspec import Struct
 
-from lab.journal.records import Link
+from lab import __version__
+from lab.journal import FORMAT, Header, Link, ProtocolInfo
 from lab.kernel import Timing
+from lab.protocols import Election, source_of
 
-__all__ = ["Ready", "Refused", "RunConfig"]
+__all__ = ["Ready", "Refused", "RunConfig", "header_of"]
 
 
 class RunConfig(Struct, frozen=True):
@@ -23,6 +26,7 @@ class RunConfig(Struct, frozen=True):
     recording: str
     commands: tuple[str, ...] = ()
     for_us: int | None = None
+    world: Literal["live", "simulated"] = "live"
 
 
 class Ready(Struct, frozen=True, tag="ready"):
@@ -36,3 +40,29 @@ class Refused(Struct, frozen=True, tag="refused"):
     """The host's first line where it cannot run; the text is for the user."""
 
     text: str
+
+
+def header_of(config: RunConfig, protocol: type[Election]) -> Header:
+    """The first line of the run's recording. A simulated run began at no time: its bytes are all of its seed."""
+    file, source = source_of(protocol)
+    info = ProtocolInfo(
+        protocol.name,
+        config.parameters,
+        file,
+        source,
+        tuple(kind.__name__ for kind in protocol.heartbeats),
+        protocol.promises,
+    )
+    live = config.world == "live"
+    return Header(
+        FORMAT,
+        __version__,
+        config.run if live else f"{protocol.name} seed {config.seed}",
+        datetime.now(UTC).isoformat(timespec="seconds") if live else "",
+        config.world,
+        info,
+        config.nodes,
+        config.timing,
+        config.link,
+        config.seed,
+    )

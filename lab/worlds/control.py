@@ -1,10 +1,10 @@
-"""Carrying out commands on a live cluster: faults of nodes through the warm parent, of links in the network."""
+"""Carrying out commands in any world: faults of nodes through its ``NodeHandles``, of links in the network."""
 
 from collections.abc import Callable
 
 from msgspec import Struct
 
-from lab.journal import Cluster, Commanded, Fault, Record, Routed
+from lab.journal import Commanded, Fault, Log, Record, Routed
 from lab.kernel import Message
 from lab.network import Links, Network, Rule
 from lab.script import (
@@ -67,20 +67,23 @@ class Outcome(Struct, frozen=True):
 
 
 class Control:
-    """Carries out commands and records what they did. ``record`` appends, ``now_us`` is the run's clock."""
+    """Carries out commands and records what they did. ``record`` appends to ``log``; ``now_us`` is the clock.
+
+    A delay of more than ``tm_us`` breaks assumption 8: what the links leave of Tm.
+    """
 
     def __init__(
         self,
         nodes: NodeHandles,
         network: Network[Message],
-        cluster: Cluster,
+        log: Log,
         tm_us: int,
         record: Callable[[Record], None],
         now_us: Callable[[], int],
     ) -> None:
         self._nodes = nodes
         self._network = network
-        self._cluster = cluster
+        self._log = log
         self._tm_us = tm_us
         self._record = record
         self._now_us = now_us
@@ -100,14 +103,14 @@ class Control:
         if isinstance(command, NodeCommand):
             return self._strike(command)
         if isinstance(command, LinkFault):
-            return self._set_rule(command.verb, text, link_rule(command, self._cluster))
+            return self._set_rule(command.verb, text, link_rule(command, self._log.cluster))
         if isinstance(command, Partition):
-            return self._set_rule("partition", text, partition_rule(command, self._cluster))
+            return self._set_rule("partition", text, partition_rule(command, self._log.cluster))
         return self._heal(command)
 
     def _strike(self, command: NodeCommand) -> tuple[bool, str]:
         verb = command.verb
-        named = resolve_nodes(command.nodes, self._cluster)
+        named = resolve_nodes(command.nodes, self._log.cluster)
         act = getattr(self._nodes, verb)
         fault = None
         if verb in _BREAKS:
@@ -136,7 +139,7 @@ class Control:
     def _heal(self, command: Heal) -> tuple[bool, str]:
         if not self._link_faults:
             return False, "no fault of links is in force, nothing changed"
-        healed = None if command.links is None else resolve_links(command.links, self._cluster)
+        healed = None if command.links is None else resolve_links(command.links, self._log.cluster)
         touching = [n for n, (_, links) in self._link_faults.items() if healed is None or links & healed]
         if not touching:
             return False, "no fault is in force on these links, nothing changed"

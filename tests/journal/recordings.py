@@ -41,7 +41,7 @@ def eventful(us: int = 5_000_000) -> Rig:
     """A run of four nodes in which every kind of record occurs."""
     rig = Rig([1, 2, 3, 4], jitter_us=3_000, seed=5)
     rig.do(*EVENTFUL)
-    return rig.start().run(us)
+    return rig.started().run(us)
 
 
 @functools.cache

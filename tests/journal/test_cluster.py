@@ -16,7 +16,7 @@ from tests.journal.recordings import eventful
 
 
 def _rig(nodes: int = 3) -> Rig:
-    rig = Rig(range(1, nodes + 1)).start()
+    rig = Rig(range(1, nodes + 1)).started()
     rig.settle()
     return rig
 
@@ -173,7 +173,7 @@ def test_the_elections_of_a_run() -> None:
     rig = Rig([1, 2, 3])
     log = ElectionLog()
     rig.watchers.append(lambda: log.observe(rig.records[-1], rig.cluster))
-    rig.start()
+    rig.started()
     rig.settle()
     settled_us = rig.now_us
     rig.run(T_US)
@@ -194,7 +194,7 @@ def test_the_summary_of_a_run() -> None:
     rig = Rig([1, 2, 3])
     log = ElectionLog()
     rig.watchers.append(lambda: log.observe(rig.records[-1], rig.cluster))
-    rig.start()
+    rig.started()
     rig.settle()
     rig.do("cut 1->2", "kill 1")
     rig.settle()

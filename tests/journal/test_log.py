@@ -94,7 +94,7 @@ def test_what_the_other_lines_say(record: Record, text: str) -> None:
 
 
 def _working() -> Rig:
-    rig = Rig([1, 2]).start()
+    rig = Rig([1, 2]).started()
     rig.settle()
     rig.run(5_000)
     return rig
@@ -152,7 +152,7 @@ def test_receiver_down() -> None:
 
 def test_not_sent() -> None:
     """Its sender died between two messages of one step."""
-    rig = Rig([1, 2, 3]).start()
+    rig = Rig([1, 2, 3]).started()
     rig.settle()
     rig.do("on send AreYouNormal 3->1 kill 3")
     rig.run(T_US)

@@ -17,7 +17,7 @@ def run_lines(seed: int) -> bytes:
     """A run with kills, pauses and delays, as the lines of its recording."""
     rig = Rig([1, 2, 3, 4, 5], jitter_us=5_000, seed=seed)
     rig.do(*SCRIPT)
-    rig.start().run(LONG_US)
+    rig.started().run(LONG_US)
     return b"\n".join(msgspec.json.encode(record) for record in rig.records)
 
 
@@ -43,7 +43,7 @@ def test_the_run_is_worth_comparing() -> None:
     """It has elections, faults and late answers in it."""
     rig = Rig([1, 2, 3, 4, 5], jitter_us=5_000, seed=3)
     rig.do(*SCRIPT)
-    rig.start().run(LONG_US)
+    rig.started().run(LONG_US)
     assert len({step.changed.get("coordinator") for step in rig.steps}) > 3
     assert rig.now_us > 50 * T_US
     assert {fault.kind for fault in rig.cluster.lifted} == {"kill", "pause"}

@@ -38,7 +38,7 @@ def _shown(message: Message) -> str:
 def test_figure_10_8(transcript: Transcript) -> None:
     """B4-B7: node 3 of four, with 4 dead, tests those above; halts those below; makes itself their coordinator;
     gives them the new state. At the cuts c1 to c4 it may conclude what the figure says it may."""
-    rig = Rig([1, 2, 3, 4]).start()
+    rig = Rig([1, 2, 3, 4]).started()
     rig.settle()
     rig.do("kill 4")
     rig.run_until(lambda: "election" in _running(rig, 3), 20 * T_US, "3 begins an election")
@@ -62,7 +62,7 @@ def test_figure_10_8(transcript: Transcript) -> None:
 def test_figure_10_8_takes_its_four_stages_in_order() -> None:
     """B4-B7: no message of a stage leaves before the stage before it has ended."""
     rig = Rig([1, 2, 3, 4])
-    rig.start(1, 2, 3).run(10 * T_US)
+    rig.started(1, 2, 3).run(10 * T_US)
     sent = [kind for source, kind, _ in rig.sent() if source == 3]
     questions = [kind for kind in sent if not kind.endswith("Answer") and kind != "AreYouNormal"]
     assert questions == ["AreYouUp", *["EnterElection"] * 2, *["SetCoordinator"] * 2, *["NewState"] * 2]
@@ -70,7 +70,7 @@ def test_figure_10_8_takes_its_four_stages_in_order() -> None:
 
 def test_a_cluster_comes_up(transcript: Transcript) -> None:
     """B2: all nodes start at once; all but the highest find one above; it leads after three rounds."""
-    rig = Rig([1, 2, 3]).start()
+    rig = Rig([1, 2, 3]).started()
     assert isinstance(rig.steps[0].input, Started)
     assert rig.settle() == 3
     assert rig.now_us == 6 * rig.header.link.latency_us

@@ -14,7 +14,7 @@ LED = (Status.REORGANIZATION, Status.NORMAL)
 
 
 def _at_work(nodes: int = 4) -> Rig:
-    rig = Rig(range(1, nodes + 1)).start()
+    rig = Rig(range(1, nodes + 1)).started()
     assert rig.settle() == nodes
     return rig
 
@@ -118,7 +118,7 @@ def test_A1_1_when_the_lower_of_two_leaders_is_heard_last() -> None:
 
     All messages arrive within Tm, in order on each link. Also ``Schedule(2889)``, ``(17509)``, ``(19178)``.
     """
-    rig = Rig([1, 2, 3], latency_us=1_000).start()
+    rig = Rig([1, 2, 3], latency_us=1_000).started()
     rig.settle()
     rig.do("kill 3")
     rig.rule(Delay(links=frozenset({(2, 1)}), delay_us=20_000))

@@ -52,7 +52,7 @@ class Schedule:
     def run(self) -> None:
         """Run to the bound after the last fault; AssertionError where A1 or A2 does not hold."""
         self.rig.do(*self.commands)
-        self.rig.start().run(self.last_fault_us)
+        self.rig.started().run(self.last_fault_us)
         self.rig.director.waiting.clear()
         self.rig.run_until(lambda: self.rig.agreed() is not None, WITHIN_US, f"{self}: A2")
 
@@ -63,9 +63,9 @@ class Schedule:
             states: list[tuple[int, Any]] = [(n, life.node.protocol) for n, life in self.rig.lives.items()]
             for (i, one), (j, other) in combinations(states, 2):
                 if one.status in LED and other.status in LED:
-                    assert one.coordinator == other.coordinator, f"{self}: A1.1 of {i}, {j}\n{self.rig.log()}"
+                    assert one.coordinator == other.coordinator, f"{self}: A1.1 of {i}, {j}\n{self.rig.told()}"
                 if one.status is other.status is Status.NORMAL:
-                    assert one.definition == other.definition, f"{self}: A1.2 of {i}, {j}\n{self.rig.log()}"
+                    assert one.definition == other.definition, f"{self}: A1.2 of {i}, {j}\n{self.rig.told()}"
 
     def __str__(self) -> str:
         return f"Schedule({self.seed}) of {self.rig.ids}: {', '.join(self.commands)}"

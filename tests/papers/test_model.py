@@ -29,7 +29,7 @@ def test_M1_the_id_is_the_priority(ids: set[int]) -> None:
 
 def test_M1_no_node_knows_who_is_up() -> None:
     """M1: a node that comes up asks those above, whether they are up or not."""
-    rig = Rig([3, 10, 2]).start(2)
+    rig = Rig([3, 10, 2]).started(2)
     assert rig.sent() == [(2, "AreYouUp", 3), (2, "AreYouUp", 10)]
     rig.run(2 * T_US)
     assert rig.agreed() == 2
@@ -49,7 +49,7 @@ def test_M3_only_the_version_is_in_safe_storage() -> None:
 
 def test_M3_a_crash_loses_all_but_safe_storage() -> None:
     """M3: a restarted node has its version, and no coordinator, Definition or Up."""
-    rig = Rig([1, 2, 3]).start()
+    rig = Rig([1, 2, 3]).started()
     rig.settle()
     version = rig.protocol(1).version
     assert version > 0
@@ -62,7 +62,7 @@ def test_M3_a_crash_loses_all_but_safe_storage() -> None:
 
 def test_M3_a_wiped_node_has_nothing() -> None:
     """M3, assumption 4: wiping is what a user does to break it."""
-    rig = Rig([1, 2, 3]).start()
+    rig = Rig([1, 2, 3]).started()
     rig.settle()
     rig.do("kill 1", "wipe 1", "restart 1")
     assert rig.protocol(1).version == 0
@@ -71,7 +71,7 @@ def test_M3_a_wiped_node_has_nothing() -> None:
 
 def test_M3_a_version_is_never_older_than_one_that_was_told() -> None:
     """M3: however often coordinators die, no node ever stores an older version than it had."""
-    rig = Rig([1, 2, 3, 4]).start()
+    rig = Rig([1, 2, 3, 4]).started()
     for _ in range(6):
         rig.settle()
         rig.do("kill coordinator")
@@ -87,7 +87,7 @@ def test_M3_a_version_is_never_older_than_one_that_was_told() -> None:
 
 def test_M4_a_crash_stops_a_node_wholly() -> None:
     """M4: a dead node makes no step; what is sent to it is lost; what it had sent still arrives."""
-    rig = Rig([1, 2, 3]).start()
+    rig = Rig([1, 2, 3]).started()
     rig.settle()
     rig.do("on send AreYouNormal 3->1 kill 3")
     rig.run_until(lambda: 3 not in rig.lives, 3 * T_US, "3 dies while it checks")
@@ -100,7 +100,7 @@ def test_M4_a_crash_stops_a_node_wholly() -> None:
 
 def test_M4_a_restarted_node_is_down_until_recovery_moves_it_on() -> None:
     """M4: its first step leaves it Down, with an election under way; before it, it shows as Down as well."""
-    rig = Rig([1, 2, 3]).start()
+    rig = Rig([1, 2, 3]).started()
     rig.settle()
     rig.do("kill 2")
     assert rig.cluster.nodes[2].state == {"status": "Down"}
@@ -118,7 +118,7 @@ def test_M5_the_bounds() -> None:
 @pytest.mark.parametrize("latency_us", [1, TM_US])
 def test_M5_an_answer_within_the_bounds_is_in_time(latency_us: int) -> None:
     """M5: with journeys of up to Tm no answer is ever late, and nobody is taken for dead."""
-    rig = Rig([1, 2, 3], latency_us=latency_us).start()
+    rig = Rig([1, 2, 3], latency_us=latency_us).started()
     rig.settle()
     since = len(rig.records)
     rig.run(20 * T_US)
@@ -129,7 +129,7 @@ def test_M5_an_answer_within_the_bounds_is_in_time(latency_us: int) -> None:
 
 def test_M5_a_journey_beyond_the_bound_breaks_assumption_8() -> None:
     """M5: a delay of T makes answers late, and the run says which assumption is broken."""
-    rig = Rig([1, 2, 3]).start()
+    rig = Rig([1, 2, 3]).started()
     rig.settle()
     rig.do(f"delay 1->3 {T_US // 1000}ms")
     rig.run(3 * T_US)
@@ -141,7 +141,7 @@ def test_M5_a_journey_beyond_the_bound_breaks_assumption_8() -> None:
 
 def test_M6_messages_arrive_in_the_order_sent() -> None:
     """M6: with any jitter, the messages of each ordered pair arrive first-in first-out."""
-    rig = Rig([1, 2, 3, 4], latency_us=20_000, jitter_us=20_000, seed=7).start()
+    rig = Rig([1, 2, 3, 4], latency_us=20_000, jitter_us=20_000, seed=7).started()
     rig.do("at 1s kill 4", "at 2s restart 4")
     rig.run(4_000_000)
     arrived: dict[tuple[int, int], list[int]] = {}
@@ -154,7 +154,7 @@ def test_M6_messages_arrive_in_the_order_sent() -> None:
 
 def test_M7_only_a_normal_node_performs_its_task() -> None:
     """M7: at every step of a run with crashes, who is not Normal has stopped."""
-    rig = Rig([1, 2, 3, 4]).start()
+    rig = Rig([1, 2, 3, 4]).started()
     seen: set[tuple[Status, bool]] = set()
 
     def look() -> None:

@@ -2,7 +2,7 @@
 
 from msgspec import Raw
 
-from lab.journal import Cluster, Commanded, Process
+from lab.journal import Commanded, Process
 from lab.kernel import Fired, Message, Step
 from lab.script import Director, Scripted, parse
 from tests.harness import T_US, Rig
@@ -58,41 +58,41 @@ def test_a_command_that_is_given_twice_fires_twice() -> None:
     assert director.on("send", _message("NewState")) == []
 
 
-def _normal(*nodes: int) -> Cluster:
-    rig = Rig(nodes).start()
+def _normal(*nodes: int) -> Rig:
+    rig = Rig(nodes).started()
     rig.settle()
-    return rig.cluster
+    return rig
 
 
 def test_when_all_are_normal() -> None:
     """At the first record after which it is so; a record that cannot change that is not looked at."""
     director = _director("when all normal kill 1", "when all normal heal")
-    cluster = _normal(1, 2)
+    rig = _normal(1, 2)
     told = Step(5, 1, 1, Fired("check"), {"status": "Normal"})
-    assert director.after(Step(5, 1, 1, Fired("check")), cluster) == []
-    assert director.after(Commanded(5, "heal", ""), cluster) == []
-    assert director.after(told, Cluster((1, 2))) == []
-    assert _texts(director.after(told, cluster)) == ["kill 1", "heal"]
-    assert director.after(told, cluster) == []
+    assert director.after(Step(5, 1, 1, Fired("check")), rig.log) == []
+    assert director.after(Commanded(5, "heal", ""), rig.log) == []
+    assert director.after(told, Rig((1, 2)).log) == []
+    assert _texts(director.after(told, rig.log)) == ["kill 1", "heal"]
+    assert director.after(told, rig.log) == []
 
 
 def test_when_all_are_normal_already() -> None:
     """A command that is added then is due at once: None stands for whatever came before."""
-    assert _texts(_director("when all normal heal").after(None, _normal(1, 2))) == ["heal"]
-    assert _director("when all normal heal").after(None, Cluster((1, 2))) == []
+    assert _texts(_director("when all normal heal").after(None, _normal(1, 2).log)) == ["heal"]
+    assert _director("when all normal heal").after(None, Rig((1, 2)).log) == []
 
 
 def test_a_process_may_make_all_normal() -> None:
     """The only one that was not is dead."""
     director = _director("when all normal heal")
-    assert _texts(director.after(Process(5, 3, "killed"), _normal(1, 2))) == ["heal"]
+    assert _texts(director.after(Process(5, 3, "killed"), _normal(1, 2).log)) == ["heal"]
 
 
 def test_nothing_waits_nothing_is_due() -> None:
     """An empty director costs nothing."""
     director = _director()
     assert director.on("send", _message("NewState")) == []
-    assert director.after(None, Cluster((1,))) == []
+    assert director.after(None, Rig((1,)).log) == []
     assert director.due(10**12) == []
     assert director.next_due_us() is None
 
@@ -106,7 +106,7 @@ def test_in_a_run_each_fires_once_at_its_moment() -> None:
         "on send NewState 3->1 cut 3->2",
         "on deliver NewState 3->1 heal",
     )
-    rig.start()
+    rig.started()
     rig.run(20 * T_US)
     told = [record for record in rig.records if isinstance(record, Commanded)]
     assert [record.text for record in told] == [

@@ -3,11 +3,12 @@
 import functools
 from pathlib import Path
 
-from lab.journal import Link, Record, Writer
+from lab.journal import Link, MemoryLog, Record, Writer
 from lab.kernel import Timing
 from lab.protocols import Bully
 from lab.script import parse
-from tests.course import Course, header_of
+from lab.worlds.simulated.simulation import Simulation
+from tests.harness import simulated_header
 
 __all__ = ["SHIPPED", "long_run", "written"]
 
@@ -30,14 +31,13 @@ _COMMANDS = (
 def long_run() -> tuple[Record, ...]:
     """Several thousand records of five nodes that are struck in many ways; without keyframes."""
     nodes = (1, 2, 3, 4, 5)
-    course = Course(Bully, header_of(Bully, nodes, Timing(50_000, 20_000), Link(8_000, 3_000), 5), None)
+    log = MemoryLog(simulated_header(Bully, nodes, Timing(50_000, 20_000), Link(8_000, 3_000), 5))
+    simulation = Simulation(Bully, log.header, log)
     for command in _COMMANDS:
-        course.director.add(parse(command))
-    for node in nodes:
-        course.restart(node)
-    while course.advance(60_000_000):
-        pass
-    return tuple(course.records)
+        simulation.director.add(parse(command))
+    simulation.start()
+    simulation.run_to(60_000_000)
+    return tuple(log.records)
 
 
 def written(path: Path) -> Path:

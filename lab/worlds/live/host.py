@@ -14,18 +14,16 @@ import signal
 import socket
 import sys
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import trio
 from msgspec.structs import replace
 
-from lab import __version__
-from lab.journal import FORMAT, End, Header, ProtocolInfo, Writer
-from lab.protocols import find_protocol, source_of
+from lab.journal import End, Writer
+from lab.protocols import find_protocol
 from lab.script import At, CommandError, Director, parse
-from lab.worlds.config import Ready, Refused, RunConfig
+from lab.worlds.config import Ready, Refused, RunConfig, header_of
 from lab.worlds.control import Control
 from lab.worlds.live.feed import Feed
 from lab.worlds.live.nodes import LiveNodes
@@ -51,7 +49,7 @@ def run_host(config: RunConfig, spawner: socket.socket) -> int:
         _say(Refused(f"the run's folder cannot be made: {error}"))
         return 2
     try:
-        writer = Writer(Path(config.recording), _header(config))
+        writer = Writer(Path(config.recording), header_of(config, find_protocol(config.protocol)))
     except OSError as error:
         _say(Refused(f"the recording cannot be written to {config.recording}: {error.strerror}"))
         folder.remove()
@@ -78,24 +76,6 @@ def _await_end(spawner: socket.socket) -> None:
 
 def _say(first: Ready | Refused) -> None:
     os.write(1, _encode(first) + b"\n")
-
-
-def _header(config: RunConfig) -> Header:
-    protocol = find_protocol(config.protocol)
-    file, source = source_of(protocol)
-    heartbeats = tuple(kind.__name__ for kind in protocol.heartbeats)
-    return Header(
-        FORMAT,
-        __version__,
-        config.run,
-        datetime.now(UTC).isoformat(timespec="seconds"),
-        "live",
-        ProtocolInfo(protocol.name, config.parameters, file, source, heartbeats, protocol.promises),
-        config.nodes,
-        config.timing,
-        config.link,
-        config.seed,
-    )
 
 
 class _Host:
@@ -135,7 +115,7 @@ class _Host:
         self._control = Control(
             self._nodes,
             self._switch.network,
-            writer.cluster,
+            writer,
             config.timing.tm_us - config.link.latency_us - config.link.jitter_us,
             self._switch.record,
             self._now_us,
@@ -223,7 +203,7 @@ class _Host:
             return Reply(order.id, False, False, str(error))
         if scripted.trigger is not None:
             self._director.add(scripted)
-            for due in self._director.after(None, self._writer.cluster):
+            for due in self._director.after(None, self._writer):
                 self._control.execute(due)
             self._settle()
             return Reply(order.id, True, True, f"waits: {scripted.source}")

@@ -7,10 +7,11 @@ import msgspec
 
 from lab.journal import Cluster, Record, Routed, Writer
 from lab.kernel import Message, Received, Step
-from lab.network import Network, Parcel, Sending
+from lab.network import Network, Parcel
 from lab.script import Director, Scripted
 from lab.worlds.live.connection import Connection
 from lab.worlds.live.wire import GARBAGE, Start
+from lab.worlds.routing import records_of
 
 __all__ = ["NotAStepError", "Switch"]
 
@@ -57,7 +58,7 @@ class Switch:
     def record(self, record: Record, line: bytes | None = None) -> None:
         """Write a record down, and do what has become due by it."""
         self._writer.append(record, line)
-        for scripted in self._director.after(record, self._writer.cluster):
+        for scripted in self._director.after(record, self._writer):
             self.execute(scripted)
 
     def take(self, connection: Connection, line: bytes) -> None:
@@ -147,18 +148,8 @@ class Switch:
         now_us = self._now_us()
         sending = self.network.send(Parcel(message.source, message.target, message.kind, message), now_us)
         if sending.by or sending.fate:
-            self._record_sending(message, sending, now_us)
-
-    def _record_sending(self, message: Message, sending: Sending, now_us: int) -> None:
-        source, serial = message.source, message.serial
-        fate, by = sending.fate, sending.by
-        for _ in sending.extra:
-            self.record(Routed(now_us, source, serial, "duplicated", by=by))
-            by = ()  # each message counts once for a fault
-        if sending.reordered:
-            self.record(Routed(now_us, source, serial, "reordered", by=by, due_us=sending.due_us))
-        elif fate:
-            self.record(Routed(now_us, source, serial, fate, sending.why, by, sending.due_us))
+            for record in records_of(message, sending, now_us):
+                self.record(record)
 
     def _hand_over(self, message: Message) -> None:
         connection = self.connections.get(message.target)

@@ -1,0 +1,287 @@
+"""A whole run in virtual time: an event queue over the kernel, the network and the journal.
+
+What happens is what the live host lets happen, in the same order: a step is recorded, shown to the director,
+and only then are its messages routed; a message in flight outlives its sender; what was handed to a node that
+stands still dies with it. Nodes take no time to handle an input. The clock moves from event to event; of
+events at one instant commands come first, then messages as they were sent, then timers by the nodes' ids. So
+the header and the commands determine every record.
+
+Instead of letting the clock decide, ``choices`` lists what may happen next, and ``choose`` makes one of it happen.
+"""
+
+import heapq
+from collections.abc import Iterable
+from random import Random
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from lab.journal import Header, Log, Process, Record, Routed
+from lab.kernel import Fired, Message, Node, Protocol, Started
+from lab.network import Network, Parcel
+from lab.script import Director
+from lab.worlds.control import Control, NodeHandles
+from lab.worlds.routing import records_of
+from lab.worlds.simulated.choices import Choice, Deliver, Fire
+
+__all__ = ["Life", "Simulation"]
+
+
+class Life(Struct):
+    """One life of a node. ``due_us`` and ``fired`` are its next timer, unless it stands still."""
+
+    node: Node
+    number: int
+    inbox: list[Message] = []
+    unsent: list[Message] = []
+    paused_at_us: int | None = None
+    due_us: int | None = None
+    fired: Fired | None = None
+    alarm: int = 0
+
+
+class Simulation(NodeHandles):
+    """Runs ``protocol`` as the header says, and appends its records to ``log``, whose first is the header.
+
+    ``start`` brings all nodes up; ``run_to`` and ``step`` let things happen, ``now_us`` is the virtual clock.
+    """
+
+    def __init__(self, protocol: type[Protocol], header: Header, log: Log) -> None:
+        self.now_us = 0
+        self.log = log
+        self.ids = header.nodes
+        self.lives: dict[int, Life] = {}
+        self.director = Director()
+        self.network: Network[Message] = Network(
+            lambda source, target: Random(f"{header.seed}/link/{source}->{target}"),
+            header.link.latency_us,
+            header.link.jitter_us,
+        )
+        spare_us = header.timing.tm_us - header.link.latency_us - header.link.jitter_us
+        self.control = Control(self, self.network, log, spare_us, self.record, lambda: self.now_us)
+        self._protocol = protocol
+        self._timing = header.timing
+        self._parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
+        self._numbers = dict.fromkeys(self.ids, 0)
+        self._serials = dict.fromkeys(self.ids, 1)
+        self._stores: dict[int, dict[str, Any]] = {node: {} for node in self.ids}
+        self._alarms: list[tuple[int, int, int]] = []
+
+    def start(self) -> None:
+        """Bring every node up, in the order of their ids, and carry out what is due at once."""
+        for node in self.ids:
+            self.restart(node)
+
+    # time
+
+    def next_us(self) -> int | None:
+        """When the next event is due; None where nothing can happen any more."""
+        alarms = self._alarms
+        while alarms and self._is_stale(alarms[0]):
+            heapq.heappop(alarms)
+        dues = (alarms[0][0] if alarms else None, self.network.next_due_us(), self.director.next_due_us())
+        return min((due for due in dues if due is not None), default=None)
+
+    def step(self) -> bool:
+        """Let the next event happen; False where there is none."""
+        due_us = self.next_us()
+        if due_us is None:
+            return False
+        self.now_us = max(self.now_us, due_us)
+        command_us, arrival_us = self.director.next_due_us(), self.network.next_due_us()
+        if command_us is not None and command_us <= self.now_us:
+            for scripted in self.director.due(self.now_us):
+                self.control.execute(scripted)
+        elif arrival_us is not None and arrival_us <= self.now_us:
+            parcel, cut = next(self.network.due(self.now_us))
+            self._arrive(parcel.content, cut)
+        else:
+            self._fire(self._alarms[0][1])
+        return True
+
+    def run_to(self, end_us: int) -> None:
+        """Let everything happen that is due by then; the clock then stands at ``end_us``."""
+        while (due_us := self.next_us()) is not None and due_us <= end_us:
+            self.step()
+        self.now_us = max(self.now_us, end_us)
+
+    def choices(self) -> list[Choice]:
+        """What may happen next: the first message of each link, and each node's next timer, soonest first."""
+        found: list[Choice] = []
+        links: set[tuple[int, int]] = set()
+        for due_us, _, parcel in self.network.flying():
+            message = parcel.content
+            if (message.source, message.target) not in links:
+                links.add((message.source, message.target))
+                found.append(Deliver(due_us, message.target, message.source, message.serial, message.kind))
+        for node, life in self.lives.items():
+            if life.due_us is not None and life.fired is not None:
+                found.append(Fire(life.due_us, node, life.fired.procedure))
+        return sorted(found, key=lambda choice: (choice.due_us, isinstance(choice, Fire), choice.node))
+
+    def choose(self, choice: Choice) -> bool:
+        """Let this happen now, whatever is due before it; False where it cannot happen any more.
+
+        A message may come earlier than it would have. The clock goes on to the time of a timer, and what was
+        due before that is then late.
+        """
+        if isinstance(choice, Fire):
+            life = self.lives.get(choice.node)
+            if life is None or life.due_us is None:
+                return False
+            self.now_us = max(self.now_us, life.due_us)
+            self._fire(choice.node)
+            return True
+        wanted = (choice.source, choice.serial)
+        found = self.network.take(lambda message: (message.source, message.serial) == wanted)
+        if found is None:
+            return False
+        self._arrive(found[0].content, found[1])
+        return True
+
+    # records
+
+    def record(self, record: Record) -> None:
+        """Write a record down, and do what has become due by it."""
+        self.log.append(record)
+        if self.director.waiting:
+            for scripted in self.director.after(record, self.log):
+                self.control.execute(scripted)
+
+    # what commands do: see NodeHandles
+
+    def kill(self, node: int) -> bool:
+        """Crash it."""
+        life = self.lives.pop(node, None)
+        if life is None:
+            return False
+        self._forget(life, "killed")
+        self.record(Process(self.now_us, node, "killed", life.number))
+        return True
+
+    def restart(self, node: int) -> bool:
+        """A new life with what safe storage held."""
+        if node in self.lives:
+            return False
+        self._numbers[node] += 1
+        fresh = Node(self._protocol, node, self.ids, self._timing, self._parameters)
+        life = self.lives[node] = Life(fresh, self._numbers[node])
+        self.record(Process(self.now_us, node, "started", life.number))
+        if self.lives.get(node) is life:
+            self._feed(node, life, Started(dict(self._stores[node]), life.number, self._serials[node]))
+        return True
+
+    def pause(self, node: int) -> bool:
+        """Let it stand still: what arrives waits."""
+        life = self.lives.get(node)
+        if life is None or life.paused_at_us is not None:
+            return False
+        life.paused_at_us, life.due_us = self.now_us, None
+        self.record(Process(self.now_us, node, "paused", life.number))
+        return True
+
+    def resume(self, node: int) -> bool:
+        """Let it go on: what arrived comes first, then the timers that have expired."""
+        life = self.lives.get(node)
+        if life is None or life.paused_at_us is None:
+            return False
+        paused_us, life.paused_at_us = self.now_us - life.paused_at_us, None
+        self.record(Process(self.now_us, node, "resumed", life.number, paused_us=paused_us))
+        unsent, life.unsent = life.unsent, []
+        self._send(node, life, unsent)
+        inbox, life.inbox = life.inbox, []
+        for message in inbox:
+            self._arrive(message, None)
+        if self.lives.get(node) is life:
+            self._set_alarm(node, life)
+        return True
+
+    def wipe(self, node: int) -> bool:
+        """Empty its safe storage."""
+        if node in self.lives or not self._stores[node]:
+            return False
+        self._stores[node] = {}
+        self.record(Process(self.now_us, node, "wiped", self._numbers[node]))
+        return True
+
+    # the course of a run
+
+    def _arrive(self, message: Message, cut: int | None) -> None:
+        life = self.lives.get(message.target)
+        if cut is not None:
+            self._drop(message, "cut", (cut,))
+        elif life is None:
+            self._drop(message, "down")
+        elif life.paused_at_us is not None:
+            life.inbox.append(message)
+        else:
+            self._feed(message.target, life, message)
+
+    def _fire(self, node: int) -> None:
+        life = self.lives[node]
+        assert life.fired is not None
+        self._feed(node, life, life.fired)
+
+    def _feed(self, node: int, life: Life, given: Started | Message | Fired) -> None:
+        step = life.node.step(given, self.now_us)
+        if step.stored:
+            self._stores[node].update(step.stored)
+        sent = step.sent
+        if sent:
+            self._serials[node] = sent[-1].serial + 1
+        self.record(step)
+        if isinstance(given, Message) and self.director.waiting:
+            self._due_on("deliver", given)
+        if sent:
+            self._send(node, life, sent)
+        if step.failed and self.lives.get(node) is life:
+            del self.lives[node]
+            self._forget(life, "down")
+            self.record(Process(self.now_us, node, "failed", life.number))
+        elif life.paused_at_us is None:
+            self._set_alarm(node, life)
+
+    def _send(self, node: int, life: Life, messages: Iterable[Message]) -> None:
+        for message in messages:
+            if self.lives.get(node) is not life:
+                self._drop(message, "unsent")
+            elif life.paused_at_us is not None:
+                life.unsent.append(message)
+            else:
+                parcel = Parcel(message.source, message.target, message.kind, message)
+                sending = self.network.send(parcel, self.now_us)
+                if sending.by or sending.fate:
+                    for record in records_of(message, sending, self.now_us):
+                        self.record(record)
+                if self.director.waiting:
+                    self._due_on("send", message)
+
+    def _due_on(self, moment: str, message: Message) -> None:
+        for scripted in self.director.on(moment, message):
+            self.control.execute(scripted)
+
+    def _drop(self, message: Message, why: str, by: tuple[int, ...] = ()) -> None:
+        self.record(Routed(self.now_us, message.source, message.serial, "dropped", why, by))
+
+    def _forget(self, life: Life, why: str) -> None:
+        life.due_us = None
+        for message in life.inbox:
+            self._drop(message, why)
+        for message in life.unsent:
+            self._drop(message, "unsent")
+
+    def _set_alarm(self, node: int, life: Life) -> None:
+        due = life.node.next_timer()
+        if due is None:
+            life.due_us = None
+            return
+        due_us, life.fired = due
+        if due_us != life.due_us:
+            life.due_us = due_us
+            life.alarm += 1
+            heapq.heappush(self._alarms, (due_us, node, life.alarm))
+
+    def _is_stale(self, alarm: tuple[int, int, int]) -> bool:
+        life = self.lives.get(alarm[1])
+        return life is None or life.due_us != alarm[0] or life.alarm != alarm[2]
