@@ -8,7 +8,8 @@ __all__ = ["main"]
 def main() -> None:
     """The ``lab`` command. Exit status: 0 done, 1 not as expected, 2 the user's mistake, 130 on Ctrl-C."""
     try:
-        from lab.cli.commands import run_commands  # noqa: PLC0415 - an import takes long enough for a Ctrl-C
+        import lab.cli.commands  # noqa: PLC0415 - an import takes long enough for a Ctrl-C
+        from lab.cli.app import run_commands  # noqa: PLC0415
 
         status = run_commands()
     except KeyboardInterrupt:
