@@ -9,6 +9,7 @@ import typer
 from lab.cli.app import app
 from lab.cli.errors import UsageError
 
+
 @app.command(
     epilog="""Examples:\n
     lab run bully --nodes 0-7\n
