@@ -7,6 +7,8 @@ from pathlib import Path
 
 import platformdirs
 
+from lab.journal.family import ancestors_of
+
 __all__ = ["KEPT_RECORDINGS", "new_recording_path", "recordings_folder", "runs_folder", "shipped_recordings"]
 
 KEPT_RECORDINGS = 50
@@ -37,12 +39,18 @@ def recordings_folder() -> Path:
     return folder
 
 
-def new_recording_path(run: str) -> Path:
-    """A new file for a run that was given none; the oldest such files beyond ``KEPT_RECORDINGS`` go."""
+def new_recording_path(run: str, parent: Path | None = None) -> Path:
+    """A new file for a run that was given none, perhaps a branch of ``parent``.
+
+    The oldest such files beyond ``KEPT_RECORDINGS`` go, but for those that it or the others branched from.
+    """
     folder = recordings_folder()
-    kept = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in kept[KEPT_RECORDINGS - 1 :]:
-        old.unlink(missing_ok=True)
+    files = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
+    wanted = [*files[: KEPT_RECORDINGS - 1], *([] if parent is None else [parent])]
+    kept = {path.resolve() for path in wanted} | ancestors_of(wanted)
+    for old in files:
+        if old.resolve() not in kept:
+            old.unlink(missing_ok=True)
     return folder / f"{run}.jsonl"
 
 

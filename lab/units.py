@@ -24,5 +24,6 @@ def format_us(us: int) -> str:
     """1500000 → ``"1.5s"``; the shortest form that ``parse_us`` reads back."""
     for unit, factor in (("s", 1_000_000), ("ms", 1_000)):
         if us >= factor:
-            return f"{us / factor:.3f}".rstrip("0").rstrip(".") + unit if us * 1000 % factor == 0 else f"{us}us"
+            whole, rest = divmod(us * 1000 // factor, 1000)  # not by a float: a recording may name any number
+            return f"{whole}.{rest:03}".rstrip("0").rstrip(".") + unit if us * 1000 % factor == 0 else f"{us}us"
     return f"{us}us" if us else "0s"

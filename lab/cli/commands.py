@@ -14,18 +14,40 @@ from lab.cli.errors import UsageError
     epilog="""Examples:\n
     lab run bully --nodes 0-7\n
     lab run bully --headless --for 6s --do "at 2s kill 5" --do "at 4s restart 5"\n
-    lab run bully --t 1s --do "when all normal kill coordinator" --record first.jsonl""",
+    lab run bully --t 1s --do "when all normal kill coordinator" --record first.jsonl\n
+    lab run bully --sim --do freeze   (then . lets one event happen, and c chooses which)\n
+    lab run bully --sim --speed 0.1 --do "on send EnterElection freeze"\n
+    lab run bully --sim --headless --for 10m --do "at 1m kill coordinator" --nodes 100 --seed 7\n
+    lab run my_election.py:MyElection   (how to write one: lab guide your-own-protocol)""",
 )
 def run(
-    protocol: Annotated[str, typer.Argument(help="Which protocol: bully.")],
-    nodes: Annotated[str, typer.Option(help="How many (5), or from-to (0-7). The id is the priority.")] = "5",
+    protocol: Annotated[str, typer.Argument(help="Which: bully, or your own: my_election.py:MyElection.")],
+    nodes: Annotated[
+        str, typer.Option(help="How many (5), from-to (0-7), or which (1,3,5). The id is the priority.")
+    ] = "5",
     t: Annotated[
         str | None, typer.Option(help="T, the bound of a request with its answer: 2·Tm + Tp.  [default: 200ms]")
     ] = None,
     tm: Annotated[str | None, typer.Option(help="Tm, the bound of a message's journey; with --tp.")] = None,
     tp: Annotated[str | None, typer.Option(help="Tp, the bound of a node's handling of it; with --tm.")] = None,
-    latency: Annotated[str, typer.Option(help="How long every message takes at least.")] = "0s",
-    jitter: Annotated[str, typer.Option(help="By how much that varies, either way.")] = "0s",
+    latency: Annotated[
+        str | None,
+        typer.Option(help="How long every message takes, but for the jitter.  [default: 0s; with --sim Tm/4]"),
+    ] = None,
+    jitter: Annotated[
+        str | None, typer.Option(help="By how much that varies, either way.  [default: 0s; with --sim Tm/8]")
+    ] = None,
+    sim: Annotated[
+        bool,
+        typer.Option(
+            "--sim",
+            help="In virtual time: freeze it, step it, choose what happens next; a seed brings the same again.",
+        ),
+    ] = False,
+    speed: Annotated[
+        str | None,
+        typer.Option(metavar="FACTOR", help="With --sim, virtual over real time at the start: 0.1, 10, max."),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -42,6 +64,9 @@ def run(
             '"on send EnterElection 4->1 kill 4". May be given several times. All commands: lab ctl --help',
         ),
     ] = None,
+    script: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="More commands, a line each; # begins a remark.")
+    ] = None,
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to record; without it, where lab keeps recordings.")
     ] = None,
@@ -57,15 +82,18 @@ def run(
         bool, typer.Option("--json", help="With --headless: print one JSON object at the end, and nothing else.")
     ] = False,
 ) -> int:
-    """Run a protocol on real processes, with the interface in front or headless."""
+    """Run a protocol, on real processes or simulated, with the interface in front or headless."""
     from lab.cli.running import run_headless, run_with_interface  # noqa: PLC0415
-    from lab.cli.settings import run_config  # noqa: PLC0415
+    from lab.cli.settings import run_config, world_of  # noqa: PLC0415
 
     if headless and for_ is None:
         raise UsageError("--headless needs an end: add --for 6s")
     if json and not headless:
         raise UsageError("--json goes with --headless")
-    config = run_config(protocol, nodes, t, tm, tp, latency, jitter, set_ or [], do or [], seed, record, for_)
+    world = world_of(sim, speed, headless)
+    config = run_config(
+        *(protocol, nodes, t, tm, tp, latency, jitter, set_ or [], do or [], script, seed, record, for_, world)
+    )
     return run_headless(config, json) if headless else run_with_interface(config)
 
 
@@ -90,14 +118,28 @@ def replay(
 
 
 @app.command()
-def verify(files: Annotated[list[Path], typer.Argument(help="Recordings.")]) -> int:
-    """Re-execute recordings: recorded inputs, fed to fresh nodes, must give the recorded steps.
+def verify(
+    files: Annotated[list[Path], typer.Argument(help="Recordings.")],
+    protocol: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.py:CLASS", help="Where the protocol is, if it is one of your own."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Violations outside the promise, too, make the exit status 1.")
+    ] = False,
+) -> int:
+    """Re-execute and judge recordings: recorded inputs, fed to fresh nodes, must give the recorded steps, and \
+whatever the protocol promises must hold in every consistent state.
 
-    Exit status: 0 all hold, 1 one differs (it was edited, or the protocol has changed since), 2 no recording.
+    A violation while an assumption is broken that the protocol relies on is outside its promise; one with all \
+of them intact is a failure. The first violation of each assertion is told with how it came about.
+
+    Exit status: 0 all hold, 1 one differs (it was edited, or the protocol has changed since) or fails, \
+2 no recording.
     """
     from lab.cli.reading import verify as verify_files  # noqa: PLC0415
 
-    return verify_files(files)
+    return verify_files(files, protocol, strict)
 
 
 @app.command(epilog="Example: lab show run.jsonl --node 4 --kind EnterElection --kind SetCoordinator")
@@ -155,7 +197,7 @@ def _ctl_help() -> str:
         "LINKS   2->3 · 2<->3 · 5 (all from and to 5) · all\n"
         "TIME    400ms · 2s          PERCENT  30%\n"
         "before a command, optionally, when:\n"
-        "        at 2s · when all normal · on send KIND [A->B] · on deliver KIND [A->B]"
+        "        at 2s · after 2s · when all normal · on send KIND [A->B] · on deliver KIND [A->B]"
     )
 
 

@@ -28,6 +28,8 @@ def choices() -> list[Choice]:
         found.append(("run", f"{name}, five nodes: {told}", ["run", name]))
         found.append(("run", f"{name}, slowly, to watch every message (T = 1 s)", ["run", name, "--t", "1s"]))
         found.append(("run", f"{name}, eight nodes, 0 to 7", ["run", name, "--nodes", "0-7"]))
+        told = f"{name} simulated, at a tenth of the speed: freeze it, step it, choose what happens next"
+        found.append(("run", told, ["run", name, "--sim", "--speed", "0.1"]))
     for path in shipped_recordings():
         found.append(("replay", path.stem, ["replay", str(path)]))
     own = sorted(recordings_folder().glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
@@ -57,6 +59,6 @@ def run_home() -> int:
             return status
         words = there[int(chosen)][2]
         print(f"lab {shlex.join(words)}")
-        status = subprocess.run([sys.executable, "-m", "lab", *words], check=False).returncode
+        status = subprocess.run([sys.executable, "-P", "-m", "lab", *words], check=False).returncode
         if status not in (0, EXIT_INTERRUPTED):
             return status

@@ -10,7 +10,7 @@ from lab.cli.errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError
 from lab.protocols import PROTOCOLS
 from lab.script import CommandError, parse
 from lab.text import sanitize
-from lab.worlds.live.launch import FeedClient
+from lab.worlds.host.launch import FeedClient
 from lab.worlds.runs import NoSuchRunError, RunInfo, find_run, list_runs
 
 __all__ = ["attach", "control", "print_runs", "the_run"]
@@ -36,7 +36,8 @@ def print_runs(as_json: bool) -> int:
         print("no run is going on")
     for info in running:
         nodes = " ".join(map(str, info.nodes))
-        print(f"{info.run}  {info.protocol}, nodes {nodes}, since {info.began}, process {info.pid}")
+        world = "" if info.world == "live" else f" {info.world},"
+        print(f"{info.run}  {info.protocol},{world} nodes {nodes}, since {info.began}, process {info.pid}")
         print(f'    lab attach {info.run}    lab ctl {info.run} "kill {info.nodes[-1]}"')
     print("protocols:")
     for name, protocol in sorted(PROTOCOLS.items()):

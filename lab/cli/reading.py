@@ -1,14 +1,19 @@
 """``lab verify`` and ``lab show``: what can be read out of recordings without the interface."""
 
+import contextlib
 import sys
 from pathlib import Path
 
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, fail
-from lab.journal import LogLine, LogPage, NotARecordingError, RecordedLines, open_recording, reexecute
-from lab.protocols import UnknownProtocolError, find_protocol, source_of
+from lab.cli.judging import account_lines, verdict_lines
+from lab.cli.progress import counted
+from lab.journal import LogLine, LogPage, NotARecordingError, RecordedLines, Report, open_recording, reexecute
+from lab.properties import Judge
+from lab.protocols import source_of
 from lab.text import sanitize
+from lab.worlds.targets import TargetError, load_protocol, recorded_protocol
 
-__all__ = ["opened", "show", "verify"]
+__all__ = ["log_row", "opened", "show", "verify"]
 
 
 def opened(path: Path) -> RecordedLines:
@@ -19,39 +24,48 @@ def opened(path: Path) -> RecordedLines:
         fail(str(error))
 
 
-def verify(paths: list[Path]) -> int:
-    """Re-execute each; the worst exit status of all."""
+def verify(paths: list[Path], target: str | None, strict: bool) -> int:
+    """Re-execute and judge each, with the protocol at ``target`` if it is the user's own; the worst exit status."""
     worst = 0
+    try:
+        if target is not None:
+            load_protocol(target)
+    except TargetError as error:
+        raise UsageError(f"--protocol: {error}") from None
     for path in paths:
         try:
-            worst = max(worst, _verify(path))
+            worst = max(worst, _verify(path, target, strict))
         except NotARecordingError as error:
             print(f"lab: {sanitize(str(error))}", file=sys.stderr)
             worst = EXIT_USAGE
     return worst
 
 
-def _verify(path: Path) -> int:
-    lines = open_recording(path)
-    try:
-        protocol = find_protocol(lines.header.protocol.name)
-    except UnknownProtocolError as error:
-        raise NotARecordingError(f"{path} cannot be re-executed: {error}") from None
-    total = len(lines)
-    show = sys.stderr.isatty() and total > 20_000
+def _verify(path: Path, target: str | None, strict: bool) -> int:
+    with contextlib.closing(open_recording(path)) as lines:
+        try:
+            protocol = recorded_protocol(lines.header.protocol, target)
+            judge = Judge(lines.header)
+            with counted(len(lines)) as progress:
+                report = reexecute(lines, protocol, source_of(protocol)[1], progress=progress, watch=judge.observe)
+                for record in lines.records(judge.number + 1):  # where it gave up re-executing
+                    judge.observe(record)
+        except (NotARecordingError, TargetError) as error:
+            raise NotARecordingError(f"{path} cannot be re-executed: {error}") from None
+        _tell_report(path, protocol.name, report)
+        for line in verdict_lines(judge, lines):
+            print(f"  {line}")
+        for verdict in judge.verdicts():
+            for place, line in enumerate(account_lines(verdict, lines)):
+                if not place:
+                    print(f"  how it came to {verdict.assertion} (line, seconds, what happened):")
+                print(f"  {line}")
+    words = {verdict.word for verdict in judge.verdicts()}
+    holds = report.holds and "fails" not in words and not (strict and "outside" in words)
+    return 0 if holds else EXIT_NOT_AS_EXPECTED
 
-    def progress(done: int) -> None:
-        if show:
-            print(f"\r{done:,} of {total:,} records", end="", file=sys.stderr)
 
-    try:
-        report = reexecute(lines, protocol, source_of(protocol)[1], progress=progress)
-    except NotARecordingError as error:
-        raise NotARecordingError(f"{path} cannot be re-executed: {error}") from None
-    finally:
-        lines.close()
-    if show:
-        print("\r" + " " * 50 + "\r", end="", file=sys.stderr)
+def _tell_report(path: Path, protocol: str, report: Report) -> None:
     for difference in report.differences:
         print(f"{path}:{difference.record + 1}: {sanitize(difference.text)}")
     remarks = []
@@ -60,10 +74,9 @@ def _verify(path: Path) -> int:
     if report.unknown:
         remarks.append(f"{report.unknown} records of kinds unknown to this version were skipped")
     if report.source_differs:
-        remarks.append(f"the installed {protocol.name} differs from the recorded source")
+        remarks.append(f"the source of {protocol} differs from the recorded one")
     verdict = "holds" if report.holds else f"DOES NOT HOLD ({len(report.differences)} differences)"
     print(f"{path}: {verdict}; {report.steps:,} steps re-executed" + "".join(f"; {r}" for r in remarks))
-    return 0 if report.holds else EXIT_NOT_AS_EXPECTED
 
 
 def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartbeats: bool) -> int:
@@ -77,7 +90,8 @@ def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartb
     nodes = [known[name] for name in names]
     print(
         f"# {header.protocol.name}, {header.world}, nodes {' '.join(map(str, header.nodes))}, "
-        f"T {header.timing.t_us / 1000:g} ms, began {header.began}"
+        f"T {header.timing.t_us / 1000:g} ms, "
+        + (f"began {header.began}" if header.began else f"seed {header.seed}")
     )
     hidden = frozenset() if heartbeats or kinds else frozenset(header.protocol.heartbeats)
     page = LogPage(0, len(lines))
@@ -86,7 +100,7 @@ def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartb
     shown = 0
     for line in sorted(page.lines, key=lambda line: line.at_us):  # steps come in a little after they are made
         if _wanted(line, nodes, kinds, what) and line.kind not in hidden:
-            print(_row(line, page, len(lines)))
+            print(log_row(line, page, len(lines)))
             shown += 1
     left_out = sum(line.kind in hidden for line in page.lines)
     notes = ["1 line" if shown == 1 else f"{shown} lines"]
@@ -114,7 +128,8 @@ def _wanted(line: LogLine, nodes: list[int], kinds: list[str], what: list[str]) 
     )
 
 
-def _row(line: LogLine, page: LogPage, end: int) -> str:
+def log_row(line: LogLine, page: LogPage, end: int) -> str:
+    """A line of the log as text, with its message's fate by record ``end``."""
     clock = f"{line.at_us / 1e6:10.6f}"
     if line.what != "message":
         who = "" if line.source is None else str(line.source)

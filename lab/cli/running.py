@@ -12,6 +12,9 @@ from types import FrameType
 import msgspec
 
 from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail
+from lab.cli.failures import failed_steps, failure_lines
+from lab.cli.judging import verdict_lines, verdict_summaries
+from lab.cli.progress import counted
 from lab.journal import (
     Cluster,
     Commanded,
@@ -22,10 +25,12 @@ from lab.journal import (
     open_recording,
     summarize,
 )
+from lab.kernel import Step
+from lab.properties import Judge
 from lab.text import sanitize
 from lab.units import format_us
-from lab.worlds.config import RunConfig
-from lab.worlds.live.launch import HostFailedError, HostProcess, HostRefusedError
+from lab.worlds.config import NotRunnableError, RunConfig
+from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
 
 __all__ = ["run_headless", "run_with_interface", "summary_of"]
 
@@ -52,8 +57,15 @@ def run_with_interface(config: RunConfig) -> int:
         print(f"lab: {sanitize(failure)}", file=sys.stderr)
         status = EXIT_NOT_AS_EXPECTED
     if Path(config.recording).exists():
+        _tell_failures(Path(config.recording))
         print(f"recorded: {config.recording}\nreplay:   lab replay {config.recording}")
     return status
+
+
+def _tell_failures(recording: Path) -> None:
+    with contextlib.suppress(NotARecordingError), contextlib.closing(open_recording(recording)) as lines:
+        for line in failure_lines(failed_steps(lines), lines.header.protocol.file):
+            print(f"lab: {sanitize(line)}", file=sys.stderr)
 
 
 def run_headless(config: RunConfig, as_json: bool) -> int:
@@ -65,6 +77,8 @@ def run_headless(config: RunConfig, as_json: bool) -> int:
         interrupted = True
         raise KeyboardInterrupt
 
+    if config.world == "simulated":
+        return _reported(config, as_json, interrupted=_simulate(config, not as_json and sys.stderr.isatty()))
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
     host = HostProcess(config)
@@ -83,38 +97,95 @@ def run_headless(config: RunConfig, as_json: bool) -> int:
         for line in details:
             print(sanitize(line), file=sys.stderr)
         fail(f"{said.rstrip(':')}{kept}", EXIT_NOT_AS_EXPECTED)
+    return _reported(config, as_json, interrupted)
+
+
+def _reported(config: RunConfig, as_json: bool, interrupted: bool) -> int:
     try:
         lines = open_recording(Path(config.recording))
     except NotARecordingError as error:
         if interrupted:  # before it began
             return EXIT_INTERRUPTED
         fail(str(error), EXIT_NOT_AS_EXPECTED)
-    summary, unmet = summary_of(lines, config.commands)
+    judge = Judge(lines.header)
+    summary, unmet = summary_of(lines, config.commands, judge)
     if as_json:
-        print(msgspec.json.encode(summary).decode())
+        found = {**msgspec.structs.asdict(summary), "verdicts": verdict_summaries(judge)}
+        print(msgspec.json.encode(found).decode())
     else:
         _report(summary)
+        for line in verdict_lines(judge, lines):
+            print(f"  {line}")
     for line in unmet:
         print(f"lab: {sanitize(line)}", file=sys.stderr)
     if interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_NOT_AS_EXPECTED if unmet else 0
+    failed = any(verdict.failures for verdict in judge.verdicts())
+    return EXIT_NOT_AS_EXPECTED if unmet or failed else 0
 
 
-def summary_of(lines: RecordedLines, commands: tuple[str, ...] = ()) -> tuple[Summary, list[str]]:
-    """(what the run came to, which of ``commands`` could not be carried out or never became due)."""
+def _simulate(config: RunConfig, show: bool) -> bool:
+    """Run in virtual time, here and now, as fast as it can be computed; whether a signal ended it early."""
+    from lab.worlds.simulated.running import run_flat  # noqa: PLC0415 - only where it is used
+
+    signals: list[str] = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: signals.append(f"signal {signal.Signals(number).name}"))
+    end_us = config.for_us or 0
+    shown_s = time.monotonic() + 0.5
+
+    def look_up(now_us: int) -> str:
+        nonlocal shown_s
+        if show and time.monotonic() > shown_s:
+            shown_s = time.monotonic() + 0.1
+            _progress(now_us, end_us)
+        return signals[0] if signals else ""
+
+    def relived(done: int) -> None:
+        if signals:  # nothing is recorded yet
+            raise KeyboardInterrupt
+        show_relived(done)
+
+    try:
+        with counted(config.at) as show_relived:
+            why = run_flat(config, end_us, look_up, relived)
+    except NotRunnableError as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"the recording cannot be written to {config.recording}: {error.strerror}")
+    finally:
+        if show:
+            _wipe_progress()
+    if why.startswith("its recording"):
+        fail(f"the run was ended, as {why} (recording: {config.recording})", EXIT_NOT_AS_EXPECTED)
+    return bool(signals)
+
+
+def summary_of(lines: RecordedLines, commands: tuple[str, ...], judge: Judge) -> tuple[Summary, list[str]]:
+    """(what the run came to, what should not have been: failed nodes, commands not carried out or never due).
+
+    The judge is shown all of it.
+    """
     cluster, elections = Cluster.of(lines.header), ElectionLog()
     unmet: list[str] = []
+    failed: list[Step] = []
     left = [" ".join(line.split()) for line in commands]
-    for record in lines.records():
+    parent = lines.header.parent
+    for number, record in enumerate(lines.records()):
         cluster.apply(record)
         elections.observe(record, cluster)
-        if isinstance(record, Commanded):
+        judge.observe(record)
+        if parent is not None and number <= parent.record:
+            continue  # what was done there is not of this run
+        if isinstance(record, Step) and record.failed:
+            failed.append(record)
+        elif isinstance(record, Commanded):
             if record.text in left:
                 left.remove(record.text)
             if record.refused:
                 unmet.append(f"{record.text}: {record.outcome}")
     unmet += [f"its time never came: {line}" for line in left]
+    unmet += failure_lines(failed, lines.header.protocol.file)
     return summarize(lines.header, cluster, elections, str(lines.path)), unmet
 
 
@@ -127,12 +198,19 @@ def _wait(host: HostProcess, for_us: int | None, show: bool) -> None:
         while host.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 host.process.wait(0.1)
-            past_s = time.monotonic() - began
-            bar = "█" * int(min(1.0, past_s * 1e6 / for_us) * 30)
-            print(f"\r{bar:░<30} {past_s:.1f} of {format_us(for_us)} ", end="", file=sys.stderr)
+            _progress(round((time.monotonic() - began) * 1e6), for_us)
     finally:
-        print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
+        _wipe_progress()
     host.wait()
+
+
+def _progress(past_us: int, for_us: int) -> None:
+    bar = "█" * int(min(1.0, past_us / for_us) * 30)
+    print(f"\r{bar:░<30} {past_us / 1e6:.1f} of {format_us(for_us)} ", end="", file=sys.stderr, flush=True)
+
+
+def _wipe_progress() -> None:
+    print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
 
 
 def _report(summary: Summary) -> None:

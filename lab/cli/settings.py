@@ -8,28 +8,65 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from lab.cli.errors import UsageError
 from lab.journal import Cluster, Link, NotARecordingError, open_recording
 from lab.kernel import Protocol, Timing
 from lab.places import new_recording_path
-from lab.protocols import UnknownProtocolError, find_protocol
-from lab.script import CommandError, Heal, LinkFault, NodeCommand, Partition, Scripted, parse, partition_rule
+from lab.protocols import Election
+from lab.script import (
+    FASTEST,
+    SLOWEST,
+    CommandError,
+    Heal,
+    LinkFault,
+    NodeCommand,
+    Partition,
+    Scripted,
+    WorldCommand,
+    parse,
+    partition_rule,
+)
 from lab.script.resolve import resolve_links, resolve_nodes
 from lab.units import parse_us
 from lab.worlds.config import RunConfig
+from lab.worlds.targets import TargetError, absolute_target, load_protocol
 
-__all__ = ["MOST_NODES", "protocol_named", "run_config"]
+__all__ = [
+    "MOST_NODES",
+    "World",
+    "check_command",
+    "duration",
+    "parameters_of",
+    "positive",
+    "protocol_named",
+    "recording_path",
+    "run_config",
+    "seed_of",
+    "timing_of",
+    "world_of",
+]
 
 MOST_NODES = 64
+MOST_SIMULATED = 1000
+_LONGEST_NAME = 16
 
 
-def protocol_named(name: str) -> type[Protocol]:
-    """The protocol called ``name``."""
+class World(Struct, frozen=True):
+    """Where a run takes place, who watches, and how fast it goes there at first; None: as it can be computed."""
+
+    simulated: bool
+    headless: bool
+    speed: float | None = 1.0
+
+
+def protocol_named(target: str) -> type[Election]:
+    """The protocol that ``target`` names: a name, or a file of the user's own."""
     try:
-        return find_protocol(name)
-    except UnknownProtocolError as error:
-        raise UsageError(f"{error} (lab run --help)") from None
+        return load_protocol(target)
+    except TargetError as error:
+        raise UsageError(str(error)) from None
 
 
 def run_config(
@@ -38,48 +75,102 @@ def run_config(
     t: str | None,
     tm: str | None,
     tp: str | None,
-    latency: str,
-    jitter: str,
+    latency: str | None,
+    jitter: str | None,
     settings: list[str],
     commands: list[str],
+    script: Path | None,
     seed: str | None,
     record: Path | None,
     for_: str | None,
+    world: World,
 ) -> RunConfig:
     """The run that the options ask for."""
     found = protocol_named(protocol)
-    ids = _nodes(nodes)
+    ids = _nodes(nodes, world)
     for line in commands:
-        _check_command(line, ids)
-    run = f"{protocol}-{datetime.now():%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        check_command(line, ids, world)
+    if script is not None:
+        commands = [*commands, *_script(script, ids, world)]
+    timing = timing_of(t, tm, tp)
+    # a socket's path has about a hundred characters, and the run's folder is in it
+    run = f"{found.name[:_LONGEST_NAME]}-{datetime.now():%m%d-%H%M%S}-{secrets.token_hex(2)}"
     return RunConfig(
         run,
-        protocol,
+        absolute_target(protocol),
         ids,
-        _timing(t, tm, tp),
-        _parameters(found, settings),
-        Link(_duration("--latency", latency), _duration("--jitter", jitter)),
-        _seed(seed),
-        str(_recording(record, run)),
+        timing,
+        parameters_of(found, settings),
+        _link(latency, jitter, timing, world),
+        seed_of(seed),
+        str(recording_path(record, run)),
         tuple(commands),
-        None if for_ is None else _positive("--for", for_),
+        None if for_ is None else positive("--for", for_),
+        "simulated" if world.simulated else "live",
+        world.speed,
     )
 
 
-def _nodes(text: str) -> tuple[int, ...]:
+def world_of(sim: bool, speed: str | None, headless: bool) -> World:
+    """The world that the options ask for."""
+    if speed is None:
+        return World(sim, headless)
+    if not sim or headless:
+        raise UsageError("--speed goes with --sim and the interface: lab run bully --sim --speed 0.1")
+    try:
+        command = parse(f"speed {speed}").command
+    except CommandError:
+        bounds = f"from {SLOWEST:g} to {FASTEST:g}, or max"
+        raise UsageError(f"--speed {speed}: write virtual over real time, {bounds}: --speed 0.1") from None
+    return World(sim, headless, command.factor if isinstance(command, WorldCommand) else None)
+
+
+def _link(latency: str | None, jitter: str | None, timing: Timing, world: World) -> Link:
+    """Where nothing is said of it, simulated messages take so long that they can be seen in flight."""
+    if world.simulated and latency is None and jitter is None:
+        return Link(timing.tm_us // 4, timing.tm_us // 8)
+    return Link(duration("--latency", latency or "0s"), duration("--jitter", jitter or "0s"))
+
+
+def _nodes(text: str, world: World) -> tuple[int, ...]:
+    if re.fullmatch(r"\d{1,9}(,\d{1,9})+", text.strip()):
+        listed = sorted({int(number) for number in text.split(",")})
+        _check_count(len(listed), text, world)
+        return tuple(listed)
     match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", text.strip())
     if match is None:
-        raise UsageError(f"--nodes {text}: write how many (--nodes 5) or from-to (--nodes 0-7)")
+        raise UsageError(f"--nodes {text}: write how many (--nodes 5), from-to (--nodes 0-7), or which (1,3,5)")
     low, high = (1, int(match[1])) if match[2] is None else (int(match[1]), int(match[2]))
     if match[2] is not None and high < low:
         raise UsageError(f"--nodes {text}: write the lower number first (--nodes {high}-{low})")
-    count = high - low + 1
-    if not 1 <= count <= MOST_NODES:
-        raise UsageError(f"--nodes {text} is {count} nodes; a live run has 1 to {MOST_NODES}")
+    _check_count(high - low + 1, text, world)
     return tuple(range(low, high + 1))
 
 
-def _seed(text: str | None) -> int:
+def _check_count(count: int, text: str, world: World) -> None:
+    most = MOST_SIMULATED if world.simulated and world.headless else MOST_NODES
+    if not 1 <= count <= most:
+        what = "this simulated run" if world.simulated else "a live run"
+        more = f"; --sim --headless takes {MOST_SIMULATED}" if most < count <= MOST_SIMULATED else ""
+        raise UsageError(f"--nodes {text} is {count} nodes; {what} has 1 to {most}{more}")
+
+
+def _script(path: Path, ids: tuple[int, ...], world: World) -> list[str]:
+    """The commands of a script, a line each; what follows a # is a remark."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UsageError(f"--script {path}: {said}; name a file with a command a line") from None
+    lines = [line.partition("#")[0].strip() for line in text.splitlines()]
+    for number, line in enumerate(lines, 1):
+        if line:
+            check_command(line, ids, world, f"{path}:{number}")
+    return [line for line in lines if line]
+
+
+def seed_of(text: str | None) -> int:
+    """The seed that was given, or a fresh one."""
     if text is None:
         return secrets.randbelow(1 << 31)
     if re.fullmatch(r"\d{1,18}", text.strip()) is None:
@@ -87,20 +178,22 @@ def _seed(text: str | None) -> int:
     return int(text)
 
 
-def _timing(t: str | None, tm: str | None, tp: str | None) -> Timing:
+def timing_of(t: str | None, tm: str | None, tp: str | None) -> Timing:
+    """The bounds that were given as T, or as its parts."""
     if t is not None and (tm is not None or tp is not None):
         raise UsageError("--t gives Tm and Tp as parts of it: write --t, or --tm and --tp, not both")
     if t is None and (tm is None) != (tp is None):
         given, missing = ("--tm", "--tp") if tp is None else ("--tp", "--tm")
         raise UsageError(f"{given} goes with {missing}, as T = 2·Tm + Tp: add {missing}, or write --t")
     if t is not None or tm is None or tp is None:
-        t_us = _positive("--t", t or "200ms")
+        t_us = positive("--t", t or "200ms")
         tm_us = t_us * 2 // 5
         return Timing(tm_us, t_us - 2 * tm_us)
-    return Timing(_positive("--tm", tm), _duration("--tp", tp))
+    return Timing(positive("--tm", tm), duration("--tp", tp))
 
 
-def _parameters(protocol: type[Protocol], settings: list[str]) -> dict[str, Any]:
+def parameters_of(protocol: type[Protocol], settings: list[str]) -> dict[str, Any]:
+    """What ``--set NAME=VALUE`` sets."""
     fields = {field.name: field for field in msgspec.structs.fields(protocol.Parameters)}
     shown = {name.removesuffix("_us"): name for name in fields}
     values: dict[str, Any] = {}
@@ -111,7 +204,7 @@ def _parameters(protocol: type[Protocol], settings: list[str]) -> dict[str, Any]
             raise UsageError(f"--set {setting}: {protocol.name} has {known} to set: --set NAME=VALUE")
         field = fields[shown[name]]
         if field.name.endswith("_us"):
-            values[field.name] = _positive(f"--set {name}", value)
+            values[field.name] = positive(f"--set {name}", value)
             continue
         try:
             values[field.name] = msgspec.convert(value, field.type, strict=False)
@@ -120,12 +213,17 @@ def _parameters(protocol: type[Protocol], settings: list[str]) -> dict[str, Any]
     return values
 
 
-def _check_command(line: str, ids: tuple[int, ...]) -> Scripted:
-    """Parse, and resolve what can be resolved before the run, so that a typo is found now."""
+def check_command(line: str, ids: tuple[int, ...], world: World, place: str = "") -> Scripted:
+    """Parse, and resolve what can be resolved before the run, so that a typo is found now.
+
+    ``place``: where the line stands, if not behind ``--do``.
+    """
     nobody_yet = Cluster(ids)
     try:
         scripted = parse(line)
         command = scripted.command
+        if isinstance(command, WorldCommand):
+            _check_world_command(command, world)
         if isinstance(command, NodeCommand) and "coordinator" not in command.nodes.words:
             resolve_nodes(command.nodes, nobody_yet)
         elif isinstance(command, Partition) and not any(side.words for side in command.sides):
@@ -135,13 +233,23 @@ def _check_command(line: str, ids: tuple[int, ...]) -> Scripted:
             if not any(end is not None and "coordinator" in end.words for end in ends):
                 resolve_links(command.links, nobody_yet)
     except CommandError as error:
-        raise UsageError(f"--do {line!r}: {error}") from None
+        raise UsageError(f"{place or f'--do {line!r}'}: {error}") from None
     return scripted
 
 
-def _recording(record: Path | None, run: str) -> Path:
+def _check_world_command(command: WorldCommand, world: World) -> None:
+    if not world.simulated:
+        raise CommandError(f"{command.verb}: only in a simulated run: add --sim")
+    if world.headless:
+        raise CommandError(f"{command.verb}: without the interface nobody would see it; leave out --headless")
+    if command.verb != "freeze":
+        raise CommandError(f"{command.verb}: give it once the run is there, with : or lab ctl")
+
+
+def recording_path(record: Path | None, run: str, parent: Path | None = None) -> Path:
+    """Where to record: where the user wants it, or among the recordings that lab keeps, where ``parent`` stays."""
     if record is None:
-        return new_recording_path(run)
+        return new_recording_path(run, parent)
     path = record.absolute()
     if not path.parent.is_dir():
         raise UsageError(f"--record {record}: there is no folder {path.parent}")
@@ -159,15 +267,17 @@ def _recording(record: Path | None, run: str) -> Path:
     return path
 
 
-def _duration(option: str, text: str) -> int:
+def duration(option: str, text: str) -> int:
+    """A duration that was given with this option, in microseconds."""
     try:
         return parse_us(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
 
 
-def _positive(option: str, text: str) -> int:
-    us = _duration(option, text)
+def positive(option: str, text: str) -> int:
+    """The same; a millisecond at least."""
+    us = duration(option, text)
     if us < 1000:
         raise UsageError(f"{option} {text}: a millisecond is the least")
     return us

@@ -3,10 +3,12 @@
 from lab.journal.assumptions import ASSUMPTIONS
 from lab.journal.cluster import Cluster
 from lab.journal.elections import ElectionLog, SettledElection, agreed_coordinator
+from lab.journal.family import Twig, family_of
 from lab.journal.fates import Ending, LogPage
 from lab.journal.loglines import LogLine, count_lines, lines_of
 from lab.journal.marks import MarkKind, Marks
 from lab.journal.memory import Log, MemoryLog
+from lab.journal.parting import Parting, header_differences, parting_of
 from lab.journal.reader import Lines, NotARecordingError, RecordedLines, SpooledLines, open_recording
 from lab.journal.records import (
     FORMAT,
@@ -19,6 +21,7 @@ from lab.journal.records import (
     Keyframe,
     Link,
     NodeView,
+    Parent,
     Process,
     ProtocolInfo,
     Record,
@@ -27,7 +30,7 @@ from lab.journal.records import (
     decode,
     encode,
 )
-from lab.journal.reexecution import Difference, Report, reexecute
+from lab.journal.reexecution import Difference, Reexecution, Report, reexecute
 from lab.journal.summary import Summary, summarize
 from lab.journal.timeline import Timeline
 from lab.journal.writer import Writer
@@ -56,10 +59,13 @@ __all__ = [
     "MemoryLog",
     "NodeView",
     "NotARecordingError",
+    "Parent",
+    "Parting",
     "Process",
     "ProtocolInfo",
     "Record",
     "RecordedLines",
+    "Reexecution",
     "Report",
     "Routed",
     "SettledElection",
@@ -67,13 +73,17 @@ __all__ = [
     "SpooledLines",
     "Summary",
     "Timeline",
+    "Twig",
     "Writer",
     "agreed_coordinator",
     "count_lines",
     "decode",
     "encode",
+    "family_of",
+    "header_differences",
     "lines_of",
     "open_recording",
+    "parting_of",
     "reexecute",
     "summarize",
 ]

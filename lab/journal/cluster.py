@@ -19,7 +19,7 @@ from lab.journal.records import (
     Routed,
     Snapshot,
 )
-from lab.kernel import Received, Started, Step
+from lab.kernel import Message, Received, Started, Step
 
 __all__ = ["Cluster"]
 
@@ -28,14 +28,21 @@ _ENDED_BY = {"started": "kill", "resumed": "pause", "killed": "pause", "failed":
 
 
 class Cluster:
-    """The cluster after the records applied so far. ``lifted`` are the faults that are over."""
+    """The cluster after the records applied so far. ``lifted`` are the faults that are over.
+
+    ``nodes`` are the nodes' views by id, ``flights`` the messages on their way, by source and serial. Most
+    steps change no more than where procedures wait, and most messages are soon there, so neither is brought
+    up to date before somebody looks.
+    """
 
     def __init__(self, nodes: tuple[int, ...]) -> None:
         self.record = -1
         self.at_us = 0
         self.lines = 0
-        self.nodes = {node: NodeView(node) for node in nodes}
-        self.flights: dict[tuple[int, int], Flight] = {}
+        self._nodes = {node: NodeView(node) for node in nodes}
+        self._newest: dict[int, Step] = {}
+        self._flights: dict[tuple[int, int], Flight] = {}
+        self._sent: dict[tuple[int, int], tuple[Message, int]] = {}
         self.faults: dict[int, FaultView] = {}
         self.lifted: list[FaultView] = []
         self.messages: dict[str, int] = {}
@@ -50,11 +57,30 @@ class Cluster:
         """The cluster as of a snapshot; faults that were over by then are not known."""
         cluster = cls(())
         cluster.record, cluster.at_us, cluster.lines = snapshot.record, snapshot.at_us, snapshot.lines
-        cluster.nodes = {view.id: view for view in snapshot.nodes}
-        cluster.flights = {(flight.source, flight.serial): flight for flight in snapshot.flights}
+        cluster._nodes = {view.id: view for view in snapshot.nodes}
+        cluster._flights = {(flight.source, flight.serial): flight for flight in snapshot.flights}
         cluster.faults = {fault.id: fault for fault in snapshot.faults}
         cluster.messages = dict(snapshot.messages)
         return cluster
+
+    @property
+    def nodes(self) -> dict[int, NodeView]:
+        """The nodes' views, by id."""
+        for node, step in self._newest.items():
+            view = self._nodes[node]
+            self._nodes[node] = NodeView(
+                view.id, view.process, view.life, view.pid, view.state, step.waits, step.at_us, step.failed
+            )
+        self._newest.clear()
+        return self._nodes
+
+    @property
+    def flights(self) -> dict[tuple[int, int], Flight]:
+        """The messages on their way, in the order sent."""
+        for key, (message, at_us) in self._sent.items():
+            self._flights[key] = Flight(message.source, message.serial, message.target, message.kind, at_us)
+        self._sent.clear()
+        return self._flights
 
     def snapshot(self) -> Snapshot:
         """This state, frozen."""
@@ -71,13 +97,15 @@ class Cluster:
     def apply(self, record: Record | None) -> None:
         """Take the next record; None stands for a line that could not be read."""
         self.record += 1
+        if isinstance(record, Step):  # the most frequent
+            self.lines += count_lines(record)
+            self._step(record)
+            return
         if record is None or isinstance(record, Header | Keyframe):
             return
         self.at_us = max(self.at_us, record.at_us)
         self.lines += count_lines(record)
-        if isinstance(record, Step):
-            self._step(record)
-        elif isinstance(record, Routed):
+        if isinstance(record, Routed):
             self._routed(record)
         elif isinstance(record, Process):
             self._process(record)
@@ -85,27 +113,29 @@ class Cluster:
             self._fault(record)
 
     def _step(self, step: Step) -> None:
-        view = self.nodes.get(step.node) or NodeView(step.node)
-        state = step.input.stored if isinstance(step.input, Started) else view.state  # rule M3
-        if step.changed or step.stored:
-            state = {**state, **step.changed, **step.stored}
-        self.nodes[step.node] = NodeView(
-            view.id, view.process, view.life, view.pid, state, step.waits, step.at_us, step.failed
-        )
-        if isinstance(step.input, Received):
-            self._arrived(step.input.source, step.input.serial)
+        node, given = step.node, step.input
+        if step.at_us > self.at_us:
+            self.at_us = step.at_us
+        if isinstance(given, Received):
+            self._arrived(given.source, given.serial)
+        if step.changed or step.stored or isinstance(given, Started) or node not in self._nodes:
+            view = self._nodes.get(node) or NodeView(node)
+            state = given.stored if isinstance(given, Started) else view.state  # rule M3
+            self._nodes[node] = replace(view, state={**state, **step.changed, **step.stored})
+        self._newest[node] = step
         for message in step.sent:
             self.messages[message.kind] = self.messages.get(message.kind, 0) + 1
-            self.flights[message.source, message.serial] = Flight(
-                message.source, message.serial, message.target, message.kind, step.at_us
-            )
-            for fault in self._node_faults("pause", message.target):
-                self._touch(fault.id)
+            self._sent[message.source, message.serial] = (message, step.at_us)
+            if self.faults:
+                for fault in self._node_faults("pause", message.target):
+                    self._touch(fault.id)
 
     def _arrived(self, source: int, serial: int) -> None:
-        flight = self.flights.pop((source, serial), None)
+        if self._sent.pop((source, serial), None) is not None:
+            return
+        flight = self._flights.pop((source, serial), None)
         if flight is not None and flight.copies > 1:
-            self.flights[source, serial] = replace(flight, copies=flight.copies - 1)
+            self._flights[source, serial] = replace(flight, copies=flight.copies - 1)
 
     def _routed(self, routed: Routed) -> None:
         for number in routed.by:

@@ -19,12 +19,15 @@ class SettledElection(Struct, frozen=True):
 
 def agreed_coordinator(cluster: Cluster) -> int | None:
     """The node that every running node, itself included, is Normal under; None where there is none (A2)."""
-    running = [view for view in cluster.nodes.values() if view.process == "running"]
-    coordinators = {_followed(view) for view in running}
-    if len(coordinators) != 1:
-        return None
-    (coordinator,) = coordinators
-    return coordinator if any(view.id == coordinator for view in running) else None
+    agreed = None
+    for view in cluster.nodes.values():
+        if view.process == "running":
+            followed = _followed(view)
+            if followed is None or agreed not in (None, followed):
+                return None
+            agreed = followed
+    leader = None if agreed is None else cluster.nodes.get(agreed)
+    return agreed if leader is not None and leader.process == "running" else None
 
 
 def _followed(view: NodeView) -> int | None:

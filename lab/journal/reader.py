@@ -40,7 +40,7 @@ class _LinesAt(Struct):
 
 
 _KNOWN = {"header", "step", "routed", "process", "fault", "command", "keyframe", "end"}
-_LONGEST_HEADER = 1 << 20
+LONGEST_HEADER = 1 << 20
 _KEYFRAME = b'{"record":"keyframe"'
 UNREADABLE = (ValueError, RecursionError)
 """What decoding raises: msgspec.DecodeError and UnicodeDecodeError are ValueErrors; the other is for nesting."""
@@ -129,7 +129,7 @@ class RecordedLines(Lines):
                 raise NotARecordingError(f"{path} is empty, not a recording")
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         end = self._map.find(b"\n")
-        self.header = read_header(self._map[: end if end >= 0 else min(size, _LONGEST_HEADER)], str(path))
+        self.header = read_header(self._map[: end if end >= 0 else min(size, LONGEST_HEADER)], str(path))
         self._index(size)
         if hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)  # the index has touched every page of the file

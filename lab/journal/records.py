@@ -28,6 +28,7 @@ __all__ = [
     "Keyframe",
     "Link",
     "NodeView",
+    "Parent",
     "Process",
     "ProtocolInfo",
     "Record",
@@ -48,7 +49,12 @@ class Link(Struct, frozen=True, gc=False):
 
 
 class ProtocolInfo(Struct, frozen=True):
-    """The protocol of a run. ``source`` is for display; no code out of a recording is ever executed."""
+    """The protocol of a run. ``source`` is for display; no code out of a recording is ever executed.
+
+    ``promises`` names the assertions that hold as long as the assumptions do; ``relies_on`` gives, for some of
+    them, the numbers of those that matter (where it gives none, all nine do); ``settles_within_us`` is how long
+    after the last fault all nodes have agreed (A2).
+    """
 
     name: str
     parameters: dict[str, Any]
@@ -56,9 +62,23 @@ class ProtocolInfo(Struct, frozen=True):
     source: str
     heartbeats: tuple[str, ...] = ()
     promises: tuple[str, ...] = ()
+    relies_on: dict[str, tuple[int, ...]] = {}
+    settles_within_us: int = 0
 
 
-class Header(Struct, frozen=True, tag="header", tag_field="record"):
+class Parent(Struct, frozen=True):
+    """Where a branch comes from: the file ``recording``, seen from the branch's folder, which holds ``run``.
+
+    The branch has the parent's records up to ``record``, byte for byte; that was at ``at_us``.
+    """
+
+    recording: str
+    run: str
+    record: int
+    at_us: int
+
+
+class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="record"):
     """The first line: everything that a re-execution needs. ``began`` is UTC, ISO 8601."""
 
     format: int
@@ -71,6 +91,7 @@ class Header(Struct, frozen=True, tag="header", tag_field="record"):
     timing: Timing
     link: Link
     seed: int
+    parent: Parent | None = None
 
 
 Fate = Literal["delayed", "dropped", "duplicated", "held", "released", "reordered"]

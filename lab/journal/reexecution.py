@@ -12,11 +12,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.journal.cluster import Cluster
+from lab.journal.fields import differing_fields, plain
 from lab.journal.reader import Lines, NotARecordingError
-from lab.journal.records import Header, Keyframe, Record, Routed, encode
+from lab.journal.records import Header, Keyframe, Process, Record, Routed, encode
 from lab.kernel import DriverError, Fired, Message, Node, Protocol, Received, Started, Step
 
-__all__ = ["Difference", "Report", "reexecute"]
+__all__ = ["Difference", "Reexecution", "Report", "reexecute"]
 
 
 class Difference(Struct, frozen=True):
@@ -47,19 +48,22 @@ def reexecute(
     source: str,
     most: int = 20,
     progress: Callable[[int], None] = lambda done: None,
+    watch: Callable[[Record | None], object] = lambda record: None,
 ) -> Report:
     """Re-execute a recording with the installed ``protocol``, whose source text is ``source``.
 
     Where the source differs from the recorded one, the source lines at which procedures wait are not compared.
-    Stops after ``most`` differences. ``progress`` is told the number of records done, every thousand.
+    Stops after ``most`` differences. ``progress`` is told the number of records done, every thousand; ``watch``
+    is shown every record that is looked at.
     NotARecordingError where the header's parameters are not the protocol's.
     """
     source_differs = source != lines.header.protocol.source
-    run = _Reexecution(lines.header, protocol, source_differs)
+    run = Reexecution(lines.header, protocol, source_differs)
     report = Report(0, [], source_differs, 0, lines.torn)
     for number, record in enumerate(lines.records()):
         if number % 1000 == 0:
             progress(number)
+        watch(record)
         if number in lines.damage:
             run.check(number, None)
             found: str | None = f"cannot be read: {lines.damage[number]}"
@@ -74,9 +78,22 @@ def reexecute(
     return report
 
 
-class _Reexecution:
+class Reexecution:
+    """Re-executes a run, record by record; what there is then is what there was after that record.
+
+    ``nodes`` are the last lives that began, ``lives`` their numbers, ``stores`` what safe storage holds,
+    ``serials`` the next of each node, ``messages`` those on their way with how often they may still arrive.
+    With ``source_differs`` the source lines at which procedures wait are not compared. NotARecordingError.
+    """
+
     def __init__(self, header: Header, protocol: type[Protocol], source_differs: bool) -> None:
         self.steps = 0
+        self.nodes: dict[int, Node] = {}
+        self.lives: dict[int, int] = {}
+        self.stores: dict[int, dict[str, Any]] = {node: {} for node in header.nodes}
+        self.serials: dict[int, int] = dict.fromkeys(header.nodes, 1)
+        self.messages: dict[tuple[int, int], tuple[Message, int]] = {}
+        self.cluster = Cluster.of(header)
         self._source_differs = source_differs
         self._header = header
         self._protocol = protocol
@@ -86,11 +103,6 @@ class _Reexecution:
             raise NotARecordingError(
                 f"the parameters in the header are not those of {protocol.name}: {error}"
             ) from None
-        self._nodes: dict[int, Node] = {}
-        self._lives: dict[int, int] = {}
-        self._serials: dict[int, int] = dict.fromkeys(header.nodes, 1)
-        self._flights: dict[tuple[int, int], tuple[Message, int]] = {}
-        self._cluster = Cluster.of(header)
 
     def check(self, number: int, record: Record | None) -> str | None:
         """What is wrong with the next record, or None."""
@@ -99,32 +111,34 @@ class _Reexecution:
             found = self._step(record)
         elif isinstance(record, Routed):
             found = self._routed(record)
-        elif isinstance(record, Keyframe) and encode(record.snapshot) != encode(self._cluster.snapshot()):
+        elif isinstance(record, Process) and record.event == "wiped":
+            self.stores[record.node] = {}
+        elif isinstance(record, Keyframe) and encode(record.snapshot) != encode(self.cluster.snapshot()):
             found = "the keyframe is not what the records before it add up to"
         elif isinstance(record, Header) and number > 0:
             found = "a second header"
-        self._cluster.apply(record)
+        self.cluster.apply(record)
         return found
 
     def _routed(self, routed: Routed) -> str | None:
         key = (routed.source, routed.serial)
-        if key not in self._flights:
+        if key not in self.messages:
             return f"message {routed.serial} of {routed.source}, which is not on its way, was {routed.fate}"
         if routed.fate == "duplicated":
-            message, copies = self._flights[key]
-            self._flights[key] = (message, copies + 1)
+            message, copies = self.messages[key]
+            self.messages[key] = (message, copies + 1)
         elif routed.fate == "dropped":
             self._take(*key)
         return None
 
     def _take(self, source: int, serial: int) -> Message | None:
-        message, copies = self._flights.pop((source, serial), (None, 0))
+        message, copies = self.messages.pop((source, serial), (None, 0))
         if message is not None and copies > 1:
-            self._flights[source, serial] = (message, copies - 1)
+            self.messages[source, serial] = (message, copies - 1)
         return message
 
     def _step(self, recorded: Step) -> str | None:
-        if recorded.node not in self._serials:
+        if recorded.node not in self.serials:
             return f"a step of node {recorded.node}, which the header does not name"
         given: Started | Message | Fired
         if isinstance(recorded.input, Received):
@@ -140,27 +154,29 @@ class _Reexecution:
             wrong = self._new_life(recorded.node, given)
             if wrong:
                 return wrong
-        node = self._nodes.get(recorded.node)
+        node = self.nodes.get(recorded.node)
         if node is None:
             return f"node {recorded.node} made a step before it was started"
         return self._compare(node, given, recorded)
 
     def _new_life(self, node: int, given: Started) -> str | None:
-        life = self._cluster.nodes[node].life  # of its process; some lives end before their first step
-        if given.life != life or life <= self._lives.get(node, 0) or given.serial != self._serials[node]:
+        life = self.cluster.nodes[node].life  # of its process; some lives end before their first step
+        if given.life != life or life <= self.lives.get(node, 0) or given.serial != self.serials[node]:
             return (
                 f"node {node} started life {given.life} with serial {given.serial}; "
-                f"its process is in life {life}, and has serial {self._serials[node]}"
+                f"its process is in life {life}, and has serial {self.serials[node]}"
             )
-        self._lives[node] = life
-        self._nodes[node] = Node(self._protocol, node, self._header.nodes, self._header.timing, self._parameters)
+        self.lives[node] = life
+        self.stores[node] = dict(given.stored)
+        self.nodes[node] = Node(self._protocol, node, self._header.nodes, self._header.timing, self._parameters)
         return None
 
     def _compare(self, node: Node, given: Started | Message | Fired, recorded: Step) -> str | None:
         self.steps += 1
         for message in recorded.sent:
-            self._flights[message.source, message.serial] = (message, 1)
-            self._serials[recorded.node] = message.serial + 1
+            self.messages[message.source, message.serial] = (message, 1)
+            self.serials[recorded.node] = message.serial + 1
+        self.stores[recorded.node].update(recorded.stored)
         try:
             executed = node.step(given, recorded.at_us)
         except DriverError as error:
@@ -170,27 +186,13 @@ class _Reexecution:
         was, now = encode(recorded), encode(executed)
         if was == now:
             return None
-        return _describe(_plain(was), _plain(now))
+        return _describe(plain(was), plain(now))
 
 
 def _without_lines(step: Step) -> Step:
     return replace(step, waits=tuple(replace(wait, line=0) for wait in step.waits))
 
 
-def _plain(step: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.json.decode(step.decode("utf-8", "replace"))  # a body may hold any bytes
-    return found
-
-
 def _describe(was: dict[str, Any], now: dict[str, Any]) -> str:
-    parts = [
-        f"{name}: recorded {_short(was.get(name))}, re-executed {_short(now.get(name))}"
-        for name in dict.fromkeys([*was, *now])
-        if was.get(name) != now.get(name)
-    ]
+    parts = [f"{name}: recorded {one}, re-executed {other}" for name, one, other in differing_fields(was, now)]
     return f"step of node {was.get('node')} differs in {'; '.join(parts)}"
-
-
-def _short(value: Any) -> str:
-    text = "nothing" if value is None else msgspec.json.encode(value).decode()
-    return text if len(text) <= 160 else text[:159] + "…"

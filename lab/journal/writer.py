@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from lab.journal.cluster import Cluster
+from lab.journal.reader import Lines
 from lab.journal.records import Header, Keyframe, Record, encode
 
 __all__ = ["KEYFRAME_EVERY", "Writer"]
@@ -39,6 +40,23 @@ class Writer:
             self._keyframe_at = self._appended
             keyframe = Keyframe(self.cluster.at_us, self.cluster.snapshot())
             self._put(keyframe, encode(keyframe))
+
+    def copy(self, lines: Lines, last: int, cluster: Cluster) -> None:
+        """Begin with the records of another recording, up to ``last``, as they stand there.
+
+        ``cluster`` is the state after them, and is the writer's own from then on.
+        """
+        keyframe = lines.keyframe_before(last)
+        for number in range(1, last + 1):
+            line = lines.raw(number)
+            if number == keyframe:
+                self._keyframe_at = self._appended
+            self._pending += (line, b"\n")
+            self._appended += len(line) + 1
+            if number % KEYFRAME_EVERY == 0:
+                self.flush()
+        self.count = last + 1
+        self.cluster = cluster
 
     def flush(self) -> None:
         """Write what was appended since the last flush."""

@@ -48,6 +48,7 @@ class Node(Port):
         self.id = node
         self.now_us = 0
         self.halted = False
+        self.touched = True
         self._life = 0
         self._serial = 0
         self._started_us = 0
@@ -64,6 +65,7 @@ class Node(Port):
         peers = tuple(sorted(set(ids) - {node}))
         self.protocol = protocol(self, node, peers, timing, parameters or protocol.Parameters())
         self._periodic = tuple((n, due) for n, due in protocol.procedures.items() if due is not None)
+        self._firings = {name: Fired(name) for name in protocol.procedures}
         self._state = StateVector(self.protocol, protocol.fields)
 
     def step(self, given: Input, now_us: int) -> Step:
@@ -85,7 +87,7 @@ class Node(Port):
         try:
             action(given)
             self._run()
-            changed, stored = self._state.changes()
+            changed, stored = self._changes()
         except DriverError:
             raise
         except Exception as error:
@@ -111,12 +113,12 @@ class Node(Port):
         if self.halted:
             return None
         first = self._timers.next()
-        due = None if first is None else (first[0], Fired(first[2]))
+        due = None if first is None else (first[0], self._firings[first[2]])
         if not self._running and self._life:
             for name, instant in self._periodic:
                 at_us = instant(self.protocol)
                 if at_us is not None and (due is None or at_us < due[0]):
-                    due = (at_us, Fired(name))
+                    due = (at_us, self._firings[name])
         return due
 
     def waits(self) -> tuple[Wait, ...]:
@@ -210,8 +212,7 @@ class Node(Port):
         if running is None:
             self._late = True  # rule B9
             return
-        running.answers[message.source] = payload
-        if len(running.answers) >= running.enough:
+        if running.take_answer(message.source, payload):
             self._resume(running, running.ordered_answers())
 
     def _fire(self, given: Fired) -> None:
@@ -228,6 +229,12 @@ class Node(Port):
 
     # running
 
+    def _changes(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        if not self.touched:  # values are immutable, so what was not set is as it was
+            return {}, {}
+        self.touched = False
+        return self._state.changes()
+
     def _run(self) -> None:
         advances = 0
         while True:
@@ -238,6 +245,8 @@ class Node(Port):
                     if advances > _MOST_ADVANCES:
                         raise ProtocolError(f"{running.name} goes round without waiting: sleep, or ask somebody")
                     self._advance(running, value)
+            if not self._running:
+                return
             held = next((r for r in self._running.values() if r.condition_holds()), None)
             if held is None:
                 return

@@ -18,6 +18,7 @@ class Running:
     """
 
     __slots__ = (
+        "_wait",
         "answers",
         "coroutine",
         "ended",
@@ -47,11 +48,18 @@ class Running:
         self.timer: int | None = None
         self.since_us = 0
         self.until_us: int | None = None
+        self._wait: Wait | None = None
 
     def ask(self, wanted: Ask) -> None:
         """Begin to collect answers."""
         self.answers = {}
         self.enough = wanted.enough
+
+    def take_answer(self, source: int, answer: Payload) -> bool:
+        """Keep an answer; whether there are enough now."""
+        self.answers[source] = answer
+        self._wait = None
+        return len(self.answers) >= self.enough
 
     def wait_for(self, wanted: Trap, since_us: int, until_us: int | None, timer: int | None) -> None:
         """Note what it waits for, from when to when."""
@@ -71,6 +79,11 @@ class Running:
 
     def wait(self) -> Wait:
         """Where and for what it waits, for the record of the step."""
+        if self._wait is None:  # a node that waits for a thousand others takes many steps meanwhile
+            self._wait = self._described()
+        return self._wait
+
+    def _described(self) -> Wait:
         wanted = self.waits_for
         peers: tuple[int, ...] = ()
         if isinstance(wanted, Ask):

@@ -19,6 +19,7 @@ only while no other procedure of the node runs.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable
+from inspect import iscoroutinefunction
 from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
@@ -51,6 +52,8 @@ def on(kind: type[Payload]) -> Callable[[F], F]:
     """Make the method the handler of messages of ``kind``: ``(self, sender, message) -> answer or None``."""
 
     def mark(method: F) -> F:
+        if iscoroutinefunction(method):
+            raise ProtocolError(f"{method.__name__} is a handler, which never waits: write def, not async def")
         method._handles = kind  # type: ignore[attr-defined]
         return method
 
@@ -59,8 +62,7 @@ def on(kind: type[Payload]) -> Callable[[F], F]:
 
 def procedure(method: F) -> F:
     """Make the coroutine method a procedure, which can be begun and stopped by name."""
-    method._procedure = None  # type: ignore[attr-defined]
-    return method
+    return _mark_procedure(method, None)
 
 
 def periodic(due_us: Callable[[Any], int | None]) -> Callable[[F], F]:
@@ -69,17 +71,22 @@ def periodic(due_us: Callable[[Any], int | None]) -> Callable[[F], F]:
     The instant is asked for after every step at which no procedure runs.
     """
 
-    def mark(method: F) -> F:
-        method._procedure = due_us  # type: ignore[attr-defined]
-        return method
+    return lambda method: _mark_procedure(method, due_us)
 
-    return mark
+
+def _mark_procedure(method: F, due_us: Callable[[Any], int | None] | None) -> F:
+    if not iscoroutinefunction(method):
+        raise ProtocolError(f"{method.__name__} is a procedure: write async def, not def")
+    method._procedure = due_us  # type: ignore[attr-defined]
+    return method
 
 
 class Port(ABC):
     """What the kernel offers the protocol that it runs; ``Node`` is the one implementation."""
 
     now_us: int
+    touched: bool
+    """Whether declared state was set since this was last looked at."""
 
     @abstractmethod
     def send(self, target: int, payload: Payload) -> None: ...
@@ -156,6 +163,7 @@ class Protocol:
                 f"{type(self).__name__} has no declared state {name!r}: declare it as {name}: … = … in the class"
             )
         object.__setattr__(self, name, value)
+        self._port.touched = True
 
     def started(self) -> None:
         """The node came up; safe storage is back in its fields. Begin what is to run."""

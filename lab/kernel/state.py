@@ -35,7 +35,7 @@ def declared_fields(protocol: type, root: type) -> tuple[Field, ...]:
     inherited = get_type_hints(root, include_extras=True)
     fields = []
     for name, hint in get_type_hints(protocol, include_extras=True).items():
-        if name in inherited or get_origin(hint) is ClassVar:
+        if name in inherited or hint is ClassVar or get_origin(hint) is ClassVar:
             continue
         safe = get_origin(hint) is Annotated and _SAFE in get_args(hint)
         if not hasattr(protocol, name):

@@ -35,7 +35,7 @@ class Sending(Struct, frozen=True, gc=False):
     by: tuple[int, ...]
 
 
-class Parcel(Struct, Generic[M], frozen=True):
+class Parcel(Struct, Generic[M], frozen=True, gc=False):
     """A message in the network's hands, with what the network knows of it."""
 
     source: int
@@ -70,7 +70,7 @@ class Network(Generic[M]):
     def lift_rule(self, number: int, now_us: int) -> list[Parcel[M]]:
         """Take a rule out of force; the messages that it held, which are on their way again."""
         self.rules.pop(number, None)
-        return self._release(now_us)
+        return self.release(now_us)
 
     def narrow_rule(self, number: int, without: Links, now_us: int) -> list[Parcel[M]]:
         """Take links out of a rule, which is lifted if none is left; the messages released by that."""
@@ -78,9 +78,10 @@ class Network(Generic[M]):
         if not links:
             return self.lift_rule(number, now_us)
         self.rules[number] = replace(self.rules[number], links=links)
-        return self._release(now_us)
+        return self.release(now_us)
 
-    def _release(self, now_us: int) -> list[Parcel[M]]:
+    def release(self, now_us: int) -> list[Parcel[M]]:
+        """Let go of the held messages that no rule in force holds; those messages."""
         kept, released = [], []
         for parcel in self._held:
             if self._is_held(parcel):
@@ -98,15 +99,13 @@ class Network(Generic[M]):
     def send(self, parcel: Parcel[M], now_us: int) -> Sending:
         """Take a message; what is to become of it."""
         link = (parcel.source, parcel.target)
-        chance = self._generator(link)
-        latency_us = self._latency_us
-        if self._jitter_us:
-            latency_us = max(0, latency_us + chance.randint(-self._jitter_us, self._jitter_us))
+        latency_us = self.draw_latency_us(link)
         if not self.rules:
             due_us = self._in_order(parcel, now_us + latency_us)
             self._fly(parcel, due_us)
             return Sending("", "", due_us, (), False, ())
         travel = Travel(latency_us)
+        chance = self._generator(link)
         by = []
         for number, rule in self.rules.items():
             if rule.applies(*parcel.way) and rule.decide(travel, chance):
@@ -125,6 +124,20 @@ class Network(Generic[M]):
         delayed = travel.delay_us > latency_us
         return Sending("delayed" if delayed else "", "", due_us, extra, not travel.in_order, tuple(by))
 
+    def resume(self, parcel: Parcel[M], due_us: int | None, in_order: bool = True) -> None:
+        """Take over a message that was sent before; it arrives then, or, with None, is held."""
+        if due_us is None:
+            self._held.append(parcel)
+        else:
+            self._fly(parcel, self._in_order(parcel, due_us) if in_order else due_us)
+
+    def draw_latency_us(self, link: tuple[int, int]) -> int:
+        """How long a message takes on this link before any fault."""
+        if not self._jitter_us:
+            return self._latency_us
+        share = self._generator(link).random()  # randint takes four times as long
+        return max(0, self._latency_us - self._jitter_us + int(share * (2 * self._jitter_us + 1)))
+
     def next_due_us(self) -> int | None:
         """When the next message arrives."""
         return self._heap[0][0] if self._heap else None
@@ -132,8 +145,12 @@ class Network(Generic[M]):
     def due(self, now_us: int) -> Iterator[tuple[Parcel[M], int | None]]:
         """The messages that arrive by now, in order, each with the id of the cut that stops it, or None."""
         while self._heap and self._heap[0][0] <= now_us:
-            parcel = heapq.heappop(self._heap)[2]
-            yield parcel, self._cut_of(parcel)
+            yield self.arrive()
+
+    def arrive(self) -> tuple[Parcel[M], int | None]:
+        """The next message to arrive, with the id of the cut that stops it, or None. IndexError if there is none."""
+        parcel = heapq.heappop(self._heap)[2]
+        return parcel, self._cut_of(parcel) if self.rules else None
 
     def flying(self) -> list[tuple[int, int, Parcel[M]]]:
         """The messages on their way, held ones apart: (due, serial in this network, parcel), soonest first."""
@@ -165,6 +182,7 @@ class Network(Generic[M]):
         heapq.heappush(self._heap, (due_us, self._serial, parcel))
 
     def _generator(self, link: tuple[int, int]) -> Random:
+        # made when first drawn from: of a million links hardly one may need the 2.5 kB
         found = self._generators.get(link)
         if found is None:
             found = self._generators[link] = self._chance(*link)

@@ -48,7 +48,10 @@ def _coordinator(node: NodeView) -> tuple[Hashable, Hashable] | None:
 def _definition(node: NodeView) -> tuple[Hashable, Hashable] | None:
     if node.status != "Normal":
         return None
-    return "", msgspec.json.encode(node.state.get("definition"), order="deterministic")
+    try:
+        return "", msgspec.json.encode(node.state.get("definition"), order="deterministic")
+    except RecursionError:
+        return None  # of a recording that nests it as deeply as can just be decoded
 
 
 A1_1 = Agreement(

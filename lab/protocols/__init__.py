@@ -4,11 +4,13 @@ import inspect
 import sys
 
 from lab.protocols.bully import Bully
+from lab.protocols.cost import Cost
 from lab.protocols.election import Definition, Election, Status
 
 __all__ = [
     "PROTOCOLS",
     "Bully",
+    "Cost",
     "Definition",
     "Election",
     "Status",
@@ -38,4 +40,4 @@ def find_protocol(name: str) -> type[Election]:
 def source_of(protocol: type[Election]) -> tuple[str, str]:
     """(file name, source text) of the file that the protocol is written in, for display beside a run."""
     module = sys.modules[protocol.__module__]
-    return f"{protocol.__module__.rpartition('.')[2]}.py", inspect.getsource(module)
+    return (module.__file__ or "").rpartition("/")[2], inspect.getsource(module)

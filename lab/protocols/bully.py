@@ -31,8 +31,9 @@ Four places at which the listings leave a node in the lurch, and what is done he
   about, since nobody else asks that, and the higher of the two calls the election.
 * Two leaders at once: 2 has passed stage 1 when 3 comes up, and a third node hears 3's EnterElection first and
   2's after it. By the listing it is then halted by 2 and follows it, while 3 counts on the answer that it gave
-  before: two coordinators, with nothing but crashes. Here a node that a higher leader has halted is deaf to a
-  lower one for 2·T, the longest that the higher can take to reach it again.
+  before: two coordinators, with nothing but crashes. Here a node that a higher leader has halted refuses a
+  lower one for 2·T, the longest that the higher can take to reach it again, and the lower one starts anew.
+  It has to say so: silence would tell the lower one nothing of what the refusing node last was.
 """
 
 from typing import ClassVar
@@ -40,7 +41,8 @@ from typing import ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.kernel import Payload, Request, Safe, on, periodic, procedure
+from lab.kernel import Payload, Request, Safe, Timing, on, periodic, procedure
+from lab.protocols.cost import Cost
 from lab.protocols.election import Definition, Election, Status
 
 __all__ = ["Bully"]
@@ -64,11 +66,12 @@ class AreYouNormal(Request[AreYouNormalAnswer], frozen=True):
     """A coordinator's Check."""
 
 
-class EnterElectionAnswer(Payload, frozen=True):
-    """I have stopped; this is the last I know of the task (rule B10)."""
+class EnterElectionAnswer(Payload, frozen=True, omit_defaults=True):
+    """I have stopped; this is the last I know of the task (rule B10). Not ``entered``: a higher leader has me."""
 
     definition: Definition
     version: int
+    entered: bool = True
 
 
 class EnterElection(Request[EnterElectionAnswer], frozen=True):
@@ -100,11 +103,40 @@ class Bully(Election):
     promises: ClassVar[tuple[str, ...]] = ("A1.1", "A1.2", "A2")
     heartbeats: ClassVar[tuple[type[Payload], ...]] = (AreYouNormal, AreYouNormalAnswer)
 
+    # Node i that notices asks the dead one (1), then all above (n - i), of which all but the dead answer
+    # (n - i - 1): 2(n - i). Stages 2 to 4 of node n - 1 are a request and an answer of n - 2 nodes each: 6(n - 2).
+    costs: ClassVar[tuple[Cost, ...]] = (
+        Cost(
+            "everyone notices",
+            "n² + 5n − 12",
+            lambda n: n * n + 5 * n - 12,
+            "listings 10.18 and 10.20: 2(n − i) for each i below n, and 6(n − 2) for stages 2 to 4",
+        ),
+        Cost(
+            "as Tanenbaum tells it, worst case",
+            "n² − n",
+            lambda n: n * n - n,
+            "figure 3-12 with the lowest noticing: n(n − 1)/2 ELECTION, (n − 1)(n − 2)/2 OK, n − 1 COORDINATOR",
+        ),
+        Cost(
+            "only the next coordinator notices",
+            "6n − 10",
+            lambda n: 6 * n - 10,
+            "listings 10.18 and 10.20: 2 for i = n − 1, and 6(n − 2) for stages 2 to 4",
+        ),
+    )
+
     class Parameters(Struct, frozen=True):
         """How often the coordinator checks, and how long it may be silent. 0: derived, T and 3·T."""
 
         check_every_us: int = 0
         coordinator_timeout_us: int = 0
+
+    @classmethod
+    def settles_within_us(cls, timing: Timing, parameters: Parameters) -> int:
+        """Three elections, each of which may first have to be missed, and then be found astray by a Check."""
+        timeout_us = parameters.coordinator_timeout_us or 3 * timing.t_us
+        return 9 * timing.t_us + 6 * timeout_us + 3 * (parameters.check_every_us or timing.t_us)
 
     halted: int | None = None
     version: Safe[int] = 0
@@ -185,6 +217,9 @@ class Bully(Election):
         self.halted = self.id
         self.up = frozenset()
         entered = await self.ask_all(self.lower, EnterElection(), within=self._t_us)
+        if not all(answer.entered for answer in entered.values()):
+            self.restart(self.election)
+            return
         self.up = frozenset(entered)
 
         self.coordinator = self.id
@@ -235,10 +270,10 @@ class Bully(Election):
         return AreYouNormalAnswer(self.status is Status.NORMAL)
 
     @on(EnterElection)
-    def enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer | None:
+    def enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
         """B8, but for a lower leader that is heard after a higher one."""
         if self._is_halted_above(sender):
-            return None
+            return EnterElectionAnswer(self.definition, self.version, entered=False)
         self.status = Status.ELECTION
         self.stop_processing()
         self.stop(self.election, self.check, self.coordinator_timeout)

@@ -1,9 +1,10 @@
 """What every election protocol has in common: the state vector of rule M2, and the task it is done for."""
 
 from enum import Enum
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from lab.kernel import Payload, Protocol
+from lab.kernel import Payload, Protocol, Timing
+from lab.protocols.cost import Cost
 
 __all__ = ["Definition", "Election", "Status"]
 
@@ -34,11 +35,22 @@ class Election(Protocol):
     promises: ClassVar[tuple[str, ...]] = ()
     """The assertions that hold while the assumptions do."""
 
+    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {}
+    """The numbers of the assumptions that a promise needs, where it does not need all nine."""
+
+    costs: ClassVar[tuple[Cost, ...]] = ()
+    """What an election costs by the formula; of several cases, the first is the one that a plain run shows."""
+
     status: Status = Status.DOWN
     coordinator: int | None = None
     definition: Definition = Definition()
     up: frozenset[int] = frozenset()
     processing: bool = False
+
+    @classmethod
+    def settles_within_us(cls, timing: Timing, parameters: Any) -> int:
+        """How long after the last fault all nodes have agreed on a coordinator (A2)."""
+        return 30 * timing.t_us
 
     def stop_processing(self) -> None:
         """Stop performing the task: whoever is not Normal performs none (rule M7)."""

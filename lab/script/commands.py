@@ -5,7 +5,11 @@ from typing import Literal
 from msgspec import Struct
 
 __all__ = [
+    "FASTEST",
+    "MOST_STEPS",
+    "SLOWEST",
     "VERBS",
+    "After",
     "At",
     "Command",
     "CommandError",
@@ -20,8 +24,15 @@ __all__ = [
     "Trigger",
     "Verb",
     "WhenNormal",
+    "WorldCommand",
     "commands_as_markdown",
 ]
+
+
+SLOWEST, FASTEST = 0.01, 1000.0
+"""Virtual over real time in a simulated run, unless it goes as fast as it can be computed."""
+MOST_STEPS = 10_000
+"""So many events at one command."""
 
 
 class CommandError(Exception):
@@ -51,6 +62,14 @@ VERBS: dict[str, Verb] = {
     ),
     "partition": Verb("partition NODES | NODES …", "nothing passes from side to side", "partition 1 2 | 3 4 5"),
     "heal": Verb("heal [LINKS]", "end the faults of links: all, or those of some links", "heal"),
+    "freeze": Verb("freeze", "simulated: let virtual time stand still", "freeze"),
+    "go": Verb("go", "simulated: let it go on", "go"),
+    "speed": Verb("speed FACTOR", "simulated: virtual over real time, from 0.01 to 1000, or max", "speed 0.1"),
+    "step": Verb("step [COUNT]", "simulated: freeze, and let the next events happen", "step 3"),
+    "deliver": Verb(
+        "deliver A->B [KIND]", "simulated: freeze; the first such message in flight arrives now", "deliver 3->1"
+    ),
+    "fire": Verb("fire NODE", "simulated: freeze; its next timer fires, and the clock goes on to that", "fire 2"),
 }
 
 
@@ -107,11 +126,32 @@ class Heal(Struct, frozen=True):
     links: LinkSet | None = None
 
 
-Command = NodeCommand | LinkFault | Partition | Heal
+class WorldCommand(Struct, frozen=True):
+    """freeze, go, speed, step, deliver, fire: of time itself, so only a simulated run obeys.
+
+    ``factor`` None: as fast as it can be computed. ``deliver`` has a ``source``, a ``node`` and perhaps a
+    ``kind``, ``fire`` a ``node``.
+    """
+
+    verb: Literal["freeze", "go", "speed", "step", "deliver", "fire"]
+    factor: float | None = None
+    count: int = 1
+    node: int = 0
+    source: int = 0
+    kind: str = ""
+
+
+Command = NodeCommand | LinkFault | Partition | Heal | WorldCommand
 
 
 class At(Struct, frozen=True):
     """``at 2s``: so long after the run began."""
+
+    us: int
+
+
+class After(Struct, frozen=True):
+    """``after 2s``: so long after the trigger before it, or after the command was given."""
 
     us: int
 
@@ -129,13 +169,17 @@ class OnMessage(Struct, frozen=True):
     target: int | None = None
 
 
-Trigger = At | WhenNormal | OnMessage
+Trigger = At | After | WhenNormal | OnMessage
 
 
 class Scripted(Struct, frozen=True):
-    """A command, and what it waits for; ``text`` is the command as it is written, ``source`` the whole line."""
+    """A command, and what it waits for; ``text`` is the command as it is written, ``source`` the whole line.
+
+    ``then`` are further triggers, each of which is looked for once the one before it has come.
+    """
 
     command: Command
     text: str
     trigger: Trigger | None
     source: str
+    then: tuple[Trigger, ...] = ()

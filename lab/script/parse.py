@@ -6,7 +6,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
 from lab.script.commands import (
+    FASTEST,
+    MOST_STEPS,
+    SLOWEST,
     VERBS,
+    After,
     At,
     CommandError,
     Heal,
@@ -18,6 +22,7 @@ from lab.script.commands import (
     Partition,
     Scripted,
     WhenNormal,
+    WorldCommand,
 )
 from lab.text import sanitize
 from lab.units import parse_us
@@ -38,6 +43,9 @@ _WORDS = {
     "ARROW": "-> or <->",
     "KIND": "a kind of message (EnterElection)",
     "MOMENT": "send or deliver",
+    "FACTOR": "a factor (0.1)",
+    "MAX": "max",
+    "COUNT": "how many (3)",
     "VBAR": "|",
     "COMMA": "a comma",
     "COLON": "a colon",
@@ -48,7 +56,8 @@ _WORDS = {
     "$END": "the end",
 }
 
-_TRIGGERS = {"at": "at 2s ", "when": "when all normal ", "on": "on send NewState "}
+_WAITS = "on send NewState freeze"
+_TRIGGERS = {"at": "at 2s ", "after": "after 2s ", "when": "when all normal ", "on": "on send NewState "}
 
 
 def parse(text: str) -> Scripted:
@@ -60,15 +69,18 @@ def parse(text: str) -> Scripted:
         raise CommandError(f"a command has at most {LONGEST} characters; this has {len(text)}")
     try:
         tree = _parser().parse(text)
-        trigger, command = _transformer().transform(tree)
+        *triggers, command = _transformer().transform(tree)
     except UnexpectedInput as error:
         raise CommandError(_explain(text, error)) from None
     except VisitError as error:
         if isinstance(error.orig_exc, ValueError | CommandError):
             raise CommandError(str(error.orig_exc)) from None
         raise
-    start = cast("Tree[Any]", tree.children[1]).meta.start_pos
-    return Scripted(command, " ".join(text[start:].split()), trigger, " ".join(text.split()))
+    if triggers and isinstance(command, WorldCommand) and command.verb != "freeze":
+        raise CommandError(f"{command.verb} is done at once and cannot wait; freeze can: {_WAITS}")
+    start = cast("Tree[Any]", tree.children[-1]).meta.start_pos
+    first, *then = triggers or [None]
+    return Scripted(command, " ".join(text[start:].split()), first, " ".join(text.split()), tuple(then))
 
 
 @functools.cache
@@ -87,10 +99,13 @@ def _transformer() -> Any:
         """From the parse tree to the structs of ``commands``."""
 
         def start(self, items: list[Any]) -> Any:
-            return items[0], items[1]
+            return items
 
         def at(self, items: list[Any]) -> At:
             return At(parse_us(items[0]))
+
+        def after(self, items: list[Any]) -> After:
+            return After(parse_us(items[0]))
 
         def when_normal(self, items: list[Any]) -> WhenNormal:
             return WhenNormal()
@@ -126,6 +141,25 @@ def _transformer() -> Any:
         def heal(self, items: list[Any]) -> Heal:
             return Heal(items[0])
 
+        def freeze(self, items: list[Any]) -> WorldCommand:
+            return WorldCommand("freeze")
+
+        def go(self, items: list[Any]) -> WorldCommand:
+            return WorldCommand("go")
+
+        def speed(self, items: list[Any]) -> WorldCommand:
+            return WorldCommand("speed", factor=None if items[0].type == "MAX" else _factor(items[0]))
+
+        def step(self, items: list[Any]) -> WorldCommand:
+            return WorldCommand("step", count=_count(items[0] or "1"))
+
+        def deliver(self, items: list[Any]) -> WorldCommand:
+            source, target, kind = items
+            return WorldCommand("deliver", source=int(source), node=int(target), kind=str(kind or ""))
+
+        def fire(self, items: list[Any]) -> WorldCommand:
+            return WorldCommand("fire", node=int(items[0]))
+
         def links(self, items: list[Any]) -> LinkSet:
             sources, arrow, targets = items
             return LinkSet(sources, targets, arrow == "<->")
@@ -145,6 +179,20 @@ def _probability(percent: str) -> float:
     return share
 
 
+def _factor(text: str) -> float:
+    factor = float(text.removesuffix("x"))
+    if not SLOWEST <= factor <= FASTEST:
+        raise CommandError(f"speed {text}: from {SLOWEST:g} to {FASTEST:g}, or max")
+    return factor
+
+
+def _count(text: str) -> int:
+    count = int(text) if len(text) < 9 else 0
+    if not 1 <= count <= MOST_STEPS:
+        raise CommandError(f"step {text[:20]}: from 1 to {MOST_STEPS} events at once")
+    return count
+
+
 def _explain(text: str, error: "UnexpectedInput") -> str:
     position = error.pos_in_stream or 0
     token = getattr(error, "token", None)
@@ -154,7 +202,7 @@ def _explain(text: str, error: "UnexpectedInput") -> str:
     parser = getattr(error, "interactive_parser", None)  # what comes next here, not what the lexer would take
     expected: set[str] = parser.accepts() if parser else set()
     verbs = [verb for verb in VERBS if verb.upper() in expected or "NODE_VERB" in expected]
-    starts = [word for word in ("at", "when", "on") if word.upper() in expected]
+    starts = [word for word in ("at", "after", "when", "on") if word.upper() in expected]
     words = list(dict.fromkeys(_WORDS.get(name, name.lower()) for name in sorted(expected) if not _is_verb(name)))
     said = f"column {position + 1}: "
     said += f"{sanitize(got, 30)!r} is not expected here" if got else "the command ends too soon"
@@ -164,7 +212,7 @@ def _explain(text: str, error: "UnexpectedInput") -> str:
     if verbs:
         said += f"; expected a command: {', '.join(verbs)}"
         if starts:
-            said += ", or a trigger: at 2s, when all normal, on send KIND"
+            said += ", or a trigger: at 2s, after 2s, when all normal, on send KIND"
     elif words:
         said += f"; expected {_either(words)}"
     return f"{said}. For example: {_example(text)}"

@@ -4,7 +4,7 @@ from lab.journal import Cluster
 from lab.network import Cut, Delay, Duplicate, Links, Lose, Reorder, Rule, links_among
 from lab.script.commands import CommandError, LinkFault, LinkSet, Nodes, Partition
 
-__all__ = ["coordinator_of", "link_rule", "partition_rule", "resolve_links", "resolve_nodes"]
+__all__ = ["coordinator_of", "link_rule", "partition_rule", "resolve_links", "resolve_nodes", "rule_over"]
 
 
 def coordinator_of(cluster: Cluster) -> int:
@@ -65,7 +65,13 @@ def partition_rule(command: Partition, cluster: Cluster) -> Rule:
 
 def link_rule(command: LinkFault, cluster: Cluster) -> Rule:
     """The rule that a fault of links puts into the network."""
-    links = resolve_links(command.links, cluster)
+    return rule_over(command, resolve_links(command.links, cluster))
+
+
+def rule_over(command: LinkFault | Partition, links: Links) -> Rule:
+    """The rule of the command, on these links and no others."""
+    if isinstance(command, Partition):
+        return Cut(links=links)
     if command.verb == "delay":
         return Delay(links=links, delay_us=command.us, jitter_us=command.jitter_us)
     if command.verb == "lose":

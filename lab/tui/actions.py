@@ -11,7 +11,8 @@ class Action(Struct, frozen=True):
     """One thing to do.
 
     ``word`` is what the ``:`` line calls it, and its id; ``keys`` as Textual names them, ``shown`` as people
-    do. ``where``: only in a run that takes commands, or everywhere. ``needs_node``: only with a node selected.
+    do. ``where``: only in a run that takes commands, or in a simulated one of those, or everywhere.
+    ``needs_node``: only with a node selected.
     ``footer``: its label in the footer, or nothing.
     """
 
@@ -21,7 +22,7 @@ class Action(Struct, frozen=True):
     help: str
     footer: str = ""
     group: Literal["cluster", "time", "view"] = "view"
-    where: Literal["driver", "all"] = "all"
+    where: Literal["driver", "simulated", "all"] = "all"
     needs_node: bool = False
 
 
@@ -35,11 +36,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("heal", "h", "h", "heal the network: end all faults of links", "heal", "cluster", "driver"),
     Action("wipe", "W", "W", "empty its safe storage, if it is down", "", "cluster", "driver", True),
     Action("command", "colon", ":", "the command line: any command, or any word of this table", "command", "view"),
-    Action("play", "space", "space", "play or pause; in a live run, stand still or go on", "play", "time"),
+    Action("play", "space", "space", "play or pause; a simulated run freezes, or goes on", "play", "time"),
     Action("back", "comma", ",", "one record back", "back", "time"),
-    Action("step", "full_stop", ".", "one record forward", "step", "time"),
-    Action("slower", "less_than_sign", "<", "play slower", "", "time"),
-    Action("faster", "greater_than_sign", ">", "play faster", "", "time"),
+    Action("step", "full_stop", ".", "one record forward; at a simulated run's end, one event", "step", "time"),
+    Action("choose", "c", "c", "simulated: choose what happens next", "choose", "time", "simulated"),
+    Action("slower", "less_than_sign", "<", "slower: what is played, or the simulated run", "", "time"),
+    Action("faster", "greater_than_sign", ">", "faster: what is played, or the simulated run", "", "time"),
     Action("previous-fault", "left_curly_bracket", "{", "to the fault before", "", "time"),
     Action("next-fault", "right_curly_bracket", "}", "to the next fault", "", "time"),
     Action("previous-election", "left_parenthesis", "(", "to the election before", "", "time"),

@@ -85,7 +85,7 @@ class HelpDialog(_Dialog):
                 continue
             table.add_row(Text(title, style="bold underline"))
             for action in ACTIONS:
-                if action.group == group:
+                if action.group == group and (self._driver or action.where == "all"):
                     table.add_row(action.shown, f":{action.word}", action.help)
         if self._driver:
             table.add_row(Text("commands, after :", style="bold underline"))

@@ -6,10 +6,14 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
+from lab.text import sanitize
 from lab.tui.look import DIM, Look
 from lab.tui.player import Player
+from lab.tui.source import Source
+from lab.tui.worldtime import pace_said
+from lab.worlds.orders import Clock
 
-__all__ = ["FaultLines", "LeaderLine", "ScrubBar", "TitleLine"]
+__all__ = ["FaultLines", "LeaderLine", "ScrubBar", "TitleLine", "title_text"]
 
 
 class _Line(Static):
@@ -33,6 +37,26 @@ class TitleLine(_Line):
     """Which run this is, and the time in it."""
 
     DEFAULT_CSS = "TitleLine { height: 1; background: $panel; color: $text; padding: 0 1; }"
+
+
+def title_text(source: Source, number: int, hidden: int, name: str, look: Look) -> Text:
+    """Which run it is, how its time goes, so many heartbeats hidden, and the record where the cursor is."""
+    header, clock = source.lines.header, None if source.ended else source.clock
+    dot = f" {look.glyphs.dot} "
+    parts: list[str] = [header.world if source.is_live else "recording"]
+    if clock is not None:
+        parts.append("frozen" if clock.frozen else pace_said(clock))
+    parts += [f"{len(header.nodes)} nodes", f"T {header.timing.t_us / 1000:g} ms"]
+    if hidden:
+        parts.append(f"{hidden} heartbeats hidden (f)")
+    if source.is_live and not source.can_command:
+        parts.append("viewer")
+    parts += [f"record {number}", sanitize(name, 60)]
+    text = Text()
+    text.append("lab ", "bold")
+    text.append(sanitize(header.protocol.name, 30), look.accent)
+    text.append(dot + dot.join(parts))
+    return text
 
 
 class LeaderLine(_Line):
@@ -90,17 +114,20 @@ class ScrubBar(Widget, can_focus=True):
         super().__init__()
         self._look = look
         self._player: Player | None = None
+        self._clock: Clock | None = None
         self._drawn: tuple[object, ...] = ()
 
-    def show(self, player: Player) -> None:
-        """Draw the player's place."""
+    def show(self, player: Player, clock: Clock | None = None) -> None:
+        """Draw the player's place, and in a simulated run how its time goes."""
         self._player = player
+        self._clock = clock if player.following else None
         drawn = (
-            round(player.now_us, -5),
+            round(player.now_us, -5 if self._clock is None else -2),
             player.end_us // 100_000,
             player.speed,
             player.playing,
             player.following,
+            self._clock,
             len(player.marks.records),
             self.size.width,
         )
@@ -126,18 +153,27 @@ class ScrubBar(Widget, can_focus=True):
         player = self._player
         if player is None:
             return Text()
-        look = self._look
-        state = "live" if player.following else look.glyphs.play if player.playing else look.glyphs.pause
         text = Text(no_wrap=True)
-        text.append(f"{state:>4} {player.speed:>4g}x ", look.accent if self.has_focus else "")
+        text.append(self._state(player), self._look.accent if self.has_focus else "")
         _, width = self._bar()
         text.append_text(self._track(player, width))
-        text.append(f" {player.now_us / 1e6:8.1f} / {max(player.end_us, player.now_us) / 1e6:.1f} s")
+        if self._clock is not None:  # the cursor is at the end, and a step may be of microseconds
+            text.append(f" {player.now_us / 1e6:13.4f} s")
+        else:
+            text.append(f" {player.now_us / 1e6:8.1f} / {max(player.end_us, player.now_us) / 1e6:.1f} s")
         return text
+
+    def _state(self, player: Player) -> str:
+        glyphs = self._look.glyphs
+        if self._clock is not None:
+            return f"{'frozen' if self._clock.frozen else glyphs.play:>6} {pace_said(self._clock):>5} "
+        state = "live" if player.following else glyphs.play if player.playing else glyphs.pause
+        return f"{state:>4} {player.speed:>4g}x "
 
     def _bar(self) -> tuple[int, int]:
         """(where the track begins, how long it is)."""
-        return 11, max(2, self.size.width - 11 - 24)
+        left = 11 if self._clock is None else 13
+        return left, max(2, self.size.width - left - 24)
 
     def _track(self, player: Player, width: int) -> Text:
         look = self._look

@@ -11,7 +11,7 @@ from lab.tui.app import LabApp
 from lab.tui.home import HomeApp
 from lab.tui.source import FeedSource, FileSource, Source
 from lab.worlds.config import Ready
-from lab.worlds.live.launch import HostFailedError
+from lab.worlds.host.launch import HostFailedError
 
 __all__ = ["show_feed", "show_home", "show_recording", "show_run"]
 

@@ -24,7 +24,7 @@ __all__ = ["MessageLog"]
 class MessageLog(ScrollView, can_focus=True):
     """Draws only the rows that are seen. It follows the end, unless it was scrolled away from there.
 
-    ``cursor`` is the row that ``Enter`` opens; None while it is the last one.
+    ``cursor`` is the row that ``Enter`` opens; None while it is the last one. ``mark`` marks records.
     """
 
     DEFAULT_CSS = "MessageLog { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }"
@@ -52,6 +52,7 @@ class MessageLog(ScrollView, can_focus=True):
         self._number = -1
         self._seen = (-1, False)
         self._follow = True
+        self._marked: frozenset[int] = frozenset()
         self._drawn_top = 0
         self._drawn: list[tuple[LogLine, Ending | None] | None] = []
 
@@ -81,6 +82,12 @@ class MessageLog(ScrollView, can_focus=True):
             if regions:
                 self.refresh(*regions)
         self._drawn_top, self._drawn = top, drawn
+
+    def mark(self, records: frozenset[int]) -> None:
+        """Mark the rows of these records, and no others."""
+        if records != self._marked:
+            self._marked = records
+            self.refresh()
 
     def open_cursor(self) -> None:
         """Open the row under the cursor."""
@@ -151,7 +158,8 @@ class MessageLog(ScrollView, can_focus=True):
         return max(0, self._count - self.size.height)
 
     def _pieces(self, line: LogLine, ending: Ending | None) -> list[tuple[str, Style]]:
-        clock = (f"{line.at_us / 1e6:9.3f} ", DIM)
+        marked = line.record in self._marked
+        clock = (f"{line.at_us / 1e6:9.3f} ", self._look.warning + Style(reverse=True) if marked else DIM)
         if line.what != "message":
             return [clock, *self._event(line)]
         look = self._look

@@ -47,20 +47,24 @@ class NodePanes(Widget, can_focus=True):
         self._look = look
         self._panes: tuple[Pane, ...] = ()
         self._selected: int | None = None
+        self._marked: frozenset[int] = frozenset()
         self.most_height = 10
 
-    def show(self, panes: tuple[Pane, ...], selected: int | None) -> None:
-        """Draw these panes."""
-        if (panes, selected) == (self._panes, self._selected):
+    def show(self, panes: tuple[Pane, ...], selected: int | None, marked: frozenset[int] = frozenset()) -> None:
+        """Draw these panes; ``marked`` are the nodes of a witness."""
+        if (panes, selected, marked) == (self._panes, self._selected, self._marked):
             return
-        before = {pane: pane.id == self._selected for pane in self._panes}
+        before = {pane: self._frame_of(pane) for pane in self._panes}
         resized = len(panes) != len(self._panes)
-        self._panes, self._selected = panes, selected
+        self._panes, self._selected, self._marked = panes, selected, marked
         if resized or not self._boxed:
             self.refresh(layout=resized)
             return
-        changed = [place for place, pane in enumerate(panes) if before.get(pane) != (pane.id == selected)]
+        changed = [place for place, pane in enumerate(panes) if before.get(pane) != self._frame_of(pane)]
         self.refresh(*map(self._region_of, changed))
+
+    def _frame_of(self, pane: Pane) -> tuple[bool, bool]:
+        return pane.id == self._selected, pane.id in self._marked
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many lines as the boxes take, or one line a node where they would take too much."""
@@ -140,9 +144,9 @@ class NodePanes(Widget, can_focus=True):
 
     def _box_line(self, pane: Pane, inside: int, width: int) -> list[Piece]:
         look = self._look
-        selected = pane.id == self._selected
-        style = look.accent if selected else look.status(pane.shown) + DIM
-        box = tuple(look.glyphs.heavy if selected else look.glyphs.box)
+        selected, marked = self._frame_of(pane)
+        style = look.accent if selected else look.warning if marked else look.status(pane.shown) + DIM
+        box = tuple(look.glyphs.heavy if selected or marked else look.glyphs.box)
         top_left, across, top_right, side, bottom_left, bottom_right = box
         if inside == 0:
             title = [(f" {pane.id} ", Style(bold=True)), *self._status(pane), (" ", Style())]
@@ -192,7 +196,7 @@ class NodePanes(Widget, can_focus=True):
         look = self._look
         pieces: list[Piece] = [
             (look.glyphs.play + " " if pane.id == self._selected else "  ", look.accent),
-            (f"{pane.id:>2} ", Style(bold=True)),
+            (f"{pane.id:>2} ", look.warning if pane.id in self._marked else Style(bold=True)),
             *_fit(self._status(pane), 24),
         ]
         if pane.process in ("killed", "failed", "absent"):

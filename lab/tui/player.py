@@ -125,7 +125,7 @@ class Player:
             if not self.jump(direction == "next", _KINDS[kind].__contains__):
                 return f"no {kind} {'after' if direction == 'next' else 'before'} this one"
         if self.live and not self.following:
-            return "looking at the past; the run goes on. End follows it again"
+            return "looking at the past; End goes back to where the run is"
         return ""
 
     def _advance(self) -> None:

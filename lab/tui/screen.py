@@ -13,9 +13,10 @@ from textual.widgets import Footer
 
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action, action_named
+from lab.tui.choosing import ChooseDialog
 from lab.tui.commandline import CommandLine
 from lab.tui.dialogs import HelpDialog, PartitionDialog, RecordDialog
-from lab.tui.lines import FaultLines, LeaderLine, ScrubBar, TitleLine
+from lab.tui.lines import FaultLines, LeaderLine, ScrubBar, TitleLine, title_text
 from lab.tui.logrows import LogRows
 from lab.tui.look import Look
 from lab.tui.messagelog import MessageLog
@@ -23,12 +24,16 @@ from lab.tui.panes import NodePanes
 from lab.tui.player import Player
 from lab.tui.source import Source
 from lab.tui.view import Pane, faults_said, leaders_said, panes_of
+from lab.tui.worldtime import time_command
+from lab.worlds.orders import Clock
 
 __all__ = ["FRAMES_PER_SECOND", "RunScreen"]
 
 FRAMES_PER_SECOND = 10
 _SLOW_FRAMES = 3
 _DIGITS_WITHIN_S = 0.7
+_HINT = "press a node's number to select it, ? for all keys"
+_HINT_SIMULATED = "space freezes time and lets it go on, . lets one event happen, c chooses which; ? for all keys"
 
 
 class RunScreen(Screen[None]):
@@ -65,6 +70,7 @@ class RunScreen(Screen[None]):
         self._last_s = time.monotonic()
         self._ended_said = False
         self._drawn_frames = -1
+        self._clock: Clock | None = None
 
     def compose(self) -> ComposeResult:
         """The widgets, from top to bottom."""
@@ -85,7 +91,8 @@ class RunScreen(Screen[None]):
             self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
             self.run_worker(self._source.work(), exclusive=False, exit_on_error=True)
             self.query_one(NodePanes).focus()
-            self._say("press a node's number to select it, ? for all keys")
+            simulated = self._source.is_live and self._source.lines.header.world == "simulated"
+            self._say(_HINT_SIMULATED if simulated else _HINT)
         self._frame()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -100,6 +107,8 @@ class RunScreen(Screen[None]):
         elapsed_us, self._last_s = round((now_s - self._last_s) * 1e6), now_s
         player = self._player
         player.tick(elapsed_us, self._source.now_us())
+        if self._source.clock != self._clock:
+            self._take_clock(self._source.clock)
         cluster = player.cluster()
         snapshot = cluster.snapshot()
         panes = panes_of(snapshot, player.now_us)
@@ -114,32 +123,23 @@ class RunScreen(Screen[None]):
         self._drawn_frames += 1
         if not player.following or self._drawn_frames % _SLOW_FRAMES == 0:
             # what changes at every record need not be drawn at every frame
-            self.query_one(ScrubBar).show(player)
+            self.query_one(ScrubBar).show(player, self._source.clock)
             hidden = 0 if log.rows.heartbeats else log.rows.hidden_count(cluster)
-            self.query_one("#title", TitleLine).put(self._title_text(hidden))
+            self.query_one("#title", TitleLine).put(
+                title_text(self._source, player.number, hidden, self._run_name, self._look)
+            )
         if self._source.ended and self._player.live and not self._ended_said:
             self._ended_said = True
             self._say(f"the run is over: {self._source.ended}; look around, or press q", warn=True)
             self.refresh_bindings()
 
-    def _title_text(self, hidden: int) -> Text:
-        header = self._source.lines.header
-        dot = f" {self._look.glyphs.dot} "
-        parts = [
-            header.world if self._source.is_live else "recording",
-            f"{len(header.nodes)} nodes",
-            f"T {header.timing.t_us / 1000:g} ms",
-        ]
-        if hidden:
-            parts.append(f"{hidden} heartbeats hidden (f)")
-        if self._source.is_live and not self._source.can_command:
-            parts.append("viewer")
-        parts += [f"record {self._player.number}", sanitize(self._run_name, 60)]
-        text = Text()
-        text.append("lab ", "bold")
-        text.append(sanitize(header.protocol.name, 30), self._look.accent)
-        text.append(dot + dot.join(parts))
-        return text
+    def _take_clock(self, clock: Clock | None) -> None:
+        before, self._clock = self._clock, clock
+        self._drawn_frames = -1  # draw all of this frame
+        if before is None:
+            self.refresh_bindings()
+        if clock is not None and clock.note and (before is None or before.note != clock.note):
+            self._say(clock.note, warn=True)
 
     def _say(self, text: str, warn: bool = False) -> None:
         style = self._look.warning if warn else self._look.accent
@@ -155,6 +155,8 @@ class RunScreen(Screen[None]):
         if wanted is None:
             return True
         if wanted.where == "driver" and not self._commands:
+            return False
+        if wanted.where == "simulated" and not self._steers:
             return False
         return self._applies(wanted)
 
@@ -172,6 +174,11 @@ class RunScreen(Screen[None]):
         return self._source.can_command and not self._source.ended
 
     @property
+    def _steers(self) -> bool:
+        """Whether the time of the run is in the user's hands."""
+        return self._commands and self._source.clock is not None
+
+    @property
     def _pane(self) -> Pane | None:
         return next((pane for pane in self._panes if pane.id == self._selected), None)
 
@@ -186,17 +193,31 @@ class RunScreen(Screen[None]):
             return
         if action.where == "driver" and not self._commands:
             self._say("nothing can be done to the nodes here: this run takes no commands", warn=True)
+        elif action.where == "simulated" and not self._steers:
+            self._say("what happens next is chosen in simulated runs: lab run bully --sim", warn=True)
         elif action.needs_node and self._selected is None:
             self._say(f"{word} which node? press its number first", warn=True)
         elif action.group == "cluster":
             self._do_to_cluster(word)
         elif action.group == "time":
-            said = self._player.move(word)
-            if said:
-                self._say(said, warn=said.startswith("no "))
+            self._move_in_time(word)
         else:
             self._look_at(word)
         self._frame()
+
+    def _move_in_time(self, word: str) -> None:
+        player = self._player
+        clock = self._source.clock if self._steers else None
+        if word == "choose":
+            player.to_end()
+            self.app.push_screen(
+                ChooseDialog(self._source, lambda: player.cluster().nodes, self._frame, self._look),
+                lambda _: self._say("time stands still; space lets it go on"),
+            )
+        elif command := time_command(word, clock, player):
+            self._give(command)
+        elif said := player.move(word):
+            self._say(said, warn=said.startswith("no "))
 
     def _do_to_cluster(self, word: str) -> None:
         node = self._selected
@@ -222,6 +243,7 @@ class RunScreen(Screen[None]):
     async def _give(self, command: str) -> None:
         reply = await self._source.command(command)
         self._say(f"{command}: {reply.text}", warn=not (reply.ok and reply.changed))
+        self._frame()
 
     def _look_at(self, word: str) -> None:
         """The actions that only change what is seen."""

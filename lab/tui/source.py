@@ -7,22 +7,28 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from lab.journal import End, Marks, RecordedLines, SpooledLines, decode, open_recording
 from lab.journal.reader import Lines
-from lab.worlds.orders import REPLY_PREFIX, Attach, Order, Reply
+from lab.worlds.orders import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, Order, Reply
+from lab.worlds.simulated.pace import Pace
 
 __all__ = ["FeedSource", "FileSource", "Source"]
 
 
 class Source:
-    """Records, and a way to give commands where there is one. ``ended``: no more will come."""
+    """Records, and a way to give commands where there is one. ``ended``: no more will come.
+
+    ``clock`` says how virtual time goes, in a simulated run that is going on.
+    """
 
     lines: Lines
     marks: Marks
     can_command = False
     is_live = False
     ended: str = ""
+    clock: Clock | None = None
 
     def now_us(self) -> int | None:
         """The run's clock, while it is going on."""
@@ -34,6 +40,10 @@ class Source:
     async def command(self, text: str) -> Reply:
         """Give a command."""
         return Reply(0, False, False, "this is a recording; its past cannot be changed")
+
+    async def choices(self) -> Reply:
+        """Ask what may happen next."""
+        return Reply(0, False, False, "this is a recording; what happens next is in it")
 
     def close(self) -> None:
         """Give back what is held."""
@@ -94,7 +104,13 @@ class FeedSource(Source):
         """The host's clock, as far as it can be told from here."""
         if self.ended:
             return None
-        return max(self._newest_us, time.monotonic_ns() // 1000 - self._offset_us)
+        real_us = time.monotonic_ns() // 1000
+        if self.clock is None:
+            return max(self._newest_us, real_us - self._offset_us)
+        pace = Pace(self.clock.factor)
+        pace.start(self.clock.at_us, self.clock.real_us)
+        reached_us = None if self.clock.frozen else pace.reached_us(real_us)
+        return max(self._newest_us, self.clock.at_us if reached_us is None else reached_us)
 
     async def work(self) -> None:
         """Take in records until the run ends."""
@@ -112,12 +128,19 @@ class FeedSource(Source):
 
     async def command(self, text: str) -> Reply:
         """Give a command, and wait for what the host says to it."""
+        return await self._ask(Order(0, text))
+
+    async def choices(self) -> Reply:
+        """Ask the host: it alone knows when messages are due."""
+        return await self._ask(Order(0, choices=True))
+
+    async def _ask(self, order: Order) -> Reply:
         if self.ended:
             return Reply(0, False, False, f"the run is over: {self.ended}")
         self._orders += 1
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._replies[self._orders] = reply
-        self._writer.write(msgspec.json.encode(Order(self._orders, text)) + b"\n")
+        self._writer.write(msgspec.json.encode(replace(order, id=self._orders)) + b"\n")
         return await reply
 
     def close(self) -> None:
@@ -131,6 +154,9 @@ class FeedSource(Source):
             waiting = self._replies.pop(reply.id, None)
             if waiting is not None and not waiting.done():
                 waiting.set_result(reply)
+            return
+        if line.startswith(CLOCK_PREFIX):
+            self.clock = msgspec.json.decode(line, type=Clock)
             return
         number = len(self._spool)
         self._spool.append(line)

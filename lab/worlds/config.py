@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from lab import __version__
@@ -10,11 +11,19 @@ from lab.journal import FORMAT, Header, Link, ProtocolInfo
 from lab.kernel import Timing
 from lab.protocols import Election, source_of
 
-__all__ = ["Ready", "Refused", "RunConfig", "header_of"]
+__all__ = ["NotRunnableError", "Ready", "Refused", "RunConfig", "header_of"]
+
+
+class NotRunnableError(Exception):
+    """The run cannot begin as it is configured; the text is for the user."""
 
 
 class RunConfig(Struct, frozen=True):
-    """A run. ``commands`` are lines of the command language; ``for_us`` None: until somebody ends it."""
+    """A run. ``commands`` are lines of the command language; ``for_us`` None: until somebody ends it.
+
+    ``speed`` is that of a simulated run at its start, virtual over real time; None: as fast as it can be. A
+    branch goes on from the record ``at`` of the recording in the file ``parent``.
+    """
 
     run: str
     protocol: str
@@ -27,6 +36,9 @@ class RunConfig(Struct, frozen=True):
     commands: tuple[str, ...] = ()
     for_us: int | None = None
     world: Literal["live", "simulated"] = "live"
+    speed: float | None = 1.0
+    parent: str = ""
+    at: int = 0
 
 
 class Ready(Struct, frozen=True, tag="ready"):
@@ -52,6 +64,8 @@ def header_of(config: RunConfig, protocol: type[Election]) -> Header:
         source,
         tuple(kind.__name__ for kind in protocol.heartbeats),
         protocol.promises,
+        protocol.relies_on,
+        protocol.settles_within_us(config.timing, msgspec.convert(config.parameters, protocol.Parameters)),
     )
     live = config.world == "live"
     return Header(

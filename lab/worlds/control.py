@@ -1,31 +1,43 @@
 """Carrying out commands in any world: faults of nodes through its ``NodeHandles``, of links in the network."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.journal import Commanded, Fault, Log, Record, Routed
 from lab.kernel import Message
 from lab.network import Links, Network, Rule
 from lab.script import (
+    At,
     Command,
     CommandError,
+    Director,
     Heal,
     LinkFault,
     NodeCommand,
     Partition,
     Scripted,
+    WorldCommand,
     link_rule,
+    parse,
     partition_rule,
     resolve_links,
     resolve_nodes,
 )
 
-__all__ = ["Control", "NodeHandles", "Outcome"]
+__all__ = ["Control", "NodeHandles", "Outcome", "add_all"]
+
+
+def add_all(director: Director, lines: Iterable[str]) -> None:
+    """Add the commands that a run begins with; those without a trigger are due at once."""
+    for line in lines:
+        scripted = parse(line)
+        director.add(scripted if scripted.trigger else replace(scripted, trigger=At(0)))
 
 
 class NodeHandles:
-    """What a world offers its ``Control``: to strike nodes. Each returns False where it would change nothing."""
+    """What a world offers its ``Control``: to strike nodes, which is False where it would change nothing."""
 
     def kill(self, node: int) -> bool:
         """Crash it, now: nothing of it counts from here on."""
@@ -46,6 +58,10 @@ class NodeHandles:
     def wipe(self, node: int) -> bool:
         """Empty its safe storage; only of a node that is down."""
         raise NotImplementedError
+
+    def steer(self, command: WorldCommand) -> tuple[bool, str]:
+        """Do something to the course of time; (whether anything changed, what in words). CommandError."""
+        raise CommandError(f"{command.verb}: only in a simulated run: lab run bully --sim")
 
 
 _STATES = {
@@ -90,6 +106,13 @@ class Control:
         self._faults = 0
         self._link_faults: dict[int, tuple[str, Links]] = {}
 
+    def resume(self, faults: int, rules: dict[int, tuple[str, Rule]]) -> None:
+        """Go on from a run that had so many faults; ``rules`` are those of links in force, each with its kind."""
+        self._faults = faults
+        for number, (kind, rule) in rules.items():
+            self._network.set_rule(number, rule)
+            self._link_faults[number] = (kind, rule.links)
+
     def execute(self, scripted: Scripted) -> Outcome:
         """Carry out a command, and record what came of it, even if it could not be carried out."""
         try:
@@ -106,6 +129,8 @@ class Control:
             return self._set_rule(command.verb, text, link_rule(command, self._log.cluster))
         if isinstance(command, Partition):
             return self._set_rule("partition", text, partition_rule(command, self._log.cluster))
+        if isinstance(command, WorldCommand):
+            return self._nodes.steer(command)
         return self._heal(command)
 
     def _strike(self, command: NodeCommand) -> tuple[bool, str]:

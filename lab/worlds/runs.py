@@ -27,6 +27,7 @@ class RunInfo(Struct, frozen=True):
     began: str
     recording: str
     socket: str
+    world: str = "live"
 
 
 class NoSuchRunError(LookupError):

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import elections, interface, kernel, messages, recordings, starting
+from tests.benchmarks import elections, interface, kernel, messages, recordings, scaling, simulation, starting
 from tests.benchmarks.figures import Figure, table
 
 __all__ = ["ALL", "main"]
@@ -19,6 +19,8 @@ ALL: dict[str, Callable[[Path, bool], list[Figure]]] = {
     "starting": starting.measure,
     "kernel": kernel.measure,
     "recordings": recordings.measure,
+    "simulation": simulation.measure,
+    "scaling": scaling.measure,
     "interface": interface.measure,
 }
 """Each takes a folder, and whether a short look will do."""

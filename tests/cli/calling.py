@@ -107,15 +107,18 @@ class Lab:
 
     def start(self, *words: str) -> "Running":
         """Start ``lab run bully --headless``, with these words besides."""
-        process = subprocess.Popen(
-            [*self._command, "run", "bully", "--headless", *words],
+        return Running(self, self.begin("run", "bully", "--headless", *words))
+
+    def begin(self, *words: str) -> subprocess.Popen[bytes]:
+        """Call it, without a terminal, and do not wait."""
+        return subprocess.Popen(
+            [*self._command, *words],
             cwd=self.folder,
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        return Running(self, process)
 
     def published(self) -> dict[str, RunInfo]:
         """The hosts that serve their feeds, by their runs' names."""

@@ -8,13 +8,18 @@ from lab.script import VERBS
 from tests.cli.calling import Lab
 
 OPTIONS = {
-    "run": "--nodes --t --tm --tp --latency --jitter --set --do --record --seed --headless --for --json",
+    "run": "--nodes --t --tm --tp --latency --jitter --sim --speed --set --do --record --seed --headless --for --json",
     "replay": "",
-    "verify": "",
+    "verify": "--protocol",
     "show": "--node --kind --only --heartbeats",
     "list": "--json",
     "attach": "--viewer",
     "ctl": "",
+    "guide": "--plain",
+    "branch": "--at --do --for --record --seed --headless --protocol",
+    "branches": "",
+    "diff": "",
+    "scale": "--nodes --t --seed --output --json",
 }
 
 
@@ -31,7 +36,7 @@ def test_a_command_explains_itself(lab: Lab, command: str) -> None:
     done = lab(command, "--help")
     assert (done.status, done.err) == (0, "")
     assert re.search(rf"Usage: lab {command} ", done.out)
-    assert set(re.findall(r"^│ +(--[\w-]+)", done.out, re.MULTILINE)) == {*OPTIONS[command].split(), "--help"}
+    assert set(re.findall(r"^│ \*? *(--[\w-]+)", done.out, re.MULTILINE)) == {*OPTIONS[command].split(), "--help"}
     for name in OPTIONS[command].split():
         assert len(_said_of(name, done.out)) > 10, f"{name} needs a text"
     assert re.search(r"^ (?!Usage)[A-Z][^│]{30,}[.:]", done.out, re.MULTILINE), "there is no sentence on top"

@@ -8,6 +8,12 @@ from tests.cli.calling import SHIPPED, Called, Lab
 
 CALLS = """
 run bulli
+run mine
+run gone.py:Mine
+run diary.txt:Mine
+run mine.py:Mein
+run mine.py:Status
+run wrong.py
 run bully --nodes 0
 run bully --nodes 7-3
 run bully --nodes 99999999999999
@@ -48,6 +54,30 @@ show whole.jsonl --only gossip
 verify object.jsonl
 verify escape.jsonl
 verify folder
+verify whole.jsonl --protocol gone.py
+branch
+branch missing.jsonl --at 5
+branch whole.jsonl --at 5
+branch whole.jsonl --at 5 --headless
+branch whole.jsonl --at 9999 --headless --for 1s
+branch whole.jsonl --at soon --headless --for 1s
+branch whole.jsonl --at 3s --headless --for 1s --do 'at 2s kill 5'
+branch whole.jsonl --at 3s --headless --for 1s --do 'kill 9'
+branch whole.jsonl --at 3s --headless --for 1s --record whole.jsonl
+branch edited.jsonl --at 300 --headless --for 1s
+branches missing.jsonl
+branches diary.txt
+diff whole.jsonl
+diff whole.jsonl diary.txt
+guide yours
+scale bulli
+scale bully --nodes 1
+scale bully --nodes 3,2001
+scale bully --nodes 5-9
+scale bully --t 5
+scale bully --seed lucky
+scale bully --output bully.png
+scale bully --output nowhere/bully.svg
 attach
 ctl 'kill 5'
 ctl kill 5
@@ -64,7 +94,11 @@ def test_wrong_calls(lab: Lab, transcript: Callable[[str, str], None]) -> None:
     (lab.folder / "binary").write_bytes(bytes(range(256)))
     (lab.folder / "object.jsonl").write_text("{}\n")
     (lab.folder / "escape.jsonl").write_text('{"record":"\\u001b[2J\x1b[2J"}\n')
+    (lab.folder / "mine.py").write_text("from lab.protocols import Election, Status\nclass Mine(Election): pass\n")
+    (lab.folder / "wrong.py").write_text("LONGEST = \n")
     (lab.folder / "whole.jsonl").write_bytes(SHIPPED.read_bytes())
+    edited = SHIPPED.read_bytes().replace(b'"status":"Normal"', b'"status":"Election"', 1)
+    (lab.folder / "edited.jsonl").write_bytes(edited)
     calls = CALLS.strip().splitlines()
 
     def call(line: str) -> Called:

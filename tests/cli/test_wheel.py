@@ -55,7 +55,12 @@ def test_what_is_in_the_wheel(wheel: Path) -> None:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = {str(path.relative_to(ROOT)) for path in (ROOT / "lab").rglob("*.py")}
     assert package <= names
-    assert {"lab/script/grammar.lark", "lab/py.typed", f"lab/recordings/{SHIPPED.name}"} <= names
+    assert {
+        "lab/guide/your-own-protocol.md",
+        "lab/script/grammar.lark",
+        "lab/py.typed",
+        f"lab/recordings/{SHIPPED.name}",
+    } <= names
     assert {name.split("/")[0] for name in names} == {"lab"}
     assert not [name for name in names if "__pycache__" in name]
 

@@ -9,7 +9,7 @@ from tests.harness import T_US, Rig
 
 
 def _director(*lines: str) -> Director:
-    director = Director()
+    director = Director(lambda: 0)
     for line in lines:
         director.add(parse(line))
     return director
@@ -26,13 +26,13 @@ def _message(kind: str, source: int = 1, target: int = 2) -> Message:
 def test_at_an_instant() -> None:
     """What is due by now, in the order of the times; of equal times, as they were added."""
     director = _director("at 3s kill 3", "at 1s kill 1", "at 2s kill 2", "at 1s heal", "when all normal kill 5")
-    assert director.next_due_us() == 1_000_000
+    assert director.next_due_us == 1_000_000
     assert director.due(999_999) == []
     assert _texts(director.due(2_500_000)) == ["kill 1", "heal", "kill 2"]
-    assert director.next_due_us() == 3_000_000
+    assert director.next_due_us == 3_000_000
     assert _texts(director.due(2_500_000)) == []
     assert _texts(director.due(3_000_000)) == ["kill 3"]
-    assert director.next_due_us() is None
+    assert director.next_due_us is None
 
 
 def test_on_a_message() -> None:
@@ -94,7 +94,7 @@ def test_nothing_waits_nothing_is_due() -> None:
     assert director.on("send", _message("NewState")) == []
     assert director.after(None, Rig((1,)).log) == []
     assert director.due(10**12) == []
-    assert director.next_due_us() is None
+    assert director.next_due_us is None
 
 
 def test_in_a_run_each_fires_once_at_its_moment() -> None:
@@ -122,3 +122,27 @@ def test_in_a_run_each_fires_once_at_its_moment() -> None:
     assert not rig.director.waiting
     (cut,) = [fault for fault in rig.cluster.lifted if fault.kind == "cut"]
     assert cut.messages == 1, "the cut came between 3's NewState to 1 and that to 2"
+
+
+def test_triggers_one_after_the_other() -> None:
+    """Each is looked for once the one before it has come; *after* counts from there, as does *all normal*."""
+    rig = Rig([1, 2, 3], latency_us=10_000).started()
+    rig.do("when all normal after 300ms on send AreYouNormal 3->2 kill coordinator", "at 1s when all normal kill 2")
+    rig.settle()
+    settled_us = rig.now_us
+    rig.run_until(lambda: rig.cluster.nodes[3].process == "killed", 20 * T_US, "3 is killed")
+    assert settled_us + 300_000 <= rig.now_us < settled_us + 300_000 + 2 * T_US
+    (asked,) = [step for step in rig.steps if step.at_us == rig.now_us and step.sent]
+    assert [message.target for message in asked.sent] == [1, 2]
+    rig.run_until(lambda: rig.cluster.nodes[2].process == "killed", 20 * T_US, "2 is killed")
+    assert rig.agreed() is None
+    assert not rig.director.waiting
+
+
+def test_a_cluster_that_is_normal_already_is_seen_at_the_next_record() -> None:
+    """*when all normal* after another trigger does not wait for a change of status."""
+    rig = Rig([1, 2]).started()
+    rig.settle()
+    rig.do("after 1s when all normal pause 1")
+    rig.run(1_000_000 + 2 * T_US)
+    assert rig.cluster.nodes[1].process == "paused"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lab.script import (
     VERBS,
+    After,
     At,
     Command,
     CommandError,
@@ -20,6 +21,7 @@ from lab.script import (
     Partition,
     Trigger,
     WhenNormal,
+    WorldCommand,
     parse,
 )
 from lab.script.commands import LinkSet, Nodes
@@ -54,6 +56,16 @@ ONE_TWO = LinkSet(Nodes((1,)), Nodes((2,)))
         ("heal", Heal()),
         ("heal 1->2", Heal(ONE_TWO)),
         ("heal coordinator", Heal(LinkSet(Nodes((), ("coordinator",))))),
+        ("freeze", WorldCommand("freeze")),
+        ("go", WorldCommand("go")),
+        ("speed 0.1", WorldCommand("speed", factor=0.1)),
+        ("speed 10x", WorldCommand("speed", factor=10.0)),
+        ("speed max", WorldCommand("speed", factor=None)),
+        ("step", WorldCommand("step")),
+        ("step 12", WorldCommand("step", count=12)),
+        ("deliver 3->1", WorldCommand("deliver", source=3, node=1)),
+        ("deliver 3->1 AreYouUp", WorldCommand("deliver", source=3, node=1, kind="AreYouUp")),
+        ("fire 2", WorldCommand("fire", node=2)),
     ],
 )
 def test_every_command(text: str, command: Command) -> None:
@@ -67,6 +79,7 @@ def test_every_command(text: str, command: Command) -> None:
 @pytest.mark.parametrize(
     ("text", "trigger"),
     [
+        ("after 300ms", After(300_000)),
         ("at 2s", At(2_000_000)),
         ("at 1500us", At(1_500)),
         ("at 2m", At(120_000_000)),
@@ -82,6 +95,13 @@ def test_every_trigger(text: str, trigger: Trigger, colon: str) -> None:
     assert scripted.trigger == trigger
     assert scripted.command == NodeCommand("kill", Nodes((5,)))
     assert (scripted.text, scripted.source) == ("kill 5", f"{text}{colon} kill 5")
+
+
+def test_time_can_be_frozen_by_a_trigger() -> None:
+    """Which makes a breakpoint of any trigger; the other commands of time are for a hand on the keys."""
+    scripted = parse("on send NewState 4->1: freeze")
+    assert scripted.command == WorldCommand("freeze")
+    assert scripted.trigger == OnMessage("send", "NewState", 4, 1)
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -132,10 +152,28 @@ BAD = (
     "partition | 1",
     "partition 1 2 / 3 4",
     "heal everything",
+    "freeze 5",
+    "go on",
+    "speed",
+    "speed fast",
+    "speed 5%",
+    "speed 0",
+    "speed 1001",
+    "step back",
+    "step 0",
+    "step 1.5",
+    "step 99999999999999",
+    "deliver 3",
+    "deliver 3<->1",
+    "deliver all->1",
+    "deliver 3->1 areYouUp",
+    "fire",
+    "fire all",
+    "at 2s step",
     "at kill 5",
     "at 2 kill 5",
     "at 2s",
-    "at 2s at 3s kill 5",
+    "at 2s at kill 5",
     "when normal kill 5",
     "when all Normal kill 5",
     "on send kill 5",
@@ -172,7 +210,7 @@ def test_every_error_has_a_column_or_a_reason(text: str) -> None:
         assert 1 <= int(said.split()[1].rstrip(":")) <= len(text) + 1
         assert "For example: " in said
     else:
-        assert "%" in said
+        assert any(reason in said for reason in ("write 0% to 100%", ": from ", "; freeze can: ")), said
 
 
 def test_a_column_points_at_what_is_wrong() -> None:

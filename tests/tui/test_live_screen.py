@@ -13,7 +13,7 @@ from lab.tui.commandline import CommandLine
 from lab.tui.dialogs import PartitionDialog
 from lab.tui.panes import NodePanes
 from lab.worlds.config import Ready, RunConfig
-from lab.worlds.live.launch import HostProcess
+from lab.worlds.host.launch import HostProcess
 from tests.tui.seen import Seen, attached
 
 TIMING = Timing(40_000, 20_000)

@@ -13,7 +13,7 @@ import socket
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import psutil
@@ -33,7 +33,7 @@ from lab.kernel import Timing
 from lab.places import runs_folder
 from lab.protocols import Bully, Election, source_of
 from lab.worlds.config import Ready, RunConfig
-from lab.worlds.live.launch import FeedClient, HostFailedError, HostProcess
+from lab.worlds.host.launch import FeedClient, HostFailedError, HostProcess
 from lab.worlds.orders import Reply
 from tests.waiting import wait_for
 
@@ -93,6 +93,8 @@ class LiveRun:
         for_us: int | None = None,
         seed: int = 1,
         module: str = "",
+        world: Literal["live", "simulated"] = "live",
+        speed: float | None = 1.0,
     ) -> None:
         self.path = folder / "run.jsonl"
         name = f"t{os.getpid()}-{abs(hash(folder)) % 10**8}"
@@ -107,9 +109,11 @@ class LiveRun:
             str(self.path),
             commands,
             for_us,
+            world,
+            speed,
         )
         self.protocol = protocol
-        own = "lab.worlds.live" if protocol is Bully else "tests.worlds.launcher"
+        own = "" if protocol is Bully else "tests.worlds.launcher"
         self.host = HostProcess(self.config, module or own)
         self.session = self.host.process.pid
         self.tail = Tail(self.path)

@@ -13,7 +13,7 @@ import pytest
 
 from lab.journal import End, Header, Keyframe, RecordedLines, decode
 from lab.kernel import Step
-from lab.worlds.live.launch import FeedClient
+from lab.worlds.host.launch import FeedClient
 from tests.waiting import wait_for
 from tests.worlds.live import STEADY, LiveRun
 from tests.worlds.protocols import Flood

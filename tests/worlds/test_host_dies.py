@@ -20,7 +20,7 @@ from tests.worlds.live import QUICK, LiveRun, Tail, is_gone
 OWNER = """
 import sys, msgspec
 from lab.worlds.config import RunConfig
-from lab.worlds.live.launch import HostProcess
+from lab.worlds.host.launch import HostProcess
 host = HostProcess(msgspec.json.decode(sys.argv[1], type=RunConfig))
 host.ready()
 print(host.process.pid, flush=True)

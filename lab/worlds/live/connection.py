@@ -3,7 +3,7 @@
 import socket
 
 from lab.kernel import Message
-from lab.worlds.live.wire import LineBuffer
+from lab.worlds.host.lines import LineBuffer
 
 __all__ = ["MOST_PENDING", "Connection"]
 

@@ -16,8 +16,9 @@ from pathlib import Path
 import msgspec
 
 from lab.kernel import Message, Node, Protocol, Started, Step, Timing
+from lab.worlds.host.lines import LineBuffer
 from lab.worlds.live.safe_storage import SafeStorage
-from lab.worlds.live.wire import Fork, Hello, LineBuffer, Start
+from lab.worlds.live.wire import Fork, Hello, Start
 
 __all__ = ["run_and_leave", "serve"]
 

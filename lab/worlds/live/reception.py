@@ -7,10 +7,11 @@ from collections.abc import Callable
 import msgspec
 import trio
 
+from lab.worlds.host.lines import GARBAGE, LineBuffer, TooLongError
 from lab.worlds.live.connection import Connection
 from lab.worlds.live.nodes import LiveNodes
 from lab.worlds.live.switch import NotAStepError, Switch
-from lab.worlds.live.wire import GARBAGE, Hello, LineBuffer, TooLongError
+from lab.worlds.live.wire import Hello
 
 __all__ = ["Reception"]
 

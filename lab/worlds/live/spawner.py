@@ -18,8 +18,9 @@ import msgspec
 
 from lab.kernel import Protocol
 from lab.worlds.config import RunConfig
+from lab.worlds.host.lines import LineBuffer
 from lab.worlds.live.node_process import run_and_leave, serve
-from lab.worlds.live.wire import Fork, Forked, LineBuffer, Seen, Signal
+from lab.worlds.live.wire import Fork, Forked, Seen, Signal
 
 __all__ = ["fork_spawner"]
 

@@ -9,8 +9,9 @@ from lab.journal import Cluster, Record, Routed, Writer
 from lab.kernel import Message, Received, Step
 from lab.network import Network, Parcel
 from lab.script import Director, Scripted
+from lab.worlds.host.lines import GARBAGE
 from lab.worlds.live.connection import Connection
-from lab.worlds.live.wire import GARBAGE, Start
+from lab.worlds.live.wire import Start
 from lab.worlds.routing import records_of
 
 __all__ = ["NotAStepError", "Switch"]

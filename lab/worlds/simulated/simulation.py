@@ -10,7 +10,7 @@ Instead of letting the clock decide, ``choices`` lists what may happen next, and
 """
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
@@ -20,10 +20,11 @@ from msgspec import Struct
 from lab.journal import Header, Log, Process, Record, Routed
 from lab.kernel import Fired, Message, Node, Protocol, Started
 from lab.network import Network, Parcel
-from lab.script import Director
+from lab.script import Director, WorldCommand
 from lab.worlds.control import Control, NodeHandles
 from lab.worlds.routing import records_of
 from lab.worlds.simulated.choices import Choice, Deliver, Fire
+from lab.worlds.simulated.steering import steer
 
 __all__ = ["Life", "Simulation"]
 
@@ -45,14 +46,16 @@ class Simulation(NodeHandles):
     """Runs ``protocol`` as the header says, and appends its records to ``log``, whose first is the header.
 
     ``start`` brings all nodes up; ``run_to`` and ``step`` let things happen, ``now_us`` is the virtual clock.
+    ``frozen``: a command wants time to stand still; it is for whoever lets things happen to do so.
     """
 
     def __init__(self, protocol: type[Protocol], header: Header, log: Log) -> None:
         self.now_us = 0
+        self.frozen = False
         self.log = log
         self.ids = header.nodes
         self.lives: dict[int, Life] = {}
-        self.director = Director()
+        self.director = Director(lambda: self.now_us)
         self.network: Network[Message] = Network(
             lambda source, target: Random(f"{header.seed}/link/{source}->{target}"),
             header.link.latency_us,
@@ -77,34 +80,51 @@ class Simulation(NodeHandles):
 
     def next_us(self) -> int | None:
         """When the next event is due; None where nothing can happen any more."""
-        alarms = self._alarms
-        while alarms and self._is_stale(alarms[0]):
-            heapq.heappop(alarms)
-        dues = (alarms[0][0] if alarms else None, self.network.next_due_us(), self.director.next_due_us())
-        return min((due for due in dues if due is not None), default=None)
+        return self._next()[0]
 
     def step(self) -> bool:
         """Let the next event happen; False where there is none."""
-        due_us = self.next_us()
+        due_us, happen = self._next()
         if due_us is None:
             return False
         self.now_us = max(self.now_us, due_us)
-        command_us, arrival_us = self.director.next_due_us(), self.network.next_due_us()
-        if command_us is not None and command_us <= self.now_us:
-            for scripted in self.director.due(self.now_us):
-                self.control.execute(scripted)
-        elif arrival_us is not None and arrival_us <= self.now_us:
-            parcel, cut = next(self.network.due(self.now_us))
-            self._arrive(parcel.content, cut)
-        else:
-            self._fire(self._alarms[0][1])
+        happen()
         return True
 
     def run_to(self, end_us: int) -> None:
         """Let everything happen that is due by then; the clock then stands at ``end_us``."""
-        while (due_us := self.next_us()) is not None and due_us <= end_us:
-            self.step()
+        while True:
+            due_us, happen = self._next()
+            if due_us is None or due_us > end_us:
+                break
+            if due_us > self.now_us:
+                self.now_us = due_us
+            happen()
         self.now_us = max(self.now_us, end_us)
+
+    def _next(self) -> tuple[int | None, Callable[[], None]]:
+        """When the next event is due, and what to call for it: of those due at once, commands before messages."""
+        alarms = self._alarms
+        while alarms and self._is_stale(alarms[0]):
+            heapq.heappop(alarms)
+        due_us, happen = (alarms[0][0] if alarms else None), self._next_timer
+        arrival_us, command_us = self.network.next_due_us(), self.director.next_due_us
+        if arrival_us is not None and (due_us is None or arrival_us <= max(due_us, self.now_us)):
+            due_us, happen = arrival_us, self._next_message
+        if command_us is not None and (due_us is None or command_us <= max(due_us, self.now_us)):
+            due_us, happen = command_us, self._next_commands
+        return due_us, happen
+
+    def _next_timer(self) -> None:
+        self._fire(self._alarms[0][1])
+
+    def _next_message(self) -> None:
+        parcel, cut = self.network.arrive()
+        self._arrive(parcel.content, cut)
+
+    def _next_commands(self) -> None:
+        for scripted in self.director.due(self.now_us):
+            self.control.execute(scripted)
 
     def choices(self) -> list[Choice]:
         """What may happen next: the first message of each link, and each node's next timer, soonest first."""
@@ -118,7 +138,12 @@ class Simulation(NodeHandles):
         for node, life in self.lives.items():
             if life.due_us is not None and life.fired is not None:
                 found.append(Fire(life.due_us, node, life.fired.procedure))
-        return sorted(found, key=lambda choice: (choice.due_us, isinstance(choice, Fire), choice.node))
+        return sorted(found, key=self._order_of)
+
+    def _order_of(self, choice: Choice) -> tuple[int, bool, int, int]:
+        """As ``step`` takes them; messages due at one instant are here in that order already."""
+        fires = isinstance(choice, Fire)
+        return max(choice.due_us, self.now_us), fires, choice.due_us, choice.node if fires else 0
 
     def choose(self, choice: Choice) -> bool:
         """Let this happen now, whatever is due before it; False where it cannot happen any more.
@@ -145,7 +170,7 @@ class Simulation(NodeHandles):
     def record(self, record: Record) -> None:
         """Write a record down, and do what has become due by it."""
         self.log.append(record)
-        if self.director.waiting:
+        if self.director.attends:
             for scripted in self.director.after(record, self.log):
                 self.control.execute(scripted)
 
@@ -165,11 +190,10 @@ class Simulation(NodeHandles):
         if node in self.lives:
             return False
         self._numbers[node] += 1
-        fresh = Node(self._protocol, node, self.ids, self._timing, self._parameters)
-        life = self.lives[node] = Life(fresh, self._numbers[node])
+        life = self.lives[node] = Life(self._new_node(node), self._numbers[node])
         self.record(Process(self.now_us, node, "started", life.number))
         if self.lives.get(node) is life:
-            self._feed(node, life, Started(dict(self._stores[node]), life.number, self._serials[node]))
+            self._begin(node, life)
         return True
 
     def pause(self, node: int) -> bool:
@@ -193,8 +217,7 @@ class Simulation(NodeHandles):
         inbox, life.inbox = life.inbox, []
         for message in inbox:
             self._arrive(message, None)
-        if self.lives.get(node) is life:
-            self._set_alarm(node, life)
+        self._set_alarm(node, life)
         return True
 
     def wipe(self, node: int) -> bool:
@@ -205,7 +228,17 @@ class Simulation(NodeHandles):
         self.record(Process(self.now_us, node, "wiped", self._numbers[node]))
         return True
 
+    def steer(self, command: WorldCommand) -> tuple[bool, str]:
+        """Freeze, or let the user decide what happens next."""
+        return steer(self, command)
+
     # the course of a run
+
+    def _new_node(self, node: int) -> Node:
+        return Node(self._protocol, node, self.ids, self._timing, self._parameters)
+
+    def _begin(self, node: int, life: Life) -> None:
+        self._feed(node, life, Started(dict(self._stores[node]), life.number, self._serials[node]))
 
     def _arrive(self, message: Message, cut: int | None) -> None:
         life = self.lives.get(message.target)
@@ -231,16 +264,20 @@ class Simulation(NodeHandles):
         if sent:
             self._serials[node] = sent[-1].serial + 1
         self.record(step)
-        if isinstance(given, Message) and self.director.waiting:
+        if isinstance(given, Message) and self.director.attends:
             self._due_on("deliver", given)
         if sent:
             self._send(node, life, sent)
-        if step.failed and self.lives.get(node) is life:
+        if step.failed:
+            self._fail(node, life)
+        else:
+            self._set_alarm(node, life)
+
+    def _fail(self, node: int, life: Life) -> None:
+        if self.lives.get(node) is life:
             del self.lives[node]
             self._forget(life, "down")
             self.record(Process(self.now_us, node, "failed", life.number))
-        elif life.paused_at_us is None:
-            self._set_alarm(node, life)
 
     def _send(self, node: int, life: Life, messages: Iterable[Message]) -> None:
         for message in messages:
@@ -254,7 +291,7 @@ class Simulation(NodeHandles):
                 if sending.by or sending.fate:
                     for record in records_of(message, sending, self.now_us):
                         self.record(record)
-                if self.director.waiting:
+                if self.director.attends:
                     self._due_on("send", message)
 
     def _due_on(self, moment: str, message: Message) -> None:
@@ -272,6 +309,8 @@ class Simulation(NodeHandles):
             self._drop(message, "unsent")
 
     def _set_alarm(self, node: int, life: Life) -> None:
+        if self.lives.get(node) is not life or life.paused_at_us is not None:
+            return  # its last step, or a message that it got, triggered that
         due = life.node.next_timer()
         if due is None:
             life.due_us = None

@@ -14,7 +14,7 @@ from typing import IO, Literal
 import msgspec
 
 from lab.worlds.config import Ready, Refused, RunConfig
-from lab.worlds.orders import REPLY_PREFIX, Attach, Order, Reply
+from lab.worlds.orders import ASIDES, REPLY_PREFIX, Attach, Order, Reply
 
 __all__ = ["FeedClient", "HostFailedError", "HostProcess", "HostRefusedError"]
 
@@ -36,10 +36,11 @@ class HostProcess:
     who start a host with protocols of their own.
     """
 
-    def __init__(self, config: RunConfig, module: str = "lab.worlds.live") -> None:
+    def __init__(self, config: RunConfig, module: str = "") -> None:
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
-            [sys.executable, "-m", module],
+            # -P: a file in the folder of the call stands in for no module of the program
+            [sys.executable, "-P", "-m", module or f"lab.worlds.{config.world}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -118,9 +119,9 @@ class FeedClient:
             raise
 
     def lines(self) -> Iterator[bytes]:
-        """The records as they come, a line each, without newline; ends with the run. Replies are left out."""
+        """The records as they come, a line each, without newline; ends with the run. All else is left out."""
         for line in self._stream:
-            if not line.startswith(REPLY_PREFIX):
+            if not line.startswith(ASIDES):
                 yield line.rstrip(b"\n")
 
     def command(self, text: str) -> Reply:

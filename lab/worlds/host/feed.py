@@ -12,7 +12,7 @@ import msgspec
 import trio
 
 from lab.journal import Writer
-from lab.worlds.live.wire import GARBAGE, LineBuffer, TooLongError
+from lab.worlds.host.lines import GARBAGE, LineBuffer, TooLongError
 from lab.worlds.orders import Attach, Order, Reply
 
 __all__ = ["MOST_CLIENTS", "Feed"]
@@ -30,7 +30,11 @@ _decode_order = msgspec.json.Decoder(Order).decode
 
 
 class Feed:
-    """Serves the clients. ``execute`` carries out an order; call ``grown`` after each flush of the writer."""
+    """Serves the clients. ``execute`` carries out an order; call ``grown`` after each flush of the writer.
+
+    ``aside`` is a line that is no record, such as a ``Clock``: who attaches gets it, and everybody when it is
+    another one.
+    """
 
     def __init__(self, writer: Writer, execute: Callable[[Order], Reply]) -> None:
         self._writer = writer
@@ -40,6 +44,7 @@ class Feed:
         self._clients = 0
         self._ended = False
         self._gone = trio.Event()
+        self.aside = b""
 
     def grown(self) -> None:
         """The recording has more lines."""
@@ -159,10 +164,13 @@ class _Client:
             nursery.cancel_scope.cancel()
 
     async def _follow(self, offset: int) -> None:
-        more = True
+        more, told = True, b""
         while more:
             data = self._feed.read(offset)
             offset += len(data)
+            if self._feed.aside != told:
+                told = self._feed.aside
+                data += told
             if self._replies:
                 data += b"".join(self._replies)
                 self._replies.clear()

@@ -1,0 +1,295 @@
+"""Carrying out ``lab check``, and telling what came of it."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError
+from lab.cli.settings import parameters_of, protocol_named, timing_of
+from lab.journal import ASSUMPTIONS, Link
+from lab.properties import ASSERTIONS, RAISES
+from lab.protocols import Election
+from lab.worlds.campaign.campaign import Campaign, Table, Wanted, default_workers, outcomes
+from lab.worlds.campaign.coverage import lines_of_code
+from lab.worlds.campaign.draw import FAULTS, plan_of
+from lab.worlds.campaign.finding import Finding, again, shrunk, write
+from lab.worlds.config import RunConfig, header_of
+from lab.worlds.targets import absolute_target
+
+__all__ = ["Options", "run_check"]
+
+_MOST_NODES = 100
+
+
+class Options(Struct, frozen=True):
+    """The options of ``lab check``, as they were written, the numbers read."""
+
+    target: str
+    runs: int
+    seed: int
+    nodes: str
+    faults: str
+    find: str | None
+    strict: bool
+    keep_going: bool
+    minutes: int | None
+    workers: int | None
+    cluster: str
+    out: Path | None
+    t: str | None
+    settings: list[str]
+    json: bool
+
+
+def run_check(options: Options) -> int:
+    """Run the campaign, shrink what it finds, and report; the exit status."""
+    protocol = protocol_named(options.target)
+    campaign = _campaign(options, protocol)
+    out = _out(options.out)
+    table, first, interrupted = _run(options, campaign)
+    finding = None
+    if first is not None and not interrupted:
+        finding, interrupted = _shrink(options, protocol, campaign, first)
+    files: list[Path] = []
+    command = ""
+    if finding is not None:
+        name = f"{protocol.name}-{finding.violation.assertion}-seed{finding.drawn.seed}.jsonl"
+        path = out or Path(name)
+        command = again(options.target, campaign.base, finding.least, path.with_suffix(".script"))
+        files = [path, write(protocol, campaign.base, finding, path, command)]
+    if options.json:
+        print(_as_json(table, protocol, finding, files, command))
+    else:
+        _report(table, protocol, campaign)
+        if finding is not None:
+            _report_finding(finding, files, command)
+        elif first is None:
+            print(_nothing_found(options, protocol, table))
+    if interrupted:
+        return EXIT_INTERRUPTED
+    return 0 if first is None else EXIT_NOT_AS_EXPECTED
+
+
+# from options to a campaign
+
+
+def _campaign(options: Options, protocol: type[Election]) -> Campaign:
+    timing = timing_of(options.t, None, None)
+    faults = tuple(FAULTS) if options.faults == "all" else tuple(options.faults.replace(" ", "").split(","))
+    for fault in faults:
+        if fault not in FAULTS:
+            raise UsageError(f"--faults {options.faults}: {fault!r} is none of {', '.join(FAULTS)}")
+    promised = (*protocol.promises, RAISES.id)
+    if options.find is not None and options.find not in promised:
+        raise UsageError(f"--find {options.find}: {protocol.name} promises {', '.join(promised)}")
+    config = RunConfig(
+        "", options.target, (), timing, parameters_of(protocol, options.settings), Link(), 0, "", world="simulated"
+    )
+    return Campaign(
+        absolute_target(options.target),
+        header_of(config, protocol),
+        plan_of(protocol, _range(options.nodes), faults, timing),
+        Wanted(options.find or "", options.strict),
+        options.seed,
+        options.runs,
+    )
+
+
+def _range(text: str) -> tuple[int, int]:
+    low, dash, high = text.partition("-")
+    if not low.isdecimal() or (dash and not high.isdecimal()):
+        raise UsageError(f"--nodes {text}: write how many (5), or from-to (3-7)")
+    least, most = int(low), int(high or low)
+    if not 1 <= least <= most <= _MOST_NODES:
+        raise UsageError(f"--nodes {text}: write the lower number first, from 1 to {_MOST_NODES}")
+    return least, most
+
+
+def _out(path: Path | None) -> Path | None:
+    if path is not None and path.suffix != ".jsonl":
+        raise UsageError(f"--out {path}: name a .jsonl file; the script goes beside it")
+    if path is not None and not path.absolute().parent.is_dir():
+        raise UsageError(f"--out {path}: there is no folder {path.absolute().parent}")
+    return path
+
+
+# running
+
+
+def _run(options: Options, campaign: Campaign) -> tuple[Table, int | None, bool]:
+    """(the sums, the seed of the first finding, whether Ctrl-C came)."""
+    table, first = Table(), None
+    workers = options.workers or default_workers()
+    for_s = None if options.minutes is None else options.minutes * 60.0
+    with contextlib.closing(_outcomes(campaign, workers, options.cluster, for_s)) as coming, _bar(options) as bar:
+        try:
+            for outcome in coming:
+                table.add(outcome)
+                if outcome.found and first is None:
+                    first = outcome.seed
+                bar(table, first)
+                if outcome.found and not options.keep_going:
+                    break
+        except KeyboardInterrupt:
+            return table, first, True
+    return table, first, False
+
+
+def _outcomes(campaign: Campaign, workers: int, cluster: str, for_s: float | None) -> Any:
+    try:
+        yield from outcomes(campaign, workers, cluster, for_s)
+    except ImportError:
+        raise UsageError("--cluster needs the extra: pip install 'coordinator-lab[cluster]'") from None
+    except OSError as error:
+        raise UsageError(f"--cluster {cluster}: {error}") from None
+
+
+@contextlib.contextmanager
+def _bar(options: Options) -> Iterator[Any]:
+    """A progress bar on a terminal; called with the table so far."""
+    if options.json or not sys.stderr.isatty():
+        yield lambda table, first: None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    columns = (*Progress.get_default_columns()[:2], TextColumn("{task.fields[said]}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(options.target, total=options.runs or None, said="")
+
+        def show(table: Table, first: int | None) -> None:
+            found = "" if first is None else f"  found with seed {first}"
+            said = f"{table.runs:,} runs, {table.steps:,} steps{found}"
+            progress.update(task, completed=table.runs, said=said)
+
+        yield show
+
+
+def _shrink(
+    options: Options, protocol: type[Election], campaign: Campaign, seed: int
+) -> tuple[Finding | None, bool]:
+    show = not options.json and sys.stderr.isatty()
+
+    def progress(tried: int) -> None:
+        if show:
+            print(f"\rshrinking what seed {seed} found: {tried} runs", end="", file=sys.stderr, flush=True)
+
+    try:
+        return shrunk(protocol, campaign, seed, progress), False
+    except KeyboardInterrupt:
+        return None, True
+    finally:
+        if show:
+            print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
+
+
+# telling
+
+
+def _report(table: Table, protocol: type[Election], campaign: Campaign) -> None:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table as Rows  # noqa: PLC0415
+
+    console = Console(highlight=False)
+    console.print(
+        f"[bold]{protocol.name}[/bold]: {table.runs:,} runs from seed {campaign.seed} on, {table.steps:,} steps, "
+        f"{table.virtual_us / 1e6:,.0f} s of virtual time"
+    )
+    faults = Rows("fault", "times", "touched something", box=None, pad_edge=True)
+    for kind, count in sorted(table.faults.items()):
+        faults.add_row(kind, f"{count.faults:,}", f"{count.touched:,}")
+    console.print(faults)
+    found = Rows("assertion", "violations", "", box=None, pad_edge=True)
+    names = dict.fromkeys([*protocol.promises, *(name for name, _ in table.violations)])
+    for name in names:
+        cases = sorted((broken, times) for (which, broken), times in table.violations.items() if which == name)
+        if not cases:
+            found.add_row(name, "none", ASSERTIONS[name].short)
+        for broken, times in cases:
+            found.add_row(name, f"{times:,}", _under(broken), style="" if broken else "bold red")
+    console.print(found)
+    console.print(f"  {_coverage(table, protocol)}")
+
+
+def _under(broken: tuple[int, ...]) -> str:
+    if not broken:
+        return "FAILURES: all assumptions intact"
+    if len(broken) == 1:
+        return f"outside the promise: broken {broken[0]} ({ASSUMPTIONS[broken[0]]})"
+    return f"outside the promise: broken {', '.join(map(str, broken))}"
+
+
+def _coverage(table: Table, protocol: type[Election]) -> str:
+    lines = lines_of_code(protocol)
+    missed = sorted(lines - table.lines)
+    said = f"lines of the protocol reached: {len(lines) - len(missed)} of {len(lines)}"
+    return said + (f"; not {_ranges(missed)}" if missed else "")
+
+
+def _ranges(lines: list[int]) -> str:
+    """1, 2, 3, 7 as ``1-3, 7``."""
+    spans: list[list[int]] = []
+    for line in lines:
+        if spans and line == spans[-1][1] + 1:
+            spans[-1][1] = line
+        else:
+            spans.append([line, line])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
+
+
+def _nothing_found(options: Options, protocol: type[Election], table: Table) -> str:
+    if options.find is not None:
+        return f"no violation of {options.find} was found"
+    outside = sum(table.violations.values())
+    said = f"no failure: {', '.join(protocol.promises)} held in every consistent state while the assumptions did"
+    return said + (f" ({outside:,} violations outside the promise: --strict, --find)" if outside else "")
+
+
+def _report_finding(finding: Finding, files: list[Path], command: str) -> None:
+    drawn, least = finding.drawn, finding.least
+    print(f"\nseed {drawn.seed}: {finding.violation}")
+    print(
+        f"shrunk in {finding.tried} runs, from {len(drawn.nodes)} nodes and {len(drawn.strikes)} commands "
+        f"to {len(least.nodes)} and {len(least.strikes)}:"
+    )
+    for strike in least.strikes:
+        print(f"    {strike}")
+    print(f"recorded: {files[0]}\nscript:   {files[1]}\nreplay:   lab replay {files[0]}\nagain:    {command}")
+
+
+def _as_json(
+    table: Table, protocol: type[Election], finding: Finding | None, files: list[Path], command: str
+) -> str:
+    lines = lines_of_code(protocol)
+    result: dict[str, Any] = {
+        "protocol": protocol.name,
+        "runs": table.runs,
+        "steps": table.steps,
+        "virtual_us": table.virtual_us,
+        "faults": table.faults,
+        "violations": [
+            {"assertion": name, "broken": broken, "times": times}
+            for (name, broken), times in sorted(table.violations.items())
+        ],
+        "lines": {"all": len(lines), "not_reached": sorted(lines - table.lines)},
+        "finding": None,
+    }
+    if finding is not None:
+        result["finding"] = {
+            "seed": finding.drawn.seed,
+            "assertion": finding.violation.assertion,
+            "failure": finding.violation.is_failure,
+            "text": str(finding.violation),
+            "nodes": finding.least.nodes,
+            "commands": [str(strike) for strike in finding.least.strikes],
+            "recording": str(files[0]),
+            "script": str(files[1]),
+            "again": command,
+        }
+    return msgspec.json.encode(result).decode()

@@ -1,0 +1,58 @@
+"""What is said of verdicts: a line for each assertion, the account of its first violation, and the same as JSON."""
+
+from msgspec import Struct
+
+from lab.journal import End, Lines
+from lab.properties import Judge, Verdict, account
+from lab.text import sanitize
+
+__all__ = ["VerdictSummary", "account_lines", "verdict_lines", "verdict_summaries"]
+
+
+class VerdictSummary(Struct, frozen=True):
+    """A verdict in the result as JSON. ``first``: the first violation in words, a failure where there is one."""
+
+    assertion: str
+    failures: int
+    outside: int
+    first: str | None
+
+
+def verdict_summaries(judge: Judge) -> tuple[VerdictSummary, ...]:
+    """What the judge has come to."""
+    return tuple(
+        VerdictSummary(
+            verdict.assertion,
+            verdict.failures,
+            verdict.outside,
+            None if verdict.first is None else str(verdict.first),
+        )
+        for verdict in judge.verdicts()
+    )
+
+
+def verdict_lines(judge: Judge, lines: Lines) -> list[str]:
+    """A line for each assertion, and whether there is more to come, or nothing to be judged."""
+    said = [_said(verdict) for verdict in judge.verdicts()]
+    if not said:
+        return ["nothing is promised, so nothing was judged"]
+    if not isinstance(lines.record(len(lines) - 1), End):
+        said.append("judged as far as it goes: the recording has no end")
+    return said
+
+
+def _said(verdict: Verdict) -> str:
+    counts = ((verdict.failures, "failures"), (verdict.outside, "outside the promise"))
+    if verdict.failures + verdict.outside < 2:
+        return sanitize(str(verdict))
+    return sanitize(f"{verdict} ({', '.join(f'{count} {what}' for count, what in counts if count)})")
+
+
+def account_lines(verdict: Verdict, lines: Lines) -> list[str]:
+    """How the first violation came about, with the numbers of the lines in the file; nothing where there is none."""
+    if verdict.first is None:
+        return []
+    return [
+        f"{moment.record + 1:>9}  {moment.at_us / 1e6:10.6f}  {sanitize(moment.text)}"
+        for moment in account(lines, verdict.first)
+    ]

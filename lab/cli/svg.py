@@ -1,0 +1,107 @@
+"""Charts as one SVG picture, one below the other."""
+
+from collections.abc import Iterable
+
+import drawsvg
+
+from lab.cli.chart import Chart, Series
+
+__all__ = ["picture"]
+
+_WIDTH = 760
+_LEFT, _RIGHT, _TOP, _BOTTOM = 92, 24, 44, 52
+_INK, _FAINT, _PAPER = "#222222", "#dddddd", "#ffffff"
+_POINTS = "#0072b2"
+_CURVES = (("#d55e00", "none"), ("#777777", "6 4"), ("#009e73", "2 3"))
+"""Colour and dashes of one curve after the other, behind the points.
+
+The colours are some that most colour-blind people tell apart (Okabe and Ito).
+"""
+
+
+def picture(charts: list[tuple[Chart, int]]) -> str:
+    """The charts, each with its height, as the text of an SVG file with a white background."""
+    total = sum(height for _, height in charts)
+    drawing = drawsvg.Drawing(_WIDTH, total, font_family="Helvetica, Arial, sans-serif")
+    drawing.append(drawsvg.Rectangle(0, 0, _WIDTH, total, fill=_PAPER))
+    above = 0
+    for chart, height in charts:
+        drawing.append(_Panel(chart, height).drawn(above))
+        above += height
+    return str(drawing.as_svg())
+
+
+class _Panel:
+    """One chart, with room for its ticks and names around it."""
+
+    def __init__(self, chart: Chart, height: int) -> None:
+        self.chart = chart
+        self.height = height
+        self.left, self.right, self.bottom, self.top = chart.bounds()
+
+    def x(self, value: float) -> float:
+        """From a value to where it is in the picture."""
+        part = (self.chart.x.place(value) - self.left) / (self.right - self.left)
+        return round(_LEFT + part * (_WIDTH - _LEFT - _RIGHT), 1)
+
+    def y(self, value: float) -> float:
+        """The same, upwards."""
+        part = (self.chart.y.place(value) - self.bottom) / (self.top - self.bottom)
+        return round(self.height - _BOTTOM - part * (self.height - _TOP - _BOTTOM), 1)
+
+    def drawn(self, above: int) -> drawsvg.Group:
+        """The panel, so far from the top of the picture."""
+        group = drawsvg.Group(transform=f"translate(0,{above})")
+        self._frame(group)
+        for number, series in reversed(list(enumerate(self.chart.series))):
+            self._series(group, series, number)
+        if len(self.chart.series) > 1:
+            room = 20 * len(self.chart.series) + 8
+            group.append(drawsvg.Rectangle(_LEFT + 10, _TOP + 10, 380, room, fill=_PAPER, fill_opacity=0.9))
+            for number, series in enumerate(self.chart.series):
+                self._legend(group, series, number)
+        return group
+
+    def _frame(self, group: drawsvg.Group) -> None:
+        chart, foot, end = self.chart, self.height - _BOTTOM, _WIDTH - _RIGHT
+        middle = (_LEFT + end) / 2
+        group.append(_text(chart.title, 16, middle, 26, text_anchor="middle", font_weight="bold"))
+        for tick in chart.y.apart():
+            group.append(drawsvg.Line(_LEFT, self.y(tick), end, self.y(tick), stroke=_FAINT))
+            group.append(_text(f"{tick:,}", 12, _LEFT - 8, self.y(tick) + 4, text_anchor="end"))
+        for tick in chart.x.apart():
+            group.append(drawsvg.Line(self.x(tick), _TOP, self.x(tick), foot, stroke=_FAINT))
+            group.append(_text(f"{tick:,}", 12, self.x(tick), foot + 18, text_anchor="middle"))
+        group.append(drawsvg.Lines(_LEFT, _TOP, _LEFT, foot, end, foot, fill="none", stroke=_INK))
+        group.append(_text(chart.x.name, 13, middle, foot + 38, text_anchor="middle"))
+        turned = f"rotate(-90,18,{(_TOP + foot) / 2})"
+        group.append(_text(chart.y.name, 13, 18, (_TOP + foot) / 2, text_anchor="middle", transform=turned))
+
+    def _series(self, group: drawsvg.Group, series: Series, number: int) -> None:
+        places = [(self.x(x), self.y(y)) for x, y in series.points]
+        if series.curve:
+            group.append(_line([each for place in places for each in place], number))
+        else:
+            for x, y in places:
+                group.append(_point(x, y))
+
+    def _legend(self, group: drawsvg.Group, series: Series, number: int) -> None:
+        y = _TOP + 24 + 20 * number
+        if series.curve:
+            group.append(_line((_LEFT + 20, y, _LEFT + 50, y), number))
+        else:
+            group.append(_point(_LEFT + 35, y))
+        group.append(_text(series.label, 13, _LEFT + 60, y + 4))
+
+
+def _line(path: Iterable[float], number: int) -> drawsvg.Lines:
+    colour, dashes = _CURVES[(number - 1) % len(_CURVES)]
+    return drawsvg.Lines(*path, fill="none", stroke=colour, stroke_width=2, stroke_dasharray=dashes)
+
+
+def _point(x: float, y: float) -> drawsvg.Circle:
+    return drawsvg.Circle(x, y, 4.5, fill=_POINTS, stroke=_PAPER)
+
+
+def _text(text: str, size: int, x: float, y: float, **style: str) -> drawsvg.Text:
+    return drawsvg.Text(text, size, x, y, fill=_INK, **style)

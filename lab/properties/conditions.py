@@ -1,0 +1,103 @@
+"""Under which conditions a run went: which of the nine assumptions are broken, and since when nothing happened.
+
+An assumption is broken by a fault of links that is in force, by a node that was seen to be paused or wiped, and
+by what was observed otherwise: a message that took longer than Tm, a timer that fired more than Tp late. It
+stays broken until the cluster has come to rest: nothing of that in force, no message on its way that a fault
+touched, and all nodes agreed on one coordinator after as long as they may take to agree. For a fault shows its
+effect late: a coordinator that was paused errs when it goes on.
+
+A pause and a wipe count from where they were *seen*, by whoever caused them: a command that struck nothing
+breaks nothing.
+"""
+
+from lab.journal import Fault, Process, Routed
+from lab.properties.verdicts import Broken
+from lab.units import format_us
+
+__all__ = ["Conditions"]
+
+_SEEN = ("kill", "pause", "wipe")
+"""Kinds of faults whose effect is a record of its own."""
+
+
+class Conditions:
+    """``broken`` are the broken assumptions by their numbers. Times in microseconds.
+
+    ``record`` is the number of the record that is being looked at, which whoever reads them sets.
+    ``disturbed_us``: when something last happened after which the nodes may have to elect.
+    """
+
+    def __init__(self, tm_us: int, tp_us: int, settles_within_us: int) -> None:
+        self.broken: dict[int, Broken] = {}
+        self.record = 0
+        self.disturbed_us = 0
+        self._tm_us = tm_us
+        self._tp_us = tp_us
+        self._settles_within_us = settles_within_us
+        self._in_force: set[int] = set()
+        self._paused: set[int] = set()
+        self._touched: set[tuple[int, int]] = set()
+        self._resumed_us: dict[int, int] = {}
+
+    @property
+    def calm(self) -> bool:
+        """Whether no fault is in force that breaks an assumption, or will still show its effect."""
+        return not (self._in_force or self._paused or self._touched)
+
+    def fault(self, fault: Fault, at_us: int) -> None:
+        """A fault came into force, changed, or ended."""
+        self.disturbed_us = at_us
+        if fault.lifted:
+            self._in_force.discard(fault.id)
+        elif fault.breaks and fault.kind not in _SEEN:
+            self._in_force.add(fault.id)
+            for assumption in fault.breaks:
+                self._break(assumption, fault.text)
+
+    def process(self, record: Process, at_us: int) -> None:
+        """Something happened to a node's process."""
+        self.disturbed_us = at_us
+        node = record.node
+        if record.event == "paused":
+            self._paused.add(node)
+            self._break(9, f"pause of {node}")
+        elif record.event == "wiped":
+            self._break(4, f"wipe of {node}")
+        else:
+            self._paused.discard(node)
+            if record.event == "resumed":
+                self._resumed_us[node] = at_us
+
+    def routed(self, routed: Routed) -> None:
+        """A fault touched a message; unless it dropped it, its effect is still to come."""
+        if routed.fate != "dropped" and not self._in_force.isdisjoint(routed.by):
+            self._touched.add((routed.source, routed.serial))
+
+    def arrived(self, source: int, target: int, sent_us: int, at_us: int) -> None:
+        """A message was delivered. What waited for a node that stood still is not the network's fault."""
+        took_us = at_us - sent_us
+        stood_us = max(self._resumed_us.get(source, -1), self._resumed_us.get(target, -1))
+        if took_us > self._tm_us and stood_us < sent_us:
+            self._break(8, f"a message of {source} took {format_us(round(took_us, -3))} to {target}")
+            self.disturbed_us = at_us
+
+    def gone(self, source: int, serial: int, at_us: int) -> None:
+        """Nothing of a message is on its way any more."""
+        if (source, serial) in self._touched:
+            self._touched.discard((source, serial))
+            self.disturbed_us = at_us
+
+    def fired(self, node: int, due_us: int, at_us: int) -> None:
+        """A timer fired."""
+        late_us = at_us - due_us
+        if late_us > self._tp_us and self._resumed_us.get(node, -1) < due_us:
+            self._break(9, f"node {node} was {format_us(round(late_us, -3))} late")
+            self.disturbed_us = at_us
+
+    def agreed(self, at_us: int) -> None:
+        """All nodes agree at this instant: after long enough, what was broken is whole again."""
+        if self.broken and self.calm and at_us - self.disturbed_us > self._settles_within_us:
+            self.broken = {}
+
+    def _break(self, assumption: int, why: str) -> None:
+        self.broken = {**self.broken, assumption: Broken(assumption, why, self.record)}

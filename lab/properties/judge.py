@@ -1,0 +1,280 @@
+"""The judge: records in, verdicts out, in one pass whose cost is near linear in their number.
+
+It looks at recorded facts alone, so it judges a live run as it goes, a recording, a simulation and an explored
+run alike. A node's course is cut into epochs, in each of which it says the same by every promised assertion;
+``Causality`` tells which epochs are concurrent, ``Pairs`` which of those break an assertion, ``Conditions``
+which assumptions do not hold. Liveness is a bounded response to whatever happened last.
+
+A recording may come from anybody: what cannot be is passed over, and nothing is raised.
+"""
+
+from msgspec import Struct
+
+from lab.journal import Fault, Header, NodeView, Process, Record, Routed
+from lab.journal.causality import Causality, Clock
+from lab.kernel import Fired, Received, Started, Step, Wait
+from lab.properties.assertions import A2, AGREEMENTS, ASSERTIONS, RAISES
+from lab.properties.conditions import Conditions
+from lab.properties.pairs import Epoch, Pairs, Said
+from lab.properties.verdicts import Broken, LocalState, Verdict, Violation
+from lab.units import format_us
+
+__all__ = ["MOST_KEPT", "Judge"]
+
+MOST_KEPT = 1000
+"""So many violations are kept with their witnesses, and the first of each sort; the rest are counted."""
+
+_AFTER = {"started": "running", "resumed": "running", "killed": "killed", "paused": "paused", "failed": "failed"}
+
+
+class _Told(Struct):
+    """The violation of a pair that was told last: the record of each one's state, the lower node's first."""
+
+    records: tuple[int, int]
+    failure: bool
+
+
+class Judge:
+    """Judges the records shown to ``observe``, in their order, from the header on.
+
+    ``violations`` are those found so far, in the order of the records that show them. What is judged is what
+    the header's protocol promises, and that no node fails by an error of its own. ``within_us`` is how long
+    after the last fault all nodes must have agreed (A2).
+    """
+
+    def __init__(self, header: Header) -> None:
+        info, nodes = header.protocol, tuple(dict.fromkeys(header.nodes))
+        self.violations: list[Violation] = []
+        self.number = -1
+        self.at_us = 0
+        self.within_us = info.settles_within_us or 30 * header.timing.t_us
+        self._promised = [name for name in ASSERTIONS if name in info.promises and name != RAISES.id]
+        self._relies_on = info.relies_on
+        self._judges_liveness = A2.id in self._promised
+        self._tm_us = header.timing.tm_us
+        self._causality = Causality(nodes)
+        self._conditions = Conditions(header.timing.tm_us, header.timing.tp_us, self.within_us)
+        self._agreements = [AGREEMENTS[name] for name in self._promised if name in AGREEMENTS]
+        self._pairs = [Pairs(agreement, place, nodes) for place, agreement in enumerate(self._agreements)]
+        self._views = {node: NodeView(node) for node in nodes}
+        self._waits: dict[int, tuple[Wait, ...]] = dict.fromkeys(nodes, ())
+        self._epochs = {node: self._epoch(view, self._says(view)) for node, view in self._views.items()}
+        self._flights: dict[tuple[int, int], tuple[Clock, int, int]] = {}
+        self._copies: dict[tuple[int, int], int] = {}
+        self._told: dict[tuple[str, int, int], _Told] = {}
+        self._agreed = True
+        self._late_since_us: int | None = None
+        self._counts: dict[tuple[str, bool], int] = {}
+
+    @property
+    def decided_us(self) -> int:
+        """When it is known whether the nodes agree again after what happened last; 0 while a fault forbids it."""
+        if not self._judges_liveness or not self._conditions.calm:
+            return 0
+        return self._conditions.disturbed_us + self.within_us + 1
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One for each promised assertion, and, if any node failed by an error of its own, for that."""
+        found = [*self._promised, *([RAISES.id] if (RAISES.id, True) in self._counts else [])]
+        return tuple(
+            Verdict(name, self._counts.get((name, True), 0), self._counts.get((name, False), 0), self._first(name))
+            for name in found
+        )
+
+    def _first(self, name: str) -> Violation | None:
+        """The first failure; where there is none, the first violation."""
+        found = [violation for violation in self.violations if violation.assertion == name]
+        return next((violation for violation in found if violation.is_failure), found[0] if found else None)
+
+    def observe(self, record: Record | None) -> None:
+        """Take the next record; None stands for one that could not be read."""
+        self.number += 1
+        self._conditions.record = self.number
+        if record is None or isinstance(record, Header):
+            return
+        self.at_us = max(self.at_us, record.at_us)
+        if isinstance(record, Step):
+            self._step(record)
+        elif isinstance(record, Routed):
+            self._routed(record)
+        elif isinstance(record, Process):
+            self._process(record)
+        elif isinstance(record, Fault):
+            self._conditions.fault(record, self.at_us)
+        if self._judges_liveness:
+            self._look_at_liveness()
+
+    # what happens
+
+    def _step(self, step: Step) -> None:
+        node, given = step.node, step.input
+        view = self._views.get(node)
+        if view is None:
+            return  # no node of this run
+        if isinstance(given, Received):
+            self._received(node, given.source, given.serial, step.at_us)
+        elif isinstance(given, Fired):
+            self._causality.fired(node)
+            for wait in self._waits[node]:
+                if wait.procedure == given.procedure and wait.until_us is not None:
+                    self._conditions.fired(node, wait.until_us, step.at_us)
+        self._waits[node] = step.waits
+        if step.changed or step.stored or isinstance(given, Started):
+            state = given.stored if isinstance(given, Started) else view.state
+            self._enter(NodeView(node, view.process, state={**state, **step.changed, **step.stored}))
+        if step.sent:
+            stamp = self._causality.stamp(node, self.number)
+            for message in step.sent:
+                self._flights[node, message.serial] = (stamp, step.at_us, message.target)
+        if step.failed and self._counts_now(RAISES.id, True):
+            said = step.failed.rpartition("\n")[2]
+            failed = LocalState(node, self.number, step.at_us, f"raised {said}")
+            self.violations.append(Violation(RAISES.id, self.number, self.at_us, (failed,), {}, (), said))
+
+    def _received(self, node: int, source: int, serial: int, at_us: int) -> None:
+        flight = self._take(source, serial)
+        if flight is not None:
+            self._causality.received(node, flight[0])
+            self._conditions.arrived(source, node, flight[1], at_us)
+
+    def _take(self, source: int, serial: int) -> tuple[Clock, int, int] | None:
+        """One copy of the message is on its way no more."""
+        key = (source, serial)
+        copies = self._copies.pop(key, 0) if self._copies else 0
+        if not copies:
+            self._conditions.gone(source, serial, self.at_us)
+            return self._flights.pop(key, None)
+        if copies > 1:
+            self._copies[key] = copies - 1
+        return self._flights.get(key)
+
+    def _routed(self, routed: Routed) -> None:
+        key = (routed.source, routed.serial)
+        self._conditions.routed(routed)
+        if routed.fate == "duplicated":
+            self._copies[key] = self._copies.get(key, 0) + 1
+        elif routed.fate == "dropped":
+            self._take(*key)
+
+    def _process(self, record: Process) -> None:
+        self._conditions.process(record, self.at_us)
+        node, view = record.node, self._views.get(record.node)
+        if view is None or record.event not in _AFTER:
+            return
+        state = {"status": "Down"} if record.event in ("killed", "failed", "started") else view.state
+        self._enter(NodeView(node, _AFTER[record.event], state=state))  # type: ignore[arg-type]
+        if record.event in ("killed", "failed"):
+            self._waits[node] = ()
+            self._causality.died(node, self.number)
+
+    # pairs
+
+    def _enter(self, view: NodeView) -> None:
+        """A node is in this local state now, which is a new epoch where anything that matters has changed."""
+        was, ended = self._views[view.id], self._epochs[view.id]
+        self._views[view.id] = view
+        says = self._says(view)
+        goes_on = says == ended.says and was.status == view.status and was.coordinator == view.coordinator
+        if not goes_on:
+            ended.over, ended.broken = self.number, self._conditions.broken
+            epoch = self._epochs[view.id] = self._epoch(view, says)
+            for pairs in self._pairs:
+                for other in pairs.offenders(epoch):
+                    self._disagree(pairs.agreement.id, other, epoch)
+        if not goes_on or was.process != view.process:
+            self._agreed = self._do_agree()
+
+    def _epoch(self, view: NodeView, says: tuple[Said, ...]) -> Epoch:
+        number = max(self.number, 0)  # before the first record they are in their first epochs already
+        stamp = self._causality.stamp(view.id, number)
+        return Epoch(view.id, number, self.at_us, stamp, _described(view), says)
+
+    def _says(self, view: NodeView) -> tuple[Said, ...]:
+        return tuple(agreement.says(view) for agreement in self._agreements)
+
+    def _disagree(self, name: str, older: Epoch, newer: Epoch) -> None:
+        broken = self._broken(name, older.broken)
+        low, high = (older, newer) if older.node < newer.node else (newer, older)
+        told = self._told.get((name, low.node, high.node))
+        if (
+            told is not None
+            and (told.records[0] == low.record or told.records[1] == high.record)
+            and (told.failure or broken)
+        ):
+            return  # one of the two has been told of already, and it was no better
+        self._told[name, low.node, high.node] = _Told((low.record, high.record), not broken)
+        if self._counts_now(name, not broken):
+            states = (self._state(older, older.text), self._state(newer, newer.text))
+            text = " while ".join(f"node {state.node} is {state.text}" for state in states)
+            cut = dict(zip(self._causality.nodes, map(max, older.clock, newer.clock), strict=True))
+            self.violations.append(Violation(name, self.number, self.at_us, states, cut, broken, text))
+
+    def _state(self, epoch: Epoch, text: str) -> LocalState:
+        return LocalState(epoch.node, epoch.record, epoch.at_us, text)
+
+    def _broken(self, name: str, before: dict[int, Broken]) -> tuple[Broken, ...]:
+        """What is broken now or was ``before``, of the assumptions that matter to this assertion."""
+        broken = {**before, **self._conditions.broken}
+        overdue = None if 8 in broken else self._overdue()
+        if overdue is not None:
+            broken[8] = overdue
+        relied = self._relies_on.get(name)
+        return tuple(broken[each] for each in sorted(broken) if relied is None or each in relied)
+
+    def _overdue(self) -> Broken | None:
+        """A message that should have arrived by now, if there is one."""
+        for (source, _), (stamp, sent_us, target) in self._flights.items():
+            under_way_us = self.at_us - sent_us
+            if under_way_us <= self._tm_us:
+                break  # they are in the order in which they were sent
+            if target in self._views and self._views[target].process == "running":
+                said = format_us(round(under_way_us, -3))
+                why = f"a message of {source} to {target} has been on its way for {said}"
+                return Broken(8, why, stamp[self._causality.place[source]])
+        return None
+
+    # liveness
+
+    def _do_agree(self) -> bool:
+        running = [view for view in self._views.values() if view.process == "running"]
+        leader = running[0].coordinator if running else None
+        if any(view.status != "Normal" or view.coordinator != leader for view in running):
+            return False
+        return not running or (leader in self._views and self._views[leader].process == "running")
+
+    def _look_at_liveness(self) -> None:
+        conditions = self._conditions
+        if self._agreed:
+            self._late_since_us = None
+            conditions.agreed(self.at_us)
+        elif (
+            conditions.calm
+            and self.at_us - conditions.disturbed_us > self.within_us
+            and self._late_since_us != conditions.disturbed_us
+        ):
+            self._late_since_us = conditions.disturbed_us
+            # nothing has been broken for as long as the protocol may take: whatever it was, it is no excuse now
+            if self._counts_now(A2.id, True):
+                self.violations.append(self._too_late())
+
+    def _too_late(self) -> Violation:
+        passed = format_us(round(self.at_us - self._conditions.disturbed_us, -3))
+        astray = [self._epochs[view.id] for view in self._views.values() if view.process == "running"]
+        states = tuple(self._state(epoch, epoch.text) for epoch in astray)
+        said = "; ".join(f"{state.node} {state.text}" for state in states)
+        text = f"{passed} after the last fault the nodes have not agreed: {said}"
+        return Violation(A2.id, self.number, self.at_us, states, {}, (), text)
+
+    # counting
+
+    def _counts_now(self, name: str, failure: bool) -> bool:
+        """Count a violation; whether it is to be kept with its witness."""
+        count = self._counts[name, failure] = self._counts.get((name, failure), 0) + 1
+        return count == 1 or len(self.violations) < MOST_KEPT
+
+
+def _described(view: NodeView) -> str:
+    if view.status not in ("Normal", "Reorganization") or view.coordinator is None:
+        return view.status
+    version = view.definition_version if view.status == "Normal" else 0
+    return f"{view.status} under {view.coordinator}" + (f", definition {version}" if version else "")

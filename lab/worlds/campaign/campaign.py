@@ -1,0 +1,223 @@
+"""Many runs, on this machine's processors or on a cluster's, with one and the same result.
+
+Runs go out in chunks, and their results come back in the order of their seeds, whoever was first. A campaign
+that stops at its first finding counts the runs up to that one and no further, so the table and the finding
+hang on the target and the options alone, and not on the number of workers.
+
+Workers end with the campaign, however that ends: a protocol of the user's own may never come back from a step.
+"""
+
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import active_children, get_context, parent_process
+from typing import Any
+
+from msgspec import Struct
+
+from lab.journal import Header
+from lab.properties import Violation
+from lab.worlds.campaign.coverage import reached
+from lab.worlds.campaign.draw import Plan, draw
+from lab.worlds.campaign.trial import Touched, carry_out, tally
+from lab.worlds.targets import load_protocol
+
+__all__ = ["Campaign", "Outcome", "Table", "Wanted", "WorkerDiedError", "default_workers", "outcomes"]
+
+_CHUNK = 10
+_TRACED = 10
+"""Lines reached are looked for in the first runs, and in every tenth after that."""
+
+
+class WorkerDiedError(Exception):
+    """A worker process ended in the middle of its work; the text is for the user."""
+
+
+class Wanted(Struct, frozen=True):
+    """What counts as found: a failure; with ``strict`` any violation; with ``assertion`` any of that one."""
+
+    assertion: str = ""
+    strict: bool = False
+
+    def is_found(self, violation: Violation) -> bool:
+        """Whether this is what is looked for."""
+        if self.assertion:
+            return violation.assertion == self.assertion
+        return self.strict or violation.is_failure
+
+
+class Campaign(Struct, frozen=True):
+    """What to run: ``runs`` seeds from ``seed`` on; ``runs`` 0: until somebody stops. ``base`` is the header."""
+
+    target: str
+    base: Header
+    plan: Plan
+    wanted: Wanted
+    seed: int
+    runs: int
+
+
+class Outcome(Struct):
+    """What came of one run, small enough to be sent. ``violations``: how many, by assertion and what was broken.
+
+    ``lines`` are those of the protocol's file that were reached, if that was looked for.
+    """
+
+    seed: int
+    found: bool
+    steps: int
+    virtual_us: int
+    faults: dict[str, Touched]
+    violations: dict[tuple[str, tuple[int, ...]], int]
+    lines: frozenset[int]
+
+
+class Table:
+    """The sums over runs."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.steps = 0
+        self.virtual_us = 0
+        self.faults: dict[str, Touched] = {}
+        self.violations: dict[tuple[str, tuple[int, ...]], int] = {}
+        self.lines: set[int] = set()
+
+    def add(self, outcome: Outcome) -> None:
+        """One more run."""
+        self.runs += 1
+        self.steps += outcome.steps
+        self.virtual_us += outcome.virtual_us
+        self.lines |= outcome.lines
+        for kind, count in outcome.faults.items():
+            sum_ = self.faults.setdefault(kind, Touched())
+            sum_.faults += count.faults
+            sum_.touched += count.touched
+        for which, times in outcome.violations.items():
+            self.violations[which] = self.violations.get(which, 0) + times
+
+
+def run_chunk(campaign: Campaign, seeds: range) -> list[Outcome]:
+    """Run these seeds, in this process."""
+    protocol = load_protocol(campaign.target)
+    outcomes = []
+    for seed in seeds:
+        lines: set[int] = set()
+        schedule = draw(campaign.plan, seed)
+        place = seed - campaign.seed
+        if place < _TRACED or place % _TRACED == 0:
+            with reached(protocol, lines):
+                trial = carry_out(protocol, campaign.base, schedule)
+        else:
+            trial = carry_out(protocol, campaign.base, schedule)
+        violations: dict[tuple[str, tuple[int, ...]], int] = {}
+        for violation in trial.violations:
+            which = (violation.assertion, tuple(broken.assumption for broken in violation.broken))
+            violations[which] = violations.get(which, 0) + 1
+        found = any(campaign.wanted.is_found(violation) for violation in trial.violations)
+        outcomes.append(
+            Outcome(
+                seed,
+                found,
+                len(trial.records),
+                trial.end_us,
+                tally(trial.records),
+                violations,
+                frozenset(lines),
+            )
+        )
+    return outcomes
+
+
+def outcomes(
+    campaign: Campaign, workers: int = 1, cluster: str = "", for_s: float | None = None
+) -> Iterator[Outcome]:
+    """The outcomes in the order of the seeds; with ``for_s`` no more chunks are begun after so many seconds.
+
+    ``cluster`` is the address of a dask.distributed scheduler, whose workers must have this package and, for
+    a protocol of the user's own, its file at the same path. Close the iterator to stop. RunawayError,
+    WorkerDiedError; for a cluster ImportError, OSError.
+    """
+    chunks = _chunks(campaign, for_s)
+    if cluster:
+        yield from _on_cluster(campaign, chunks, cluster)
+    elif workers > 1:
+        yield from _on_processes(campaign, chunks, workers)
+    else:
+        for seeds in chunks:
+            for seed in seeds:
+                yield from run_chunk(campaign, range(seed, seed + 1))
+
+
+def _on_processes(campaign: Campaign, chunks: Iterator[range], workers: int) -> Iterator[Outcome]:
+    others = active_children()
+    with ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker) as pool:
+        try:
+            yield from _in_order(chunks, lambda seeds: pool.submit(run_chunk, campaign, seeds), 2 * workers)
+        except BrokenProcessPool:
+            raise WorkerDiedError(
+                "a worker died, killed or out of memory; --workers 1 shows what becomes of it, and where"
+            ) from None
+        except BaseException:
+            for child in active_children():
+                if child not in others:
+                    child.terminate()  # it may be in a step from which it never comes back
+            raise
+
+
+def _begin_worker() -> None:
+    """Ctrl-C is for the campaign to see; and where that is killed, nobody else would end its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _on_cluster(campaign: Campaign, chunks: Iterator[range], address: str) -> Iterator[Outcome]:
+    from distributed import Client, KilledWorker  # noqa: PLC0415 - an extra
+
+    with Client(address, timeout="10s") as client:  # type: ignore[no-untyped-call]
+        most = 2 * max(1, sum(client.nthreads().values()))
+        try:
+            yield from _in_order(chunks, lambda seeds: client.submit(run_chunk, campaign, seeds, pure=False), most)
+        except KilledWorker as error:
+            raise WorkerDiedError(f"the cluster's workers died: {error}") from None
+
+
+def _chunks(campaign: Campaign, for_s: float | None) -> Iterator[range]:
+    began_s = time.monotonic()
+    end = campaign.seed + campaign.runs if campaign.runs else 1 << 62
+    for first in range(campaign.seed, end, _CHUNK):
+        if for_s is not None and time.monotonic() - began_s >= for_s:
+            return
+        yield range(first, min(first + _CHUNK, end))
+
+
+def _in_order(chunks: Iterator[range], submit: Callable[[range], Any], most: int) -> Iterator[Outcome]:
+    """Keep so many chunks going, and give their outcomes in their order."""
+    going: deque[Any] = deque()
+    try:
+        for seeds in chunks:
+            going.append(submit(seeds))
+            if len(going) >= most:
+                yield from going.popleft().result()
+        while going:
+            yield from going.popleft().result()
+    finally:
+        for future in going:
+            future.cancel()
+
+
+def default_workers() -> int:
+    """As many as this process may use processors."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,70 @@
+"""What a campaign found, at its smallest; written as a recording, and as a script that gives it again."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from lab.journal import End, Header, Writer
+from lab.kernel import Protocol
+from lab.properties import Violation
+from lab.units import format_us
+from lab.worlds.campaign.campaign import Campaign
+from lab.worlds.campaign.draw import draw
+from lab.worlds.campaign.schedule import Schedule
+from lab.worlds.campaign.shrink import Shrinking
+from lab.worlds.campaign.trial import carry_out, header_for, started
+
+__all__ = ["Finding", "again", "shrunk", "write"]
+
+
+class Finding(Struct, frozen=True):
+    """The schedule as it was drawn, the least that shows the same, what that shows, and how many runs it took."""
+
+    drawn: Schedule
+    least: Schedule
+    violation: Violation
+    tried: int
+
+
+def shrunk(
+    protocol: type[Protocol],
+    campaign: Campaign,
+    seed: int,
+    progress: Callable[[int], None] = lambda tried: None,
+) -> Finding:
+    """Run the seed again, and shrink what is wanted in it."""
+    drawn = draw(campaign.plan, seed)
+    trial = carry_out(protocol, campaign.base, drawn)
+    violation = next(filter(campaign.wanted.is_found, trial.violations))
+    shrinking = Shrinking(
+        trial, violation, lambda schedule: carry_out(protocol, campaign.base, schedule, extend=False)
+    )
+    shrinking.run(progress)
+    return Finding(drawn, shrinking.trial.schedule, shrinking.violation, shrinking.tried)
+
+
+def write(protocol: type[Protocol], base: Header, finding: Finding, path: Path, command: str) -> Path:
+    """Write the recording to ``path``, and beside it the script; the script's path. OSError."""
+    schedule = finding.least
+    writer = Writer(path, header_for(base, schedule))
+    simulation = started(protocol, writer.header, schedule, writer)
+    simulation.run_to(schedule.end_us)
+    writer.append(End(simulation.now_us, "its time was up"))
+    writer.close()
+    script = path.with_suffix(".script")
+    lines = [f"# {finding.violation}", f"# {command}", *map(str, schedule.strikes)]
+    script.write_text("\n".join(lines) + "\n", "utf-8")
+    return script
+
+
+def again(target: str, base: Header, schedule: Schedule, script: Path) -> str:
+    """The command that runs it again."""
+    timing, link = base.timing, schedule.link
+    words = [f"lab run {target} --sim --nodes {','.join(map(str, schedule.nodes))} --seed {schedule.seed}"]
+    words.append(f"--tm {format_us(timing.tm_us)} --tp {format_us(timing.tp_us)}")
+    words.append(f"--latency {format_us(link.latency_us)} --jitter {format_us(link.jitter_us)}")
+    for name, value in base.protocol.parameters.items():
+        shown = format_us(value) if name.endswith("_us") else value
+        words.append(f"--set {name.removesuffix('_us')}={shown}")
+    return " ".join([*words, f"--script {script} --headless --for {format_us(schedule.end_us)}"])

@@ -1,0 +1,136 @@
+"""Shrinking: the least schedule that still violates the assertion.
+
+Each pass tries schedules that are simpler in one way; one that still violates the same assertion, and breaks no
+other assumption, takes the place of the one it came from. The passes go round until none of them finds anything:
+
+    strikes     leave them out, half of them at a time, then fewer (Zeller's ddmin)
+    nodes       leave one out, with the strikes that name it
+    messages    let all of them take less time, and no varying time
+    instants    strike at an instant instead of at a message; earlier; at a round number
+    end         stop right after the violation
+"""
+
+from collections.abc import Callable, Iterator
+
+from msgspec.structs import replace
+
+from lab.journal import Commanded, Link
+from lab.properties import Violation
+from lab.worlds.campaign.schedule import Schedule, Strike
+from lab.worlds.campaign.trial import RunawayError, Trial
+
+__all__ = ["Shrinking"]
+
+_LEAST_US = 1_000
+_AFTER_US = 1_000
+"""A shrunk run goes on for so long after the violation."""
+
+
+class Shrinking:
+    """Shrinks ``trial``, in which ``violation`` was found. ``carry_out`` runs a schedule to its end, no further.
+
+    ``tried`` counts the runs that it took. ``trial`` and ``violation`` are the least found so far.
+    """
+
+    def __init__(self, trial: Trial, violation: Violation, carry_out: Callable[[Schedule], Trial]) -> None:
+        self.trial = trial
+        self.violation = violation
+        self.tried = 0
+        self._seen = {trial.schedule}
+        self._carry_out = carry_out
+        self._broken = {broken.assumption for broken in violation.broken}
+
+    def run(self, progress: Callable[[int], None] = lambda tried: None) -> None:
+        """Shrink until nothing gets any smaller; ``progress`` is told the number of runs so far."""
+        self._progress = progress
+        self._keep(replace(self.trial.schedule, end_us=self.violation.at_us + _AFTER_US))
+        passes = (self._strikes, self._nodes, self._messages, self._instants)
+        smaller = True
+        while smaller:
+            smaller = False
+            for simpler in passes:
+                while any(self._keep(schedule) for schedule in simpler(self.trial.schedule)):
+                    smaller = True
+
+    def _keep(self, schedule: Schedule) -> bool:
+        """Try it; if it shows the same, it is what is shrunk further, and its end is where that shows."""
+        if schedule in self._seen:
+            return False
+        self._seen.add(schedule)
+        self.tried += 1
+        self._progress(self.tried)
+        try:
+            trial = self._carry_out(schedule)
+        except RunawayError:
+            return False
+        found = next(filter(self._is_the_same, trial.violations), None)
+        if found is None:
+            return False
+        self.trial, self.violation = trial, found
+        ended = found.at_us + _AFTER_US
+        if ended < schedule.end_us:
+            left = tuple(strike for strike in schedule.strikes if strike.at_us <= found.at_us)
+            self._keep(replace(schedule, end_us=ended, strikes=left))
+        return True
+
+    def _is_the_same(self, violation: Violation) -> bool:
+        wanted = self.violation
+        return (
+            violation.assertion == wanted.assertion
+            and violation.is_failure == wanted.is_failure
+            and {broken.assumption for broken in violation.broken} <= self._broken
+        )
+
+    # each gives simpler schedules, the boldest first
+
+    @staticmethod
+    def _strikes(schedule: Schedule) -> Iterator[Schedule]:
+        strikes = schedule.strikes
+        size = len(strikes)
+        while size:
+            for start in range(0, len(strikes), size):
+                yield replace(schedule, strikes=strikes[:start] + strikes[start + size :])
+            size //= 2
+
+    @staticmethod
+    def _nodes(schedule: Schedule) -> Iterator[Schedule]:
+        if len(schedule.nodes) > 2:
+            for node in schedule.nodes:
+                yield schedule.without_node(node)
+
+    @staticmethod
+    def _messages(schedule: Schedule) -> Iterator[Schedule]:
+        link = schedule.link
+        if link.jitter_us:
+            yield replace(schedule, link=Link(link.latency_us + link.jitter_us))
+            yield replace(schedule, link=Link(link.latency_us))
+        for less_us in (_LEAST_US, link.latency_us // 2):
+            if _LEAST_US <= less_us < link.latency_us:
+                yield replace(schedule, link=Link(less_us, min(link.jitter_us, less_us)))
+
+    def _instants(self, schedule: Schedule) -> Iterator[Schedule]:
+        for place, strike in enumerate(schedule.strikes):
+            for simpler in (*self._fired(strike), *_simpler(strike)):
+                strikes = (*schedule.strikes[:place], simpler, *schedule.strikes[place + 1 :])
+                yield replace(schedule, strikes=tuple(sorted(strikes, key=lambda strike: strike.at_us)))
+
+    def _fired(self, strike: Strike) -> Iterator[Strike]:
+        """Instead of at a message: when that came, or a little later."""
+        if strike.on:
+            for record in self.trial.records:
+                if isinstance(record, Commanded) and record.text == str(strike):
+                    for grain_us in (100_000, 1_000):
+                        yield Strike((record.at_us // grain_us + 1) * grain_us, "", strike.command)
+
+
+def _simpler(strike: Strike) -> Iterator[Strike]:
+    if strike.on:
+        yield replace(strike, on="")
+        if "->" in strike.on:
+            yield replace(strike, on=strike.on.rpartition(" ")[0])
+    for earlier_us in (0, strike.at_us // 2_000 * 1_000, strike.at_us - 100_000):
+        if 0 <= earlier_us < strike.at_us:
+            yield replace(strike, at_us=earlier_us)
+    for grain_us in (1_000_000, 100_000, 10_000):
+        if strike.at_us % grain_us:
+            yield replace(strike, at_us=strike.at_us // grain_us * grain_us)

@@ -1,0 +1,84 @@
+"""What a user's protocol declares of itself beside its state, checked before anything is run."""
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from lab.kernel import Payload
+from lab.properties import ASSERTIONS
+from lab.protocols import PROTOCOLS, Election
+
+__all__ = ["DeclarationError", "check_declarations"]
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+class DeclarationError(Exception):
+    """A class attribute is not what it has to be; the text is for the user."""
+
+
+def check_declarations(protocol: type[Election]) -> None:
+    """DeclarationError for the first that is wrong."""
+    _check_name(protocol)
+    _check_promises(protocol)
+    _check_relies_on(protocol)
+    _check_heartbeats(protocol)
+    _check_parameters(protocol)
+
+
+def _check_name(protocol: type[Election]) -> None:
+    name: object = protocol.name
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise DeclarationError(
+            f"the name of {protocol.__name__} is {name!r}: write small letters, digits and hyphens, "
+            "such as name: ClassVar[str] = 'my-election'"
+        )
+    if PROTOCOLS.get(name, protocol) is not protocol:
+        raise DeclarationError(
+            f"{protocol.__name__} has the name {name!r}, which is the program's own: give it another"
+        )
+
+
+def _check_promises(protocol: type[Election]) -> None:
+    promises: object = protocol.promises
+    if not isinstance(promises, tuple):
+        raise DeclarationError(f"{protocol.__name__}.promises is {promises!r}: write a tuple, such as ('A1.1',)")
+    for promise in promises:
+        if promise not in ASSERTIONS:
+            known = ", ".join(ASSERTIONS)
+            raise DeclarationError(
+                f"{protocol.__name__} promises {promise!r}, which is no assertion; there is: {known}"
+            )
+
+
+def _check_relies_on(protocol: type[Election]) -> None:
+    try:
+        msgspec.convert(protocol.relies_on, dict[str, tuple[int, ...]])
+    except msgspec.ValidationError as error:
+        raise DeclarationError(
+            f"{protocol.__name__}.relies_on gives for an assertion the assumptions it needs, "
+            f"such as {{'A1.1': (8, 9)}}: {error}"
+        ) from None
+
+
+def _check_heartbeats(protocol: type[Election]) -> None:
+    kinds: Any = protocol.heartbeats
+    if not isinstance(kinds, tuple) or not all(isinstance(k, type) and issubclass(k, Payload) for k in kinds):
+        raise DeclarationError(
+            f"{protocol.__name__}.heartbeats is {kinds!r}: write a tuple of messages, such as (ILead,)"
+        )
+
+
+def _check_parameters(protocol: type[Election]) -> None:
+    parameters: Any = protocol.Parameters
+    if not (isinstance(parameters, type) and issubclass(parameters, Struct)):
+        raise DeclarationError(
+            f"{protocol.__name__}.Parameters is no struct: class Parameters(Struct, frozen=True)"
+        )
+    for field in msgspec.structs.fields(parameters):
+        if field.required:
+            raise DeclarationError(
+                f"{protocol.__name__}.Parameters.{field.name} has no value: {field.name}: … = …"
+            )

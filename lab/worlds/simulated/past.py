@@ -1,0 +1,150 @@
+"""The past of a branch: a recording, re-executed to one of its records, and what a simulation needs to go on.
+
+The nodes come out of the re-execution, which must give every recorded step. The rest is told by the records
+themselves: when messages on their way arrive, since when nodes stand still, which faults there were. Where
+the records up to there leave something open, it is taken as recorded. So a message of the last step that has
+met nothing yet has not left its node; any other one has. And a node that a fault of nodes names, and that
+was not seen struck (a live host records what it sees), is struck as the branch begins.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from lab.journal import Commanded, End, Fault, Lines, NotARecordingError, Process, Record, Reexecution, Routed
+from lab.kernel import Message, Protocol, Received, Step
+from lab.network import Rule
+from lab.protocols import Election, source_of
+from lab.script import CommandError, LinkFault, Partition, parse, rule_over
+from lab.worlds.config import NotRunnableError
+
+__all__ = ["Arrival", "NotBranchableError", "Past", "relive"]
+
+_STRUCK_BY = {"killed": "kill", "paused": "pause", "wiped": "wipe"}
+_OVER = ("started", "resumed", "failed")
+
+
+class NotBranchableError(NotRunnableError):
+    """No branch can begin there; the text is for the user."""
+
+
+class Arrival(Struct, frozen=True):
+    """When a message arrives that the network did something to, and whether in the order of its link."""
+
+    due_us: int
+    in_order: bool
+
+
+class Past:
+    """A run as of ``record``. ``feed`` it the records from the first on; it does not look at the nodes.
+
+    ``arrivals`` has the messages whose time of arrival was recorded, ``paused_at_us`` the nodes that stand
+    still, ``asked`` the (verb, node) that are not seen done, each with its fault, ``unsent`` what the last step
+    has still to send, ``faults`` how many there were, ``rules`` those of links in force, each with its kind.
+    """
+
+    def __init__(self, execution: Reexecution, protocol: type[Protocol]) -> None:
+        self.execution = execution
+        self.protocol = protocol
+        self.record = -1
+        self.arrivals: dict[tuple[int, int], Arrival] = {}
+        self.paused_at_us: dict[int, int] = {}
+        self.asked: dict[tuple[str, int], int] = {}
+        self.unsent: tuple[Message, ...] = ()
+        self.faults = 0
+        self.rules: dict[int, tuple[str, Rule]] = {}
+        self._last: Step | None = None
+
+    def feed(self, record: Record | None) -> None:
+        """Take the next record, which the re-execution has seen."""
+        self.record += 1
+        if isinstance(record, Step):
+            self._last, self.unsent = record, record.sent
+            if isinstance(record.input, Received):
+                self._arrived(record.input.source, record.input.serial)
+        elif isinstance(record, Routed):
+            self._routed(record)
+        elif isinstance(record, Process | Fault | Commanded):
+            self._last, self.unsent = None, ()
+            if isinstance(record, Process):
+                self._process(record)
+            elif isinstance(record, Fault):
+                self._fault(record)
+
+    def complete(self) -> None:
+        """Make the rules of the faults in force. NotBranchableError where one cannot be."""
+        for fault in self.execution.cluster.faults.values():
+            if not fault.links:
+                continue
+            try:
+                command = parse(fault.text).command
+            except CommandError as error:
+                raise NotBranchableError(f"fault {fault.id} in force cannot be read: {error}") from None
+            if not isinstance(command, LinkFault | Partition):
+                raise NotBranchableError(f"fault {fault.id} in force, {fault.text!r}, is none of links")
+            self.rules[fault.id] = fault.kind, rule_over(command, frozenset(fault.links))
+
+    def _routed(self, routed: Routed) -> None:
+        last, key = self._last, (routed.source, routed.serial)
+        if last is not None and routed.source == last.node and any(routed.serial == m.serial for m in last.sent):
+            self.unsent = tuple(message for message in self.unsent if message.serial > routed.serial)
+        else:
+            self._last, self.unsent = None, ()
+        if routed.fate == "dropped":
+            self._arrived(*key)
+        elif routed.due_us is not None:
+            self.arrivals[key] = Arrival(routed.due_us, routed.fate != "reordered")
+        elif routed.fate == "released":
+            self.arrivals[key] = Arrival(routed.at_us, True)
+
+    def _arrived(self, source: int, serial: int) -> None:
+        if (source, serial) not in self.execution.messages:  # else another copy is on its way
+            self.arrivals.pop((source, serial), None)
+
+    def _process(self, record: Process) -> None:
+        if record.event == "paused":
+            self.paused_at_us[record.node] = record.at_us
+        elif record.event != "wiped":
+            self.paused_at_us.pop(record.node, None)
+        self.asked.pop((_STRUCK_BY.get(record.event, ""), record.node), None)
+        if record.event in _OVER:
+            for verb in _STRUCK_BY.values():
+                self.asked.pop((verb, record.node), None)
+
+    def _fault(self, fault: Fault) -> None:
+        self.faults = max(self.faults, fault.id)
+        for node in fault.nodes:
+            self.asked[fault.kind, node] = fault.id
+        if fault.lifted:
+            self.asked = {asked: by for asked, by in self.asked.items() if by != fault.id}
+
+
+def relive(
+    lines: Lines,
+    last: int,
+    protocol: type[Election],
+    progress: Callable[[int], None] = lambda done: None,
+) -> Past:
+    """The run of ``protocol`` as of record ``last``, or the one before where that is only its end.
+
+    Where the protocol's source is not the recorded one, its steps must be the recorded ones all the same.
+    ``progress`` is told the number of records done, every thousand. NotBranchableError.
+    """
+    differs = source_of(protocol)[1] != lines.header.protocol.source
+    try:
+        past = Past(Reexecution(lines.header, protocol, differs), protocol)
+    except NotARecordingError as error:
+        raise NotBranchableError(f"it cannot be re-executed: {error}") from None
+    while last > 0 and isinstance(lines.record(last), End):
+        last -= 1
+    for number, record in enumerate(lines.records(0, last + 1)):
+        if number % 1000 == 0:
+            progress(number)
+        found = past.execution.check(number, record)
+        if number in lines.damage:
+            found = f"it cannot be read: {lines.damage[number]}"
+        if found is not None:
+            raise NotBranchableError(f"record {number} (line {number + 1}) does not hold: {found}")
+        past.feed(record)
+    past.complete()
+    return past

@@ -1,0 +1,80 @@
+"""Building the simulation of a run, and letting it run: for a while, or to the end of its time.
+
+There is a real clock in here, but it only says when to look up from the work: what happens in virtual time, and
+the bytes of the recording, do not depend on it.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable
+
+from lab.journal import End, Writer
+from lab.worlds.config import RunConfig
+from lab.worlds.control import add_all
+from lab.worlds.host.starting import new_writer
+from lab.worlds.simulated.branch import begin_branch
+from lab.worlds.simulated.simulation import Simulation
+from lab.worlds.targets import load_protocol
+
+__all__ = ["MOST_BYTES", "build", "run_flat", "run_slice"]
+
+MOST_BYTES = 1 << 30
+"""A run that nobody watches ends when its recording has so many bytes."""
+_SLICE_S = 0.02
+
+
+def build(config: RunConfig, relived: Callable[[int], None] = lambda done: None) -> tuple[Writer, Simulation]:
+    """The simulation that the run is of, with all its nodes up, and the recording that it writes.
+
+    ``relived`` is told how many records of a branch's parent are re-executed. OSError, NotRunnableError.
+    """
+    protocol = load_protocol(config.protocol)
+    writer: Writer
+    simulation: Simulation
+    if config.parent:
+        writer, simulation = begin_branch(config, protocol, relived)
+    else:
+        writer = new_writer(config)
+        simulation = Simulation(protocol, writer.header, writer)
+    add_all(simulation.director, config.commands)
+    simulation.start()
+    return writer, simulation
+
+
+def run_slice(simulation: Simulation, end_us: int | None) -> bool:
+    """Let happen what is due by then, but compute for a moment only; whether that was all, or it is frozen."""
+    ends_s = time.monotonic() + _SLICE_S
+    while not simulation.frozen:
+        due_us = simulation.next_us()
+        if due_us is None or (end_us is not None and due_us > end_us):
+            simulation.now_us = max(simulation.now_us, end_us or 0)
+            return True
+        simulation.step()
+        if time.monotonic() > ends_s:
+            return False
+    return True
+
+
+def run_flat(
+    config: RunConfig,
+    end_us: int,
+    interrupted: Callable[[int], str],
+    relived: Callable[[int], None] = lambda done: None,
+) -> str:
+    """A whole run, as fast as it can be computed; why it ended. See ``build``.
+
+    ``interrupted`` is called again and again with the virtual time; what it returns ends the run, if anything.
+    """
+    writer, simulation = build(config, relived)
+    with contextlib.closing(writer):
+        why = ""
+        while not why:
+            if run_slice(simulation, end_us):
+                why = "its time was up"
+            elif writer.size > MOST_BYTES:
+                why = f"its recording had grown to {MOST_BYTES >> 30} GiB"
+            else:
+                why = interrupted(simulation.now_us)
+            writer.flush()
+        writer.append(End(simulation.now_us, why))
+    return why

@@ -1,0 +1,204 @@
+"""``lab branch``, ``lab branches`` and ``lab diff``."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from lab.journal import open_recording
+from lab.places import KEPT_RECORDINGS
+from tests.cli.calling import Called, Lab
+from tests.journal.recordings import eventful_lines, write_lines
+from tests.waiting import wait_for
+
+
+@pytest.fixture
+def parent(lab: Lab) -> Path:
+    """``run.jsonl``, a simulated run of four nodes, five seconds long."""
+    return write_lines(lab.folder / "run.jsonl", eventful_lines())
+
+
+def _branch(lab: Lab, at: str, out: str, *words: str, file: str = "run.jsonl") -> Called:
+    return lab("branch", file, "--at", at, "--headless", "--for", "2s", "--record", out, *words)
+
+
+def test_a_branch_is_reported_as_a_run_is(lab: Lab, parent: Path) -> None:
+    """It begins with the parent's bytes, is verified, and ends so long after its beginning."""
+    done = _branch(lab, "120", "out.jsonl", "--do", "after 100ms heal", "--do", "restart 4")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith("bully, simulated, ")
+    assert done.out.endswith("messages; recorded in " + str(lab.folder / "out.jsonl") + "\n")
+    assert "node 4  running  Normal under 4" in done.out
+    lines = open_recording(lab.folder / "out.jsonl")
+    origin = lines.header.parent
+    assert origin is not None
+    assert (origin.recording, origin.record) == ("run.jsonl", 120)
+    last = lines.record(len(lines) - 1)
+    assert last is not None
+    assert getattr(last, "at_us", 0) == origin.at_us + 2_000_000
+    assert [lines.raw(n) for n in range(1, 121)] == list(eventful_lines()[1:121])
+    assert lab("verify", "out.jsonl").out.startswith("out.jsonl: holds; ")
+
+
+def test_a_place_can_be_a_time(lab: Lab, parent: Path) -> None:
+    """It is the last record that is not later."""
+    _branch(lab, "2.5s", "out.jsonl")
+    origin = open_recording(lab.folder / "out.jsonl").header.parent
+    assert origin is not None
+    lines = open_recording(parent)
+    assert getattr(lines.record(origin.record), "at_us", 0) <= 2_500_000
+    assert getattr(lines.record(origin.record + 1), "at_us", 0) > 2_500_000
+
+
+def test_the_same_call_gives_the_same_bytes(lab: Lab, parent: Path) -> None:
+    """In processes whose hashes differ; with another seed it does not."""
+    for out, seed in (("a.jsonl", "3"), ("b.jsonl", "3"), ("c.jsonl", "4")):
+        words = (
+            "branch",
+            "run.jsonl",
+            "--at",
+            "200",
+            "--headless",
+            "--for",
+            "3s",
+            "--record",
+            out,
+            "--seed",
+            seed,
+        )
+        assert lab(*words, environment={"PYTHONHASHSEED": str(ord(out[0]))}).status == 0
+    a, b, c = ((lab.folder / name).read_bytes() for name in ("a.jsonl", "b.jsonl", "c.jsonl"))
+    assert a == b
+    assert a.splitlines()[1:] != c.splitlines()[1:]
+
+
+def test_a_command_of_the_parent_is_none_of_the_branch(lab: Lab, parent: Path) -> None:
+    """What could not be carried out in the branch is told; what could not before it is not."""
+    first = _branch(
+        lab, "300", "out.jsonl", "--do", "after 100ms kill all", "--do", "after 200ms kill coordinator"
+    )
+    assert (first.status, "nobody is coordinator" in first.err) == (1, True)
+    again = _branch(lab, "4.5s", "again.jsonl", "--do", "after 10s heal", file="out.jsonl")
+    assert (again.status, again.err) == (1, "lab: its time never came: after 10s heal\n")
+
+
+def test_ctrl_c_completes_the_recording(lab: Lab, parent: Path) -> None:
+    """It holds, and says why it ended."""
+    out = lab.folder / "out.jsonl"
+    process = lab.begin(
+        "branch", "run.jsonl", "--at", "50", "--headless", "--for", "90000m", "--record", "out.jsonl"
+    )
+    try:
+        wait_for(lambda: out.exists() and out.stat().st_size > 1_000_000, "it has gone on for a while")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130
+    assert out.read_bytes().splitlines()[-1].endswith(b'"why":"signal SIGINT"}')
+    assert lab("verify", str(out)).status == 0
+
+
+def test_an_edited_recording_is_refused(lab: Lab, parent: Path) -> None:
+    """With its record, and nothing is written."""
+    lines = list(eventful_lines())
+    number = next(n for n, line in enumerate(lines) if b'"status":"Normal"' in line)
+    lines[number] = lines[number].replace(b'"Normal"', b'"Election"')
+    write_lines(parent, lines)
+    said = _branch(lab, "200", "out.jsonl").refused()
+    assert said.startswith(f"record {number} (line {number + 1}) does not hold: step of node ")
+    assert not (lab.folder / "out.jsonl").exists()
+
+
+# the tree
+
+
+def test_the_tree_of_branches(lab: Lab, parent: Path) -> None:
+    """From which record, and when; the file that was named is marked, and who is gone is said to be."""
+    _branch(lab, "200", "b.jsonl")
+    _branch(lab, "100", "a.jsonl")
+    _branch(lab, "210", "c.jsonl", file="b.jsonl")
+    rows = lab("branches", "c.jsonl").out.splitlines()
+    names = [row.lstrip("│└├─ ").split()[0] for row in rows[1:]]
+    assert names == ["run.jsonl", "a.jsonl", "b.jsonl", "c.jsonl"]
+    depths = [row.index(name) // 4 for row, name in zip(rows[1:], names, strict=True)]
+    assert depths == [1, 2, 2, 3]
+    assert "  from record 100, at " in rows[2]
+    assert rows[4].endswith("nodes 1 2 3 4; its time was up  <- this one")
+    (lab.folder / "b.jsonl").unlink()
+    assert "b.jsonl  is not there any more" in lab("branches", "c.jsonl").out
+
+
+def test_the_tree_of_what_lab_keeps(lab: Lab) -> None:
+    """Without a file it is lab's own folder."""
+    assert lab("branches").out == f"there are no recordings in {lab.recordings}\n"
+    write_lines(lab.recordings / "mine.jsonl", eventful_lines())
+    assert "mine.jsonl" in lab("branches").out
+
+
+def test_parents_of_kept_branches_are_kept(lab: Lab) -> None:
+    """The oldest beyond fifty go, but not what the others branched from, nor what is branched now."""
+    lab("branches")
+    root = write_lines(lab.recordings / "root.jsonl", eventful_lines())
+    _branch(lab, "100", str(lab.recordings / "twig.jsonl"), file=str(root))
+    other = write_lines(lab.recordings / "other.jsonl", eventful_lines())
+    for path in (root, other):
+        os.utime(path, (1, 1))
+    for number in range(KEPT_RECORDINGS):
+        path = lab.recordings / f"new-{number}.jsonl"
+        path.touch()
+        os.utime(path, (1_000 + number, 1_000 + number))
+    assert lab("branch", str(other), "--at", "10", "--headless", "--for", "1s").status == 0
+    there = {path.name for path in lab.recordings.iterdir()}
+    assert {"root.jsonl", "twig.jsonl", "other.jsonl"} <= there
+    assert "new-0.jsonl" not in there
+
+
+# diff
+
+
+def test_where_a_branch_parts_from_its_parent(lab: Lab, parent: Path) -> None:
+    """The headers, the lines before, both next records, and the fields that differ."""
+    _branch(lab, "100", "b.jsonl", "--seed", "9")
+    done = lab("diff", "run.jsonl", "b.jsonl")
+    assert done.status == 1
+    said = done.out.splitlines()
+    assert said[0] == "header, seed: A 5 · B 9"
+    assert said[1].endswith(" records are the same")
+    assert any(row.startswith("A  run.jsonl, record 1") for row in said)
+    assert any(row.startswith("B  b.jsonl, record 1") for row in said)
+    assert "they differ in" in said
+    assert any(row.startswith("    at_us: A ") for row in said)
+
+
+def test_the_same_recording(lab: Lab, parent: Path) -> None:
+    """And it ends there in both."""
+    done = lab("diff", "run.jsonl", "run.jsonl")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.endswith(" records are the same, and there are no more\n")
+
+
+def test_the_beginning_of_a_recording(lab: Lab, parent: Path) -> None:
+    """It is said which ends, with or without a last word."""
+    write_lines(lab.folder / "cut.jsonl", eventful_lines()[:60])
+    done = lab("diff", "cut.jsonl", "run.jsonl")
+    assert (done.status, "A  cut.jsonl ends here\n" in done.out) == (1, True)
+    assert "B  run.jsonl, record 60 (line 61):\n" in done.out
+    write_lines(lab.folder / "ended.jsonl", [*eventful_lines()[:60], b'{"record":"end","at_us":9,"why":"enough"}'])
+    done = lab("diff", "ended.jsonl", "run.jsonl")
+    assert "A  ended.jsonl ends here, at 0.000009: enough\n" in done.out
+    assert "they differ in" not in done.out
+
+
+def test_a_damaged_line(lab: Lab, parent: Path) -> None:
+    """It is shown, made safe, with what is wrong with it."""
+    lines = list(eventful_lines())
+    lines[90] = b'{"record":"step\x1b[2J'
+    write_lines(lab.folder / "damaged.jsonl", lines)
+    done = lab("diff", "run.jsonl", "damaged.jsonl")
+    assert done.status == 1
+    assert "B  damaged.jsonl, record 90 (line 91):\n" in done.out
+    assert "    which cannot be read: " in done.out
+    assert "\x1b" not in done.out

@@ -1,0 +1,164 @@
+"""The guide: it can be read, and what it says of its protocol is true, of the very lines that are in it."""
+
+import random
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from lab.kernel import Node, Protocol
+from lab.properties import Judge, Violation
+from lab.protocols import Election
+from lab.worlds.targets import load_protocol
+from tests.cli.calling import ROOT, Lab
+from tests.harness import T_US, TM_US, Rig
+
+PAGE = (ROOT / "lab" / "guide" / "your-own-protocol.md").read_text("utf-8")
+CODE = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+CALLS = [
+    line
+    for block in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    for line in block.split("\n")
+]
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """``my_election.py``, with all of the page's code."""
+    path = tmp_path / "my_election.py"
+    path.write_text("\n\n".join(CODE), "utf-8")
+    return path
+
+
+def _judged(rig: Rig) -> list[Violation]:
+    judge = Judge(rig.header)
+    for record in rig.records:
+        judge.observe(record)
+    return judge.violations
+
+
+def _violations(protocol: type[Election], seed: int) -> list[Violation]:
+    """Three to six nodes, killed and restarted at random, often within an election; then long enough to agree."""
+    chance = random.Random(seed)
+    rig = Rig(range(1, 4 + seed % 4), protocol=protocol, latency_us=TM_US // 2, jitter_us=TM_US // 2, seed=seed)
+    rig.started()
+    for _ in range(14):
+        rig.run(chance.randrange(1, chance.choice([T_US // 5, T_US, 12 * T_US])))
+        node = chance.choice(rig.ids)
+        if not rig.kill(node):
+            rig.restart(node)
+    rig.restart(1)
+    rig.run(40 * T_US)
+    assert rig.agreed() is not None
+    return _judged(rig)
+
+
+def test_the_first_version_works_until_it_is_looked_at(mine: Path) -> None:
+    """The highest leads, the next one after its death, and the highest again when it is back."""
+    rig = Rig(range(1, 6), protocol=load_protocol(f"{mine}:MyElection")).started()
+    assert rig.settle() == 5
+    for command, leader in (("kill 5", 4), ("restart 5", 5), ("kill 4 5", 3)):
+        rig.do(command)
+        rig.run_until(lambda leader=leader: rig.agreed() == leader, 20 * T_US, f"{leader} leads")  # type: ignore[misc]
+
+
+def test_the_flaw_of_the_first_version(mine: Path) -> None:
+    """The highest comes back, and leads while the others still follow the one that led in the meantime."""
+    rig = Rig(range(1, 4), protocol=load_protocol(f"{mine}:MyElection")).started()
+    rig.settle()
+    rig.do("kill 3")
+    rig.run_until(lambda: rig.agreed() == 2, 20 * T_US, "2 leads")
+    assert not _judged(rig)
+    rig.do("restart 3")
+    rig.run_until(lambda: rig.agreed() == 3, 20 * T_US, "3 leads")
+    found = _judged(rig)
+    assert {(violation.assertion, violation.is_failure) for violation in found} == {("A1.1", True)}
+    assert {state.text for state in found[0].states} == {"Normal under 3", "Normal under 2"}
+
+
+def test_random_schedules_find_the_flaw_and_only_that(mine: Path) -> None:
+    """In the first version, in most runs; never in the second."""
+    found = [_violations(load_protocol(f"{mine}:MyElection"), seed) for seed in range(20)]
+    assert sum(map(bool, found)) > 10
+    assert {violation.assertion for each in found for violation in each} == {"A1.1"}
+    careful = load_protocol(f"{mine}:MyCarefulElection")
+    assert careful.name == "my-careful-election"
+    assert [_violations(careful, seed) for seed in range(100)] == [[]] * 100
+
+
+def test_a_pause_is_more_than_it_can_bear(mine: Path) -> None:
+    """Two coordinators, outside the promise: assumption 9 is broken."""
+    rig = Rig(range(1, 4), protocol=load_protocol(f"{mine}:MyCarefulElection")).started()
+    rig.settle()
+    rig.do("pause 3")
+    rig.run(20 * T_US)
+    found = _judged(rig)
+    assert {violation.assertion for violation in found} == {"A1.1"}
+    assert [broken.assumption for broken in found[0].broken] == [9]
+
+
+def test_what_the_tables_name_is_there() -> None:
+    """Every call of a node's own that the page writes."""
+    names = set(re.findall(r"`(?:\w+ = )?(?:await )?self\.(\w+)", PAGE)) | set(re.findall(r"self\.(\w+)", PAGE))
+    own = {name for code in CODE for name in re.findall(r"def (\w+)", code)}
+    offered = set(dir(Election)) | set(Protocol.__annotations__)
+    assert names - own <= offered
+    assert len(names & set(dir(Node))) > 5
+
+
+def test_the_pages(lab: Lab) -> None:
+    """Without a topic their names and titles; with one the page, as it is written where there is no terminal."""
+    done = lab("guide")
+    assert (done.status, done.err) == (0, "")
+    assert re.fullmatch(r"lab guide your-own-protocol +Your own protocol\n", done.out)
+    assert lab("guide", "your-own-protocol").out == PAGE == lab("guide", "your-own-protocol", "--plain").out
+    assert lab("guide", "yours").refused() == "there is no page 'yours'; there is: your-own-protocol"
+
+
+def test_the_calls_that_the_page_makes_exist(lab: Lab) -> None:
+    """Every command and option of its ``sh`` blocks is in the help."""
+    calls = [shlex.split(line) for line in CALLS if line]
+    assert len(calls) > 5
+    for command in {words[1] for words in calls}:
+        options = {word for words in calls if words[1] == command for word in words if word.startswith("--")}
+        said = lab(command, "--help").out
+        assert options <= set(re.findall(r"--[\w-]+", said)), command
+
+
+def _call(beginning: str) -> list[str]:
+    """The words after ``lab`` of the one call in the page that begins so."""
+    (call,) = [line for line in CALLS if line.startswith(f"lab {beginning}")]
+    return shlex.split(call)[1:]
+
+
+def test_the_flaw_is_found_as_the_page_says(lab: Lab, mine: Path) -> None:
+    """The campaign finds it, in the words that the page shows; its recording can be verified, as the page does."""
+    mine.write_text("\n\n".join(CODE[:-1]), "utf-8")
+    done = lab(*_call("check my_election.py --runs"))
+    assert done.status == 1, done
+    (sample,) = re.findall(r"^```text\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert set(sample.splitlines()) <= set(done.out.splitlines()), done.out
+    mine.write_text("\n\n".join(CODE), "utf-8")
+    done = lab(*_call("verify"))
+    assert (done.status, done.err) == (0, "")
+    assert "the source of my-election differs from the recorded one" in done.out
+
+
+def test_nothing_is_found_in_the_second_version(lab: Lab, mine: Path) -> None:
+    """Not by fewer runs than in the page; a pause breaks it, outside its promise."""
+    assert mine.exists()
+    done = lab(*_call("check my_election.py:MyCarefulElection --runs 1000 --faults kill,pause"))
+    assert done.status == 1, done
+    assert "outside the promise: A1.1 under broken assumption 9" in done.out
+    done = lab("check", "my_election.py:MyCarefulElection", "--runs", "100", "--faults", "kill")
+    assert (done.status, done.err) == (0, ""), done
+
+
+def test_the_run_of_the_page(lab: Lab, mine: Path) -> None:
+    """The one without a terminal, as it is written; the first version alone needs no class's name."""
+    mine.write_text("\n\n".join(CODE[:-1]), "utf-8")
+    done = lab(*_call("run my_election.py --headless"))
+    assert (done.status, done.err) == (0, ""), done
+    assert done.out.startswith("my-election, live, 3.0")
+    assert len(re.findall(r"Normal under 5$", done.out, re.MULTILINE)) == 5

@@ -1,0 +1,184 @@
+"""A protocol in a file of the user's own, wherever a protocol is named: run, recorded, verified, and mistaken."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Header, open_recording
+from tests.cli.calling import Called, Lab
+
+MINE = '''"""Bully, by another name."""
+
+import asyncio
+
+from beside_mine import NAME
+from lab.kernel import on, procedure
+from lab.protocols import Bully
+from lab.protocols.bully import AreYouUp
+
+print("loading")
+
+
+class MyElection(Bully):
+    """Bully, and it talks."""
+
+    promises = ("A1.1",)
+
+    def started(self) -> None:
+        print("hello")
+        self.note(f"node {self.id} of {NAME}")
+        super().started()
+'''
+BROKEN = "        if self.id == 2:\n            raise ValueError(f'{self.id} is\\nno good')\n"
+RUN = ("run", "there/mine.py:MyElection", "--nodes", "3", "--headless", "--for", "1s")
+
+
+@pytest.fixture
+def mine(lab: Lab) -> Path:
+    """``there/mine.py``, below the folder of the call."""
+    path = lab.folder / "there" / "mine.py"
+    path.parent.mkdir()
+    path.write_text(MINE)
+    (path.parent / "beside_mine.py").write_text("NAME = 'mine'\n")
+    return path
+
+
+def _header(path: str) -> Header:
+    lines = open_recording(Path(path))
+    lines.close()
+    return lines.header
+
+
+def _recorded(lab: Lab) -> str:
+    done = lab(*RUN, "--json")
+    assert done.status == 0, done
+    assert set(done.err.split()) <= {"loading", "hello"}
+    found = json.loads(done.out)
+    assert found["protocol"] == "my-election"
+    assert {node["coordinator"] for node in found["nodes"].values()} == {3}
+    return str(found["recording"])
+
+
+@pytest.mark.usefixtures("mine")
+def test_it_runs_on_real_processes(lab: Lab) -> None:
+    """From another folder: the host loads the same file, and the files beside it; what it prints is no output."""
+    recording = _recorded(lab)
+    assert re.fullmatch(r"my-election-\d{4}-\d{6}-[0-9a-f]{4}\.jsonl", Path(recording).name)
+    info = _header(recording).protocol
+    assert (info.name, info.file, info.source, info.promises) == ("my-election", "mine.py", MINE, ("A1.1",))
+    assert re.search(r" 2 +note: node 2 of mine$", lab("show", recording, "--only", "note").out, re.MULTILINE)
+
+
+def test_a_recording_of_it_is_verified_with_its_file(lab: Lab, mine: Path) -> None:
+    """It holds; without the file this is refused, and says what to add; a change of the file is seen."""
+    recording = _recorded(lab)
+    told = "cannot be re-executed: its protocol, my-election, is not the program's: add --protocol mine.py:CLASS"
+    assert lab("verify", recording).refused() == f"{recording} {told}"
+    with_it = ("--protocol", "there/mine.py")
+    done = lab("verify", recording, *with_it)
+    assert done.status == 0
+    assert re.search(r"\.jsonl: holds; \d+ steps re-executed$", done.out, re.MULTILINE)
+    mine.write_text(MINE.replace("self.note(", "self.note('now ' + "))
+    done = lab("verify", recording, *with_it)
+    assert done.status == 1
+    assert "the source of my-election differs from the recorded one" in done.out
+
+
+def test_no_code_out_of_a_recording_is_run(lab: Lab, mine: Path) -> None:
+    """The source in the header is there to be read: changed, it changes what is said, and nothing else."""
+    path = Path(_recorded(lab))
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("import asyncio", "raise SystemExit(9)", 1), "utf-8")
+    assert _header(str(path)).protocol.source != MINE
+    done = lab("verify", str(path), "--protocol", str(mine))
+    assert done.status == 0
+    assert "holds" in done.out
+    assert "differs from the recorded one" in done.out
+
+
+def test_verify_with_a_wrong_file(lab: Lab, mine: Path) -> None:
+    """A target that cannot be loaded, and one that is another protocol."""
+    recording = _recorded(lab)
+    assert (
+        lab("verify", recording, "--protocol", "gone.py").refused().startswith("--protocol: there is no file gone")
+    )
+    mine.write_text(MINE.replace("MyElection", "Other"))
+    done = lab("verify", recording, "--protocol", "there/mine.py")
+    assert done.status == 2
+    told = "its protocol is my-election, and --protocol there/mine.py is other"
+    assert f"lab: {recording} cannot be re-executed: {told}\n" in done.err
+
+
+def test_a_node_that_raises_is_told_of(lab: Lab, mine: Path) -> None:
+    """With the error and the user's line, once, after the report; status 1; the JSON stays an object."""
+    mine.write_text(MINE + BROKEN)
+    number = MINE.count("\n") + 2
+    told = rf"lab: node 2 failed at 0\.\d+ s: ValueError: 2 is no good \(mine\.py:{number} in started: raise .*\)"
+    done = lab(*RUN)
+    assert done.status == 1
+    assert re.search("^  node 2  failed   Down$", done.out, re.MULTILINE)
+    assert re.fullmatch(told, _last_line(done))
+    done = lab(*RUN, "--json")
+    assert done.status == 1
+    assert json.loads(done.out)["nodes"]["2"]["process"] == "failed"
+    assert re.fullmatch(told, _last_line(done))
+
+
+def test_only_some_of_many_failures_are_told(lab: Lab, mine: Path) -> None:
+    """Five, and how many more there were."""
+    mine.write_text(MINE + BROKEN)
+    restarts = [word for at in range(1, 8) for word in ("--do", f"at {at}00ms restart 2")]
+    done = lab(*RUN, *restarts)
+    lines = [line for line in done.err.splitlines() if line.startswith("lab: ")]
+    assert len(lines) == 6
+    recording = done.out.rpartition("recorded in ")[2].rstrip()
+    (shown,) = re.findall(r"^# (\d+) lines", lab("show", recording, "--only", "failure").out, re.MULTILINE)
+    assert lines[-1] == f"lab: and {int(shown) - 5} failures more"
+
+
+def _last_line(done: Called) -> str:
+    return done.err.rstrip("\n").rpartition("\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("class", "clas", "there/mine.py:13: SyntaxError: invalid syntax"),
+        ("import asyncio", "import asyncioo", "there/mine.py:3: ModuleNotFoundError: No module named 'asyncioo'"),
+        (
+            "    promises = ('A1.1',)",
+            "    promises = ('A9',)",
+            "there/mine.py: MyElection promises 'A9', which is no assertion; there is: A1.1, A1.2, A2, raises",
+        ),
+        (
+            "    def started(self) -> None:",
+            "    @procedure\n    def started(self) -> None:",
+            "there/mine.py:18: started is a procedure: write async def, not def",
+        ),
+        (
+            "    def started(self) -> None:",
+            "    @on(AreYouUp)\n    async def started(self) -> None:",
+            "there/mine.py:18: started is a handler, which never waits: write def, not async def",
+        ),
+    ],
+)
+def test_a_mistake_in_the_file(lab: Lab, mine: Path, old: str, new: str, told: str) -> None:
+    """Its line, and no traceback; nothing is started."""
+    source = MINE.replace('("A1.1",)', "('A1.1',)").replace('print("loading")\n', "\n")
+    assert old in source
+    mine.write_text(source.replace(old, new, 1))
+    assert lab(*RUN).refused() == told
+    assert not lab.recordings.exists()
+
+
+def test_a_file_of_the_users_does_not_replace_a_module_of_the_program(lab: Lab, mine: Path, home: Path) -> None:
+    """Neither beside the protocol nor in the folder of the call."""
+    for folder in (mine.parent, lab.folder):
+        for name in ("trio.py", "lab.py"):
+            (folder / name).write_text("raise RuntimeError('not meant')\n")
+    (home / "2").mkdir()
+    installed = Lab(lab.folder, home / "2", (sys.executable, "-P", "-m", "lab"))
+    assert installed(*RUN).status == 0

@@ -1,0 +1,175 @@
+"""``lab scale``: the table, the charts in the terminal, the picture, and a measurement that is cut short."""
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from lab.cli.chart import Axis, Chart, Series, decades, whole_numbers
+from lab.cli.plots import plot
+from lab.cli.scales import ScaleRequest, run_scale
+from lab.cli.svg import picture
+from lab.protocols import Bully
+from lab.worlds.scaling import Measurement, NeverSettledError, measure
+from tests.cli.calling import Lab
+
+SVG = "{http://www.w3.org/2000/svg}"
+CHART = Chart(
+    "squares",
+    Axis("number", (1, 10, 100), logarithmic=True),
+    Axis("square", (1, 100, 10_000), logarithmic=True),
+    (
+        Series("counted", ((1, 1), (10, 100), (100, 10_000))),
+        Series("by <formula>", ((1, 2), (10, 200), (100, 20_000)), curve=True),
+    ),
+)
+
+
+def _request(output: Path | None = None, json: bool = False, nodes: str = "3,6,9") -> ScaleRequest:
+    return ScaleRequest.of("bully", nodes, None, "1", output, json)
+
+
+def test_table_charts_and_picture(lab: Lab) -> None:
+    """Called as a user calls it, with output to a pipe: no colours, no progress."""
+    done = lab("scale", "bully", "--nodes", "100,3,10", "-o", "bully.svg")
+    assert (done.status, done.err) == (0, "")
+    assert "\x1b" not in done.out
+    table = re.findall(r"^ *(\d+) +([\d,]+) +([\d,]+) +(\S+) +([\d,]+) +([\d,]+) .* s$", done.out, re.MULTILINE)
+    assert table == [
+        ("3", "12", "12", "1.000", "6", "8"),
+        ("10", "138", "138", "1.000", "90", "50"),
+        ("100", "10,488", "10,488", "1.000", "9,900", "590"),
+    ]
+    for cost in Bully.costs:
+        assert len(re.findall(re.escape(f"{cost.formula}, {cost.case}"), done.out)) == 1, "it is not in the legend"
+        assert f"{cost.formula}  {cost.case}: " in done.out
+    assert done.out.count("┌") == 2, "two charts"
+    assert done.out.endswith("drawn: bully.svg\n")
+    assert ElementTree.parse(lab.folder / "bully.svg").getroot().tag == f"{SVG}svg"
+
+
+def test_json(lab: Lab) -> None:
+    """One object with everything that was measured, and nothing else."""
+    done = lab("scale", "bully", "--nodes", "5", "--seed", "3", "--t", "1s", "--json")
+    told = json.loads(done.out)
+    (election,) = told["elections"]
+    assert (told["protocol"], told["t_us"], told["seed"]) == ("bully", 1_000_000, 3)
+    assert [each["formula"] for each in told["formulas"]] == [cost.formula for cost in Bully.costs]
+    assert (election["nodes"], election["coordinator"], election["messages"]) == (5, 4, 38)
+    assert election["formulas"] == [38, 20, 20]
+    assert sum(election["kinds"].values()) == 38
+    assert 4_000_000 < election["virtual_us"] <= 5_000_000
+
+
+def test_a_protocol_without_formulas(lab: Lab) -> None:
+    """It is measured all the same, and no curve is drawn."""
+    (lab.folder / "mine.py").write_text(
+        "from lab.protocols import Bully\n\n\nclass Mine(Bully):\n    name = 'mine'\n    costs = ()\n"
+    )
+    done = lab("scale", "mine.py", "--nodes", "3,4")
+    assert (done.status, done.err) == (0, "")
+    assert re.search(r"^ +4 +24 +\d+ms", done.out, re.MULTILINE)
+    assert "measured" not in done.out, "a legend of one"
+
+
+def test_an_interrupt_shows_what_there_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Ctrl-C during the third cluster: two rows, both charts, the picture, and status 130."""
+    _cut_short(monkeypatch, KeyboardInterrupt())
+    assert run_scale(_request(tmp_path / "two.svg")) == 130
+    said = capsys.readouterr()
+    assert len(re.findall(r"^ +\d .* s$", said.out, re.MULTILINE)) == 2
+    assert said.out.count("┌") == 2
+    assert len(_circles((tmp_path / "two.svg").read_text("utf-8"))) == 2 + 1 + 2, "two a chart, one in the legend"
+
+
+def test_an_interrupt_before_anything(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """There is nothing to show, and no picture."""
+    _cut_short(monkeypatch, KeyboardInterrupt())
+    assert run_scale(_request(tmp_path / "none.svg", nodes="9")) == 130
+    assert capsys.readouterr().out == ""
+    assert not (tmp_path / "none.svg").exists()
+
+
+def test_nodes_that_never_agree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line says why, what was measured is shown, and the status is 1."""
+    _cut_short(monkeypatch, NeverSettledError("9 nodes did not agree"))
+    assert run_scale(_request(json=True)) == 1
+    said = capsys.readouterr()
+    assert said.err == "lab: 9 nodes did not agree\n"
+    assert [each["nodes"] for each in json.loads(said.out)["elections"]] == [3, 6]
+
+
+def _cut_short(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def until_nine(protocol: object, nodes: int, *rest: object) -> Measurement:
+        if nodes == 9:
+            raise error
+        return measure(Bully, nodes, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("lab.cli.scales.measure", until_nine)
+
+
+def test_a_plot_fits_its_place() -> None:
+    """No line is longer than asked, in wide and narrow, and everything is named."""
+    for width, height in ((80, 22), (40, 12), (120, 26)):
+        lines = plot(CHART, width, height, colours=False).splitlines()
+        assert len(lines) == height
+        assert max(map(len, lines)) <= width
+    drawn = plot(CHART, 80, 22, colours=False)
+    for word in ("squares", "number", "counted", "by <formula>", "10,000"):
+        assert word in drawn
+    assert "\x1b" not in drawn
+    assert "\x1b[38;5;" in plot(CHART, 80, 22, colours=True)
+
+
+def test_a_picture_has_both_series_where_they_belong() -> None:
+    """Well-formed XML: a circle for each point and one in the legend, a line through the points of the curve."""
+    text = picture([(CHART, 300)])
+    (x1, y1), (x2, y2), (x3, y3) = [place for place in _circles(text) if place[1] != _circles(text)[-1][1]]
+    assert x2 - x1 == pytest.approx(x3 - x2, abs=0.2), "the axis is logarithmic"
+    assert y1 - y2 == pytest.approx(y2 - y3, abs=0.2)
+    assert x1 < x3
+    assert y1 > y3
+    root = ElementTree.fromstring(text)
+    curves = [each for each in root.iter(f"{SVG}path") if each.get("stroke-width") == "2"]
+    assert len(curves) == 2, "the curve, and its sample in the legend"
+    written = ["".join(each.itertext()) for each in root.iter(f"{SVG}text")]
+    assert {"squares", "number", "square", "counted", "by <formula>", "100", "10,000"} <= set(written)
+
+
+def _circles(svg: str) -> list[tuple[float, float]]:
+    root = ElementTree.fromstring(svg)
+    return [(float(each.get("cx", "")), float(each.get("cy", ""))) for each in root.iter(f"{SVG}circle")]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [(6, 10_488, (10, 100, 1_000, 10_000)), (10, 100, (10, 100)), (6, 12, (1, 10, 100)), (1, 1, (1,))],
+)
+def test_decades(low: float, high: float, ticks: tuple[int, ...]) -> None:
+    """Those in between, or, where that is hardly any, around."""
+    assert decades(low, high) == ticks
+
+
+@pytest.mark.parametrize(("high", "ticks"), [(4.3, (0, 1, 2, 3, 4, 5)), (0, (0,)), (20, (0, 4, 8, 12, 16, 20))])
+def test_whole_numbers(high: float, ticks: tuple[int, ...]) -> None:
+    """From 0, and not too many."""
+    assert whole_numbers(high) == ticks
+
+
+def test_ticks_are_not_written_over_each_other() -> None:
+    """What is too near to the one before is left out."""
+    assert Axis("nodes", (3, 100, 101, 102, 300), logarithmic=True).apart() == (3, 100, 300)
+    assert Axis("nodes", (7,), logarithmic=True).apart() == (7,)
+
+
+def test_a_single_size_can_be_drawn() -> None:
+    """Nothing is divided by a span of nothing."""
+    one = Chart("one", Axis("x", (5,), False), Axis("y", (5,), False), (Series("point", ((5, 5),)),))
+    assert "5" in plot(one, 60, 12, colours=False)
+    assert _circles(picture([(one, 200)]))[0][0] == pytest.approx(414, abs=1), "in the middle"

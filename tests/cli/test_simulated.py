@@ -1,0 +1,128 @@
+"""``lab run --sim``: in virtual time, the same again for the same seed, and said plainly where it cannot be."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from lab.journal import End, open_recording
+from tests.cli.calling import Lab
+from tests.waiting import wait_for
+
+STORM = (
+    *("--do", "at 5s kill coordinator", "--do", "at 8s restart all", "--do", "at 10s lose all 20%"),
+    *("--do", "at 15s heal", "--do", "on send NewState pause 1"),
+)
+
+
+def test_the_same_seed_gives_the_same_bytes(lab: Lab) -> None:
+    """In two processes that hash differently; another seed gives others."""
+    for name, seed, hashed in (("a", "7", "1"), ("b", "7", "2"), ("c", "8", "1")):
+        done = lab(
+            *("run", "bully", "--sim", "--headless", "--for", "30s", "--seed", seed, "--record", f"{name}.jsonl"),
+            *STORM,
+            environment={"PYTHONHASHSEED": hashed},
+        )
+        assert (done.status, done.err) == (0, ""), done
+    one, same, other = (Path(lab.folder / f"{name}.jsonl").read_bytes() for name in "abc")
+    assert one == same
+    assert one != other
+    assert one.count(b"\n") > 1000
+    assert lab("verify", "a.jsonl").status == 0
+
+
+def test_it_ends_at_exactly_its_time(lab: Lab) -> None:
+    """In virtual time, of which there is much; latency and jitter are such that messages are seen in flight."""
+    done = lab("run", "bully", "--sim", "--headless", "--for", "10m", "--json", "--tm", "80ms", "--tp", "40ms")
+    found = json.loads(done.out)
+    assert (found["world"], found["duration_us"]) == ("simulated", 600_000_000)
+    assert all(node["coordinator"] == 5 for node in found["nodes"].values())
+    lines = open_recording(Path(found["recording"]))
+    assert (lines.header.link.latency_us, lines.header.link.jitter_us) == (20_000, 10_000)
+    assert lines.record(len(lines) - 1) == End(600_000_000, "its time was up")
+    lines.close()
+
+
+def test_what_is_said_of_latency_holds(lab: Lab) -> None:
+    """Of one of the two, or of both."""
+    done = lab("run", "bully", "--sim", "--headless", "--for", "1s", "--record", "a.jsonl", "--latency", "0s")
+    assert done.status == 0
+    header = json.loads((lab.folder / "a.jsonl").read_bytes().split(b"\n")[0])
+    assert (header["world"], header["began"]) == ("simulated", "")
+    assert header["link"] == {"latency_us": 0, "jitter_us": 0}
+
+
+def test_many_nodes(lab: Lab) -> None:
+    """More than processes could be had of; one leads."""
+    done = lab("run", "bully", "--sim", "--headless", "--for", "2s", "--nodes", "100", "--json", "--seed", "1")
+    nodes = json.loads(done.out)["nodes"]
+    assert len(nodes) == 100
+    assert {node["coordinator"] for node in nodes.values()} == {100}
+
+
+def test_show_says_the_seed_where_there_is_no_date(lab: Lab) -> None:
+    """A simulated run began at no time."""
+    lab(
+        "run", "bully", "--sim", "--headless", "--for", "1s", "--nodes", "2", "--seed", "42", "--record", "a.jsonl"
+    )
+    assert lab("show", "a.jsonl").out.startswith("# bully, simulated, nodes 1 2, T 200 ms, seed 42\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_early_with_a_complete_recording(lab: Lab, number: signal.Signals) -> None:
+    """130, the report, and an end that says why."""
+    path = lab.folder / "a.jsonl"
+    process = lab.begin("run", "bully", "--sim", "--headless", "--for", "10000m", "--record", str(path))
+    wait_for(lambda: path.exists() and path.stat().st_size > 1 << 17, "it is under way")
+    process.send_signal(number)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, b"")
+    assert out.startswith(b"bully, simulated, ")
+    lines = open_recording(path)
+    last = lines.record(len(lines) - 1)
+    assert isinstance(last, End)
+    assert (last.why, lines.torn) == (f"signal {number.name}", False)
+    lines.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--sim",), "the interface needs a terminal; without one: lab run … --headless --for 6s"),
+        (("--speed", "2"), "--speed goes with --sim and the interface: lab run bully --sim --speed 0.1"),
+        (
+            ("--sim", "--speed", "2", "--headless", "--for", "1s"),
+            "--speed goes with --sim and the interface: lab run bully --sim --speed 0.1",
+        ),
+        (
+            ("--sim", "--speed", "fast"),
+            "--speed fast: write virtual over real time, from 0.01 to 1000, or max: --speed 0.1",
+        ),
+        (
+            ("--sim", "--nodes", "65"),
+            "--nodes 65 is 65 nodes; this simulated run has 1 to 64; --sim --headless takes 1000",
+        ),
+        (
+            ("--sim", "--nodes", "1001", "--headless", "--for", "1s"),
+            "--nodes 1001 is 1001 nodes; this simulated run has 1 to 1000",
+        ),
+        (("--do", "freeze"), "--do 'freeze': freeze: only in a simulated run: add --sim"),
+        (
+            ("--sim", "--headless", "--for", "1s", "--do", "at 1s freeze"),
+            "--do 'at 1s freeze': freeze: without the interface nobody would see it; leave out --headless",
+        ),
+        (("--sim", "--do", "step"), "--do 'step': step: give it once the run is there, with : or lab ctl"),
+    ],
+)
+def test_what_does_not_go_together(lab: Lab, words: tuple[str, ...], said: str) -> None:
+    """One line, and nothing is started."""
+    assert lab("run", "bully", *words).refused() == said
+    assert not list(lab.recordings.glob("*"))
+
+
+def test_a_live_run_refuses_the_commands_of_time(lab: Lab) -> None:
+    """With what to do instead."""
+    with lab.start("--for", "60s", "--nodes", "2") as run:
+        run.settled(2)
+        assert lab("ctl", "freeze").refused() == "freeze: only in a simulated run: lab run bully --sim"

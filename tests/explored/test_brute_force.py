@@ -1,0 +1,35 @@
+"""The explorer sees what brute force sees, no more and no less."""
+
+import pytest
+
+from lab.protocols import Bully, Election
+from lab.worlds.explored.moves import Timeouts
+from tests.explored.brute import described, described_by_brute_force
+from tests.explored.toys import Asking, Beating, Counting, Telling, explorer_of
+
+
+@pytest.mark.parametrize("timeouts", ["synchronous", "ordered", "any"])
+@pytest.mark.parametrize(
+    ("protocol", "count", "kills", "most_moves"),
+    [
+        (Telling, 3, 2, None),
+        (Asking, 2, 0, None),
+        (Asking, 2, 2, None),
+        (Asking, 3, 1, None),
+        (Counting, 2, 0, None),
+        (Counting, 2, 1, None),
+        (Beating, 2, 1, 9),
+        (Bully, 2, 1, 6),
+        (Bully, 3, 0, 4),
+    ],
+)
+def test_the_same_states(
+    protocol: type[Election], count: int, kills: int, most_moves: int | None, timeouts: Timeouts
+) -> None:
+    """Every path, from the first start, with all that is on its way and every timer due."""
+    explorer = explorer_of(protocol, count, timeouts, kills)
+    tally = explorer.run(100_000, most_moves)
+    wanted, paths = described_by_brute_force(protocol, count, timeouts, kills, most_moves)
+    assert described(explorer, tuple(range(1, count + 1)), timeouts) == wanted
+    assert tally.cut == ("" if most_moves is None else f"depth {most_moves}")
+    assert paths > tally.states > 3

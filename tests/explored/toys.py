@@ -1,0 +1,136 @@
+"""Protocols that are small enough for all that may happen to them to be listed by hand."""
+
+from typing import ClassVar
+
+from lab.journal import Header
+from lab.kernel import Payload, Request, Safe, Timing, on, periodic, procedure
+from lab.protocols import Election
+from lab.worlds.explored.explorer import Explorer
+from lab.worlds.explored.moves import Timeouts
+from tests.harness import simulated_header
+
+__all__ = ["TIMING", "Asking", "Beating", "Counting", "Telling", "explorer_of", "header_of"]
+
+TIMING = Timing(100_000, 100_000)
+
+
+class Pong(Payload, frozen=True):
+    """An answer, or a message of its own."""
+
+
+class Ping(Request[Pong], frozen=True):
+    """A request."""
+
+
+class Call(Payload, frozen=True):
+    """A message that two Pongs come back for."""
+
+
+class Telling(Election):
+    """Node 1 calls node 2, which sends two messages back; node 1 counts them. There are no timers."""
+
+    name: ClassVar[str] = "telling"
+    heard: int = 0
+
+    def started(self) -> None:
+        """Call."""
+        if self.id == 1:
+            self.send(2, Call())
+
+    @on(Call)
+    def call(self, sender: int, message: Call) -> None:
+        """Two of them, so that a kill can strike between."""
+        self.send(sender, Pong())
+        self.send(sender, Pong())
+
+    @on(Pong)
+    def pong(self, sender: int, message: Pong) -> None:
+        """Count."""
+        self.heard += 1
+
+
+class Asking(Election):
+    """Node 1 asks node 2 once, and notes whether the answer came within T."""
+
+    name: ClassVar[str] = "asking"
+    answered: bool | None = None
+
+    def started(self) -> None:
+        """Ask."""
+        if self.id == 1:
+            self.begin(self.asking)
+
+    @procedure
+    async def asking(self) -> None:
+        """Once."""
+        answer = await self.ask(2, Ping(), within=self.timing.t_us)
+        self.answered = answer is not None
+
+    @on(Ping)
+    def ping(self, sender: int, message: Ping) -> Pong:
+        """Answer."""
+        return Pong()
+
+
+class Counting(Asking):
+    """Node 1 asks all others two times over, and counts who answered in time; safe storage counts the lives."""
+
+    name: ClassVar[str] = "counting"
+    lives: Safe[int] = 0
+    answers: int = 0
+
+    def started(self) -> None:
+        """Ask."""
+        self.lives += 1
+        if self.id == 1:
+            self.begin(self.counting)
+
+    @procedure
+    async def counting(self) -> None:
+        """Two rounds; an answer to the first that comes in the second answers nothing (rule B9)."""
+        first = await self.ask_all(self.peers, Ping(), within=self.timing.t_us)
+        self.answers = len(first)
+        second = await self.ask_all(self.peers, Ping(), within=self.timing.t_us)
+        self.answers += len(second)
+
+
+class Beating(Election):
+    """Node 1 beats for ever; node 2 thinks it dead when it has not heard it for longer than ``PATIENCE_T`` · T."""
+
+    name: ClassVar[str] = "beating"
+    PATIENCE_T: ClassVar[int] = 2
+    misses: bool = False
+
+    @periodic(lambda self: self.begun_us(self.beat) + self.timing.t_us if self.id == 1 else None)
+    async def beat(self) -> None:
+        """One message."""
+        self.send(2, Pong())
+
+    @periodic(
+        lambda self: None if self.id == 1 or self.misses else self.heard_us(1) + self.PATIENCE_T * self.timing.t_us
+    )
+    async def miss(self) -> None:
+        """It came not."""
+        self.misses = True
+
+    @on(Pong)
+    def pong(self, sender: int, message: Pong) -> None:
+        """It lives."""
+        self.misses = False
+
+
+def header_of(protocol: type[Election], count: int) -> Header:
+    """The header of a run with that many nodes."""
+    return simulated_header(protocol, tuple(range(1, count + 1)), TIMING)
+
+
+def explorer_of(
+    protocol: type[Election],
+    count: int,
+    timeouts: Timeouts,
+    kills: int = 0,
+    restarts: int = 0,
+    settled: bool = False,
+) -> Explorer:
+    """An explorer of that many nodes, from their first start."""
+    return Explorer(protocol, header_of(protocol, count), timeouts, kills, restarts, settled)

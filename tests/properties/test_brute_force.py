@@ -1,0 +1,169 @@
+"""The judge against brute force: all consistent cuts of small runs, one by one."""
+
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lab.journal import Record, encode
+from lab.properties import AGREEMENTS, Judge, Violation, offend
+from tests.harness import T_US, Rig
+from tests.properties.brute import Run
+from tests.properties.synthetic import Act, acts, run_of
+
+THOROUGH = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def judged(records: list[Record]) -> list[Violation]:
+    """What the judge says of all of them."""
+    header = records[0]
+    judge = Judge(header)  # type: ignore[arg-type]
+    for record in records:
+        judge.observe(record)
+    return judge.violations
+
+
+def agree(records: list[Record]) -> int:
+    """Compare the judge with brute force; how many pairs of nodes offend."""
+    run, found = Run(records), judged(records)
+    told = "\n".join(encode(record).decode()[:300] for record in records)
+    pairs = 0
+    for name, agreement in AGREEMENTS.items():
+        mine = [violation for violation in found if violation.assertion == name]
+        really = run.offending(agreement)
+        pairs += len(really)
+        low_first = {(min(violation.nodes), max(violation.nodes)) for violation in mine}
+        assert low_first == really, f"{name}: the judge has {low_first}, brute force {really}\n{told}"
+        for violation in mine:
+            cut = run.cut_at(violation.cut)
+            assert run.is_consistent(cut), f"{violation.cut} of {violation} is no consistent cut\n{told}"
+            counts = dict(zip(run.nodes, cut, strict=True))
+            one, other = (run.state(state.node, counts[state.node]) for state in violation.states)
+            assert one is not None
+            assert other is not None
+            assert offend(agreement, one, other), f"in {violation.cut} nobody offends: {violation}\n{told}"
+            for state, view in zip(violation.states, (one, other), strict=True):
+                (begun,) = (event for event in run.events[state.node] if event.record == state.record)
+                assert agreement.says(begun.view) == agreement.says(view), f"{state} is not the state of the cut"
+    return pairs
+
+
+NORMAL_1 = ("Normal", 1, 1)
+NORMAL_2 = ("Normal", 2, 1)
+DOWN = ("Down", 1, 1)
+
+
+@THOROUGH
+@given(acts(3, 18))
+def test_three_nodes_that_say_anything(happened: list[Act]) -> None:
+    """Violated exactly where a cut shows it, for each pair of nodes; the witness's cut is one of these."""
+    agree(run_of(3, happened))
+
+
+@THOROUGH
+@given(acts(4, 16))
+def test_four_nodes_that_say_anything(happened: list[Act]) -> None:
+    """A third and fourth node through which the others may learn."""
+    agree(run_of(4, happened))
+
+
+def says(node: int, said: tuple[str, int, int] | None, *targets: int) -> Act:
+    """A timer of the node fires, and it says this, and sends to these."""
+    return Act("fire", node, 0, said, targets)
+
+
+def hears(node: int, said: tuple[str, int, int] | None) -> Act:
+    """The node gets a message, and says this."""
+    return Act("receive", node, 0, said, ())
+
+
+def does(what: str, node: int = 1) -> Act:
+    """Something else."""
+    return Act(what, node, 0, None, ())
+
+
+@pytest.mark.parametrize("end", ["kill", "fail"])
+def test_a_crash_is_known_to_timers_and_not_to_messages(end: str) -> None:
+    """What tells the definition from plain message order."""
+    told = [says(1, NORMAL_1, 2), does(end)]
+    assert agree(run_of(3, [*told, says(2, NORMAL_2)])) == 0
+    assert agree(run_of(3, [*told, hears(2, NORMAL_2)])) == 1
+
+
+def test_what_was_said_again_is_the_newest() -> None:
+    """1 says one thing, another, and the first again: who knows of the end of the second only, offends."""
+    again = [says(1, NORMAL_1), says(1, NORMAL_2), says(1, NORMAL_1, 2), hears(2, NORMAL_2)]
+    assert agree(run_of(3, again)) == 1
+
+
+def test_every_copy_of_a_message_tells_the_same() -> None:
+    """The third copy, too, says that 1 leads no more."""
+    sent = [says(1, NORMAL_1), says(1, DOWN, 2), does("duplicate"), does("duplicate")]
+    for copies in (1, 2, 3):
+        assert agree(run_of(3, [*sent, *[hears(2, None)] * (copies - 1), hears(2, NORMAL_2)])) == 0
+    assert agree(run_of(3, [*sent, does("drop"), does("drop"), hears(2, NORMAL_2)])) == 0
+    assert agree(run_of(3, [*sent, *[does("drop")] * 3, hears(2, None), says(2, NORMAL_2)])) == 1
+
+
+FAULTS = (
+    "kill 3",
+    "kill 2",
+    "restart 3",
+    "restart 2",
+    "pause 3",
+    "resume 3",
+    "pause 2",
+    "resume 2",
+    "partition 1 2 | 3",
+    "partition 1 | 2 3",
+    "heal",
+    "duplicate all 60%",
+    "lose all 20%",
+    "delay 3->1 90ms",
+)
+MOST_EVENTS = 28
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(st.integers(0, 8), st.sampled_from(FAULTS)), max_size=6), st.integers(1, 5))
+def test_bully_with_faults(strikes: list[tuple[int, str]], seed: int) -> None:
+    """Real traffic, as far as its cuts can be counted."""
+    rig = Rig([1, 2, 3], seed=seed, jitter_us=5_000)
+    for when, command in strikes:
+        rig.do(f"at {when * 100 + 1}ms {command}")
+    rig.started()
+    while rig.now_us < 8 * T_US and _busiest(rig) < MOST_EVENTS and rig.step():
+        pass
+    agree(rig.records)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bully_in_any_order(seed: int) -> None:
+    """Messages and timers in an order that no clock gives: timeouts that were no crash."""
+    chance = Random(f"order {seed}")
+    rig = Rig([1, 2, 3]).started()
+    while _busiest(rig) < MOST_EVENTS // 2 and (choices := rig.choices()):
+        rig.choose(chance.choice(choices))
+    agree(rig.records)
+
+
+def test_some_of_these_orders_offend() -> None:
+    """Or the test above would show nothing."""
+    offending = 0
+    for seed in range(40):
+        chance = Random(f"order {seed}")
+        rig = Rig([1, 2, 3]).started()
+        while _busiest(rig) < MOST_EVENTS // 2 and (choices := rig.choices()):
+            rig.choose(chance.choice(choices))
+        offending += bool(judged(rig.records))
+    assert 5 < offending < 40
+
+
+def _busiest(rig: Rig) -> int:
+    counts = dict.fromkeys(rig.ids, 0)
+    for record in rig.records:
+        node = getattr(record, "node", None)
+        if node is not None:
+            counts[node] += 1
+    return max(counts.values())

@@ -1,0 +1,203 @@
+"""The interface over a simulated run: time in the user's hands, event by event, and what happens next chosen."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual.widgets import OptionList, Static
+
+from lab.journal import Link
+from lab.kernel import Timing
+from lab.tui.choosing import ChooseDialog
+from lab.tui.lines import ScrubBar
+from lab.worlds.config import Ready, RunConfig
+from lab.worlds.host.launch import FeedClient, HostProcess
+from tests.tui.seen import Seen, attached
+
+TIMING = Timing(40_000, 20_000)
+
+
+@pytest.fixture
+def host(runs: Path) -> Iterator[Ready]:
+    """A simulated host of five nodes, frozen where it begins."""
+    assert runs.parent.is_dir()
+    config = RunConfig(
+        *("sim", "bully", (1, 2, 3, 4, 5), TIMING, {}, Link(10_000, 5_000), 7, str(runs.parent / "run.jsonl")),
+        commands=("freeze",),
+        world="simulated",
+    )
+    process = HostProcess(config)
+    try:
+        yield process.ready()
+    finally:
+        process.end()
+        process.close()
+
+
+def _bar(seen: Seen) -> str:
+    return seen.of("ScrubBar", ScrubBar).render().plain
+
+
+def _rows(seen: Seen) -> list[str]:
+    listed = seen.top.query_one(OptionList)
+    return [str(listed.get_option_at_index(place).prompt) for place in range(listed.option_count)]
+
+
+async def _frozen(seen: Seen) -> None:
+    await _going(seen, "frozen")
+    await seen.until(lambda: _bar(seen).startswith("frozen"), "the bar says so too")
+
+
+async def _going(seen: Seen, pace: str) -> None:
+    await seen.until(lambda: f" {pace} " in seen.line("#title"), f"the title says {pace}")
+
+
+def test_space_freezes_and_goes_on(host: Ready) -> None:
+    """At the end of the run it is the world's; the clock of the bar stands, or moves between the records."""
+
+    async def test(seen: Seen) -> None:
+        await _frozen(seen)
+        assert "simulated" in seen.line("#title")
+        assert "0.0000 s" in _bar(seen)
+        await seen.press("space")
+        await seen.says("go: time goes on")
+        await _going(seen, "1x")
+        await seen.until(lambda: seen.leaders.strip() == "★ 5 leads 1 2 3 4", "5 leads")
+        await seen.press("space")
+        await seen.says("freeze: time stands still")
+        await _frozen(seen)
+        still_us = seen.player.now_us
+        await seen.pilot.pause(0.3)
+        assert seen.player.now_us == still_us > 0
+        assert seen.player.following
+
+    attached(test, host.socket)
+
+
+def test_a_full_stop_is_one_event_and_a_comma_goes_back(host: Ready) -> None:
+    """Back in the record nothing happens in the world; at its end the next event does."""
+
+    async def test(seen: Seen) -> None:
+        await _frozen(seen)
+        before = len(seen.player.lines)
+        await seen.press("full_stop")
+        await seen.says("step: AreYouUp ")
+        await seen.until(lambda: seen.player.number == before, "one step more")
+        await seen.press("comma", "comma")
+        assert seen.player.number == before - 2
+        assert not seen.player.following
+        await seen.press("full_stop", "full_stop")
+        assert (seen.player.number, len(seen.player.lines)) == (before, before + 1)
+        await seen.press("full_stop")
+        await seen.until(lambda: len(seen.player.lines) == before + 2, "the next event")
+        assert seen.player.following
+
+    attached(test, host.socket)
+
+
+def test_the_speed_is_the_worlds_at_its_end_and_the_players_in_its_past(host: Ready) -> None:
+    async def test(seen: Seen) -> None:
+        await _frozen(seen)
+        await seen.press("less_than_sign")
+        await seen.says("speed 0.5: 0.5x, once time goes on")
+        await seen.until(lambda: "0.5x" in _bar(seen), "the bar says it")
+        await seen.press("greater_than_sign")
+        await seen.says("speed 1: 1x, once time goes on")
+        await seen.press("full_stop", "comma", "greater_than_sign")
+        await seen.until(lambda: seen.player.speed == 2.0, "the player's is another")
+        await seen.press("end")
+        assert " 1x " in _bar(seen)
+
+    attached(test, host.socket)
+
+
+def test_what_happens_next_is_chosen_one_by_one(host: Ready) -> None:
+    """The list is shown again after each; what is chosen is a command of the language, which others could give."""
+
+    async def test(seen: Seen) -> None:
+        await _frozen(seen)
+        await seen.press("c")
+        await seen.until(lambda: isinstance(seen.top, ChooseDialog) and _rows(seen), "the list")
+        rows = _rows(seen)
+        assert "AreYouUp" in rows[0]
+        timers = [row for row in rows if "timer of" in row]
+        assert any("timer of 4: election, line " in row for row in timers)
+        assert any(row.endswith(", waits for AreYouUp answers of 5") for row in timers)
+        await seen.press("down", "enter")
+        chosen = rows[1].split()
+        link = f"{chosen[3]}->{chosen[5]}"
+        done = seen.top.query_one("#done", Static)
+        await seen.until(lambda: f"{chosen[2]} {link} arrives" in str(done.content), "what was done")
+        await seen.until(lambda: _rows(seen) and rows[1] not in _rows(seen), "another list")
+        assert seen.player.cluster().at_us == 0
+        timer = next(place for place, row in enumerate(_rows(seen)) if "timer of" in row)
+        await seen.press(*["down"] * timer, "enter")
+        await seen.until(lambda: " fires: " in str(done.content), "the timer")
+        await seen.until(lambda: any("overdue" in row for row in _rows(seen)), "what it overtook")
+        assert seen.player.cluster().at_us > 0
+        await seen.press("escape")
+        assert seen.top is seen.run
+        await seen.says("time stands still; space lets it go on")
+
+    attached(test, host.socket)
+
+
+def test_the_list_says_whom_a_message_will_not_find(host: Ready) -> None:
+    """A node that is down, and one that is paused; and where nothing can happen, what to do."""
+
+    async def test(seen: Seen) -> None:
+        await _frozen(seen)
+        with contextlib.closing(FeedClient(host.socket)) as other:
+            other.command("pause 4")
+            other.command("kill 5")
+            await seen.press("c")
+            await seen.until(lambda: isinstance(seen.top, ChooseDialog) and _rows(seen), "the list")
+            assert any(row.endswith("(4 is paused: it waits there)") for row in _rows(seen))
+            assert any(row.endswith("(5 is down: it is lost)") for row in _rows(seen))
+            other.command("kill all")
+            for _ in range(len(_rows(seen)) + 20):
+                await seen.press("enter")
+                await seen.pilot.pause(0.02)
+            await seen.until(lambda: not _rows(seen), "nothing is left")
+            done = seen.top.query_one("#done", Static)
+            await seen.until(lambda: str(done.content).startswith("nothing is in flight and no timer"), "why")
+
+    attached(test, host.socket)
+
+
+def test_a_viewer_sees_the_clock_and_cannot_turn_it(host: Ready) -> None:
+    """Space stands still for the viewer alone; another's hand on the clock is seen."""
+
+    async def test(seen: Seen) -> None:
+        await _frozen(seen)
+        await seen.press("c")
+        await seen.says("what happens next is chosen in simulated runs")
+        assert seen.top is seen.run
+        with contextlib.closing(FeedClient(host.socket)) as driver:
+            driver.command("speed 10")
+            driver.command("go")
+            await _going(seen, "10x")
+            await seen.press("space")
+            assert not seen.player.following
+            driver.command("freeze")
+            await _going(seen, "frozen")
+
+    attached(test, host.socket, "viewer")
+
+
+def test_why_time_stands_is_said(host: Ready) -> None:
+    """Where no key of this interface did it."""
+
+    async def test(seen: Seen) -> None:
+        await _frozen(seen)
+        await seen.press("colon")
+        await seen.type("on send NewState freeze")
+        await seen.press("enter")
+        await seen.says("waits: on send NewState freeze")
+        await seen.press("space")
+        await seen.says("time stands still, as a command asked for; go lets it go on")
+        await _frozen(seen)
+        assert "NewState" in seen.text
+
+    attached(test, host.socket)

@@ -1,0 +1,45 @@
+"""What is told on a terminal outside of the interface: how nodes failed, and pages of the guide."""
+
+from pathlib import Path
+
+from tests.tui.terminal import Terminal, without_codes
+
+BROKEN = """from lab.protocols import Bully
+
+class Mine(Bully):
+    def new_state(self, sender, message):
+        if self.id == 1:
+            raise ValueError("not today")
+        return super().new_state(sender, message)
+"""
+
+
+def test_failed_nodes_are_told_of_after_the_interface(tmp_path: Path) -> None:
+    """The error and the line in the user's file; by then the interface is gone."""
+    (tmp_path / "mine.py").write_text(BROKEN)
+    record = ("--record", str(tmp_path / "run.jsonl"))
+    with Terminal("-m", "lab", "run", f"{tmp_path}/mine.py", "--nodes", "3", "--t", "100ms", *record) as terminal:
+        terminal.shows("3 leads")
+        terminal.shows("failed")
+        terminal.type("q")
+        assert terminal.status() == 0
+        terminal.all_gone()
+        told = without_codes(terminal.output[terminal.output.rfind(b"\x1b[?1049l") :])
+        place = 'mine.py:6 in new_state: raise ValueError("not today")'
+        assert "lab: node 1 failed at " in told
+        assert f" s: ValueError: not today ({place})" in told.replace("\r\n", " ")
+        assert "replay:   lab replay" in told
+
+
+def test_a_page_of_the_guide_is_rendered(tmp_path: Path) -> None:
+    """On a terminal; with ``--plain`` it is as it is written there too."""
+    with Terminal("-m", "lab", "guide", "your-own-protocol") as terminal:
+        assert terminal.status() == 0
+        shown = without_codes(terminal.output)
+        assert "Your own protocol" in shown
+        assert "```" not in shown
+        assert "class MyElection(Election):" in shown
+    with Terminal("-m", "lab", "guide", "your-own-protocol", "--plain") as terminal:
+        assert terminal.status() == 0
+        assert b"\x1b" not in terminal.output
+        assert b"```python" in terminal.output

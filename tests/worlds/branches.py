@@ -1,0 +1,91 @@
+"""Branches for tests: where a recording is branched, what the branch must be, and letting it go on."""
+
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from lab.journal import End, Record, Writer, agreed_coordinator, open_recording
+from lab.protocols import Bully, Election
+from lab.script import parse
+from lab.worlds.config import RunConfig
+from lab.worlds.simulated.branch import Branch, begin_branch
+from tests.harness import T_US
+from tests.journal.recordings import execute_again
+
+__all__ = ["Grown", "grow"]
+
+SEED = 11
+
+
+class Grown:
+    """A branch of ``parent`` after record ``at``, begun; ``header`` and ``records`` are those so far."""
+
+    def __init__(
+        self,
+        parent: Path,
+        at: int,
+        path: Path,
+        commands: Iterable[str] = (),
+        seed: int = SEED,
+        protocol: type[Election] = Bully,
+    ) -> None:
+        self.parent = parent
+        self.path = path
+        header = open_recording(parent).header
+        config = RunConfig(
+            "test",
+            header.protocol.name,
+            header.nodes,
+            header.timing,
+            {},
+            header.link,
+            seed,
+            str(path),
+            world="simulated",
+            parent=str(parent),
+            at=at,
+        )
+        self.writer: Writer
+        self.run: Branch
+        self.writer, self.run = begin_branch(config, protocol)
+        origin = self.writer.header.parent
+        assert origin is not None
+        self.at = origin.record
+        self.began_us = self.run.now_us
+        for line in commands:
+            self.run.director.add(parse(line))
+        self.run.start()
+
+    @property
+    def new(self) -> list[Record]:
+        """The records after the parent's."""
+        self.writer.flush()
+        with contextlib.closing(open_recording(self.path)) as lines:
+            return [record for record in lines.records(self.at + 1) if record is not None]
+
+    def do(self, line: str) -> None:
+        """Give a command now."""
+        self.run.control.execute(parse(line))
+
+    def mend(self) -> int | None:
+        """End all faults, restart and resume all nodes, and let them agree; under whom they do."""
+        for line in ("heal", "resume all", "restart all"):
+            self.do(line)
+        self.run.run_to(self.run.now_us + 40 * T_US)
+        return agreed_coordinator(self.writer.cluster)
+
+    def checked(self) -> bytes:
+        """The recording, completed: it must begin with the parent's bytes, and hold when re-executed."""
+        self.writer.append(End(self.run.now_us, "the test ended"))
+        self.writer.close()
+        written, copied = self.path.read_bytes(), self.parent.read_bytes().splitlines(keepends=True)
+        lines = written.splitlines(keepends=True)
+        assert lines[1 : self.at + 1] == copied[1 : self.at + 1]
+        report = execute_again(self.path)
+        assert report.differences == [], f"branch at {self.at}"
+        return written
+
+
+def grow(parent: Path, at: int, *commands: str, seed: int = SEED) -> Grown:
+    """A branch beside its parent."""
+    return Grown(parent, at, parent.with_name(f"{parent.stem}-{at}.jsonl"), commands, seed)

@@ -1,0 +1,409 @@
+"""Branches: any recording goes on in simulation, from exactly the state at any of its records."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from lab.journal import (
+    Cluster,
+    Fault,
+    Parent,
+    Process,
+    Record,
+    Routed,
+    agreed_coordinator,
+    decode,
+    open_recording,
+)
+from lab.kernel import Received, Started, Step
+from lab.network import links_among
+from lab.protocols import Bully
+from lab.protocols.bully import NewState, NewStateAnswer
+from lab.worlds.simulated.past import NotBranchableError, relive
+from tests.harness import T_US, Rig
+from tests.journal.recordings import eventful_lines, write_lines
+from tests.worlds.branches import Grown, grow
+
+LIVE = Path(__file__).parents[2] / "recordings" / "two-coordinators.jsonl"
+
+
+def _records(path: Path) -> list[Record | None]:
+    lines = open_recording(path)
+    records = list(lines.records())
+    lines.close()
+    return records
+
+
+def _find(path: Path, wanted: Callable[[Record], bool], after: int = 0) -> int:
+    """The number of the first such record."""
+    return next(n for n, r in enumerate(_records(path)) if n > after and r is not None and wanted(r))
+
+
+def _is_process(event: str, node: int) -> Callable[[Record], bool]:
+    return lambda record: isinstance(record, Process) and (record.event, record.node) == (event, node)
+
+
+@pytest.fixture
+def eventful(tmp_path: Path) -> Path:
+    """A simulated run with all faults in it."""
+    return write_lines(tmp_path / "eventful.jsonl", eventful_lines())
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Path:
+    """A live run with pauses and kills."""
+    path = tmp_path / "live.jsonl"
+    path.write_bytes(LIVE.read_bytes())
+    return path
+
+
+# everywhere
+
+
+@pytest.mark.parametrize("share", range(4))
+def test_at_every_record_of_a_run_with_all_faults(eventful: Path, share: int) -> None:
+    """The branch begins with the parent's bytes, holds when re-executed, and elects once all is mended."""
+    for at in range(share, len(eventful_lines()), 4):
+        grown = grow(eventful, at)
+        grown.run.run_to(grown.began_us + 2 * T_US)
+        assert grown.mend() == 4, f"branch at {at}"
+        grown.checked()
+
+
+@pytest.mark.parametrize("share", range(2))
+def test_at_every_other_record_of_a_live_run(live: Path, share: int) -> None:
+    """The nodes were processes; they go on in virtual time."""
+    for at in range(share, 363, 4):
+        grown = grow(live, at)
+        grown.run.run_to(grown.began_us + 2 * T_US)
+        assert grown.mend() == 5, f"branch at {at}"
+        grown.checked()
+
+
+def test_without_chance_and_faults_a_branch_goes_on_as_its_parent_did(tmp_path: Path) -> None:
+    """Every record: the state is exactly what it was, with timers, requests and messages on their way."""
+    rig = Rig([1, 2, 3])
+    rig.do("at 1s kill 3", "at 2s restart 3")
+    parent = rig.started().run(4_000_000).write(tmp_path / "parent.jsonl", end=False)
+    commands = ("at 1s kill 3", "at 2s restart 3")
+    whole = parent.read_bytes().splitlines()
+    compared = 0
+    for at, record in enumerate(_records(parent)):
+        now_us = getattr(record, "at_us", 0)
+        if now_us in (1_000_000, 2_000_000):
+            continue  # there a command may be half done
+        left = [line for line, due_us in zip(commands, (1_000_000, 2_000_000), strict=True) if due_us > now_us]
+        grown = Grown(parent, at, tmp_path / "branch.jsonl", left)
+        grown.run.run_to(4_000_000)
+        grown.writer.close()
+        assert (tmp_path / "branch.jsonl").read_bytes().splitlines()[1:] == whole[1:], f"branch at {at}"
+        compared += 1
+    assert compared > len(whole) - 15
+
+
+def test_the_same_branch_twice_gives_the_same_bytes(eventful: Path) -> None:
+    """All of it comes of the parent, the place, the seed and the commands; another seed gives another run."""
+
+    def bytes_of(seed: int) -> bytes:
+        grown = grow(eventful, 200, "at 3s lose all 30%", seed=seed)
+        grown.run.run_to(9_000_000)
+        return grown.checked()
+
+    assert bytes_of(3) == bytes_of(3)
+    assert bytes_of(3).splitlines()[201:] != bytes_of(4).splitlines()[201:]
+
+
+# its header
+
+
+def test_the_header_names_the_parent_and_the_place(live: Path, tmp_path: Path) -> None:
+    """By the file's name where it lies beside the branch, by its whole path elsewhere."""
+    beside = grow(live, 100)
+    parent = open_recording(live).header
+    at_us = max(getattr(record, "at_us", 0) for record in _records(live)[:101])
+    header = beside.writer.header
+    assert header.parent == Parent("live.jsonl", parent.run, 100, at_us)
+    assert (header.world, header.began, header.run) == ("simulated", "", f"{parent.run} from 100")
+    assert (header.seed, header.nodes, header.protocol) == (11, parent.nodes, parent.protocol)
+    (tmp_path / "elsewhere").mkdir()
+    away = Grown(live, 100, tmp_path / "elsewhere" / "branch.jsonl").writer.header.parent
+    assert away is not None
+    assert away.recording == str(live)
+
+
+def test_a_recording_without_a_parent_does_not_speak_of_one() -> None:
+    """The first line of every other run is what it was."""
+    assert b'"parent"' not in eventful_lines()[0]
+
+
+def test_the_end_of_the_parent_is_no_part_of_the_branch(eventful: Path) -> None:
+    """The run goes on where it had ended."""
+    last = len(eventful_lines()) - 1
+    grown = grow(eventful, last)
+    assert grown.at == last - 1
+    grown.run.run_to(grown.began_us + T_US)
+    assert [b'"record":"end"' in line for line in grown.checked().splitlines()].count(True) == 1
+
+
+def test_a_branch_of_a_branch(live: Path) -> None:
+    """It has the records of both before it, and names the nearer one."""
+    first = grow(live, 150, "at 5s kill 2")
+    first.run.run_to(first.began_us + 3_000_000)
+    first.checked()
+    second = grow(first.path, first.writer.count - 30)
+    assert second.mend() == 5
+    second.checked()
+    assert second.writer.header.parent is not None
+    assert second.writer.header.parent.recording == "live-150.jsonl"
+    assert second.path.read_bytes().splitlines()[1:151] == live.read_bytes().splitlines()[1:151]
+
+
+# what is under way at the place
+
+
+def test_in_the_middle_of_a_pause(live: Path) -> None:
+    """The node stands still since when it did, and what came to it waits: resumed, it takes all of it in."""
+    at = _find(live, _is_process("paused", 5)) + 20
+    records = _records(live)
+    since_us = max(r.at_us for r in records[:at] if isinstance(r, Process) and r.event == "paused")
+    cluster = Cluster((1, 2, 3, 4, 5))
+    for record in records[: at + 1]:
+        cluster.apply(record)
+    waiting = [(flight.source, flight.serial) for flight in cluster.flights.values() if flight.target == 5]
+    assert waiting
+    grown = grow(live, at)
+    inbox = [(m.source, m.serial) for m in grown.run.lives[5].inbox]
+    for source in (1, 2, 3, 4):
+        assert [key for key in inbox if key[0] == source] == [key for key in waiting if key[0] == source]
+    assert not [r for r in grown.new if isinstance(r, Step) and r.node == 5]
+    grown.run.run_to(grown.began_us + 100_000)
+    grown.do("resume 5")
+    resumed = next(r for r in grown.new if isinstance(r, Process))
+    assert (resumed.event, resumed.paused_us) == ("resumed", grown.began_us + 100_000 - since_us)
+    got = [r.input for r in grown.new if isinstance(r, Step) and r.node == 5 and isinstance(r.input, Received)]
+    assert [(each.source, each.serial) for each in got][: len(waiting)] == inbox
+    grown.checked()
+
+
+def test_in_the_middle_of_a_partition(eventful: Path) -> None:
+    """Its rule is in force under its number, without the links healed, and the next fault has the next number."""
+    number = _find(eventful, lambda r: isinstance(r, Fault) and r.kind == "partition")
+    narrowed = _find(eventful, lambda r: isinstance(r, Fault) and len(r.links) == 7)
+    fault = _records(eventful)[number]
+    assert isinstance(fault, Fault)
+    grown = grow(eventful, narrowed)
+    assert {n: len(rule.links) for n, rule in grown.run.network.rules.items()} == {fault.id: 7}
+    grown.run.run_to(grown.began_us + 4 * T_US)
+    cut = [r for r in grown.new if isinstance(r, Routed) and r.why == "cut"]
+    assert cut
+    assert {r.by for r in cut} == {(fault.id,)}
+    grown.do("cut 1->2")
+    grown.do("heal")
+    told = [(r.id, r.lifted) for r in grown.new if isinstance(r, Fault)]
+    assert told == [(fault.id + 1, False), (fault.id, True), (fault.id + 1, True)]
+    assert grown.mend() == 4
+    grown.checked()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["delay 1<->2 80ms ±10ms", "lose all 40%", "duplicate 3 70%", "reorder 1<->2 50% 90ms", "cut 1->2"],
+)
+def test_every_fault_of_links_goes_on(tmp_path: Path, command: str) -> None:
+    """The rule made from the recorded text is the one that was in force."""
+    rig = Rig([1, 2, 3], seed=9).started()
+    rig.settle()
+    rig.do(command)
+    parent = rig.run(2 * T_US).write(tmp_path / "parent.jsonl", end=False)
+    grown = grow(parent, len(rig.records) - 1)
+    assert grown.run.network.rules == rig.network.rules
+
+
+def test_a_fault_of_the_coordinator_goes_on_without_one(tmp_path: Path) -> None:
+    """Which links were meant is recorded; who leads now does not matter."""
+    rig = Rig([1, 2, 3]).started()
+    rig.settle()
+    rig.do("delay coordinator 100ms", "kill 3")
+    parent = rig.run(1_000).write(tmp_path / "parent.jsonl", end=False)
+    assert grow(parent, len(rig.records) - 1).run.network.rules == rig.network.rules
+
+
+def test_copies_and_delays_in_flight(tmp_path: Path) -> None:
+    """Each message arrives as often as it may, when it was told to, and none is overtaken that was in order."""
+    rig = Rig([1, 2, 3], seed=2).started()
+    rig.settle()
+    rig.do("duplicate all 100%", "delay all 200ms ±50ms", "kill 3")
+    rig.run_until(lambda: len(rig.network.flying()) > 12, 20 * T_US, "many are in flight")
+    parent = rig.write(tmp_path / "parent.jsonl", end=False)
+    flying = [(due_us, parcel.content) for due_us, _, parcel in rig.network.flying()]
+    grown = grow(parent, len(rig.records) - 1)
+    assert [(due_us, parcel.content) for due_us, _, parcel in grown.run.network.flying()] == flying
+
+
+def test_held_messages_without_what_held_them_go_on(tmp_path: Path) -> None:
+    """Tests hold messages with rules of their own, which are not recorded."""
+    rig = Rig([1, 2, 3])
+    rig.hold(links_among(frozenset({1}), frozenset({2, 3})), "AreYouUpAnswer", "AreYouUp")
+    rig.started().run(2 * T_US)
+    held = [f for f in rig.cluster.flights.values() if f.held]
+    assert held
+    parent = rig.write(tmp_path / "parent.jsonl", end=False)
+    grown = grow(parent, len(rig.records) - 1)
+    released = [(r.source, r.serial) for r in grown.new if isinstance(r, Routed) and r.fate == "released"]
+    assert released == [(f.source, f.serial) for f in held]
+    assert grown.mend() == 3
+    grown.checked()
+
+
+def test_at_a_step_its_messages_have_yet_to_leave(tmp_path: Path) -> None:
+    """So a fault in force has them; after the last record of their fates there is nothing left to decide."""
+    rig = Rig([1, 2, 3]).started()
+    rig.settle()
+    rig.do("lose all 100%", "kill 3")
+    parent = rig.run(10 * T_US).write(tmp_path / "parent.jsonl", end=False)
+    at = _find(
+        parent, lambda r: isinstance(r, Step) and len(r.sent) == 1, after=_find(parent, _is_process("killed", 3))
+    )
+    step, lost = _records(parent)[at : at + 2]
+    assert isinstance(step, Step)
+    assert isinstance(lost, Routed)
+    assert grow(parent, at).new == [lost]
+    assert grow(parent, at + 1).new == []
+
+
+def test_a_node_that_was_only_started_begins(eventful: Path) -> None:
+    """With what its safe storage holds, the life and the serial that it would have had."""
+    at = _find(eventful, lambda r: isinstance(r, Process) and (r.event, r.node, r.life) == ("started", 4, 2))
+    recorded = _records(eventful)[at + 1]
+    assert isinstance(recorded, Step)
+    assert isinstance(recorded.input, Started)
+    assert recorded.input.stored
+    begun = grow(eventful, at).new[0]
+    assert isinstance(begun, Step)
+    assert begun.input == recorded.input
+
+
+def test_nodes_that_were_not_there_yet_are_started(live: Path) -> None:
+    """At the header nothing has happened; the run is begun over."""
+    new = grow(live, 0).new
+    assert [r.node for r in new if isinstance(r, Process)] == [1, 2, 3, 4, 5]
+
+
+def test_wiped_storage_is_empty(eventful: Path) -> None:
+    """The node that was wiped comes up with nothing."""
+    at = _find(eventful, _is_process("wiped", 2))
+    grown = grow(eventful, at)
+    grown.do("restart 2")
+    begun = next(r for r in grown.new if isinstance(r, Step))
+    assert isinstance(begun.input, Started)
+    assert begun.input.stored == {}
+
+
+@pytest.mark.parametrize("verb", ["kill", "pause"])
+def test_a_fault_that_was_asked_for_and_not_seen_strikes(live: Path, verb: str) -> None:
+    """A live host records a kill when the process has ended; at the fault's own record the branch does it."""
+    at = _find(live, lambda r: isinstance(r, Fault) and r.kind == verb)
+    fault = _records(live)[at]
+    assert isinstance(fault, Fault)
+    struck = [r for r in grow(live, at).new if isinstance(r, Process)]
+    assert [(r.node, r.event) for r in struck] == [(fault.nodes[0], "killed" if verb == "kill" else "paused")]
+    assert [
+        r for r in grow(live, _find(live, _is_process(struck[0].event, struck[0].node), at)).new if r in struck
+    ] == []
+
+
+def test_at_the_step_of_a_failure_the_node_is_seen_failed(tmp_path: Path) -> None:
+    """A step that raised halts the node; that it failed is the next record."""
+
+    class Fragile(Bully):
+        def new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
+            raise RuntimeError("it breaks")
+
+    rig = Rig([1, 2], protocol=Fragile).started()
+    parent = rig.run(20 * T_US).write(tmp_path / "parent.jsonl", end=False)
+    at = _find(parent, lambda r: isinstance(r, Step) and bool(r.failed))
+    failed, *_ = Grown(parent, at, tmp_path / "branch.jsonl", protocol=Fragile).new
+    assert failed == _records(parent)[at + 1]
+    assert isinstance(failed, Process)
+    assert failed.event == "failed"
+
+
+def test_commands_may_wait_for_what_is_so_already(live: Path) -> None:
+    """``when all normal`` at a place where all are."""
+    records = _records(live)
+    cluster, at = Cluster((1, 2, 3, 4, 5)), 0
+    for number, record in enumerate(records):
+        cluster.apply(record)
+        if agreed_coordinator(cluster) == 5:
+            at = number
+            break
+    new = grow(live, at, "when all normal kill 1").new
+    assert [r.event for r in new if isinstance(r, Process)] == ["killed"]
+
+
+# what cannot be branched
+
+
+def _edited(path: Path, number: int, edit: Callable[[bytes], bytes]) -> Path:
+    lines = path.read_bytes().splitlines()
+    lines[number] = edit(lines[number])
+    return write_lines(path, lines)
+
+
+def _refusal(path: Path, at: int) -> str:
+    lines = open_recording(path)
+    with pytest.raises(NotBranchableError) as refused:
+        relive(lines, at, Bully)
+    lines.close()
+    return str(refused.value)
+
+
+def test_an_edited_record_is_refused_with_its_number(eventful: Path) -> None:
+    """Before it, the recording can be branched."""
+    at = _find(eventful, lambda r: isinstance(r, Step) and r.changed.get("status") == "Normal")
+    _edited(eventful, at, lambda line: line.replace(b'"Normal"', b'"Election"'))
+    with pytest.raises(NotBranchableError, match=f"record {at} "):
+        grow(eventful, at + 5)
+    assert [path.name for path in eventful.parent.iterdir()] == [eventful.name], "nothing is written"
+    said = _refusal(eventful, at)
+    assert said.startswith(f"record {at} (line {at + 1}) does not hold: step of node ")
+    grow(eventful, at - 1).checked()
+
+
+def test_a_damaged_record_is_refused_with_its_number(eventful: Path) -> None:
+    """It may have been anything."""
+    _edited(eventful, 77, lambda line: line[:30])
+    assert _refusal(eventful, 80).startswith("record 77 (line 78) does not hold: it cannot be read: ")
+
+
+def test_a_torn_recording_can_be_branched_up_to_the_tear(eventful: Path) -> None:
+    """The torn line is left out; what is before it is whole."""
+    eventful.write_bytes(eventful.read_bytes()[:-9])
+    grown = grow(eventful, len(eventful_lines()) - 2)
+    assert grown.mend() == 4
+    grown.checked()
+
+
+def test_a_fault_that_cannot_be_read_is_refused(eventful: Path) -> None:
+    """It may have come from a newer version."""
+    at = _find(eventful, lambda r: isinstance(r, Fault) and r.kind == "partition")
+    number = decode(eventful.read_bytes().splitlines()[at])
+    assert isinstance(number, Fault)
+    lines = [line.replace(b'"text":"partition', b'"text":"bewitch') for line in eventful.read_bytes().splitlines()]
+    write_lines(eventful, [line for line in lines if not line.startswith(b'{"record":"keyframe"')])
+    at = _find(eventful, lambda r: isinstance(r, Fault) and r.kind == "partition")
+    assert _refusal(eventful, at + 2).startswith(f"fault {number.id} in force cannot be read: column 1: ")
+
+
+def test_parameters_that_are_not_the_protocols_are_refused(eventful: Path) -> None:
+    """As when it is verified."""
+
+    def edit(line: bytes) -> bytes:
+        header = msgspec.json.decode(line)
+        header["protocol"]["parameters"] = {"check_every_us": "often"}
+        return msgspec.json.encode(header)
+
+    _edited(eventful, 0, edit)
+    assert _refusal(eventful, 5).startswith("it cannot be re-executed: the parameters in the header")

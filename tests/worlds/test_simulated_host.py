@@ -1,0 +1,246 @@
+"""A simulated run as a host: time stands, goes, is stepped and chosen through the feed, and none of it matters."""
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from lab.journal import Commanded, End, Link
+from lab.kernel import Fired, Received, Step
+from lab.worlds.host.launch import FeedClient
+from lab.worlds.orders import ASIDES, CLOCK_PREFIX, REPLY_PREFIX, Clock, Order, Reply
+from lab.worlds.simulated.choices import Deliver, Fire
+from lab.worlds.simulated.running import run_flat
+from tests.worlds.live import STEADY, LiveRun
+
+LINK = Link(15_000, 7_500)
+
+
+class Hand:
+    """A client that asks what a program would not: what may happen, and how time goes."""
+
+    def __init__(self, path: str, role: str = "driver") -> None:
+        self.clocks: list[Clock] = []
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(10)
+        self._socket.connect(path)
+        self._lines = self._socket.makefile("rb")
+        self._socket.sendall(msgspec.json.encode({"role": role, "start": "end"}) + b"\n")
+
+    def ask(self, **order: Any) -> Reply:
+        """Give an order, and read up to its reply."""
+        self._socket.sendall(msgspec.json.encode(Order(1, **order)) + b"\n")
+        return msgspec.json.decode(self._until(REPLY_PREFIX), type=Reply)
+
+    def hears(self, condition: Callable[[Clock], object] = lambda clock: True) -> Clock:
+        """Read on until the last clock is so."""
+        while not self.clocks or not condition(self.clocks[-1]):
+            self._until(CLOCK_PREFIX)
+        return self.clocks[-1]
+
+    def close(self) -> None:
+        """Leave."""
+        self._lines.close()
+        self._socket.close()
+
+    def _until(self, prefix: bytes) -> bytes:
+        for line in self._lines:
+            if line.startswith(CLOCK_PREFIX):
+                self.clocks.append(msgspec.json.decode(line, type=Clock))
+            if line.startswith(prefix):
+                return line
+        raise AssertionError("the run ended")
+
+
+@contextlib.contextmanager
+def hand(run: LiveRun, role: str = "driver") -> Iterator[Hand]:
+    """One, for a while."""
+    with contextlib.closing(Hand(run.ready.socket, role)) as found:
+        yield found
+
+
+def simulated(folder: Path, *commands: str, speed: float | None = 1.0, **settings: Any) -> LiveRun:
+    """A simulated run of five nodes."""
+    given = {"timing": STEADY, "link": LINK, "seed": 7, **settings}
+    return LiveRun(folder, commands=commands, world="simulated", speed=speed, **given)
+
+
+def _steps(run: LiveRun) -> list[Step]:
+    return run.tail.read().of(Step)
+
+
+def test_frozen_at_the_start_each_step_is_one_event(tmp_path: Path) -> None:
+    """Nothing happens by itself; a step says what it was, and the run is where it would be anyway."""
+    with simulated(tmp_path, "freeze") as run:
+        begun = len(_steps(run))
+        assert run.cluster.at_us == 0
+        first = run.order("step")
+        assert (first.ok, first.changed) == (True, True)
+        assert first.text.startswith("AreYouUp ")
+        assert len(_steps(run)) == begun + 1
+        assert run.order("step 20").text.startswith("20 events, ")
+        assert len(_steps(run)) == begun + 21
+        assert run.cluster.at_us > 0
+
+
+def test_a_message_is_chosen_and_comes_at_once(tmp_path: Path) -> None:
+    """Though others are due before it; the choice is recorded as a command, after what it did."""
+    with simulated(tmp_path, "freeze") as run, hand(run) as driver:
+        listed = driver.ask(choices=True).choices
+        assert [choice.due_us for choice in listed] == sorted(choice.due_us for choice in listed)
+        last = [choice for choice in listed if isinstance(choice, Deliver)][-1]
+        before = len(run.tail.read().records)
+        reply = driver.ask(command=last.command)
+        assert (reply.ok, reply.changed) == (True, True)
+        assert reply.text.startswith(f"{last.kind} {last.source}->{last.node} arrives, ")
+        assert reply.text.endswith(" ms early")
+        step = run.tail.read().of(Step, before)[0]
+        assert (step.at_us, step.node, step.input) == (0, last.node, Received(last.source, last.serial))
+        commanded = run.tail.of(Commanded)[-1]
+        assert (commanded.text, commanded.outcome, commanded.changed) == (last.command, reply.text, True)
+        assert last not in driver.ask(choices=True).choices
+
+
+def test_a_timer_is_chosen_and_the_clock_goes_on_to_it(tmp_path: Path) -> None:
+    """What was due before that is overdue then, and comes first when time goes on."""
+    with simulated(tmp_path, "freeze") as run, hand(run) as driver:
+        timer = next(choice for choice in driver.ask(choices=True).choices if isinstance(choice, Fire))
+        assert driver.ask(command=f"fire {timer.node}").text == f"timer of {timer.node} fires: {timer.procedure}"
+        step = _steps(run)[-1]
+        assert (step.at_us, step.node, step.input) == (timer.due_us, timer.node, Fired(timer.procedure))
+        overdue = driver.ask(choices=True).choices[0]
+        assert overdue.due_us < timer.due_us
+        assert driver.ask(command="step").text.startswith(overdue.said)
+        assert _steps(run)[-1].at_us == timer.due_us
+
+
+def test_what_cannot_be_chosen_says_why(tmp_path: Path) -> None:
+    """Nothing in flight, no such kind, no timer, no such node; and a wrong number of steps."""
+    with simulated(tmp_path, "freeze") as run:
+        run.order("kill 5")
+        for command, said in (
+            ("deliver 5->1 NewState", "no NewState is in flight from 5 to 1, nothing changed"),
+            ("deliver 2->1", "no message is in flight from 2 to 1, nothing changed"),
+            ("fire 5", "no timer of 5 is set, nothing changed"),
+            ("freeze", "frozen already, nothing changed"),
+        ):
+            reply = run.order(command)
+            assert (reply.ok, reply.changed, reply.text) == (True, False, said)
+        for command, said in (
+            ("deliver 1->9", "there is no node 9"),
+            ("fire 9", "there is no node 9"),
+            ("step 0", "step 0: from 1 to 10000 events at once"),
+            ("speed 0", "speed 0: from 0.01 to 1000, or max"),
+            ("at 2s step", "step is done at once and cannot wait"),
+        ):
+            reply = run.order(command)
+            assert not reply.ok
+            assert reply.text.startswith(said)
+
+
+def test_time_goes_as_fast_as_was_said(tmp_path: Path) -> None:
+    """Not faster, by the real clock; how much slower is the machine's business."""
+    with simulated(tmp_path, speed=5) as run:
+        began_us, began_s = run.cluster.at_us, time.monotonic()
+        run.until(lambda cluster: cluster.at_us > began_us + 3_000_000, "three seconds of virtual time")
+        assert time.monotonic() - began_s > 0.5
+        assert run.order("speed 0.01").text == "0.01x"
+        slow_us = run.cluster.at_us
+        run.order("pause 5")  # which is recorded at the instant when it comes
+        assert run.cluster.at_us - slow_us < 500_000
+        assert run.order("freeze").changed
+        still = len(run.tail.read().records)
+        assert run.order("speed max").text == "as fast as it can be computed, once time goes on"
+        assert len(run.tail.read().records) == still
+        assert run.order("go").text == "time goes on"
+        assert not run.order("go").changed
+        run.until(lambda cluster: cluster.at_us > 100_000_000, "a hundred seconds")
+
+
+def test_every_client_is_told_how_time_goes(tmp_path: Path) -> None:
+    """On attaching, and whenever it changes; the recording says nothing of it."""
+    with simulated(tmp_path, "freeze") as run, hand(run) as one, hand(run, "viewer") as other:
+        for client in (one, other):
+            clock = client.hears()
+            assert (clock.at_us, clock.frozen, clock.factor) == (0, True, 1.0)
+        one.ask(command="speed 20")
+        one.ask(command="go")
+        assert other.hears(lambda clock: not clock.frozen).factor == 20
+        one.ask(command="freeze")
+        assert other.hears(lambda clock: clock.frozen).at_us >= run.cluster.at_us > 0
+        for asked in ({"command": "step"}, {"choices": True}):
+            assert other.ask(**asked).text.startswith("a viewer only watches")
+        assert not [line for line in run.path.read_bytes().splitlines() if line.startswith(ASIDES)]
+        whole = FeedClient(run.ready.socket, "viewer", "first")
+        one.ask(end=True)
+        assert list(whole.lines()) == run.path.read_bytes().splitlines()
+        whole.close()
+
+
+def test_a_freeze_can_wait_for_a_message(tmp_path: Path) -> None:
+    """Time stands at the step that sends it, however fast it went; all are told, and it can go on."""
+    with simulated(tmp_path, "on send NewState freeze", speed=None) as run, hand(run) as driver:
+        clock = driver.hears(lambda clock: clock.frozen)
+        assert clock.note.startswith("time stands still, as a command asked for")
+        assert [message.kind for message in _steps(run)[-1].sent] == ["NewState"] * 4
+        assert driver.ask(command="go").changed
+        run.settled(5)
+
+
+def test_how_it_is_watched_leaves_no_trace(tmp_path: Path) -> None:
+    """Frozen, stepped, slowed down and let go again: the same bytes as of a run that nobody sees."""
+    for name in ("watched", "unseen"):
+        (tmp_path / name).mkdir()
+    commands = ("at 3s kill 5", "at 6s lose all 30%", "at 9s heal")
+    with simulated(tmp_path / "watched", *commands, for_us=20_000_000, speed=0.01) as run:
+        for command in ("step", "step 7", "speed 100", "go", "freeze", "speed 0.5", "step 3", "speed max", "go"):
+            assert run.order(command).ok
+        run.ended()
+        end = run.tail.read().records[-1]
+        assert isinstance(end, End)
+        assert (end.at_us, end.why) == (20_000_000, "its time was up")
+    unseen = replace(run.config, recording=str(tmp_path / "unseen" / "run.jsonl"), run="another")
+    assert run_flat(unseen, 20_000_000, lambda now_us: "") == "its time was up"
+    assert run.path.read_bytes() == Path(unseen.recording).read_bytes()
+
+
+def test_flat_out_it_stops_where_nothing_can_happen(tmp_path: Path) -> None:
+    """Rather than computing an endless nothing; a restart makes it go on."""
+    with simulated(tmp_path, "freeze", speed=None) as run, hand(run) as driver:
+        driver.ask(command="kill all")
+        driver.ask(command="go")
+        clock = driver.hears(lambda clock: clock.note)
+        assert clock.note == "time stands still, as nothing can happen any more; restart a node"
+        assert not driver.ask(command="step").changed
+        assert driver.ask(command="restart all").changed
+        assert driver.ask(command="go").changed
+        run.settled(5)
+
+
+def test_no_disk_is_filled(tmp_path: Path) -> None:
+    """After so many bytes time stands still, and goes on for as many again when it is told to."""
+    run = simulated(tmp_path, speed=None, module="tests.worlds.small_disk")
+    with run, hand(run) as driver:
+        for megabytes in (1, 2):
+            clock = driver.hears(lambda clock: clock.frozen)
+            assert clock.note.startswith("time stands still, as 1 MB more are recorded")
+            assert megabytes << 20 < run.path.stat().st_size < (megabytes << 20) + (1 << 20)
+            driver.clocks.clear()
+            assert driver.ask(command="go").changed
+
+
+@pytest.mark.parametrize("command", ["freeze", "go", "speed 2", "step", "deliver 2->1", "fire 1"])
+def test_a_live_run_refuses(tmp_path: Path, command: str) -> None:
+    """In a line that says what to do instead; and there is nothing to be chosen."""
+    with LiveRun(tmp_path, nodes=(1, 2)) as run, hand(run) as driver:
+        reply = driver.ask(command=command)
+        verb = command.partition(" ")[0]
+        assert (reply.ok, reply.text) == (False, f"{verb}: only in a simulated run: lab run bully --sim")
+        assert not driver.ask(choices=True).ok
+        assert driver.clocks == []

@@ -1,0 +1,309 @@
+"""Protocols that users name: by a file of their own, with one line for everything that can be wrong with it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.journal import ProtocolInfo
+from lab.protocols import Bully, Election, source_of
+from lab.worlds.targets import TargetError, absolute_target, load_protocol, recorded_protocol
+from tests.harness import Rig
+
+HEAD = """from typing import ClassVar
+from lab.kernel import Protocol, on, procedure
+from lab.protocols import Bully, Election, Status
+"""
+MINE = f"{HEAD}class MyElection(Bully):\n    seen: int = 0\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that the user is in; what loading does to the search path is undone."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _write(text: str, name: str = "mine.py") -> str:
+    Path(name).write_text(text, "utf-8")
+    return name
+
+
+def _refused(target: str) -> str:
+    with pytest.raises(TargetError) as caught:
+        load_protocol(target)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_a_protocol_by_its_name() -> None:
+    """As before."""
+    assert load_protocol("bully") is Bully
+    assert absolute_target("bully") == "bully"
+
+
+def test_a_class_in_a_file(folder: Path) -> None:
+    """It is the class; it has a name, the file's name and its source; it runs."""
+    _write(MINE)
+    found = load_protocol("mine.py:MyElection")
+    assert issubclass(found, Bully)
+    assert [field.name for field in found.fields][-1] == "seen"
+    assert found.name == "my-election"
+    assert source_of(found) == ("mine.py", MINE)
+    assert Rig([1, 2, 3], protocol=found).started().settle() == 3
+    assert not (folder / "__pycache__").exists()
+
+
+def test_the_only_protocol_of_a_file() -> None:
+    """It need not be named; protocols that the file imports are not meant."""
+    _write(MINE)
+    assert load_protocol("mine.py") is load_protocol("mine.py:MyElection") is load_protocol("mine.py:")
+
+
+def test_a_file_is_loaded_once(folder: Path) -> None:
+    """However it is named: as a path from here, from the root, or through another folder."""
+    _write(MINE)
+    first = load_protocol("mine.py")
+    assert load_protocol(f"{folder}/mine.py") is load_protocol("./mine.py") is first
+    assert absolute_target("mine.py:MyElection") == f"{folder}/mine.py:MyElection"
+    assert absolute_target("./mine.py") == f"{folder}/mine.py"
+
+
+def test_a_file_that_was_changed_within_a_second(folder: Path) -> None:
+    """What is loaded is what is there, not what was compiled a moment ago: seen by a process of its own."""
+    path = folder / "mine.py"
+    for number in (1, 2):
+        path.write_text(f"{MINE}    edition: int = {number}\n")
+        for key in [key for key in sys.modules if "mine_py" in key]:
+            del sys.modules[key]
+        assert load_protocol("mine.py").fields[-1].default == number
+
+
+def test_two_files_of_the_same_name(folder: Path) -> None:
+    """In two folders: two protocols."""
+    (folder / "a").mkdir()
+    (folder / "b").mkdir()
+    _write(MINE, "a/mine.py")
+    _write(MINE.replace("MyElection", "YourElection"), "b/mine.py")
+    assert [load_protocol(f"{name}/mine.py").name for name in "ab"] == ["my-election", "your-election"]
+
+
+def test_files_beside_it_can_be_imported(folder: Path) -> None:
+    """From another folder too, and inside functions as well; the program's modules are not replaced by them."""
+    (folder / "there").mkdir()
+    _write("TIMES = 3\n", "there/beside_mine.py")
+    _write("LATER = 4\n", "there/later_mine.py")
+    _write("raise RuntimeError\n", "there/trio.py")
+    later = "    def later(self):\n        from later_mine import LATER\n        return LATER\n"
+    _write(f"from beside_mine import TIMES\n{MINE}    times: int = TIMES\n{later}", "there/mine.py")
+    path = [*sys.path]
+    found = load_protocol("there/mine.py")
+    assert found.fields[-1].default == 3
+    assert found.later(None) == 4  # type: ignore[attr-defined]
+    assert sys.path == [*path, str(folder / "there")]
+
+
+def test_annotations_that_are_not_evaluated() -> None:
+    """``from __future__ import annotations`` works: the names are looked up in the file."""
+    _write(f"from __future__ import annotations\n{HEAD}class Mine(Election):\n    seen: Status = Status.DOWN\n")
+    assert load_protocol("mine.py").fields[-1].name == "seen"
+
+
+def test_what_the_file_prints_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """The program's own output stays readable for other programs."""
+    _write(f"print('hello')\n{MINE}")
+    load_protocol("mine.py")
+    assert capsys.readouterr() == ("", "hello\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "kebab"),
+    [
+        ("MyElection", "my-election"),
+        ("my_election", "my-election"),
+        ("_Raft2Lite", "raft2-lite"),
+        ("HTTPVote", "http-vote"),
+    ],
+)
+def test_the_name_of_a_class_that_has_none(name: str, kebab: str) -> None:
+    """It is the class's, in small letters with hyphens, even where a base has one."""
+    _write(MINE.replace("MyElection", name))
+    assert load_protocol("mine.py").name == kebab
+
+
+def test_a_declared_name_is_kept() -> None:
+    """As it is."""
+    _write(f"{MINE}    name: ClassVar[str] = 'other'\n")
+    assert load_protocol("mine.py").name == "other"
+
+
+def _body(line: str) -> str:
+    return f"{HEAD}class Mine(Election):\n    {line}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "told"),
+    [
+        ("", "bulli", "there is no protocol 'bulli'; there is: bully, or FILE.py:CLASS for your own"),
+        (
+            MINE,
+            "mine",
+            "there is no protocol 'mine'; there is: bully, or FILE.py:CLASS for your own; did you mean mine.py?",
+        ),
+        (
+            MINE,
+            "mine:MyElection",
+            "there is no protocol 'mine:MyElection'; there is: bully, or FILE.py:CLASS for your own; "
+            "did you mean mine.py:MyElection?",
+        ),
+        ("", "gone.py:Mine", "there is no file gone.py; name a Python file of yours: FILE.py:CLASS"),
+        ("", "gone/mine.py", "there is no file gone/mine.py; name a Python file of yours: FILE.py:CLASS"),
+        ("", ".", "there is no file .; name a Python file of yours: FILE.py:CLASS"),
+        ("", "mine.txt:Mine", "mine.txt is not a Python file; name one: FILE.py:CLASS"),
+        ("", "mine.py", "mine.py has no election protocol: write class MyElection(Election)"),
+        (HEAD, "mine.py", "mine.py has no election protocol: write class MyElection(Election)"),
+        (
+            f"{MINE}class Other(Election):\n    pass\n",
+            "mine.py",
+            "mine.py has several protocols; say which: mine.py:MyElection or mine.py:Other",
+        ),
+        (
+            MINE,
+            "mine.py:MyElektion",
+            "mine.py has no class MyElektion; there is: MyElection; did you mean mine.py:MyElection?",
+        ),
+        (MINE, "mine.py:Zab", "mine.py has no class Zab; there is: MyElection"),
+        (MINE, "mine.py:Status", "mine.py: Status is not an election protocol: write class Status(Election)"),
+        (
+            MINE,
+            "mine.py:Election",
+            "mine.py has no class Election; there is: MyElection; did you mean mine.py:MyElection?",
+        ),
+        (
+            f"{HEAD}class Talk(Protocol):\n    pass\n",
+            "mine.py:Talk",
+            "mine.py: Talk is not an election protocol: write class Talk(Election)",
+        ),
+        ("x = 1\ny = x +\n", "mine.py", "mine.py:2: SyntaxError: invalid syntax"),
+        (
+            "if 1:\nx = 1\n",
+            "mine.py",
+            "mine.py:2: IndentationError: expected an indented block after 'if' statement on line 1",
+        ),
+        (
+            f"{HEAD}\ndef wrong():\n    return 1 / 0\n\nwrong()\n",
+            "mine.py",
+            "mine.py:6: ZeroDivisionError: division by zero",
+        ),
+        (
+            "import json\njson.loads('[')\n",
+            "mine.py",
+            "mine.py:2: JSONDecodeError: Expecting value: line 1 column 2 (char 1)",
+        ),
+        (
+            "import nowhere_mine\n",
+            "mine.py",
+            "mine.py:1: ModuleNotFoundError: No module named 'nowhere_mine'",
+        ),
+        ("import sys\nsys.exit(3)\n", "mine.py", "mine.py:2: SystemExit: 3"),
+        (
+            _body("seen: list[int] = []"),
+            "mine.py",
+            "mine.py:4: Mine.seen is a list, which could be changed unseen: "
+            "use a tuple, a frozenset or a frozen struct",
+        ),
+        (
+            _body("seen: int"),
+            "mine.py",
+            "mine.py:4: Mine.seen is declared without a value: seen: … = …",
+        ),
+        (
+            _body("name: ClassVar[str] = 'My Election'"),
+            "mine.py",
+            "mine.py: the name of Mine is 'My Election': write small letters, digits and hyphens, such as "
+            "name: ClassVar[str] = 'my-election'",
+        ),
+        (
+            _body("name = 'bully'"),
+            "mine.py",
+            "mine.py: Mine has the name 'bully', which is the program's own: give it another",
+        ),
+        (
+            _body("promises: ClassVar[tuple[str, ...]] = ('A1.1', 'A9.9')"),
+            "mine.py",
+            "mine.py: Mine promises 'A9.9', which is no assertion; there is: A1.1, A1.2, A2, raises",
+        ),
+        (
+            _body("promises = ('A1.1')"),
+            "mine.py",
+            "mine.py: Mine.promises is 'A1.1': write a tuple, such as ('A1.1',)",
+        ),
+        (
+            _body("relies_on = {'A1.1': 9}"),
+            "mine.py",
+            "mine.py: Mine.relies_on gives for an assertion the assumptions it needs, such as {'A1.1': (8, 9)}: "
+            "Expected `array`, got `int` - at `$[...]`",
+        ),
+        (
+            _body("heartbeats = ('ILead',)"),
+            "mine.py",
+            "mine.py: Mine.heartbeats is ('ILead',): write a tuple of messages, such as (ILead,)",
+        ),
+        (
+            _body("class Parameters: pass"),
+            "mine.py",
+            "mine.py: Mine.Parameters is no struct: class Parameters(Struct, frozen=True)",
+        ),
+        (
+            f"from msgspec import Struct\n{_body('class Parameters(Struct): often_us: int')}",
+            "mine.py",
+            "mine.py: Mine.Parameters.often_us has no value: often_us: … = …",
+        ),
+    ],
+)
+def test_what_can_be_wrong(text: str, target: str, told: str) -> None:
+    """One line each: what was got, what was expected, what to do next."""
+    _write(text)
+    _write(text, "mine.txt")
+    assert _refused(target) == told
+
+
+def test_an_error_in_a_file_beside_it() -> None:
+    """It is that file's line."""
+    _write("x = 1\nraise KeyError('beside')\n", "broken_beside_mine.py")
+    _write("import broken_beside_mine\n")
+    assert _refused("mine.py") == "broken_beside_mine.py:2: KeyError: 'beside'"
+
+
+def test_a_file_that_could_not_be_loaded_is_loaded_anew() -> None:
+    """After the mistake has been corrected."""
+    _write("oops\n")
+    assert _refused("mine.py") == "mine.py:1: NameError: name 'oops' is not defined"
+    _write(MINE)
+    assert load_protocol("mine.py").name == "my-election"
+
+
+def test_a_file_that_may_not_be_read(folder: Path) -> None:
+    """A broken link is no file; bytes that are no text are told of."""
+    (folder / "link.py").symlink_to(folder / "gone")
+    assert _refused("link.py") == "there is no file link.py; name a Python file of yours: FILE.py:CLASS"
+    (folder / "bytes.py").write_bytes(b"x = '\xff\xfe'\n")
+    assert _refused("bytes.py").startswith("bytes.py:1: SyntaxError: (unicode error)")
+
+
+def _info(name: str) -> ProtocolInfo:
+    return ProtocolInfo(name, {}, "mine.py", "raise SystemExit('code out of a recording')")
+
+
+def test_the_protocol_of_a_recording() -> None:
+    """The program's own by its name, a user's by its file, which has to be the one that was recorded."""
+    _write(MINE)
+    assert recorded_protocol(_info("bully"), None) is Bully
+    found: type[Election] = recorded_protocol(_info("my-election"), "mine.py")
+    assert found is load_protocol("mine.py")
+    with pytest.raises(TargetError, match=r"my-election, is not the program's: add --protocol mine\.py:CLASS$"):
+        recorded_protocol(_info("my-election"), None)
+    with pytest.raises(TargetError, match=r"its protocol is other, and --protocol mine\.py is my-election$"):
+        recorded_protocol(_info("other"), "mine.py")
