@@ -139,8 +139,8 @@ class Rig(Simulation):
 
     def release(self, number: int) -> None:
         """Take a rule out again, and let go of what it held."""
-        for parcel in self.network.lift_rule(number, self.now_us):
-            self.record(Routed(self.now_us, parcel.source, parcel.content.serial, "released", by=(number,)))
+        for message in self.network.lift_rule(number, self.now_us):
+            self.record(Routed(self.now_us, message.source, message.serial, "released", by=(number,)))
 
     def protocol(self, node: int) -> Any:
         """The protocol's own object in a node that is up."""

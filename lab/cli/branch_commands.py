@@ -55,10 +55,10 @@ def branch(
     The recording is re-executed up to there, so its steps must hold. The new recording begins with its records;
     lab diff shows where the two part, lab branches the tree of them.
     """
-    from lab.cli.branching import branch_config  # noqa: PLC0415
+    from lab.cli.branching import wanted_branch  # noqa: PLC0415
     from lab.cli.running import run_headless, run_with_interface  # noqa: PLC0415
 
-    config = branch_config(file, at, do or [], for_, record, seed, headless, protocol)
+    config = wanted_branch(file, at, do or [], for_, record, seed, headless, protocol)
     return run_headless(config, as_json=False) if headless else run_with_interface(config)
 
 

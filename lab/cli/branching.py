@@ -2,8 +2,6 @@
 
 import contextlib
 import os
-import secrets
-from datetime import datetime
 from pathlib import Path
 
 from rich.console import Console
@@ -18,16 +16,15 @@ from lab.places import recordings_folder
 from lab.script import At
 from lab.text import sanitize
 from lab.units import parse_us
-from lab.worlds.config import RunConfig
+from lab.worlds.config import RunConfig, branch_config, branch_name
 from lab.worlds.targets import TargetError, absolute_target, recorded_protocol
 
-__all__ = ["branch_config", "print_tree"]
+__all__ = ["print_tree", "wanted_branch"]
 
-_LONGEST_NAME = 16
 _WIDEST = 1_000
 
 
-def branch_config(
+def wanted_branch(
     file: Path,
     at: str,
     commands: list[str],
@@ -40,13 +37,13 @@ def branch_config(
     """The run that goes on from that place. Every mistake is a UsageError."""
     if headless and for_ is None:
         raise UsageError("--headless needs an end: add --for 6s")
-    if not headless and not (os.isatty(0) and os.isatty(1)):
-        raise UsageError("the interface needs a terminal; without one: lab branch … --headless --for 6s")
     with contextlib.closing(opened(file)) as lines:
         header, place = lines.header, _place(lines, file, at)
         at_us = Timeline(lines).at(place).at_us
+    if not headless and not (os.isatty(0) and os.isatty(1)):
+        raise UsageError("the interface needs a terminal; without one: lab branch … --headless --for 6s")
     try:
-        protocol = recorded_protocol(header.protocol, target)
+        recorded_protocol(header.protocol, target)
     except TargetError as error:
         raise UsageError(f"{file} cannot be re-executed: {error}") from None
     for line in commands:
@@ -58,21 +55,17 @@ def branch_config(
     end_us = None if for_ is None else at_us + positive("--for", for_)
     if record is not None and record.resolve() == file.resolve():
         raise UsageError(f"--record {record} is what is branched; name another file")
-    run = f"{protocol.name[:_LONGEST_NAME]}-{datetime.now():%m%d-%H%M%S}-{secrets.token_hex(2)}"
-    return RunConfig(
+    run = branch_name(header)
+    return branch_config(
+        header,
+        file,
+        place,
         run,
-        protocol.name if target is None else absolute_target(target),
-        header.nodes,
-        header.timing,
-        header.protocol.parameters,
-        header.link,
-        header.seed if seed is None else seed_of(seed),
         str(recording_path(record, run, file)),
-        tuple(commands),
-        end_us,
-        "simulated",
-        parent=str(file.resolve()),
-        at=place,
+        "" if target is None else absolute_target(target),
+        seed=None if seed is None else seed_of(seed),
+        commands=tuple(commands),
+        end_us=end_us,
     )
 
 
@@ -103,15 +96,16 @@ def print_tree(file: Path | None) -> int:
         return 0
     top = Tree(Text(sanitize(f"{folder}/")))
     for tree in trees:
-        _grow(top, tree, file)
+        _grow(top, tree, folder.resolve(), file)
     console.print(top)
     return 0
 
 
-def _grow(tree: Tree, twig: Twig, marked: Path | None) -> None:
+def _grow(tree: Tree, twig: Twig, folder: Path, marked: Path | None) -> None:
     """Add the recording, and its branches below it, with what can be said of each in a line."""
     here = marked is not None and twig.path.resolve() == marked.resolve()
-    told = Text(sanitize(twig.path.name), "bold" if here else "")
+    elsewhere = twig.path.resolve().parent != folder
+    told = Text(sanitize(str(twig.path) if elsewhere else twig.path.name), "bold" if here else "")
     if twig.kin is None:
         told.append("  is not there any more", "red")
     else:
@@ -126,4 +120,4 @@ def _grow(tree: Tree, twig: Twig, marked: Path | None) -> None:
         told.append("  <- this one", "bold")
     below = tree.add(told)
     for branch in twig.branches:
-        _grow(below, branch, marked)
+        _grow(below, branch, folder, marked)

@@ -1,6 +1,7 @@
 """Carrying out ``lab check``, and telling what came of it."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,21 +10,25 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError
+from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail
+from lab.cli.judging import moment_line
 from lab.cli.settings import parameters_of, protocol_named, timing_of
-from lab.journal import ASSUMPTIONS, Link
-from lab.properties import ASSERTIONS, RAISES
+from lab.journal import ASSUMPTIONS, Link, NotARecordingError, open_recording
+from lab.properties import ASSERTIONS, RAISES, account
 from lab.protocols import Election
-from lab.worlds.campaign.campaign import Campaign, Table, Wanted, default_workers, outcomes
+from lab.worlds.campaign.campaign import Campaign, Table, Wanted, WorkerDiedError, default_workers, outcomes
 from lab.worlds.campaign.coverage import lines_of_code
 from lab.worlds.campaign.draw import FAULTS, plan_of
 from lab.worlds.campaign.finding import Finding, again, shrunk, write
+from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.config import RunConfig, header_of
 from lab.worlds.targets import absolute_target
 
 __all__ = ["Options", "run_check"]
 
 _MOST_NODES = 100
+_MOST_SORTS = 3
+"""So many sorts of violations of an assertion have a row of their own."""
 
 
 class Options(Struct, frozen=True):
@@ -111,10 +116,19 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def _out(path: Path | None) -> Path | None:
+    """The file to record a finding in; found fault with now, not when a long campaign has been run."""
+    folder = Path.cwd() if path is None else path.absolute().parent
     if path is not None and path.suffix != ".jsonl":
         raise UsageError(f"--out {path}: name a .jsonl file; the script goes beside it")
-    if path is not None and not path.absolute().parent.is_dir():
-        raise UsageError(f"--out {path}: there is no folder {path.absolute().parent}")
+    if not folder.is_dir():
+        raise UsageError(f"--out {path}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"you may not write in {folder}, where a finding would be recorded; name another: --out")
+    if path is not None and path.exists():
+        try:
+            open_recording(path).close()
+        except (NotARecordingError, OSError):
+            raise UsageError(f"--out {path} exists and is no recording; it is left alone") from None
     return path
 
 
@@ -145,8 +159,10 @@ def _outcomes(campaign: Campaign, workers: int, cluster: str, for_s: float | Non
         yield from outcomes(campaign, workers, cluster, for_s)
     except ImportError:
         raise UsageError("--cluster needs the extra: pip install 'coordinator-lab[cluster]'") from None
+    except (RunawayError, WorkerDiedError) as error:
+        fail(str(error), EXIT_NOT_AS_EXPECTED)
     except OSError as error:
-        raise UsageError(f"--cluster {cluster}: {error}") from None
+        raise UsageError(f"--cluster {cluster}: {error}; is a scheduler there?") from None
 
 
 @contextlib.contextmanager
@@ -208,21 +224,31 @@ def _report(table: Table, protocol: type[Election], campaign: Campaign) -> None:
     found = Rows("assertion", "violations", "", box=None, pad_edge=True)
     names = dict.fromkeys([*protocol.promises, *(name for name, _ in table.violations)])
     for name in names:
-        cases = sorted((broken, times) for (which, broken), times in table.violations.items() if which == name)
-        if not cases:
-            found.add_row(name, "none", ASSERTIONS[name].short)
-        for broken, times in cases:
-            found.add_row(name, f"{times:,}", _under(broken), style="" if broken else "bold red")
+        for times, said in _sorts(table, name) or [("none", ASSERTIONS[name].short)]:
+            found.add_row(name, times, said, style="bold red" if said == _FAILURES else "")
+            name = ""  # noqa: PLW2901 - said once
     console.print(found)
     console.print(f"  {_coverage(table, protocol)}")
 
 
+_FAILURES = "FAILURES: all assumptions intact"
+
+
+def _sorts(table: Table, name: str) -> list[tuple[str, str]]:
+    """(how many, under which broken assumptions) of the violations of this assertion; failures and many first."""
+    found = [(broken, times) for (which, broken), times in table.violations.items() if which == name]
+    found.sort(key=lambda sort: (bool(sort[0]), -sort[1], sort[0]))
+    rows = [(f"{times:,}", _under(broken)) for broken, times in found[:_MOST_SORTS]]
+    rest = [times for _, times in found[_MOST_SORTS:]]
+    return rows + ([(f"{sum(rest):,}", f"outside: {len(rest)} sorts more")] if rest else [])
+
+
 def _under(broken: tuple[int, ...]) -> str:
     if not broken:
-        return "FAILURES: all assumptions intact"
+        return _FAILURES
     if len(broken) == 1:
-        return f"outside the promise: broken {broken[0]} ({ASSUMPTIONS[broken[0]]})"
-    return f"outside the promise: broken {', '.join(map(str, broken))}"
+        return f"outside: broken {broken[0]} ({ASSUMPTIONS[broken[0]]})"
+    return f"outside: broken {', '.join(map(str, broken))}"
 
 
 def _coverage(table: Table, protocol: type[Election]) -> str:
@@ -260,6 +286,9 @@ def _report_finding(finding: Finding, files: list[Path], command: str) -> None:
     )
     for strike in least.strikes:
         print(f"    {strike}")
+    print("how it came about (line of the recording, seconds):")
+    for moment in account(finding.records, finding.violation):
+        print(f"    {moment_line(moment)}")
     print(f"recorded: {files[0]}\nscript:   {files[1]}\nreplay:   lab replay {files[0]}\nagain:    {command}")
 
 

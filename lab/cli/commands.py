@@ -26,16 +26,16 @@ def run(
         str, typer.Option(help="How many (5), from-to (0-7), or which (1,3,5). The id is the priority.")
     ] = "5",
     t: Annotated[
-        str | None, typer.Option(help="T, the bound of a request with its answer: 2·Tm + Tp.  [default: 200ms]")
+        str | None, typer.Option(help=r"T, the bound of a request with its answer: 2·Tm + Tp.  \[default: 200ms]")
     ] = None,
     tm: Annotated[str | None, typer.Option(help="Tm, the bound of a message's journey; with --tp.")] = None,
     tp: Annotated[str | None, typer.Option(help="Tp, the bound of a node's handling of it; with --tm.")] = None,
     latency: Annotated[
         str | None,
-        typer.Option(help="How long every message takes, but for the jitter.  [default: 0s; with --sim Tm/4]"),
+        typer.Option(help=r"How long every message takes, but for the jitter.  \[default: 0s; with --sim Tm/4]"),
     ] = None,
     jitter: Annotated[
-        str | None, typer.Option(help="By how much that varies, either way.  [default: 0s; with --sim Tm/8]")
+        str | None, typer.Option(help=r"By how much that varies, either way.  \[default: 0s; with --sim Tm/8]")
     ] = None,
     sim: Annotated[
         bool,

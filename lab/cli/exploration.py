@@ -16,7 +16,7 @@ from lab.protocols import Election
 from lab.text import sanitize
 from lab.worlds.config import RunConfig, header_of
 from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledError, Tally
-from lab.worlds.explored.moves import Timeouts
+from lab.worlds.explored.moves import Move, Timeouts
 from lab.worlds.explored.performing import Performance
 
 __all__ = ["Options", "run_explore"]
@@ -139,9 +139,8 @@ def _report(options: Options, explorer: Explorer, tally: Tally, seconds: float) 
             moves = explorer.moves_to(assertion)
             verdict = f"violated in {_count(count, 'state')}, the first after {_count(moves, 'move')}"
         else:
-            verdict = (
-                "holds" if assertion != A2.id else "no state found in which nothing can happen any more, unagreed"
-            )
+            known = assertion != A2.id or (explorer.judges_liveness and not tally.cut)
+            verdict = "holds" if known else "not judged; but wherever nothing can happen any more, all agree"
         print(f"  {assertion:7}{verdict}  ({ASSERTIONS[assertion].short})")
 
 
@@ -150,14 +149,23 @@ def _record(options: Options, protocol: type[Election], header: Header, explorer
     path = options.out or Path(f"{protocol.name}-{assertion}-{options.timeouts}.jsonl")
     writer = Writer(path, header)
     performance = Performance(protocol, header, writer, options.timeouts, options.restarts)
-    for move in explorer.path_to(assertion):
+    for move in explorer.path_to(explorer.first_found[assertion]):
         performance.make(move)
-    performance.end(
-        f"{assertion} does not hold", header.protocol.settles_within_us + 1 if assertion == A2.id else 0
-    )
+    if assertion == A2.id:
+        _wait_for_agreement(explorer, performance, header.protocol.settles_within_us)
+    performance.end(f"{assertion} does not hold")
     writer.close()
     print(f"recorded: {sanitize(str(path))}, the shortest violation found, of {assertion}")
     print(f"replay:   lab replay {sanitize(str(path))}")
+
+
+def _wait_for_agreement(explorer: Explorer, performance: Performance, within_us: int) -> None:
+    """Let time pass until A2 is seen not to hold: nothing happens, or the same again and again."""
+    ends_us = performance.now_us + within_us
+    around = explorer.round or [Move("wait", us=within_us + 1)]
+    while performance.now_us <= ends_us:
+        for move in around:
+            performance.make(move)
 
 
 def _count(number: int, what: str) -> str:

@@ -58,7 +58,8 @@ def explore(
     any          and a timer may fire at any moment, as if its node or the others were slow (8 and 9)
 
     It is exhaustive when nothing new is left to look at before a bound is met; what protocols count, such as
-    versions, may grow for ever. A2 is judged only where nothing can happen any more.
+    versions, may grow for ever. A2 is violated where nothing can happen any more, or, if synchronous and
+    exhaustive, where the same can happen again and again for ever, without agreement.
 
     Exit status: 0 nothing found, 1 found, 2 a mistake in the call, 130 Ctrl-C (with what was covered so far).
     """

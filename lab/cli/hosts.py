@@ -62,7 +62,7 @@ def attach(name: str | None, viewer: bool) -> int:
 
 def control(words: list[str]) -> int:
     """Give commands to a run; the first word may be its name."""
-    name, commands = (words[0], words[1:]) if len(words) > 1 else (None, words)
+    name, commands = (words[0], words[1:]) if len(words) > 1 and not _is_command(words[0]) else (None, words)
     for command in commands:
         try:
             parse(command)
@@ -84,6 +84,14 @@ def control(words: list[str]) -> int:
     except OSError as error:
         raise UsageError(f"run {info.run} cannot be reached: {error}") from None
     return status
+
+
+def _is_command(word: str) -> bool:
+    try:
+        parse(word)
+    except CommandError:
+        return False
+    return True
 
 
 def _likely_mistake(words: list[str]) -> str | None:

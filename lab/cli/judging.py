@@ -1,12 +1,12 @@
-"""What is said of verdicts: a line for each assertion, the account of its first violation, and the same as JSON."""
+"""What is said of verdicts: a line for each, how its first violation came about, and the same as JSON."""
 
 from msgspec import Struct
 
 from lab.journal import End, Lines
-from lab.properties import Judge, Verdict, account
+from lab.properties import Judge, Moment, Verdict, account
 from lab.text import sanitize
 
-__all__ = ["VerdictSummary", "account_lines", "verdict_lines", "verdict_summaries"]
+__all__ = ["VerdictSummary", "account_lines", "moment_line", "verdict_lines", "verdict_summaries"]
 
 
 class VerdictSummary(Struct, frozen=True):
@@ -49,10 +49,12 @@ def _said(verdict: Verdict) -> str:
 
 
 def account_lines(verdict: Verdict, lines: Lines) -> list[str]:
-    """How the first violation came about, with the numbers of the lines in the file; nothing where there is none."""
+    """How the first violation, if there is one, came about, with the numbers of the lines in the file."""
     if verdict.first is None:
         return []
-    return [
-        f"{moment.record + 1:>9}  {moment.at_us / 1e6:10.6f}  {sanitize(moment.text)}"
-        for moment in account(lines, verdict.first)
-    ]
+    return [moment_line(moment) for moment in account(lines, verdict.first)]
+
+
+def moment_line(moment: Moment) -> str:
+    """What happened, with its line in the file and its time."""
+    return f"{moment.record + 1:>9}  {moment.at_us / 1e6:10.6f}  {sanitize(moment.text)}"

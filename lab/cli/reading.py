@@ -25,7 +25,7 @@ def opened(path: Path) -> RecordedLines:
 
 
 def verify(paths: list[Path], target: str | None, strict: bool) -> int:
-    """Re-execute and judge each, with the protocol at ``target`` if it is the user's own; the worst exit status."""
+    """Re-execute and judge each, with the user's own protocol at ``target`` or not; the worst exit status."""
     worst = 0
     try:
         if target is not None:

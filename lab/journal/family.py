@@ -67,16 +67,17 @@ def ancestors_of(paths: Iterable[Path]) -> set[Path]:
 def family_of(paths: Iterable[Path]) -> list[Twig]:
     """The recordings among these files, as trees: what branched from a recording stands below it.
 
-    What is no recording is left out. A parent that is not among them, or holds another run by now than the one
-    that its branches know, has no ``kin``.
+    What is no recording is left out; a parent elsewhere is read there. One that is gone, or holds another run by
+    now than the one that its branches know, has no ``kin``.
     """
+    given = set(paths)
     twigs: dict[tuple[Path, str], Twig] = {}
-    for path in sorted(paths):
+    for path in sorted(given | ancestors_of(given)):
         try:
             kin = read_kin(path)
         except (NotARecordingError, OSError):
             continue
-        twigs[path.resolve(), kin.header.run] = Twig(path, kin, [])
+        twigs.setdefault((path.resolve(), kin.header.run), Twig(path, kin, []))
     roots = []
     for twig in list(twigs.values()):
         parent = twig.kin and twig.kin.header.parent

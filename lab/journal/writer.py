@@ -15,6 +15,8 @@ KEYFRAME_EVERY = 1000
 class Writer:
     """Appends records to a file, and a keyframe every thousand; ``cluster`` is the state after the last one.
 
+    Of hundreds of nodes a keyframe is large, and they come less often: they are never more than half of the file.
+
     ``append`` collects, ``flush`` hands all to the operating system in one write: after it, no crash of the
     process loses them. ``size`` is the number of bytes flushed, ``keyframe_offset`` where the last flushed
     keyframe begins, or 0. OSError where the file cannot be written.
@@ -29,6 +31,7 @@ class Writer:
         self.keyframe_offset = 0
         self._appended = 0
         self._keyframe_at = 0
+        self._keyframe_size = 0
         self._pending: list[bytes] = []
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         self.append(header)
@@ -36,10 +39,11 @@ class Writer:
     def append(self, record: Record, line: bytes | None = None) -> None:
         """Add a record; ``line`` is its encoded form, where the caller has it."""
         self._put(record, encode(record) if line is None else line)
-        if self.count % KEYFRAME_EVERY == 0:
+        if self.count % KEYFRAME_EVERY == 0 and self._appended - self._keyframe_at >= 2 * self._keyframe_size:
             self._keyframe_at = self._appended
             keyframe = Keyframe(self.cluster.at_us, self.cluster.snapshot())
             self._put(keyframe, encode(keyframe))
+            self._keyframe_size = self._appended - self._keyframe_at
 
     def copy(self, lines: Lines, last: int, cluster: Cluster) -> None:
         """Begin with the records of another recording, up to ``last``, as they stand there.

@@ -150,10 +150,8 @@ def _seen(value: Any, age: Callable[[int], int], protocol: Protocol) -> Hashable
     kind = type(value)
     if kind is int:
         return ("age", age(value)) if value > ERA_US // 2 else value
-    if value is None or kind in (bool, float, str, bytes):
-        return (kind.__name__, value)
-    if isinstance(value, Enum):
-        return (kind.__qualname__, value.name)
+    if value is None or kind in (bool, float, str, bytes) or isinstance(value, Enum | type):
+        return (kind.__qualname__, value)
     if value is protocol:
         return "self"
     parts: Iterable[Any]

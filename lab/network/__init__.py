@@ -1,6 +1,6 @@
 """The network: links, faults as rules, messages in flight. Pure: no socket, no clock."""
 
-from lab.network.network import Network, Parcel, Sending
+from lab.network.network import Network, Sending
 from lab.network.rules import (
     Cut,
     Delay,
@@ -22,7 +22,6 @@ __all__ = [
     "Links",
     "Lose",
     "Network",
-    "Parcel",
     "Reorder",
     "Rule",
     "Sending",

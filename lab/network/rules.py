@@ -5,6 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from lab.kernel import Message
+
 __all__ = ["Cut", "Delay", "Duplicate", "Hold", "Links", "Lose", "Reorder", "Rule", "Travel", "links_among"]
 
 Links = frozenset[tuple[int, int]]
@@ -35,9 +37,9 @@ class Rule(Struct, frozen=True, kw_only=True):
     links: Links
     kinds: frozenset[str] = frozenset()
 
-    def applies(self, source: int, target: int, kind: str) -> bool:
+    def applies(self, message: Message) -> bool:
         """Whether the rule looks at this message at all."""
-        return (source, target) in self.links and (not self.kinds or kind in self.kinds)
+        return (message.source, message.target) in self.links and (not self.kinds or message.kind in self.kinds)
 
     def decide(self, travel: Travel, chance: Random) -> bool:
         """Change ``travel``; whether this touched the message."""

@@ -69,15 +69,16 @@ class Conditions:
                 self._resumed_us[node] = at_us
 
     def routed(self, routed: Routed) -> None:
-        """A fault touched a message; unless it dropped it, its effect is still to come."""
-        if routed.fate != "dropped" and not self._in_force.isdisjoint(routed.by):
+        """A fault touched a message: until that is gone, its effect is still to come."""
+        if not self._in_force.isdisjoint(routed.by):
             self._touched.add((routed.source, routed.serial))
 
     def arrived(self, source: int, target: int, sent_us: int, at_us: int) -> None:
         """A message was delivered. What waited for a node that stood still is not the network's fault."""
         took_us = at_us - sent_us
-        stood_us = max(self._resumed_us.get(source, -1), self._resumed_us.get(target, -1))
-        if took_us > self._tm_us and stood_us < sent_us:
+        if took_us <= self._tm_us:
+            return
+        if max(self._resumed_us.get(source, -1), self._resumed_us.get(target, -1)) < sent_us:
             self._break(8, f"a message of {source} took {format_us(round(took_us, -3))} to {target}")
             self.disturbed_us = at_us
 
@@ -96,7 +97,7 @@ class Conditions:
 
     def agreed(self, at_us: int) -> None:
         """All nodes agree at this instant: after long enough, what was broken is whole again."""
-        if self.broken and self.calm and at_us - self.disturbed_us > self._settles_within_us:
+        if self.calm and at_us - self.disturbed_us > self._settles_within_us:
             self.broken = {}
 
     def _break(self, assumption: int, why: str) -> None:

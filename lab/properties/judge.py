@@ -43,7 +43,7 @@ class Judge:
     """
 
     def __init__(self, header: Header) -> None:
-        info, nodes = header.protocol, tuple(dict.fromkeys(header.nodes))
+        info, nodes = header.protocol, header.nodes
         self.violations: list[Violation] = []
         self.number = -1
         self.at_us = 0
@@ -90,19 +90,24 @@ class Judge:
         """Take the next record; None stands for one that could not be read."""
         self.number += 1
         self._conditions.record = self.number
-        if record is None or isinstance(record, Header):
-            return
-        self.at_us = max(self.at_us, record.at_us)
-        if isinstance(record, Step):
+        if isinstance(record, Step):  # first, for nearly all of them are
+            self.at_us = max(self.at_us, record.at_us)
             self._step(record)
-        elif isinstance(record, Routed):
+        elif record is None or isinstance(record, Header):
+            return
+        else:
+            self.at_us = max(self.at_us, record.at_us)
+            self._other(record)
+        if self._judges_liveness:
+            self._look_at_liveness()
+
+    def _other(self, record: Record) -> None:
+        if isinstance(record, Routed):
             self._routed(record)
         elif isinstance(record, Process):
             self._process(record)
         elif isinstance(record, Fault):
             self._conditions.fault(record, self.at_us)
-        if self._judges_liveness:
-            self._look_at_liveness()
 
     # what happens
 
@@ -246,7 +251,8 @@ class Judge:
         conditions = self._conditions
         if self._agreed:
             self._late_since_us = None
-            conditions.agreed(self.at_us)
+            if conditions.broken:
+                conditions.agreed(self.at_us)
         elif (
             conditions.calm
             and self.at_us - conditions.disturbed_us > self.within_us

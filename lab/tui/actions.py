@@ -36,7 +36,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("heal", "h", "h", "heal the network: end all faults of links", "heal", "cluster", "driver"),
     Action("wipe", "W", "W", "empty its safe storage, if it is down", "", "cluster", "driver", True),
     Action("command", "colon", ":", "the command line: any command, or any word of this table", "command", "view"),
-    Action("play", "space", "space", "play or pause; a simulated run freezes, or goes on", "play", "time"),
+    Action("play", "space", "space", "play or pause; stand still, or freeze a simulated run", "play", "time"),
     Action("back", "comma", ",", "one record back", "back", "time"),
     Action("step", "full_stop", ".", "one record forward; at a simulated run's end, one event", "step", "time"),
     Action("choose", "c", "c", "simulated: choose what happens next", "choose", "time", "simulated"),
@@ -52,12 +52,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("forward", "shift+right", "⇧→", "five seconds on", "", "time"),
     Action("start", "home", "Home", "to the start", "", "time"),
     Action("end", "end", "End", "to the end; in a live run, follow it", "", "time"),
+    Action("branch", "B", "B", "go on from this record in a simulated run of its own; q comes back", "", "view"),
+    Action("branches", "T", "T", "the tree of this recording and its branches, to open one", "", "view"),
+    Action("witness", "v", "v", "to the next violation of an assertion, and mark its witness", "witness", "view"),
     Action("open", "enter", "Enter", "open the record under the log's cursor in full", "", "view"),
     Action("heartbeats", "f", "f", "show or hide the heartbeats in the log", "heartbeats", "view"),
-    Action("deselect", "escape", "Esc", "select no node", "", "view"),
+    Action("deselect", "escape", "Esc", "select no node, mark no witness", "", "view"),
     Action("theme", "t", "t", "light or dark", "", "view"),
     Action("help", "question_mark,f1", "?", "this help", "help", "view"),
-    Action("quit", "q", "q", "quit", "quit", "view"),
+    Action("quit", "q", "q", "quit, or back to what this was branched from", "quit", "view"),
 )
 
 

@@ -1,29 +1,40 @@
-"""The application: one screen over one source."""
+"""The application: a screen over a source, and over that those that are opened from it: branches, recordings."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+from textual import on
 from textual.app import ComposeResult, SystemCommand
 from textual.screen import Screen
 from textual.widgets import Static
 
+from lab.journal import NotARecordingError, Twig
+from lab.tui.branching import Branched, BranchedRun, Left, TreeDialog, TreeWanted
 from lab.tui.look import Look, glyphs_for
 from lab.tui.screen import RunScreen
-from lab.tui.source import Source
+from lab.tui.source import FileSource, Source
 from lab.tui.terminalapp import TerminalApp
+from lab.worlds.host.launch import HostFailedError
 
 __all__ = ["LabApp"]
 
 
 class LabApp(TerminalApp[None]):
-    """``open_source`` is awaited once the application runs; what it raises ends the application."""
+    """``open_source`` is awaited once the application runs; what it raises ends the application.
+
+    ``recorded`` are the recordings of the branches that were begun in it.
+    """
 
     def __init__(self, open_source: Callable[[], Awaitable[Source]], title: str) -> None:
         super().__init__()
         self._open_source = open_source
         self._run_name = title
         self.source: Source | None = None
+        self.recorded: list[Path] = []
+        self._look = Look(glyphs_for())
+        self._opened: list[tuple[Source, BranchedRun | None]] = []
         self.failure: Exception | None = None
 
     def compose(self) -> ComposeResult:
@@ -43,9 +54,44 @@ class LabApp(TerminalApp[None]):
                 )
 
     def on_unmount(self) -> None:
-        """Leave the source."""
+        """Leave all sources."""
+        while self._opened:
+            self._close()
         if self.source is not None:
             self.source.close()
+
+    # what screens ask for
+
+    @on(Branched)
+    def begin_branch(self, message: Branched) -> None:
+        """Go on from a record, over what was branched."""
+        if message.source.recording is None:
+            message.say("the file of this run's recording is not known here, so it cannot be branched", True)
+            return
+        message.say(f"branching from record {message.record} …", False)
+        self.run_worker(self._branch(message, message.source.recording))
+
+    @on(TreeWanted)
+    def show_tree(self, message: TreeWanted) -> None:
+        """The tree of recordings; the chosen one is opened over this one."""
+        if message.source.recording is None:
+            message.say("the file of this run's recording is not known here", True)
+            return
+
+        def chosen(twig: Twig | None) -> None:
+            if twig is not None:
+                self.run_worker(self._look_into(twig, message))
+
+        self.push_screen(TreeDialog(message.source.recording, self._look), chosen)
+
+    @on(Left)
+    async def leave(self) -> None:
+        """Back to what is below; from the lowest screen, out."""
+        if not self._opened:
+            self.exit(return_code=0)
+            return
+        await self.pop_screen()
+        self._close()
 
     async def _open(self) -> None:
         try:
@@ -54,4 +100,39 @@ class LabApp(TerminalApp[None]):
             self.failure = error
             self.exit(return_code=1)
             return
-        await self.push_screen(RunScreen(self.source, Look(glyphs_for()), self._run_name))
+        await self.push_screen(RunScreen(self.source, self._look, self._run_name))
+
+    async def _branch(self, message: Branched, parent: Path) -> None:
+        try:
+            run = BranchedRun(message.source, parent, message.record)
+        except OSError as error:
+            message.say(f"no branch: {error}", True)
+            return
+        try:
+            source = await run.opened()
+        except (HostFailedError, OSError) as error:
+            run.end()
+            message.say(f"no branch: {error}", True)
+            return
+        self.recorded.append(run.recording)
+        await self._put(source, run, source.lines.header.run, None)
+
+    async def _look_into(self, twig: Twig, message: TreeWanted) -> None:
+        try:
+            source = FileSource(twig.path)
+        except NotARecordingError as error:
+            message.say(str(error), True)
+            return
+        parent = source.lines.header.parent
+        await self._put(source, None, twig.path.name, None if parent is None else parent.record)
+
+    async def _put(self, source: Source, run: BranchedRun | None, title: str, at: int | None) -> None:
+        self._opened.append((source, run))
+        self._look.dark = self.current_theme.dark
+        await self.push_screen(RunScreen(source, self._look, title, at))
+
+    def _close(self) -> None:
+        source, run = self._opened.pop()
+        source.close()
+        if run is not None:
+            run.end()

@@ -13,7 +13,7 @@ from lab.tui.source import Source
 from lab.tui.worldtime import pace_said
 from lab.worlds.orders import Clock
 
-__all__ = ["FaultLines", "LeaderLine", "ScrubBar", "TitleLine", "title_text"]
+__all__ = ["FaultLines", "LeaderLine", "ScrubBar", "TitleLine", "VerdictLine", "title_text"]
 
 
 class _Line(Static):
@@ -95,6 +95,23 @@ class FaultLines(_Line):
         for place, (said, inert) in enumerate(shown):
             text.append(f"{look.glyph('failed')} ", look.warning)
             text.append(said + ("\n" if place < len(shown) - 1 else ""), look.fate("held") if inert else "")
+        self.put(text)
+
+
+class VerdictLine(_Line):
+    """What the promised assertions come to at the cursor."""
+
+    DEFAULT_CSS = "VerdictLine { height: 1; padding: 0 1; }"
+
+    def show(self, said: tuple[tuple[str, str], ...], look: Look) -> None:
+        """Show these verdicts, each with its word."""
+        text = Text()
+        for place, (verdict, word) in enumerate(said):
+            if place:
+                text.append(f"  {look.glyphs.dot}  ", DIM)
+            text.append(verdict, look.verdict(word))
+        if any(word in ("outside", "fails") for _, word in said):
+            text.append(" (v)", DIM)
         self.put(text)
 
 

@@ -144,6 +144,12 @@ class Look:
         """The style of a mark on the scrub bar."""
         return self._style({"fault": "vermilion", "election": "orange"}.get(kind, "green"))
 
+    def verdict(self, word: str) -> Style:
+        """The style of a verdict: it holds, is outside the promise, fails, or is not known yet."""
+        if word == "fails":
+            return self.warning
+        return self._style({"holds": "green", "outside": "orange"}.get(word), bold=word == "outside")
+
     @property
     def warning(self) -> Style:
         """For what is not as it should be."""

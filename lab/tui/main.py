@@ -51,6 +51,8 @@ def _show(opened: Callable[[], Awaitable[Source]], title: str) -> int:
     app = LabApp(opened, title)
     gc.freeze()
     app.run()
+    for recording in app.recorded:
+        print(f"branch recorded: {recording}")
     if app.failure is not None:
         known = isinstance(app.failure, HostFailedError | OSError)
         print(f"lab: {app.failure if known else repr(app.failure)}", file=sys.stderr)

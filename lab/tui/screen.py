@@ -11,18 +11,23 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Footer
 
+from lab.properties import Violation
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action, action_named
+from lab.tui.branching import Branched, Left, TreeWanted
 from lab.tui.choosing import ChooseDialog
+from lab.tui.clusterkeys import applies, cluster_command
 from lab.tui.commandline import CommandLine
 from lab.tui.dialogs import HelpDialog, PartitionDialog, RecordDialog
-from lab.tui.lines import FaultLines, LeaderLine, ScrubBar, TitleLine, title_text
+from lab.tui.digits import Digits
+from lab.tui.lines import FaultLines, LeaderLine, ScrubBar, TitleLine, VerdictLine, title_text
 from lab.tui.logrows import LogRows
 from lab.tui.look import Look
 from lab.tui.messagelog import MessageLog
 from lab.tui.panes import NodePanes
 from lab.tui.player import Player
 from lab.tui.source import Source
+from lab.tui.verdicts import next_violation, verdicts_said, witness_said
 from lab.tui.view import Pane, faults_said, leaders_said, panes_of
 from lab.tui.worldtime import time_command
 from lab.worlds.orders import Clock
@@ -31,7 +36,7 @@ __all__ = ["FRAMES_PER_SECOND", "RunScreen"]
 
 FRAMES_PER_SECOND = 10
 _SLOW_FRAMES = 3
-_DIGITS_WITHIN_S = 0.7
+_ROOM_FOR_VERDICTS = 16
 _HINT = "press a node's number to select it, ? for all keys"
 _HINT_SIMULATED = "space freezes time and lets it go on, . lets one event happen, c chooses which; ? for all keys"
 
@@ -57,15 +62,17 @@ class RunScreen(Screen[None]):
         for action in ACTIONS
     ]
 
-    def __init__(self, source: Source, look: Look, title: str) -> None:
+    def __init__(self, source: Source, look: Look, title: str, at: int | None = None) -> None:
         super().__init__()
         self._source = source
         self._look = look
         self._run_name = title
         self._player = Player(source.lines, source.marks, source.is_live)
+        if at is not None:
+            self._player.go(at)
         self._selected: int | None = None
-        self._digits = ""
-        self._digits_at_s = 0.0
+        self._digits = Digits()
+        self._witness: Violation | None = None
         self._panes: tuple[Pane, ...] = ()
         self._last_s = time.monotonic()
         self._ended_said = False
@@ -78,6 +85,7 @@ class RunScreen(Screen[None]):
         yield LeaderLine("leaders")
         yield NodePanes(self._look)
         yield FaultLines("faults")
+        yield VerdictLine("verdicts")
         yield MessageLog(self._look, LogRows(self._source.lines, self._source.is_live))
         yield ScrubBar(self._look)
         yield TitleLine("said")
@@ -96,16 +104,16 @@ class RunScreen(Screen[None]):
         self._frame()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Give the nodes about the upper half."""
+        """Give the nodes about the upper half; where there is little room, leave out the verdicts."""
+        self.query_one(VerdictLine).display = event.size.height >= _ROOM_FOR_VERDICTS
         self.query_one(NodePanes).most_height = max(3, event.size.height * 45 // 100)
         self.query_one(NodePanes).refresh(layout=True)
 
     # drawing
 
     def _frame(self) -> None:
-        now_s = time.monotonic()
+        now_s, player = time.monotonic(), self._player
         elapsed_us, self._last_s = round((now_s - self._last_s) * 1e6), now_s
-        player = self._player
         player.tick(elapsed_us, self._source.now_us())
         if self._source.clock != self._clock:
             self._take_clock(self._source.clock)
@@ -115,9 +123,11 @@ class RunScreen(Screen[None]):
         if [(p.id, p.process) for p in panes] != [(p.id, p.process) for p in self._panes]:
             self.refresh_bindings()
         self._panes = panes
-        self.query_one(NodePanes).show(panes, self._selected)
+        offend = frozenset(self._witness.nodes) if self._witness is not None else frozenset()
+        self.query_one(NodePanes).show(panes, self._selected, offend)
         self.query_one(LeaderLine).show(leaders_said(panes), self._look)
         self.query_one(FaultLines).show(faults_said(snapshot.faults), self._look)
+        self.query_one(VerdictLine).show(verdicts_said(self._source, player.number), self._look)
         log = self.query_one(MessageLog)
         log.show(cluster)
         self._drawn_frames += 1
@@ -158,16 +168,8 @@ class RunScreen(Screen[None]):
             return False
         if wanted.where == "simulated" and not self._steers:
             return False
-        return self._applies(wanted)
-
-    def _applies(self, action: Action) -> bool:
-        if not action.needs_node:
-            return True
-        pane = self._pane
-        if pane is None:
-            return True  # pressing it says what to do first
-        up = pane.process in ("running", "paused")
-        return {"kill": up, "pause": up, "restart": not up, "wipe": not up}.get(action.word, True)
+        pane = self._pane if wanted.needs_node else None
+        return pane is None or applies(wanted.word, pane)  # without one, pressing it says what to do first
 
     @property
     def _commands(self) -> bool:
@@ -220,20 +222,15 @@ class RunScreen(Screen[None]):
             self._say(said, warn=said.startswith("no "))
 
     def _do_to_cluster(self, word: str) -> None:
-        node = self._selected
-        if word == "pause":
-            pane = self._pane
-            word = "resume" if pane is not None and pane.process == "paused" else "pause"
-        whom = "all" if node is None else str(node)
-        if word == "delay":
-            self._open_line(f"delay {whom} 400ms")
-        elif word == "lose":
-            self._open_line(f"lose {whom} 30%")
-        elif word == "partition":
-            dialog = PartitionDialog(self._source.lines.header.nodes, node, self._look)
+        if word == "partition":
+            dialog = PartitionDialog(self._source.lines.header.nodes, self._selected, self._look)
             self.app.push_screen(dialog, self._give_chosen)
+            return
+        command, complete = cluster_command(word, self._pane)
+        if complete:
+            self._give(command)
         else:
-            self._give("heal" if word == "heal" else f"{word} {node}")
+            self._open_line(command)
 
     def _give_chosen(self, command: str | None) -> None:
         if command:
@@ -251,12 +248,32 @@ class RunScreen(Screen[None]):
             "command": lambda: self._open_line(""),
             "open": self.query_one(MessageLog).open_cursor,
             "heartbeats": self._toggle_heartbeats,
-            "deselect": lambda: self._select(None),
+            "witness": self._to_witness,
+            "deselect": self._deselect,
             "theme": self._toggle_theme,
             "help": lambda: self.app.push_screen(HelpDialog(self._commands, self._look)),
-            "quit": lambda: self.app.exit(return_code=0),
+            "branch": lambda: self.post_message(Branched(self._source, self._player.number, self._say)),
+            "branches": lambda: self.post_message(TreeWanted(self._source, self._say)),
+            "quit": lambda: self.post_message(Left()),
         }
         deeds[word]()
+
+    def _to_witness(self) -> None:
+        """To the next violation: mark its nodes, and the records with which their offending states began."""
+        found = next_violation(self._source.judge.violations, self._player.number, self._witness)
+        if found is not None:
+            self._player.go(found.record)
+            self._mark(found)
+        self._say("no violation so far" if found is None else witness_said(found), warn=found is not None)
+
+    def _mark(self, violation: Violation | None) -> None:
+        self._witness = violation
+        states = () if violation is None else violation.states
+        self.query_one(MessageLog).mark(frozenset(state.record for state in states))
+
+    def _deselect(self) -> None:
+        self._select(None)
+        self._mark(None)
 
     def _toggle_heartbeats(self) -> None:
         rows = self.query_one(MessageLog).rows
@@ -292,17 +309,12 @@ class RunScreen(Screen[None]):
                 self.action_do(action.word)
         if not event.key.isdigit():
             return
-        now_s = time.monotonic()
-        digits = self._digits + event.key if now_s - self._digits_at_s < _DIGITS_WITHIN_S else event.key
-        nodes = self._source.lines.header.nodes
-        if int(digits) not in nodes:
-            digits = event.key
-        self._digits, self._digits_at_s = digits, now_s
-        if int(digits) in nodes:
-            self._select(int(digits))
-            self._say(f"node {int(digits)} selected")
-        elif not any(str(node).startswith(digits) for node in nodes):
-            self._say(f"there is no node {digits}", warn=True)
+        node, said = self._digits.take(event.key, self._source.lines.header.nodes)
+        if node is not None:
+            self._select(node)
+            self._say(f"node {node} selected")
+        elif said:
+            self._say(said, warn=True)
         self._frame()
 
     def on_node_panes_selected(self, message: NodePanes.Selected) -> None:
@@ -321,7 +333,7 @@ class RunScreen(Screen[None]):
         self.app.push_screen(RecordDialog(self._source.lines, line.record, sanitize(line.text, 300)))
 
     def on_command_line_left(self) -> None:
-        """Back from the command line."""
+        """Back."""
         self.query_one("#said").display = True
         self.query_one(NodePanes).focus()
 

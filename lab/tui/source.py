@@ -11,24 +11,32 @@ from msgspec.structs import replace
 
 from lab.journal import End, Marks, RecordedLines, SpooledLines, decode, open_recording
 from lab.journal.reader import Lines
+from lab.properties import Judge
 from lab.worlds.orders import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, Order, Reply
+from lab.worlds.runs import list_runs
 from lab.worlds.simulated.pace import Pace
 
 __all__ = ["FeedSource", "FileSource", "Source"]
+
+_JUDGED_AT_ONCE = 200
+"""So many records are judged between two looks at the keyboard."""
 
 
 class Source:
     """Records, and a way to give commands where there is one. ``ended``: no more will come.
 
-    ``clock`` says how virtual time goes, in a simulated run that is going on.
+    ``clock`` says how virtual time goes, in a simulated run that is going on; ``recording`` is the file that the
+    records are in, as far as that is known.
     """
 
     lines: Lines
     marks: Marks
+    judge: Judge
     can_command = False
     is_live = False
     ended: str = ""
     clock: Clock | None = None
+    recording: Path | None = None
 
     def now_us(self) -> int | None:
         """The run's clock, while it is going on."""
@@ -55,12 +63,18 @@ class FileSource(Source):
     def __init__(self, path: Path) -> None:
         self._recorded: RecordedLines = open_recording(path)
         self.lines = self._recorded
+        self.recording = path
         self.marks = Marks()
+        self.judge = Judge(self.lines.header)
 
     async def work(self) -> None:
-        """Find the marks, a piece at a time, so that the screen goes on."""
+        """Find the marks, and judge, a piece at a time, so that the screen goes on."""
         for _ in self.marks.find_in(self.lines):
             await asyncio.sleep(0)
+        for number, record in enumerate(self.lines.records()):
+            self.judge.observe(record)
+            if number % _JUDGED_AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     def close(self) -> None:
         """Unmap the file."""
@@ -85,6 +99,8 @@ class FeedSource(Source):
         self._spool = SpooledLines(header)
         self.lines = self._spool
         self.marks = Marks()
+        self.judge = Judge(self.lines.header)
+        self.judge.observe(self.lines.header)
         self._orders = 0
         self._replies: dict[int, asyncio.Future[Reply]] = {}
         self._newest_us = 0
@@ -98,7 +114,9 @@ class FeedSource(Source):
         header = await reader.readline()
         if not header:
             raise ConnectionError("the run has just ended, or has as many viewers as it can take")
-        return cls(reader, writer, role, header.rstrip(b"\n"))
+        source = cls(reader, writer, role, header.rstrip(b"\n"))
+        source.recording = next((Path(info.recording) for info in list_runs()[0] if info.socket == path), None)
+        return source
 
     def now_us(self) -> int | None:
         """The host's clock, as far as it can be told from here."""
@@ -163,8 +181,10 @@ class FeedSource(Source):
         try:
             record = decode(line)
         except msgspec.DecodeError:
+            self.judge.observe(None)
             return
         self.marks.add(number, record)
+        self.judge.observe(record)
         at_us = getattr(record, "at_us", 0)
         if at_us > self._newest_us:
             self._newest_us = at_us

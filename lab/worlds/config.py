@@ -1,6 +1,8 @@
 """What a run is to be: everything the host needs to know, as one struct that goes to it as JSON."""
 
+import secrets
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -11,7 +13,15 @@ from lab.journal import FORMAT, Header, Link, ProtocolInfo
 from lab.kernel import Timing
 from lab.protocols import Election, source_of
 
-__all__ = ["NotRunnableError", "Ready", "Refused", "RunConfig", "header_of"]
+__all__ = [
+    "NotRunnableError",
+    "Ready",
+    "Refused",
+    "RunConfig",
+    "branch_config",
+    "branch_name",
+    "header_of",
+]
 
 
 class NotRunnableError(Exception):
@@ -52,6 +62,40 @@ class Refused(Struct, frozen=True, tag="refused"):
     """The host's first line where it cannot run; the text is for the user."""
 
     text: str
+
+
+def branch_name(header: Header) -> str:
+    """A name for a branch of this run while it goes on. It is short, as the path of its feed's socket must be."""
+    return f"{header.protocol.name[:16]}-{datetime.now():%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def branch_config(
+    header: Header,
+    parent: Path,
+    at: int,
+    run: str,
+    recording: str,
+    target: str = "",
+    seed: int | None = None,
+    commands: tuple[str, ...] = (),
+    end_us: int | None = None,
+) -> RunConfig:
+    """The run that goes on from record ``at`` of ``parent``; ``target`` names a protocol of the user's own."""
+    return RunConfig(
+        run,
+        target or header.protocol.name,
+        header.nodes,
+        header.timing,
+        header.protocol.parameters,
+        header.link,
+        header.seed if seed is None else seed,
+        recording,
+        commands,
+        end_us,
+        "simulated",
+        parent=str(parent.resolve()),
+        at=at,
+    )
 
 
 def header_of(config: RunConfig, protocol: type[Election]) -> Header:

@@ -91,7 +91,7 @@ class Control:
     def __init__(
         self,
         nodes: NodeHandles,
-        network: Network[Message],
+        network: Network,
         log: Log,
         tm_us: int,
         record: Callable[[Record], None],
@@ -192,8 +192,7 @@ class Control:
         """Take a fault of links from these links, or from all that it has."""
         now_us = self._now_us()
         kind, links = self._link_faults.pop(number)
-        for parcel in self._network.narrow_rule(number, links if healed is None else healed, now_us):
-            message = parcel.content
+        for message in self._network.narrow_rule(number, links if healed is None else healed, now_us):
             self._record(Routed(now_us, message.source, message.serial, "released", by=(number,)))
         rule = self._network.rules.get(number)
         if rule is None:

@@ -8,7 +8,7 @@ __all__ = ["records_of"]
 
 
 def records_of(message: Message, sending: Sending, now_us: int) -> list[Routed]:
-    """The records of a message that met something other than plain delivery; each fault counts it once."""
+    """The records of a message that did not simply arrive; each fault counts it once."""
     source, serial, by = message.source, message.serial, sending.by
     records = []
     for _ in sending.extra:

@@ -6,7 +6,18 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.benchmarks import elections, interface, kernel, messages, recordings, scaling, simulation, starting
+from tests.benchmarks import (
+    elections,
+    exploring,
+    interface,
+    judging,
+    kernel,
+    messages,
+    recordings,
+    scaling,
+    simulation,
+    starting,
+)
 from tests.benchmarks.figures import Figure, table
 
 __all__ = ["ALL", "main"]
@@ -19,7 +30,9 @@ ALL: dict[str, Callable[[Path, bool], list[Figure]]] = {
     "starting": starting.measure,
     "kernel": kernel.measure,
     "recordings": recordings.measure,
+    "judging": judging.measure,
     "simulation": simulation.measure,
+    "exploring": exploring.measure,
     "scaling": scaling.measure,
     "interface": interface.measure,
 }

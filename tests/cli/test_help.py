@@ -10,7 +10,7 @@ from tests.cli.calling import Lab
 OPTIONS = {
     "run": "--nodes --t --tm --tp --latency --jitter --sim --speed --set --do --record --seed --headless --for --json",
     "replay": "",
-    "verify": "--protocol",
+    "verify": "--protocol --strict",
     "show": "--node --kind --only --heartbeats",
     "list": "--json",
     "attach": "--viewer",
@@ -19,6 +19,7 @@ OPTIONS = {
     "branch": "--at --do --for --record --seed --headless --protocol",
     "branches": "",
     "diff": "",
+    "explore": "--nodes --kills --restarts --timeouts --from --states --depth --set --out",
     "scale": "--nodes --t --seed --output --json",
 }
 

@@ -46,20 +46,26 @@ def damaged(lab: Lab) -> int:
 
 @pytest.mark.usefixtures("whole")
 def test_verify_a_whole_recording(lab: Lab) -> None:
-    """0, and how much was re-executed."""
+    """0, how much was re-executed, and a verdict for each promise."""
     done = lab("verify", "whole.jsonl")
     assert (done.status, done.err) == (0, "")
-    assert re.fullmatch(r"whole\.jsonl: holds; \d+ steps re-executed\n", done.out)
+    first, *verdicts = done.out.splitlines()
+    assert re.fullmatch(r"whole\.jsonl: holds; \d+ steps re-executed", first)
+    assert [re.match(r"  (outside the promise: )?(A[\d.]+) ", line)[2] for line in verdicts[:3]] == [  # type: ignore[index]
+        "A1.1",
+        "A1.2",
+        "A2",
+    ]
 
 
 def test_verify_an_edited_recording(lab: Lab, edited: int) -> None:
     """1, with the line and both values."""
     done = lab("verify", "edited.jsonl")
     assert (done.status, done.err) == (1, "")
-    first, *_, last = done.out.splitlines()
+    first, *_ = done.out.splitlines()
     assert first.startswith(f"edited.jsonl:{edited}: step of node ")
     assert re.search(r'differs in changed: recorded \{"status":"Election".*re-executed \{"status":"Normal"', first)
-    assert "DOES NOT HOLD" in last
+    assert "\nedited.jsonl: DOES NOT HOLD (" in done.out
 
 
 @pytest.mark.usefixtures("whole")
@@ -68,7 +74,8 @@ def test_verify_a_torn_recording(lab: Lab) -> None:
     (lab.folder / "torn.jsonl").write_bytes(b"".join(_lines())[:-20])
     done = lab("verify", "torn.jsonl")
     assert (done.status, done.err) == (0, "")
-    assert done.out.endswith("; the last line is torn, and left out\n")
+    assert "; the last line is torn, and left out\n" in done.out
+    assert "\n  judged as far as it goes: the recording has no end\n" in done.out
 
 
 def test_verify_a_damaged_recording(lab: Lab, damaged: int) -> None:

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from lab.properties import ASSERTIONS
 from tests.cli.calling import Called, Lab
 
-KEYS = ["world", "protocol", "nodes", "elections", "messages", "faults", "duration_us", "recording"]
+KEYS = ["world", "protocol", "nodes", "elections", "messages", "faults", "duration_us", "recording", "verdicts"]
 NODE_KEYS = ["alive", "process", "status", "coordinator", "up", "definition_version"]
 ELECTION_KEYS = ["lost_at_us", "settled_at_us", "coordinator"]
 FAULT_KEYS = ["command", "touched", "messages", "assumptions"]
+VERDICT_KEYS = ["assertion", "failures", "outside", "first"]
 
 
 def _json(done: Called) -> dict[str, Any]:
@@ -22,6 +24,7 @@ def _json(done: Called) -> dict[str, Any]:
     assert [list(node) for node in found["nodes"].values()] == [NODE_KEYS] * len(found["nodes"])
     assert [list(election) for election in found["elections"]] == [ELECTION_KEYS] * len(found["elections"])
     assert [list(fault) for fault in found["faults"]] == [FAULT_KEYS] * len(found["faults"])
+    assert [list(verdict) for verdict in found["verdicts"]] == [VERDICT_KEYS] * len(found["verdicts"])
     return found
 
 
@@ -57,6 +60,8 @@ def test_kill_and_restart_as_json(lab: Lab) -> None:
     assert cut["assumptions"]
     assert all(count > 0 for count in found["messages"].values())
     assert found["messages"]["EnterElection"] >= 4
+    assert [verdict["assertion"] for verdict in found["verdicts"]] == ["A1.1", "A1.2", "A2"]
+    assert [verdict["failures"] for verdict in found["verdicts"]] == [0, 0, 0]
     assert lab("verify", found["recording"]).status == 0
 
 
@@ -92,6 +97,9 @@ def test_the_report_for_a_person(lab: Lab) -> None:
         "  fault: wipe 1, N messages  (inert: it touched nothing)\n"
         "  fault: delay 3->1 1ms, N messages\n"
         "  N messages; recorded in FOLDER/a.jsonl\n"
+        f"  A1.1 holds: {ASSERTIONS['A1.1'].statement}\n"
+        f"  A1.2 holds: {ASSERTIONS['A1.2'].statement}\n"
+        f"  A2 holds: {ASSERTIONS['A2'].statement}\n"
     )
 
 

@@ -36,6 +36,7 @@ def test_a_run_is_listed(lab: Lab) -> None:
                 "began": run.info.began,
                 "recording": str(lab.recordings / f"{name}.jsonl"),
                 "socket": str(lab.runtime / "lab" / name / "feed.sock"),
+                "world": "live",
             }
         ]
 

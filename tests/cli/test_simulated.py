@@ -1,12 +1,17 @@
 """``lab run --sim``: in virtual time, the same again for the same seed, and said plainly where it cannot be."""
 
 import json
+import re
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from lab.journal import End, open_recording
+from lab.journal import End, Link, open_recording
+from lab.kernel import Timing
+from lab.worlds.config import RunConfig
+from lab.worlds.host.launch import HostProcess
 from tests.cli.calling import Lab
 from tests.waiting import wait_for
 
@@ -14,6 +19,7 @@ STORM = (
     *("--do", "at 5s kill coordinator", "--do", "at 8s restart all", "--do", "at 10s lose all 20%"),
     *("--do", "at 15s heal", "--do", "on send NewState pause 1"),
 )
+LINK = Link(10_000, 5_000)
 
 
 def test_the_same_seed_gives_the_same_bytes(lab: Lab) -> None:
@@ -84,6 +90,35 @@ def test_a_signal_ends_it_early_with_a_complete_recording(lab: Lab, number: sign
     assert isinstance(last, End)
     assert (last.why, lines.torn) == (f"signal {number.name}", False)
     lines.close()
+
+
+def test_it_can_be_steered_from_outside(lab: Lab, hosted: RunConfig) -> None:
+    """``list`` and ``ctl`` know a simulated run; several commands at once, each word of them a command."""
+    listed = lab("list").out.splitlines()[0]
+    assert listed.startswith(f"{hosted.run}  bully, simulated, nodes 1 2 3, since 2")
+    done = lab("ctl", "freeze", "speed 10", "go", "step", "deliver 1->2 NewState")
+    assert (done.status, done.err) == (1, "")
+    still, speed, goes, step, nothing = done.out.splitlines()
+    assert (still, speed, goes) == ("time stands still", "10x, once time goes on", "time goes on")
+    assert re.fullmatch(r"\S+ .*(arrives|fires: \w+), at \d+\.\d{4} s", step)
+    assert nothing == "no NewState is in flight from 1 to 2, nothing changed"
+
+
+@pytest.fixture
+def hosted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunConfig]:
+    """A simulated run as the interface has it behind it."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(lab.runtime))
+    config = RunConfig(
+        *("sim-1", "bully", (1, 2, 3), Timing(40_000, 20_000), {}, LINK, 1, str(lab.folder / "run.jsonl")),
+        world="simulated",
+    )
+    host = HostProcess(config)
+    try:
+        host.ready()
+        yield config
+    finally:
+        host.end()
+        host.close()
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,6 @@ verify object.jsonl
 verify escape.jsonl
 verify folder
 verify whole.jsonl --protocol gone.py
-branch
 branch missing.jsonl --at 5
 branch whole.jsonl --at 5
 branch whole.jsonl --at 5 --headless
@@ -67,7 +66,6 @@ branch whole.jsonl --at 3s --headless --for 1s --record whole.jsonl
 branch edited.jsonl --at 300 --headless --for 1s
 branches missing.jsonl
 branches diary.txt
-diff whole.jsonl
 diff whole.jsonl diary.txt
 guide yours
 scale bulli

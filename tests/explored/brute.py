@@ -64,7 +64,9 @@ class Cluster:
 
     def happenings(self) -> list[Happening]:
         """What may happen next; that a kill may strike within a step is left to the caller."""
-        found = [Happening("deliver", *link) for link in dict.fromkeys((m.source, m.target) for m, _ in self.flying)]
+        found = [
+            Happening("deliver", *link) for link in dict.fromkeys((m.source, m.target) for m, _ in self.flying)
+        ]
         for node, life in self.nodes.items():
             due = life.next_timer()
             if due is not None and (self.timeouts == "any" or due[0] <= self.clocks[node]):
@@ -162,7 +164,7 @@ def described(explorer: Explorer, ids: tuple[int, ...], timeouts: Timeouts) -> s
 
 def _describe(explorer: Explorer, state: State, ids: tuple[int, ...], timeouts: Timeouts) -> Description:
     locals_ = explorer.locals
-    nodes = []
+    nodes: list[Description] = []
     for local in state[: len(ids)]:
         if locals_.alive[local]:
             view = msgspec.json.encode(locals_.views[local].state)
@@ -175,8 +177,9 @@ def _describe(explorer: Explorer, state: State, ids: tuple[int, ...], timeouts: 
 def _flying(explorer: Explorer, state: State, count: int, timeouts: Timeouts) -> Iterator[Description]:
     queues = explorer.queues
     for queue in state[count:-2]:
-        while queue:
-            m = queues.messages[queues.first[queue]]
-            left_us = queues.left_us[queue] if timeouts == "synchronous" else None
+        left = queue
+        while left:
+            m = queues.messages[queues.first[left]]
+            left_us = queues.left_us[left] if timeouts == "synchronous" else None
             yield m.source, m.target, m.kind, bytes(m.body), bool(m.answers), left_us
-            queue = queues.rest[queue]
+            left = queues.rest[left]

@@ -1,5 +1,7 @@
 """The explorer sees what brute force sees, no more and no less."""
 
+from typing import ClassVar
+
 import pytest
 
 from lab.protocols import Bully, Election
@@ -33,3 +35,24 @@ def test_the_same_states(
     assert described(explorer, tuple(range(1, count + 1)), timeouts) == wanted
     assert tally.cut == ("" if most_moves is None else f"depth {most_moves}")
     assert paths > tally.states > 3
+
+
+class Patient(Beating):
+    """It takes very long to think node 1 dead."""
+
+    name: ClassVar[str] = "patient"
+    PATIENCE_T: ClassVar[int] = 7
+
+
+@pytest.mark.parametrize("old_t", [1, 2, 4])
+def test_how_old_is_old_is_learned(monkeypatch: pytest.MonkeyPatch, old_t: int) -> None:
+    """Wherever it is taken to begin: a protocol that tells greater ages apart is found out, and sees the same."""
+    monkeypatch.setattr("lab.worlds.explored.explorer._OLD_T", 40)
+    wanted = explorer_of(Patient, 2, "synchronous", 1)
+    wanted.run(20_000)
+    monkeypatch.setattr("lab.worlds.explored.explorer._OLD_T", old_t)
+    explorer = explorer_of(Patient, 2, "synchronous", 1)
+    explorer.run(20_000)
+    assert described(explorer, (1, 2), "synchronous") == described(wanted, (1, 2), "synchronous")
+    assert explorer.tally.cut == wanted.tally.cut == ""
+    assert explorer.tally.states < wanted.tally.states

@@ -9,7 +9,7 @@ from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.moves import Timeouts
 from tests.harness import simulated_header
 
-__all__ = ["TIMING", "Asking", "Beating", "Counting", "Telling", "explorer_of", "header_of"]
+__all__ = ["TIMING", "Asking", "Beating", "Counting", "Giving", "Raising", "Telling", "explorer_of", "header_of"]
 
 TIMING = Timing(100_000, 100_000)
 
@@ -92,6 +92,26 @@ class Counting(Asking):
         self.answers = len(first)
         second = await self.ask_all(self.peers, Ping(), within=self.timing.t_us)
         self.answers += len(second)
+
+
+class Raising(Telling):
+    """Telling, but the second Pong is too much for node 1."""
+
+    name: ClassVar[str] = "raising"
+
+    @on(Pong)
+    def pong(self, sender: int, message: Pong) -> None:
+        """Count to one."""
+        super().pong(sender, message)
+        if self.heard > 1:
+            raise ValueError("too many")
+
+
+class Giving(Telling):
+    """Telling, but it promises an agreement that nobody works for."""
+
+    name: ClassVar[str] = "giving"
+    promises: ClassVar[tuple[str, ...]] = ("A2",)
 
 
 class Beating(Election):

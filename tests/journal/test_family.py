@@ -56,6 +56,16 @@ def test_a_parent_that_was_overwritten_is_missing(tmp_path: Path) -> None:
     ]
 
 
+def test_a_parent_elsewhere_is_found(tmp_path: Path) -> None:
+    """It need not be among the files given, and its own parent need not either."""
+    (tmp_path / "other").mkdir()
+    _write(tmp_path / "other" / "x.jsonl", "x")
+    _write(tmp_path / "other" / "y.jsonl", "y", Parent("x.jsonl", "x", 3, 1))
+    _write(tmp_path / "a.jsonl", "a", Parent(str(tmp_path / "other" / "y.jsonl"), "y", 5, 9))
+    told: list[object] = [("x.jsonl", "done", [("y.jsonl", "done", [("a.jsonl", "done", [])])])]
+    assert _told(family_of(tmp_path.glob("*.jsonl"))) == told
+
+
 def test_what_is_no_recording_is_left_out(tmp_path: Path) -> None:
     """Empty files, other JSON, pictures, folders; a torn recording is one."""
     (tmp_path / "empty").touch()

@@ -3,11 +3,21 @@
 import os
 import re
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
-from lab.journal import FORMAT, End, NotARecordingError, RecordedLines, SpooledLines, decode, open_recording
-from tests.journal.recordings import eventful_lines, write_lines
+from lab.journal import (
+    FORMAT,
+    End,
+    NotARecordingError,
+    RecordedLines,
+    SpooledLines,
+    decode,
+    open_recording,
+    writer,
+)
+from tests.journal.recordings import eventful, eventful_lines, write_lines
 
 
 def test_a_whole_recording(tmp_path: Path) -> None:
@@ -19,6 +29,16 @@ def test_a_whole_recording(tmp_path: Path) -> None:
     assert isinstance(lines.record(len(lines) - 1), End)
     assert lines.header == lines.record(0)
     lines.close()
+
+
+def test_keyframes_are_at_most_half_of_a_recording(tmp_path: Path) -> None:
+    """However large they are beside the records between them: of many nodes they come less often."""
+    path = tmp_path / "run.jsonl"
+    with patch.object(writer, "KEYFRAME_EVERY", 1):
+        eventful().write(path)
+    sizes = [len(line) for line in path.read_bytes().splitlines() if line.startswith(b'{"record":"keyframe"')]
+    assert len(sizes) > 10
+    assert sum(sizes) <= path.stat().st_size / 2 + max(sizes)
 
 
 def test_a_crash_at_any_byte_costs_at_most_the_last_line(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ class Seen:
 
     @property
     def run(self) -> RunScreen:
-        """The screen of the run, under whatever dialog is over it."""
-        return next(screen for screen in self.app.screen_stack if isinstance(screen, RunScreen))
+        """The topmost screen of a run, under whatever dialog is over it."""
+        return next(screen for screen in reversed(self.app.screen_stack) if isinstance(screen, RunScreen))
 
     @property
     def top(self) -> Screen[object]:

@@ -60,7 +60,11 @@ def test_every_action_has_something_that_does_it() -> None:
         for action in ACTIONS:
             seen.run.action_do(action.word)
             await seen.pilot.pause()
+            if action.word == "branch":
+                await seen.until(lambda: len(seen.app.screen_stack) > 2, "the branch is over it")
+                await seen.press("q")
             if seen.top is not seen.run or seen.of("CommandLine", CommandLine).has_class("open"):
                 await seen.press("escape")
+        await seen.until(lambda: seen.app.return_code == 0, "the last action, quit, is done")
 
     assert replay(do_all).return_code == 0, "the last action, quit, was done"

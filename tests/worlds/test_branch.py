@@ -237,9 +237,9 @@ def test_copies_and_delays_in_flight(tmp_path: Path) -> None:
     rig.do("duplicate all 100%", "delay all 200ms ±50ms", "kill 3")
     rig.run_until(lambda: len(rig.network.flying()) > 12, 20 * T_US, "many are in flight")
     parent = rig.write(tmp_path / "parent.jsonl", end=False)
-    flying = [(due_us, parcel.content) for due_us, _, parcel in rig.network.flying()]
+    flying = [(due_us, message) for due_us, _, message in rig.network.flying()]
     grown = grow(parent, len(rig.records) - 1)
-    assert [(due_us, parcel.content) for due_us, _, parcel in grown.run.network.flying()] == flying
+    assert [(due_us, message) for due_us, _, message in grown.run.network.flying()] == flying
 
 
 def test_held_messages_without_what_held_them_go_on(tmp_path: Path) -> None:
@@ -368,14 +368,16 @@ def test_an_edited_record_is_refused_with_its_number(eventful: Path) -> None:
         grow(eventful, at + 5)
     assert [path.name for path in eventful.parent.iterdir()] == [eventful.name], "nothing is written"
     said = _refusal(eventful, at)
-    assert said.startswith(f"record {at} (line {at + 1}) does not hold: step of node ")
+    assert said.startswith(f"record {at} (line {at + 1}) does not hold, so branch before it: step of node ")
     grow(eventful, at - 1).checked()
 
 
 def test_a_damaged_record_is_refused_with_its_number(eventful: Path) -> None:
     """It may have been anything."""
     _edited(eventful, 77, lambda line: line[:30])
-    assert _refusal(eventful, 80).startswith("record 77 (line 78) does not hold: it cannot be read: ")
+    assert _refusal(eventful, 80).startswith(
+        "record 77 (line 78) does not hold, so branch before it: it cannot be read: "
+    )
 
 
 def test_a_torn_recording_can_be_branched_up_to_the_tear(eventful: Path) -> None:

@@ -11,12 +11,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lab.journal import Commanded, End, Link
+from lab.journal import Commanded, End, Link, open_recording
 from lab.kernel import Fired, Received, Step
+from lab.worlds.config import RunConfig
 from lab.worlds.host.launch import FeedClient
 from lab.worlds.orders import ASIDES, CLOCK_PREFIX, REPLY_PREFIX, Clock, Order, Reply
+from lab.worlds.simulated import running
 from lab.worlds.simulated.choices import Deliver, Fire
-from lab.worlds.simulated.running import run_flat
 from tests.worlds.live import STEADY, LiveRun
 
 LINK = Link(15_000, 7_500)
@@ -129,6 +130,7 @@ def test_what_cannot_be_chosen_says_why(tmp_path: Path) -> None:
             ("deliver 2->1", "no message is in flight from 2 to 1, nothing changed"),
             ("fire 5", "no timer of 5 is set, nothing changed"),
             ("freeze", "frozen already, nothing changed"),
+            ("speed 1", "1x already, nothing changed"),
         ):
             reply = run.order(command)
             assert (reply.ok, reply.changed, reply.text) == (True, False, said)
@@ -206,7 +208,7 @@ def test_how_it_is_watched_leaves_no_trace(tmp_path: Path) -> None:
         assert isinstance(end, End)
         assert (end.at_us, end.why) == (20_000_000, "its time was up")
     unseen = replace(run.config, recording=str(tmp_path / "unseen" / "run.jsonl"), run="another")
-    assert run_flat(unseen, 20_000_000, lambda now_us: "") == "its time was up"
+    assert running.run_flat(unseen, 20_000_000, lambda now_us: "") == "its time was up"
     assert run.path.read_bytes() == Path(unseen.recording).read_bytes()
 
 
@@ -233,6 +235,19 @@ def test_no_disk_is_filled(tmp_path: Path) -> None:
             assert megabytes << 20 < run.path.stat().st_size < (megabytes << 20) + (1 << 20)
             driver.clocks.clear()
             assert driver.ask(command="go").changed
+
+
+def test_nor_by_a_run_that_nobody_watches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends, with a complete recording, when the disk is all but full; here that is at any size."""
+    monkeypatch.setattr(running, "LEAST_FREE_MB", 1 << 40)
+    path = tmp_path / "run.jsonl"
+    config = RunConfig("test", "bully", (1, 2), STEADY, {}, LINK, 1, str(path), world="simulated")
+    why = running.run_flat(config, 10**12, lambda now_us: "")
+    assert why.startswith("the disk has only ")
+    with contextlib.closing(open_recording(path)) as lines:
+        last = lines.record(len(lines) - 1)
+        assert isinstance(last, End)
+        assert last.why == why
 
 
 @pytest.mark.parametrize("command", ["freeze", "go", "speed 2", "step", "deliver 2->1", "fire 1"])

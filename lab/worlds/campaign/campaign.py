@@ -21,6 +21,7 @@ from typing import Any
 from msgspec import Struct
 
 from lab.journal import Header
+from lab.kernel import Step
 from lab.properties import Violation
 from lab.worlds.campaign.coverage import reached
 from lab.worlds.campaign.draw import Plan, draw
@@ -124,7 +125,7 @@ def run_chunk(campaign: Campaign, seeds: range) -> list[Outcome]:
             Outcome(
                 seed,
                 found,
-                len(trial.records),
+                sum(isinstance(record, Step) for record in trial.records),
                 trial.end_us,
                 tally(trial.records),
                 violations,

@@ -34,7 +34,7 @@ def plan_of(protocol: type[Protocol], nodes: tuple[int, int], faults: tuple[str,
     """The plan for this protocol: strikes aim at all its messages but the heartbeats, mostly at requests."""
     kinds = {name: kind for name, kind in protocol.payloads.items() if kind not in protocol.heartbeats}
     requests = [name for name, kind in kinds.items() if issubclass(kind, Request)]
-    return Plan(nodes, faults, timing, tuple(sorted([*kinds, *requests, *requests])))
+    return Plan(nodes, faults, timing, tuple(sorted([*kinds, *requests])))
 
 
 def draw(plan: Plan, seed: int) -> Schedule:
@@ -49,13 +49,13 @@ class _Drawing:
         self._chance = Random(f"{seed}/schedule")
         self._t_us = plan.timing.t_us
         self._nodes = tuple(range(1, self._chance.randint(*plan.nodes) + 1))
+        self._link = self._draw_link()
         self._strikes: list[Strike] = []
         self._mended_us = 0
 
     def schedule(self) -> Schedule:
         """Everything drawn."""
         chance = self._chance
-        link = self._link()
         now_us = chance.choice([0, chance.randint(0, 3 * self._t_us), 8 * self._t_us])
         for _ in range(chance.randint(1, 6)):
             FAULTS[chance.choice(self._plan.faults)](self, now_us)
@@ -64,9 +64,9 @@ class _Drawing:
         if set(self._plan.faults) - {"kill", "wipe"}:
             self._strikes += [Strike(end_us, "", "heal"), Strike(end_us, "", "resume all")]
         strikes = tuple(sorted(self._strikes, key=lambda strike: strike.at_us))
-        return Schedule(self._seed, self._nodes, link, strikes, end_us)
+        return Schedule(self._seed, self._nodes, self._link, strikes, end_us)
 
-    def _link(self) -> Link:
+    def _draw_link(self) -> Link:
         """Messages that take a part of Tm, never more; whether they overtake each other on two links varies."""
         tm_us = self._plan.timing.tm_us
         longest_us = self._chance.choice([tm_us // 40, tm_us // 5, tm_us // 2, tm_us - 1, tm_us - 1])
@@ -79,14 +79,14 @@ class _Drawing:
         return chance.choice([0, chance.randint(0, t_us), chance.randint(t_us, 5 * t_us), 15 * t_us])
 
     def _on(self, share: float, victim: int | None = None) -> str:
-        """A message to wait for, in that share of cases; sometimes one on a link, then mostly the victim's."""
+        """A message to wait for, in that share of cases; sometimes on one link, the victim's if it is named."""
         chance = self._chance
         if not self._plan.kinds or chance.random() >= share:
             return ""
-        on = f"{chance.choice(['send', 'deliver'])} {chance.choice(self._plan.kinds)}"
-        if chance.random() < 0.4 and len(self._nodes) > 1:
+        on = f"{chance.choice(['send', 'send', 'deliver'])} {chance.choice(self._plan.kinds)}"
+        if chance.random() < 0.25 and len(self._nodes) > 1:
             source, target = chance.sample(self._nodes, 2)
-            if victim not in (None, source, target):
+            if victim is not None and victim not in (source, target):
                 source, target = chance.choice([(victim, target), (source, victim)])
             on += f" {source}->{target}"
         return on
@@ -94,6 +94,10 @@ class _Drawing:
     def _victim(self) -> int:
         nodes = self._nodes
         return self._chance.choice([nodes[-1], nodes[-1], nodes[-2:][0], *nodes])
+
+    def _heir(self, victim: int) -> int | None:
+        """Who leads while the victim does not; None: nobody else is there."""
+        return max((node for node in self._nodes if node != victim), default=None)
 
     def _links(self) -> str:
         chance = self._chance
@@ -108,11 +112,14 @@ class _Drawing:
         return f"{self._chance.choice([10, 30, 60, 100])}%"
 
     def _strike(self, at_us: int, command: str, on: str = "") -> None:
+        if not self._strikes and at_us > 3 * self._t_us:
+            on = ""  # all is well until something is struck, and no such message comes
         self._strikes.append(Strike(_whole(at_us), on, command))
         self._mended_us = max(self._mended_us, at_us)
 
-    def _mend(self, struck_us: int, command: str) -> None:
-        self._strike(struck_us + self._gap_us() + self._chance.randint(0, self._t_us), command, self._on(0.35))
+    def _mend(self, struck_us: int, command: str, meanwhile: int | None = None) -> None:
+        due_us = struck_us + self._gap_us() + self._chance.randint(0, self._t_us)
+        self._strike(due_us, command, self._on(0.35 if meanwhile is None else 0.6, meanwhile))
 
     # one fault each
 
@@ -120,7 +127,7 @@ class _Drawing:
         victim = self._victim()
         self._strike(at_us, f"kill {victim}", self._on(0.4, victim))
         if self._chance.random() < 0.8:
-            self._mend(at_us, f"restart {victim}")
+            self._mend(at_us, f"restart {victim}", self._heir(victim))
 
     def _wipe(self, at_us: int) -> None:
         victim = self._victim()
@@ -144,9 +151,14 @@ class _Drawing:
         self._mend(at_us + self._chance.randint(0, 6 * self._t_us), "heal")
 
     def _delay(self, at_us: int) -> None:
-        delay_us = self._chance.randint(self._plan.timing.tm_us // 2, 6 * self._t_us)
-        jitter = self._chance.choice(["", f" ±{format_us(_whole(delay_us // 2))}"])
-        self._on_links(at_us, "delay", f"{format_us(_whole(delay_us))}{jitter}")
+        """Beyond Tm; or by no more than the links leave of it, so that some are slower and nothing is broken."""
+        chance, tm_us = self._chance, self._plan.timing.tm_us
+        spare_us = (tm_us - self._link.latency_us - self._link.jitter_us) // 1000 * 1000
+        if spare_us > 1000 and chance.random() < 0.4:
+            return self._on_links(at_us, "delay", format_us(_whole(chance.randint(spare_us // 4, spare_us))))
+        delay_us = chance.randint(tm_us // 2, 6 * self._t_us)
+        jitter = chance.choice(["", f" ±{format_us(_whole(delay_us // 2))}"])
+        return self._on_links(at_us, "delay", f"{format_us(_whole(delay_us))}{jitter}")
 
     def _loss(self, at_us: int) -> None:
         self._on_links(at_us, "lose", self._percent())

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 
 from msgspec import Struct
 
-from lab.journal import End, Header, Writer
+from lab.journal import End, Header, Record, Writer
 from lab.kernel import Protocol
 from lab.properties import Violation
 from lab.units import format_us
@@ -19,12 +20,16 @@ __all__ = ["Finding", "again", "shrunk", "write"]
 
 
 class Finding(Struct, frozen=True):
-    """The schedule as it was drawn, the least that shows the same, what that shows, and how many runs it took."""
+    """The schedule as it was drawn, the least that shows the same, what that shows, and how many runs it took.
+
+    ``records`` are those of the least, with the header first.
+    """
 
     drawn: Schedule
     least: Schedule
     violation: Violation
     tried: int
+    records: list[Record]
 
 
 def shrunk(
@@ -41,7 +46,7 @@ def shrunk(
         trial, violation, lambda schedule: carry_out(protocol, campaign.base, schedule, extend=False)
     )
     shrinking.run(progress)
-    return Finding(drawn, shrinking.trial.schedule, shrinking.violation, shrinking.tried)
+    return Finding(drawn, shrinking.trial.schedule, shrinking.violation, shrinking.tried, shrinking.trial.records)
 
 
 def write(protocol: type[Protocol], base: Header, finding: Finding, path: Path, command: str) -> Path:
@@ -61,10 +66,10 @@ def write(protocol: type[Protocol], base: Header, finding: Finding, path: Path, 
 def again(target: str, base: Header, schedule: Schedule, script: Path) -> str:
     """The command that runs it again."""
     timing, link = base.timing, schedule.link
-    words = [f"lab run {target} --sim --nodes {','.join(map(str, schedule.nodes))} --seed {schedule.seed}"]
+    words = [f"lab run {quote(target)} --sim --nodes {','.join(map(str, schedule.nodes))} --seed {schedule.seed}"]
     words.append(f"--tm {format_us(timing.tm_us)} --tp {format_us(timing.tp_us)}")
     words.append(f"--latency {format_us(link.latency_us)} --jitter {format_us(link.jitter_us)}")
     for name, value in base.protocol.parameters.items():
         shown = format_us(value) if name.endswith("_us") else value
         words.append(f"--set {name.removesuffix('_us')}={shown}")
-    return " ".join([*words, f"--script {script} --headless --for {format_us(schedule.end_us)}"])
+    return " ".join([*words, f"--script {quote(str(script))} --headless --for {format_us(schedule.end_us)}"])

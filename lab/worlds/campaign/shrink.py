@@ -6,10 +6,12 @@ other assumption, takes the place of the one it came from. The passes go round u
     strikes     leave them out, half of them at a time, then fewer (Zeller's ddmin)
     nodes       leave one out, with the strikes that name it
     messages    let all of them take less time, and no varying time
+    chances     touch every message instead of some
     instants    strike at an instant instead of at a message; earlier; at a round number
     end         stop right after the violation
 """
 
+import re
 from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
@@ -22,8 +24,8 @@ from lab.worlds.campaign.trial import RunawayError, Trial
 __all__ = ["Shrinking"]
 
 _LEAST_US = 1_000
-_AFTER_US = 1_000
-"""A shrunk run goes on for so long after the violation."""
+"""Messages are not made any faster: in no time at all they could go round for ever at one instant."""
+_PERCENT = re.compile(r"\d+%")
 
 
 class Shrinking:
@@ -43,8 +45,8 @@ class Shrinking:
     def run(self, progress: Callable[[int], None] = lambda tried: None) -> None:
         """Shrink until nothing gets any smaller; ``progress`` is told the number of runs so far."""
         self._progress = progress
-        self._keep(replace(self.trial.schedule, end_us=self.violation.at_us + _AFTER_US))
-        passes = (self._strikes, self._nodes, self._messages, self._instants)
+        self._keep(replace(self.trial.schedule, end_us=_end_us(self.violation)))
+        passes = (self._strikes, self._nodes, self._messages, self._chances, self._instants)
         smaller = True
         while smaller:
             smaller = False
@@ -67,7 +69,7 @@ class Shrinking:
         if found is None:
             return False
         self.trial, self.violation = trial, found
-        ended = found.at_us + _AFTER_US
+        ended = _end_us(found)
         if ended < schedule.end_us:
             left = tuple(strike for strike in schedule.strikes if strike.at_us <= found.at_us)
             self._keep(replace(schedule, end_us=ended, strikes=left))
@@ -108,6 +110,12 @@ class Shrinking:
             if _LEAST_US <= less_us < link.latency_us:
                 yield replace(schedule, link=Link(less_us, min(link.jitter_us, less_us)))
 
+    @staticmethod
+    def _chances(schedule: Schedule) -> Iterator[Schedule]:
+        for place, strike in enumerate(schedule.strikes):
+            certain = replace(strike, command=_PERCENT.sub("100%", strike.command))
+            yield replace(schedule, strikes=(*schedule.strikes[:place], certain, *schedule.strikes[place + 1 :]))
+
     def _instants(self, schedule: Schedule) -> Iterator[Schedule]:
         for place, strike in enumerate(schedule.strikes):
             for simpler in (*self._fired(strike), *_simpler(strike)):
@@ -121,6 +129,11 @@ class Shrinking:
                 if isinstance(record, Commanded) and record.text == str(strike):
                     for grain_us in (100_000, 1_000):
                         yield Strike((record.at_us // grain_us + 1) * grain_us, "", strike.command)
+
+
+def _end_us(violation: Violation) -> int:
+    """A little later, in whole milliseconds."""
+    return (violation.at_us // 1_000 + 1) * 1_000
 
 
 def _simpler(strike: Strike) -> Iterator[Strike]:

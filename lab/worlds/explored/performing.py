@@ -90,9 +90,9 @@ class Performance:
         if not self._restarts:
             self._bury()
 
-    def end(self, why: str, quiet_us: int = 0) -> None:
-        """The last record, after so much time in which nothing happened."""
-        self._log.append(End(self.now_us + quiet_us, why))
+    def end(self, why: str) -> None:
+        """The last record."""
+        self._log.append(End(self.now_us, why))
 
     def _start(self, node: int, sent: int | None) -> None:
         self._lives[node] += 1

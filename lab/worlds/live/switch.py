@@ -7,7 +7,7 @@ import msgspec
 
 from lab.journal import Cluster, Record, Routed, Writer
 from lab.kernel import Message, Received, Step
-from lab.network import Network, Parcel
+from lab.network import Network
 from lab.script import Director, Scripted
 from lab.worlds.host.lines import GARBAGE
 from lab.worlds.live.connection import Connection
@@ -44,7 +44,7 @@ class Switch:
         self.touched: dict[int, Connection] = {}
         self.serials: dict[int, int] = {}
         self.execute: Callable[[Scripted], object] = lambda scripted: None
-        self.network: Network[Message] = Network(
+        self.network: Network = Network(
             lambda source, target: Random(f"{seed}/link/{source}->{target}"), latency_us, jitter_us
         )
         self._writer = writer
@@ -123,11 +123,11 @@ class Switch:
 
     def deliver_due(self) -> None:
         """Hand over what arrives by now."""
-        for parcel, cut in self.network.due(self._now_us()):
+        for message, cut in self.network.due(self._now_us()):
             if cut is not None:
-                self.drop(parcel.content, "cut", by=(cut,))
+                self.drop(message, "cut", by=(cut,))
             else:
-                self._hand_over(parcel.content)
+                self._hand_over(message)
 
     def drop(self, message: Message, why: str, by: tuple[int, ...] = ()) -> None:
         """Record that a message will not arrive."""
@@ -147,8 +147,8 @@ class Switch:
 
     def _route(self, message: Message) -> None:
         now_us = self._now_us()
-        sending = self.network.send(Parcel(message.source, message.target, message.kind, message), now_us)
-        if sending.by or sending.fate:
+        sending = self.network.send(message, now_us)
+        if sending is not None:
             for record in records_of(message, sending, now_us):
                 self.record(record)
 

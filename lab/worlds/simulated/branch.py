@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from lab import __version__
 from lab.journal import Header, Log, NotARecordingError, Parent, Routed, Writer, open_recording
-from lab.network import Parcel
 from lab.protocols import Election
 from lab.worlds.config import RunConfig
 from lab.worlds.simulated.past import Arrival, NotBranchableError, Past, relive
@@ -79,8 +78,8 @@ class Branch(Simulation):
         """Do what was under way: messages of the last step leave it, nodes that had only been started begin, those
         that had not even been are started, and faults of nodes strike that had not been seen to."""
         past = self._past
-        for parcel in self.network.release(self.now_us):
-            self.record(Routed(self.now_us, parcel.source, parcel.content.serial, "released"))
+        for message in self.network.release(self.now_us):
+            self.record(Routed(self.now_us, message.source, message.serial, "released"))
         if past.unsent and (life := self.lives.get(past.unsent[0].source)):
             self._send(past.unsent[0].source, life, past.unsent)
         for node in self.ids:
@@ -111,9 +110,8 @@ class Branch(Simulation):
             if key in to_leave:
                 continue
             message = past.execution.messages[key][0]
-            parcel = Parcel(message.source, message.target, message.kind, message)
             if flight.held:
-                self.network.resume(parcel, None)
+                self.network.resume(message, None)
                 continue
             arrival = past.arrivals.get(key)
             if arrival is None:
@@ -121,9 +119,9 @@ class Branch(Simulation):
                 arrival = Arrival(flight.sent_us + latency_us, in_order=True)
             due_us = arrival.due_us if self._stands_still(message.target) else max(arrival.due_us, self.now_us)
             for _ in range(flight.copies):
-                self.network.resume(parcel, due_us, arrival.in_order)
-        for parcel, _ in self.network.due(self.now_us - 1):  # only what has come to nodes that stand still
-            self.lives[parcel.target].inbox.append(parcel.content)
+                self.network.resume(message, due_us, arrival.in_order)
+        for message, _ in self.network.due(self.now_us - 1):  # only what has come to nodes that stand still
+            self.lives[message.target].inbox.append(message)
 
     def _stands_still(self, node: int) -> bool:
         life = self.lives.get(node)

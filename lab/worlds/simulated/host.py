@@ -137,7 +137,9 @@ class SimulatedHost(Host):
             changed, self._pace.factor = command.factor != self._pace.factor, command.factor
             self._restart_clock()
             said = "as fast as it can be computed" if command.factor is None else f"{command.factor:g}x"
-            return changed, said + (", once time goes on" if simulation.frozen else "")
+            if not changed:
+                return False, f"{said} already, nothing changed"
+            return True, said + (", once time goes on" if simulation.frozen else "")
         changed, simulation.frozen = simulation.frozen, False
         self._most_size = self.writer.size + (_MEGABYTES << 20)
         if changed:

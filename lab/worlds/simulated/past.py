@@ -144,7 +144,9 @@ def relive(
         if number in lines.damage:
             found = f"it cannot be read: {lines.damage[number]}"
         if found is not None:
-            raise NotBranchableError(f"record {number} (line {number + 1}) does not hold: {found}")
+            raise NotBranchableError(
+                f"record {number} (line {number + 1}) does not hold, so branch before it: {found}"
+            )
         past.feed(record)
     past.complete()
     return past

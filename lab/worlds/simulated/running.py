@@ -5,6 +5,7 @@ the bytes of the recording, do not depend on it.
 """
 
 import contextlib
+import shutil
 import time
 from collections.abc import Callable
 
@@ -16,10 +17,10 @@ from lab.worlds.simulated.branch import begin_branch
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.targets import load_protocol
 
-__all__ = ["MOST_BYTES", "build", "run_flat", "run_slice"]
+__all__ = ["LEAST_FREE_MB", "build", "run_flat", "run_slice"]
 
-MOST_BYTES = 1 << 30
-"""A run that nobody watches ends when its recording has so many bytes."""
+LEAST_FREE_MB = 200
+"""A run that nobody watches ends rather than leaving less than so many megabytes of the disk."""
 _SLICE_S = 0.02
 
 
@@ -71,8 +72,8 @@ def run_flat(
         while not why:
             if run_slice(simulation, end_us):
                 why = "its time was up"
-            elif writer.size > MOST_BYTES:
-                why = f"its recording had grown to {MOST_BYTES >> 30} GiB"
+            elif shutil.disk_usage(writer.path.parent).free < LEAST_FREE_MB << 20:
+                why = f"the disk has only {LEAST_FREE_MB} MB left"
             else:
                 why = interrupted(simulation.now_us)
             writer.flush()

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from lab.journal import Header, Log, Process, Record, Routed
 from lab.kernel import Fired, Message, Node, Protocol, Started
-from lab.network import Network, Parcel
+from lab.network import Network
 from lab.script import Director, WorldCommand
 from lab.worlds.control import Control, NodeHandles
 from lab.worlds.routing import records_of
@@ -56,7 +56,7 @@ class Simulation(NodeHandles):
         self.ids = header.nodes
         self.lives: dict[int, Life] = {}
         self.director = Director(lambda: self.now_us)
-        self.network: Network[Message] = Network(
+        self.network: Network = Network(
             lambda source, target: Random(f"{header.seed}/link/{source}->{target}"),
             header.link.latency_us,
             header.link.jitter_us,
@@ -97,8 +97,7 @@ class Simulation(NodeHandles):
             due_us, happen = self._next()
             if due_us is None or due_us > end_us:
                 break
-            if due_us > self.now_us:
-                self.now_us = due_us
+            self.now_us = max(self.now_us, due_us)
             happen()
         self.now_us = max(self.now_us, end_us)
 
@@ -119,8 +118,7 @@ class Simulation(NodeHandles):
         self._fire(self._alarms[0][1])
 
     def _next_message(self) -> None:
-        parcel, cut = self.network.arrive()
-        self._arrive(parcel.content, cut)
+        self._arrive(*self.network.arrive())
 
     def _next_commands(self) -> None:
         for scripted in self.director.due(self.now_us):
@@ -130,8 +128,7 @@ class Simulation(NodeHandles):
         """What may happen next: the first message of each link, and each node's next timer, soonest first."""
         found: list[Choice] = []
         links: set[tuple[int, int]] = set()
-        for due_us, _, parcel in self.network.flying():
-            message = parcel.content
+        for due_us, _, message in self.network.flying():
             if (message.source, message.target) not in links:
                 links.add((message.source, message.target))
                 found.append(Deliver(due_us, message.target, message.source, message.serial, message.kind))
@@ -162,7 +159,7 @@ class Simulation(NodeHandles):
         found = self.network.take(lambda message: (message.source, message.serial) == wanted)
         if found is None:
             return False
-        self._arrive(found[0].content, found[1])
+        self._arrive(*found)
         return True
 
     # records
@@ -286,9 +283,8 @@ class Simulation(NodeHandles):
             elif life.paused_at_us is not None:
                 life.unsent.append(message)
             else:
-                parcel = Parcel(message.source, message.target, message.kind, message)
-                sending = self.network.send(parcel, self.now_us)
-                if sending.by or sending.fate:
+                sending = self.network.send(message, self.now_us)
+                if sending is not None:
                     for record in records_of(message, sending, self.now_us):
                         self.record(record)
                 if self.director.attends:

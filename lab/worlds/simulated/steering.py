@@ -35,8 +35,7 @@ def _found(simulation: "Simulation", command: WorldCommand) -> Choice | None:
     if command.verb == "fire":
         timers = (choice for choice in simulation.choices() if isinstance(choice, Fire))
         return next((choice for choice in timers if choice.node == command.node), None)
-    for due_us, _, parcel in simulation.network.flying():
-        message = parcel.content
+    for due_us, _, message in simulation.network.flying():
         on_it = (message.source, message.target) == (command.source, command.node)
         if on_it and command.kind in ("", message.kind):
             return Deliver(due_us, message.target, message.source, message.serial, message.kind)

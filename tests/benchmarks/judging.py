@@ -1,0 +1,102 @@
+"""The judge on a recording of a million records, and what it adds to a simulation that it watches.
+
+``python -m tests.benchmarks.judging FILE`` judges in a fresh process, and says what that took.
+"""
+
+import gc
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lab.journal import MemoryLog, Record, open_recording
+from lab.properties import Judge
+from lab.protocols import Bully
+from lab.script import parse
+from lab.worlds.simulated.simulation import Simulation
+from tests.benchmarks.figures import Figure, median
+from tests.benchmarks.recordings import make
+from tests.harness import simulated_header
+
+__all__ = ["measure"]
+
+
+def measure(folder: Path, quick: bool) -> list[Figure]:
+    """Make the recording, judge it in a fresh process; then simulate with and without a judge."""
+    folder = folder / "judging"
+    folder.mkdir()
+    path = folder / "million.jsonl"
+    count = make(folder, path, 20_000 if quick else 1_000_000)
+    command = [sys.executable, "-m", "tests.benchmarks.judging", str(path)]
+    found = [msgspec.json.decode(subprocess.check_output(command)) for _ in range(1 if quick else 3)]
+    path.unlink()
+    ratio, told = _beside_a_simulation(3_000_000 if quick else 200_000_000)
+
+    def middle(name: str) -> float:
+        return median([each[name] for each in found])
+
+    spent = f"{middle('cpu_s'):.1f} s of a processor's time, {middle('decode_s'):.1f} s of that to decode them"
+    said = f"the most at any time; {found[0]['violations']:,.0f} violations"
+    return [
+        Figure("judge: a million records", middle("judge_s"), "s", 15, "less", f"{count:,} records; {spent}"),
+        Figure("judge: memory", middle("peak_mb"), "MB", 1000, "less", said),
+        Figure("judge: simulating with it, by without it", ratio, "×", 2, "less", told),
+    ]
+
+
+def _beside_a_simulation(us: int) -> tuple[float, str]:
+    def simulate(judged: bool) -> tuple[float, int]:
+        header = simulated_header(Bully, (1, 2, 3, 4, 5))
+        judge = Judge(header)
+        judge.observe(header)
+        log = MemoryLog(header, judge.observe if judged else None)
+        simulation = Simulation(Bully, header, log)
+        for at_s in range(1, us // 1_000_000, 4):
+            for command in (f"at {at_s}s kill 5", f"at {at_s + 1}s restart 5"):
+                simulation.director.add(parse(command))
+        simulation.start()
+        gc.collect()
+        began = time.perf_counter()
+        simulation.run_to(us)
+        return time.perf_counter() - began, len(log.records)
+
+    ratios = []
+    for _ in range(5):
+        with_s, records = simulate(True)
+        ratios.append(with_s / simulate(False)[0])
+    return median(ratios), f"5 nodes, {records:,} records, the coordinator killed every 4 s of virtual time"
+
+
+def _judge(path: Path) -> dict[str, Any]:
+    def nothing(record: Record | None) -> None:
+        pass
+
+    def through(what: Callable[[Record | None], None]) -> float:
+        began = time.process_time()
+        for record in lines.records():
+            what(record)
+        return time.process_time() - began
+
+    lines = open_recording(path)
+    judge = Judge(lines.header)
+    began = time.perf_counter()
+    cpu_s = through(judge.observe)
+    judge_s = time.perf_counter() - began
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    violations = sum(verdict.failures + verdict.outside for verdict in judge.verdicts())
+    return {
+        "judge_s": judge_s,
+        "cpu_s": cpu_s,
+        "decode_s": through(nothing),
+        "peak_mb": peak_mb,
+        "violations": violations,
+    }
+
+
+if __name__ == "__main__":
+    print(msgspec.json.encode(_judge(Path(sys.argv[1]))).decode())

@@ -1,0 +1,143 @@
+"""The table and the first finding hang on the target and the options alone: not on who does the work."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.kernel import Timing
+from lab.properties import RAISES
+from lab.worlds.campaign.campaign import Campaign, Outcome, Table, Wanted, WorkerDiedError, outcomes
+from lab.worlds.campaign.draw import plan_of
+from lab.worlds.campaign.trial import RunawayError
+from lab.worlds.targets import load_protocol
+from tests.harness import simulated_header
+from tests.waiting import wait_for
+from tests.worlds.live import is_gone
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[1]
+RUNS = 45
+HASHED = """
+from tests.campaign.test_workers import campaign
+from lab.worlds.campaign.campaign import outcomes
+for outcome in outcomes(campaign("bully", 25, "kill", "loss")):
+    outcome.lines = frozenset()
+    print(outcome)
+"""
+ENDLESS = """
+from tests.campaign.test_workers import FOLDER, campaign
+from lab.worlds.campaign.campaign import outcomes
+if __name__ == "__main__":
+    for outcome in outcomes(campaign("bully", 0), workers=2):
+        print(outcome.seed, flush=True)
+"""
+
+
+def campaign(target: str, runs: int = RUNS, *faults: str) -> Campaign:
+    """One with failures, if the target has any."""
+    protocol = load_protocol(target)
+    timing = Timing(80_000, 40_000)
+    base = simulated_header(protocol, (1,), timing)
+    return Campaign(target, base, plan_of(protocol, (3, 5), faults or ("kill",), timing), Wanted(), 1, runs)
+
+
+def _stubborn(name: str) -> str:
+    return f"{FOLDER / 'stubborn.py'}:{name}"
+
+
+def _sums(found: list[Outcome]) -> dict[str, Any]:
+    table = Table()
+    for outcome in found:
+        table.add(outcome)
+    return vars(table)
+
+
+def test_two_workers_find_the_same() -> None:
+    """Every outcome, in the order of the seeds."""
+    wanted = campaign(f"{FOLDER / 'mutants.py'}:NoHalt")
+    alone = list(outcomes(wanted))
+    assert [outcome.seed for outcome in alone] == list(range(1, RUNS + 1))
+    assert any(outcome.found for outcome in alone)
+    assert list(outcomes(wanted, workers=2)) == alone
+    assert _sums(alone)["runs"] == RUNS
+
+
+# distributed opens and closes its loop's sockets in threads of its own
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_cluster_finds_the_same() -> None:
+    """On the workers of a scheduler, told by its address."""
+    distributed = pytest.importorskip("distributed")
+    wanted = campaign(f"{FOLDER / 'mutants.py'}:NoHalt")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    ) as cluster:
+        assert list(outcomes(wanted, cluster=cluster.scheduler_address)) == list(outcomes(wanted))
+
+
+def test_hashes_do_not_matter() -> None:
+    """The same in processes that hash differently."""
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", HASHED],
+            env=os.environ | {"PYTHONHASHSEED": hash_, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for hash_ in ("1", "2")
+    ]
+    assert said[0] == said[1]
+    assert said[0].count(b"Outcome(") == 25
+
+
+def test_a_worker_that_dies() -> None:
+    """It is said, and nothing hangs."""
+    with pytest.raises(WorkerDiedError, match="a worker died"):
+        list(outcomes(campaign(_stubborn("Dies")), workers=2))
+
+
+def test_a_protocol_that_raises() -> None:
+    """That is a failure of its own sort, and the run goes on without the node."""
+    first = next(outcomes(campaign(_stubborn("Raises"))))
+    assert first.found
+    assert (RAISES.id, ()) in first.violations
+
+
+def test_a_protocol_that_spins() -> None:
+    """So is one that goes round without waiting."""
+    first = next(outcomes(campaign(_stubborn("Spins"))))
+    assert (RAISES.id, ()) in first.violations
+
+
+def test_messages_that_multiply() -> None:
+    """The run is given up, with its seed."""
+    with pytest.raises(RunawayError, match=r"seed 1: more than \d+,000 records within .* multiply"):
+        next(outcomes(campaign(_stubborn("Multiplies"))))
+
+
+def test_whoever_stops_early_leaves_nobody() -> None:
+    """Even where the workers are in a step that never ends."""
+    going = outcomes(campaign(f"{FOLDER / 'mutants.py'}:NoHalt", 0), workers=2)
+    assert next(going).seed == 1
+    going.close()  # type: ignore[attr-defined]
+    from multiprocessing import active_children
+
+    assert active_children() == []
+
+
+def test_workers_end_with_a_campaign_that_is_killed() -> None:
+    """Nobody could end them then but themselves."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"1\n"
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not is_gone(process.pid), "all processes of the campaign are gone")

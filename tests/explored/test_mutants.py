@@ -1,0 +1,40 @@
+"""The bully with a rule removed or inverted: two nodes, a kill and a restart are enough to find out."""
+
+import pytest
+
+from lab.protocols import Bully
+from tests.campaign import mutants
+from tests.explored.toys import explorer_of
+
+
+@pytest.mark.parametrize(
+    ("mutant", "settled", "assertion", "moves"),
+    [
+        (mutants.NoTimeout, True, "A2", 1),
+        (mutants.NoRecovery, False, "A2", 0),
+        (mutants.NormalAtOnce, True, "A1.1", 2),
+        (mutants.BlindCheck, True, "A2", 17),
+        (mutants.AstrayUnseen, True, "A2", 17),
+        (mutants.NoStage1, True, "A1.1", 2),
+        (mutants.Stage1Ignored, True, "A1.1", 4),
+        (mutants.LeadsBeforeStage2, True, "A1.1", 10),
+        (mutants.NeverUp, True, "A1.1", 5),
+        (mutants.NoHalt, True, "A1.1", 9),
+        (mutants.LeaderNotMissed, False, "A2", 3),
+    ],
+)
+def test_a_mutant_is_caught(mutant: type[Bully], settled: bool, assertion: str, moves: int) -> None:
+    """With all nine assumptions intact, by a shortest run: so many moves to the first state that must not be."""
+    explorer = explorer_of(mutant, 2, "synchronous", 1, 1, settled)
+    explorer.run(30_000)
+    assert explorer.violated
+    assert explorer.moves_to(assertion) == moves
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_the_bully_is_not(settled: bool) -> None:
+    """The same search finds nothing, and is exhaustive: A2 too is judged."""
+    explorer = explorer_of(Bully, 2, "synchronous", 1, 1, settled)
+    assert explorer.run(30_000).cut == ""
+    assert explorer.judges_liveness
+    assert explorer.violated == []

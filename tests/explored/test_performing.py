@@ -1,0 +1,163 @@
+"""What the explorer tells of a state is what real nodes come to by the same moves, recorded as any run is."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Cluster, MemoryLog, Process, Record, Routed, Writer, open_recording, reexecute
+from lab.kernel import Step
+from lab.properties import Judge, Violation
+from lab.protocols import Bully, Election, source_of
+from lab.worlds.explored.explorer import Explorer
+from lab.worlds.explored.moves import Move, State, Timeouts
+from lab.worlds.explored.performing import Performance
+from tests.campaign.mutants import BlindCheck, NoTimeout
+from tests.explored.toys import Counting, Giving, Raising, explorer_of, header_of
+
+
+def performed(
+    protocol: type[Election], count: int, timeouts: Timeouts, restarts: int, path: list[Move], quiet_us: int = 0
+) -> list[Record]:
+    """The records of the moves."""
+    log = MemoryLog(header_of(protocol, count))
+    performance = Performance(protocol, log.header, log, timeouts, restarts)
+    for move in (*path, Move("wait", us=quiet_us)):
+        performance.make(move)
+    performance.end("the test ended")
+    return log.records
+
+
+def found(
+    protocol: type[Election], timeouts: Timeouts, assertion: str, kills: int = 0, quiet_us: int = 0
+) -> tuple[list[Record], list[Violation]]:
+    """(the records of the shortest violation among three nodes, what the judge says of them)."""
+    explorer = explorer_of(protocol, 3, timeouts, kills, settled="A1.1" in protocol.promises)
+    explorer.run(20_000)
+    path = explorer.path_to(explorer.first_found[assertion])
+    records = performed(protocol, 3, timeouts, 0, path, quiet_us)
+    judge = Judge(header_of(protocol, 3))
+    for record in records:
+        judge.observe(record)
+    return records, [violation for violation in judge.violations if violation.assertion == assertion]
+
+
+def follow(explorer: Explorer, number: int) -> State:
+    """The state with this number, by the explorer's own account of how it came about."""
+    state = explorer.origin
+    for wanted in explorer.path_to(number)[len(explorer.path_to(0)) :]:
+        ways = [*explorer.moves.steps(state), *explorer.moves.strikes(state)]
+        state = next(after for move, after in ways if explorer.moves.describe(move) == wanted)
+    return state
+
+
+@pytest.mark.parametrize("timeouts", ["synchronous", "ordered", "any"])
+@pytest.mark.parametrize(("protocol", "restarts"), [(Bully, 0), (Bully, 1), (Counting, 1)])
+def test_real_nodes_come_to_the_same(protocol: type[Election], restarts: int, timeouts: Timeouts) -> None:
+    """Whichever pasts were taken for one: every node has that state, and that is on its way."""
+    explorer = explorer_of(protocol, 2, timeouts, 1, restarts)
+    tally = explorer.run(4_000)
+    for number in range(0, tally.states, max(1, tally.states // 150)):
+        state = follow(explorer, number)
+        log = MemoryLog(header_of(protocol, 2))
+        performance = Performance(protocol, log.header, log, timeouts, restarts)
+        for move in explorer.path_to(number):
+            performance.make(move)
+        for local, seen in zip(state, log.cluster.nodes.values(), strict=False):
+            view = explorer.locals.views[local]
+            assert view.process == seen.process
+            assert view.process == "killed" or view.state == seen.state
+        flights = log.cluster.flights.values()
+        assert Counter((f.source, f.target, f.kind) for f in flights) == in_flight(explorer, state, 2)
+
+
+def in_flight(explorer: Explorer, state: State, count: int) -> Counter[tuple[int, int, str]]:
+    """The same of a state."""
+    queues = explorer.queues
+    on_the_way: Counter[tuple[int, int, str]] = Counter()
+    for queue in state[count:-2]:
+        left = queue
+        while left:
+            message = queues.messages[queues.first[left]]
+            on_the_way[message.source, message.target, message.kind] += 1
+            left = queues.rest[left]
+    return on_the_way
+
+
+@pytest.mark.parametrize("timeouts", ["ordered", "any"])
+def test_a_violation_is_a_recording(tmp_path: Path, timeouts: Timeouts) -> None:
+    """The two coordinators of the bully: it re-executes, and the judge sees them, outside the promise."""
+    records, violations = found(Bully, timeouts, "A1.1", kills=1)
+    assert violations
+    assert {each.assumption for each in violations[0].broken} == ({8} if timeouts == "ordered" else {8, 9})
+    writer = Writer(tmp_path / "found.jsonl", header_of(Bully, 3))
+    for record in records[1:]:
+        writer.append(record)
+    writer.close()
+    report = reexecute(open_recording(writer.path), Bully, source_of(Bully)[1])
+    assert report.holds
+    assert report.steps == sum(isinstance(record, Step) for record in records)
+
+
+def test_what_slowness_touched_is_told() -> None:
+    """The fault that stands for the model of time is not inert, and no node's clock ever goes back."""
+    records, _ = found(Bully, "any", "A1.1")
+    cluster = Cluster((1, 2, 3))
+    clocks = dict.fromkeys((1, 2, 3), 0)
+    for record in records[1:]:
+        cluster.apply(record)
+        if isinstance(record, Step):
+            assert record.at_us >= clocks[record.node]
+            clocks[record.node] = record.at_us
+    (fault,) = cluster.faults.values()
+    assert fault.breaks == (8, 9)
+    assert fault.touched > 0
+    assert clocks[1] > clocks[3], "node 1 did not wait for the others"
+
+
+def test_a_deadlock_is_a_failure() -> None:
+    """Nothing can happen any more, and nobody is Normal: A2, seen by the judge when time has passed."""
+    for protocol in (Giving, NoTimeout):
+        _, violations = found(protocol, "synchronous", "A2", kills=1, quiet_us=60_000_000)
+        assert violations[0].is_failure
+
+
+def test_an_error_is_a_failure() -> None:
+    """The node has failed, and it is recorded so."""
+    records, violations = found(Raising, "any", "raises")
+    assert violations[0].is_failure
+    assert [record.event for record in records if isinstance(record, Process)][-1] == "failed"
+
+
+def test_a_kill_strikes_between_two_messages() -> None:
+    """The first goes out, the second does not."""
+    explorer = explorer_of(Giving, 2, "any", 1)
+    explorer.run(100)
+    paths = [explorer.path_to(number) for number in range(explorer.tally.states)]
+    path = next(path for path in paths if path and path[-1].sent == 1)
+    records = performed(Giving, 2, "any", 0, path)
+    assert [record.why for record in records if isinstance(record, Routed)] == ["unsent"]
+    assert [record.event for record in records if isinstance(record, Process)] == ["started", "started", "killed"]
+
+
+def test_safe_storage_outlives_a_kill() -> None:
+    """Each node counts its lives in it; two kills and two restarts make three at most."""
+    explorer = explorer_of(Counting, 2, "any", 2, 2)
+    explorer.run(200_000)
+    assert explorer.tally.cut == ""
+    lives = [view.state["lives"] for view in explorer.locals.views if view.process == "running"]
+    assert set(lives) == {1, 2, 3}
+
+
+def test_going_round_for_ever_is_a_failure() -> None:
+    """A coordinator whose Check finds nothing, and a node that came back and is not missed: A2, by a cycle."""
+    explorer = explorer_of(BlindCheck, 2, "synchronous", 1, 1, settled=True)
+    tally = explorer.run(20_000)
+    assert tally.cut == ""
+    assert tally.violated == {"A1.1": 0, "A1.2": 0, "A2": len(explorer.round), "raises": 0}
+    path = explorer.path_to(explorer.first_found["A2"])
+    records = performed(BlindCheck, 2, "synchronous", 1, [*path, *explorer.round * 100])
+    judge = Judge(header_of(BlindCheck, 2))
+    for record in records:
+        judge.observe(record)
+    assert [violation.assertion for violation in judge.violations if violation.is_failure] == ["A2"]

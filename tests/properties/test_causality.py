@@ -1,0 +1,30 @@
+"""Vector clocks over record numbers."""
+
+from lab.journal.causality import Causality
+
+
+def test_a_message_tells_what_its_sender_knew_then() -> None:
+    """Through others too, and nothing that came after it was sent."""
+    causality = Causality((1, 2, 3))
+    sent = causality.stamp(1, 4)
+    causality.stamp(1, 6)
+    causality.received(2, sent)
+    assert causality.stamp(2, 7) == (4, 7, 0)
+    causality.received(3, causality.stamp(2, 8))
+    assert causality.stamp(3, 9) == (4, 8, 9)
+    causality.received(3, sent)
+    assert causality.stamp(3, 10) == (4, 8, 10), "an older message takes nothing away"
+
+
+def test_a_timer_tells_of_every_crash_so_far_and_of_no_later_one() -> None:
+    """With all that the dead could know."""
+    causality = Causality((1, 2, 3))
+    causality.received(1, causality.stamp(2, 3))
+    causality.died(1, 5)
+    causality.fired(3)
+    assert causality.stamp(3, 6) == (5, 3, 6)
+    causality.died(2, 7)
+    assert causality.stamp(3, 8) == (5, 3, 8)
+    causality.fired(3)
+    assert causality.stamp(3, 9) == (5, 7, 9)
+    assert Causality((1,)).stamp(1, 1) == (1,)

@@ -1,0 +1,270 @@
+"""What the judge says, of what, and how often."""
+
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from lab.journal import Commanded, End, Fault, Header, Routed, encode
+from lab.kernel import Fired, Received, Started, Step
+from lab.properties import ASSERTIONS, Judge, judge
+from tests.harness import T_US, Rig
+from tests.properties.recorded import WITHIN_US, Records, judged, said
+
+
+def test_two_coordinators() -> None:
+    """A1.1, as a failure: nothing was broken. The witness: nodes, records, words, a cut."""
+    records = Records().normal(2, 2).normal(1, 1)
+    (violation,) = records.violations
+    assert (violation.assertion, violation.nodes, violation.record) == ("A1.1", (2, 1), 5)
+    assert [(state.record, state.text) for state in violation.states] == [
+        (4, "Normal under 2"),
+        (5, "Normal under 1"),
+    ]
+    assert violation.cut == {1: 5, 2: 4, 3: 0}
+    told = "node 2 is Normal under 2 while node 1 is Normal under 1"
+    assert str(violation) == f"A1.1 fails with all assumptions intact: {told}"
+
+
+def test_who_is_in_reorganization_counts_for_a1_1_and_who_is_in_election_does_not() -> None:
+    """By the model's words."""
+    assert said(Records().says(1, "Reorganization", 1).normal(2, 2).violations) == [("A1.1", (1, 2), [])]
+    assert not Records().says(1, "Election", 1).normal(2, 2).says(3, "Down", 3).violations
+
+
+def test_two_definitions() -> None:
+    """A1.2: both Normal, under the same coordinator, with different states of the task."""
+    records = Records().says(1, "Normal", 1, {"version": 2}).says(2, "Normal", 1, {"version": 1})
+    (violation,) = records.violations
+    assert (violation.assertion, violation.nodes) == ("A1.2", (1, 2))
+    assert violation.states[0].text == "Normal under 1, definition 2"
+    assert not Records().says(1, "Reorganization", 1, {"version": 2}).says(2, "Normal", 1).violations
+
+
+def test_the_order_of_a_definition_s_fields_means_nothing() -> None:
+    """JSON objects are the same in any order."""
+    same = Records().says(1, "Normal", 1, {"a": 1, "b": [2]}).says(2, "Normal", 1, {"b": [2], "a": 1})
+    assert not same.violations
+
+
+def test_what_is_over_before_does_not_offend() -> None:
+    """With a message that tells so; and without one it does, however much later."""
+    ended = Records().normal(1, 1).says(1, "Down", 1)
+    assert said(ended.after(9).normal(2, 2).violations) == [("A1.1", (1, 2), [])]
+    ended = Records().normal(1, 1).says(1, "Down", 1)
+    assert not ended.gets(2, 1, ended.sends(1, 2)).normal(2, 2).violations
+
+
+def test_a_pair_of_states_is_told_of_once() -> None:
+    """And no more of a state that has been told of against the same node."""
+    records = Records().normal(2, 2).normal(1, 1)
+    records.fires(1).fires(2).says(1, "Election", 1).normal(1, 1)
+    assert said(records.violations) == [("A1.1", (2, 1), [])]
+    records.says(2, "Election", 2).normal(2, 2)
+    assert len(records.violations) == 2, "both have begun anew"
+
+
+def test_a_failure_is_told_even_of_a_state_that_was_excused_before() -> None:
+    """2 leads all the time; 1 errs under a fault, which is outside the promise, and again with all intact."""
+    records = Records().normal(2, 2, 3)
+    number = records.fault("lose", 8)
+    records.normal(1, 1).lift(number)
+    records.normal(2, 1).after(2 * WITHIN_US).fires(1).normal(1, 1)
+    assert [each for each in said(records.violations) if each[1] == (2, 1)] == [
+        ("A1.1", (2, 1), [8]),
+        ("A1.1", (2, 1), []),
+    ]
+
+
+def test_what_was_broken_when_the_older_state_ended_counts_too() -> None:
+    """The fault is long over when 2 says again what the old state of 1 does not."""
+    records = Records()
+    number = records.fault("lose", 8)
+    records.normal(1, 1).says(1, "Down", 1).lift(number)
+    records.normal(3, 1, 2, 3).after(2 * WITHIN_US).fires(3)
+    records.says(2, "Election", 0).normal(3, 2)
+    assert {violation.is_failure for violation in records.violations if violation.assertion == "A1.1"} == {False}
+
+
+def test_a_protocol_that_promises_less_is_judged_by_that() -> None:
+    """Nothing promised: nothing said but errors raised; an unknown promise is passed over."""
+    assert judged(Records(promises=()).normal(1, 1).normal(2, 2).records).verdicts() == ()
+    records = Records(promises=("A1.2", "A99", "A1.2", "raises")).normal(1, 1).normal(2, 2)
+    (verdict,) = judged(records.after(9 * WITHIN_US).fires(1).records).verdicts()
+    assert (verdict.assertion, verdict.word) == ("A1.2", "holds")
+    assert str(verdict) == f"A1.2 holds: {ASSERTIONS['A1.2'].statement}"
+
+
+def test_a_protocol_that_relies_on_less_is_excused_by_less() -> None:
+    """Of two assumptions that are broken only the one that it needs counts; without that it is a failure."""
+    for relied, left in (((1, 8), [8]), ((1, 2), [])):
+        records = Records(relies_on={"A1.1": relied})
+        records.fault("lose", 8)
+        records.process(3, "paused").normal(1, 1).normal(2, 2)
+        assert said(records.violations) == [("A1.1", (1, 2), left)]
+
+
+def test_an_error_raised_is_a_failure_whatever_is_broken() -> None:
+    """The last line of the traceback, and the record of the step."""
+    records = Records(promises=())
+    records.fault("lose", 8)
+    records.add(Step(7, 2, 1, Fired("check"), failed="bully.py:7 in check: x\nKeyError: 3"))
+    records.process(2, "failed")
+    (violation,) = records.violations
+    assert (violation.assertion, violation.text, violation.record) == ("raises", "KeyError: 3", 5)
+    assert violation.states[0].text == "raised KeyError: 3"
+    assert violation.is_failure
+    (verdict,) = judged(records.records).verdicts()
+    assert (verdict.word, verdict.failures) == ("fails", 1)
+
+
+# liveness
+
+
+def test_a_cluster_that_comes_to_rest_disagreeing() -> None:
+    """Nothing is recorded any more but the end, or a command that changes nothing."""
+    for last in (End, Commanded):
+        records = Records().says(1, "Election", 0)
+        at_us = WITHIN_US + 1
+        records.add(End(at_us, "its time was up") if last is End else Commanded(at_us, "heal", "nothing", False))
+        (violation,) = records.violations
+        assert (violation.assertion, violation.nodes, violation.is_failure) == ("A2", (1, 2, 3), True)
+        assert violation.text == "1s after the last fault the nodes have not agreed: 1 Election; 2 Down; 3 Down"
+    assert not Records().says(1, "Election", 0).add(End(WITHIN_US, "too soon to say")).violations
+
+
+def test_it_is_told_once_for_each_time_that_it_should_have_come_to_rest() -> None:
+    """Again after the next thing that happens."""
+    records = Records().normal(1, 1).after(2 * WITHIN_US).fires(1).fires(1).after(WITHIN_US).fires(2)
+    assert [violation.assertion for violation in records.violations] == ["A2"]
+    records.process(3, "killed").after(2 * WITHIN_US).fires(1)
+    assert [violation.assertion for violation in records.violations] == ["A2", "A2"]
+    assert records.violations[1].nodes == (1, 2), "the dead need not agree"
+
+
+def test_what_counts_as_agreed() -> None:
+    """All that run, Normal, under one that runs."""
+
+    def late(records: Records) -> bool:
+        return bool(records.after(2 * WITHIN_US).fires(1).violations)
+
+    assert not late(Records().normal(3, 1, 2, 3))
+    assert late(Records().normal(3, 1, 2))
+    assert late(Records().normal(3, 1, 2, 3).process(3, "killed"))
+    assert late(Records().normal(9, 1, 2, 3)), "9 is no node"
+    assert not late(Records().normal(2, 1, 2).process(3, "killed"))
+    nobody = Records((1,)).process(1, "killed").after(2 * WITHIN_US)
+    assert not nobody.add(End(nobody.at_us, "nobody is left")).violations
+
+
+def test_nobody_need_agree_while_a_fault_forbids_it() -> None:
+    """Nor while a message that it touched is on its way; then the time counts from the end."""
+    records = Records()
+    number = records.fault("partition", 8)
+    records.after(5 * WITHIN_US).fires(1)
+    assert not records.violations
+    assert judged(records.records).decided_us == 0
+    records.lift(number).after(WITHIN_US).fires(1)
+    assert not records.violations
+    assert judged(records.records).decided_us == 6 * WITHIN_US + 1
+    assert said(records.after(1).fires(1).violations) == [("A2", (1, 2, 3), [])]
+
+
+def test_nobody_need_agree_until_what_a_fault_touched_has_arrived() -> None:
+    """A message that comes long after the fault has ended is the last that happens."""
+    records = Records()
+    number = records.fault("delay", 8)
+    serial = records.sends(3, 1)
+    records.add(Routed(0, 3, serial, "delayed", by=(number,))).lift(number)
+    records.after(5 * WITHIN_US).fires(1)
+    assert judged(records.records).decided_us == 0
+    records.gets(1, 3, serial).after(WITHIN_US).fires(1)
+    assert not records.violations
+    assert said(records.after(1).fires(1).violations) == [("A2", (1, 2, 3), [])]
+
+
+def test_nobody_need_agree_until_a_late_one_has_come() -> None:
+    """Nor is a message forgotten that no fault touched, and that came late: in order, behind one that was."""
+    records = Records()
+    serial = records.sends(3, 1)
+    records.after(WITHIN_US).gets(1, 3, serial).after(WITHIN_US).fires(1)
+    assert not records.violations
+    assert said(records.after(1).fires(1).violations) == [("A2", (1, 2, 3), [])]
+
+
+# as it goes
+
+
+def test_more_violations_than_are_kept() -> None:
+    """They are counted; the first failure is kept although it comes late."""
+    records = Records().normal(2, 2, 3)
+    number = records.fault("lose", 8)
+    for _ in range(4):
+        records.says(2, "Election", 0).normal(2, 2).says(1, "Election", 0).normal(1, 1)
+    records.lift(number).normal(2, 1, 2).after(2 * WITHIN_US).fires(1).normal(1, 1)
+    everything = judged(records.records)
+    with patch.object(judge, "MOST_KEPT", 3):
+        few = judged(records.records)
+    assert len(everything.violations) > 6
+    assert [v.is_failure for v in few.violations] == [False, False, False, True, True]
+    assert [v.assertion for v in few.violations] == ["A1.1", "A1.1", "A1.1", "A1.1", "A2"]
+    assert [(v.failures, v.outside) for v in few.verdicts()] == [
+        (v.failures, v.outside) for v in everything.verdicts()
+    ]
+    assert few.verdicts()[0].first == everything.verdicts()[0].first
+    assert few.verdicts()[0].word == "fails"
+
+
+def test_records_that_cannot_be_read_are_counted_and_nothing_else() -> None:
+    """None, a second header, a keyframe: the numbers of the records stay right."""
+    records = Records().add(None).normal(2, 2).add(None)
+    records.add(records.header).normal(1, 1)
+    (violation,) = records.violations
+    assert (violation.record, violation.cut) == (8, {1: 8, 2: 5, 3: 0})
+
+
+def test_what_cannot_be_is_passed_over() -> None:
+    """Nodes that the header does not name, twice the same node, messages never sent, a state of wrong types."""
+    records = Records((1, 2, 2))
+    records.process(9, "started").normal(9, 9).normal(2, 1, 2).gets(1, 9, 5).gets(1, 2, 5)
+    records.add(Fault(0, 1, "pause", lifted=True)).process(2, "resumed")
+    odds: tuple[Any, ...] = (None, [], {}, 1.5, "x", True, 10**400)
+    for odd in odds:
+        changed = {"status": odd, "coordinator": odd, "definition": odd, "up": odd}
+        records.add(Step(1, 1, 1, Fired("timer"), changed))
+        records.add(Step(1, 2, 1, Started({"status": odd}, 1, 1), changed))
+        records.add(Step(1, 1, 1, Received(2, 1), {**changed, "status": "Normal"}))
+        records.add(Step(1, 2, 1, Received(2, 1), {**changed, "status": "Normal", "definition": [odd]}))
+    records.after(10**4299)
+    records.sends(2, 1)
+    records.after(10**4299).normal(1, 1).normal(2, 2)
+    told = judged(records.records)
+    assert any(verdict.word != "holds" for verdict in told.verdicts())
+    assert encode(told.violations)
+
+
+def test_it_says_the_same_live_as_after() -> None:
+    """Verdicts grow with the records; nothing that was said is taken back."""
+    rig = Rig([1, 2, 3]).started()
+    rig.do("at 1s pause 3", "at 3s resume 3")
+    rig.run(40 * T_US)
+    watching, seen = Judge(rig.header), 0
+    for record in rig.records:
+        watching.observe(record)
+        assert len(watching.violations) >= seen
+        seen = len(watching.violations)
+    assert watching.violations == judged(rig.records).violations
+    assert seen
+
+
+@pytest.mark.parametrize("nodes", [1, 3, 5])
+def test_bully_keeps_its_promises_when_nodes_only_crash(nodes: int) -> None:
+    """Every verdict holds; so the judge does not cry wolf."""
+    rig = Rig(range(1, nodes + 1), jitter_us=9_000).started()
+    for at_s in range(1, 20, 2):
+        node = 1 + at_s * 7 % nodes
+        rig.do(f"at {at_s}s kill {node}", f"at {at_s}.9s restart {node}")
+    rig.run(30_000_000)
+    told = judged([*rig.records, End(rig.now_us, "done")])
+    assert [verdict.word for verdict in told.verdicts()] == ["holds"] * 3
+    assert isinstance(rig.records[0], Header)

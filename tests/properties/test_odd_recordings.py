@@ -1,0 +1,89 @@
+"""The judge and the account, on recordings that somebody has spoilt: they say something, and raise nothing."""
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from lab.journal import NotARecordingError, encode, open_recording
+from lab.properties import Judge, account
+from tests.journal.recordings import eventful_lines
+from tests.journal.test_mutations import FIRST, ODD, mutate_bytes, mutate_values
+
+NUMBERS, BATCH = 400, 100
+
+
+def judge_file(path: Path) -> int:
+    """Judge it and tell how each violation came about; how many there are."""
+    try:
+        lines = open_recording(path)
+    except NotARecordingError:
+        return 0
+    try:
+        judge = Judge(lines.header)
+        for record in lines.records():
+            judge.observe(record)
+        for verdict in judge.verdicts():
+            assert str(verdict)
+        for violation in judge.violations[:20]:
+            assert encode(account(lines, violation))
+        assert encode(judge.violations)
+        return len(judge.violations)
+    finally:
+        lines.close()
+
+
+@pytest.mark.parametrize("first", range(0, NUMBERS, BATCH))
+def test_changed_values(first: int, tmp_path: Path) -> None:
+    """Values replaced, records repeated, left out and swapped; the failure names the number."""
+    path = tmp_path / "run.jsonl"
+    found = 0
+    for number in range(first, first + BATCH):
+        lines = mutate_values(list(eventful_lines()[:FIRST]), Random(f"judge {number}"))
+        path.write_bytes(b"".join(line + b"\n" for line in lines))
+        found += _judge_file(path, f"judge {number}")
+    assert found, "none of them offends"
+
+
+@pytest.mark.parametrize("first", range(0, NUMBERS, BATCH))
+def test_changed_bytes(first: int, tmp_path: Path) -> None:
+    """Bytes changed, cut out and put in: lines that cannot be read."""
+    path = tmp_path / "run.jsonl"
+    data = b"\n".join(eventful_lines()[:FIRST]) + b"\n"
+    for number in range(first, first + BATCH):
+        path.write_bytes(mutate_bytes(data, Random(f"judge bytes {number}")))
+        _judge_file(path, f"judge bytes {number}")
+
+
+@pytest.mark.parametrize("field", ["status", "coordinator", "definition", "at_us", "node", "until_us", "source"])
+def test_an_impossible_value_everywhere(field: str, tmp_path: Path) -> None:
+    """The same odd value in every field of that name, at whatever depth."""
+    path = tmp_path / "run.jsonl"
+    for value in (*ODD, 10**4299, -(10**4299)):
+        lines = [json.dumps(_replaced(json.loads(line), field, value)).encode() for line in eventful_lines()[1:]]
+        path.write_bytes(b"".join(line + b"\n" for line in (eventful_lines()[0], *lines)))
+        _judge_file(path, f"{field} = {str(value)[:40]}")
+
+
+@pytest.mark.parametrize("depth", [300, 900, 960, *range(980, 1000)])
+def test_a_definition_as_deep_as_can_just_be_read(depth: int, tmp_path: Path) -> None:
+    """It is compared where it can be."""
+    deep = b'{"record":"step","at_us":1,"node":1,"life":1,"input":{"type":"fired","procedure":"x"},"changed":'
+    deep += b'{"status":"Normal","coordinator":1,"definition":' + b"[" * depth + b"]" * depth + b"}}"
+    path = tmp_path / "run.jsonl"
+    path.write_bytes(b"\n".join([eventful_lines()[0], deep, *eventful_lines()[1:FIRST], b""]))
+    _judge_file(path, f"depth {depth}")
+
+
+def _replaced(value: object, field: str, by: object) -> object:
+    if isinstance(value, dict):
+        return {key: by if key == field else _replaced(inner, field, by) for key, inner in value.items()}
+    return [_replaced(inner, field, by) for inner in value] if isinstance(value, list) else value
+
+
+def _judge_file(path: Path, name: str) -> int:
+    try:
+        return judge_file(path)
+    except Exception as error:
+        raise AssertionError(f"{name}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,177 @@
+"""Branches in the interface: B goes on from the cursor's record, q comes back, T walks the tree."""
+
+import shutil
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lab.journal import End, Header, Lines, Link, open_recording
+from lab.kernel import Timing
+from lab.places import recordings_folder
+from lab.tui.branching import TreeDialog
+from lab.tui.screen import RunScreen
+from lab.tui.source import FileSource, Source
+from lab.worlds.config import RunConfig
+from lab.worlds.host.launch import HostProcess
+from tests.journal.recordings import execute_again
+from tests.tui.recorded import SHIPPED
+from tests.tui.seen import Seen, attached, over, replay
+from tests.worlds.branches import grow
+
+AT = 150
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """A live recording."""
+    return Path(shutil.copy(SHIPPED, tmp_path / "run.jsonl"))
+
+
+def _run_screens(seen: Seen) -> int:
+    return sum(isinstance(screen, RunScreen) for screen in seen.app.screen_stack)
+
+
+def _lines(seen: Seen) -> Lines:
+    return seen.run._source.lines
+
+
+async def _branched(seen: Seen) -> Header:
+    before = _run_screens(seen)
+    await seen.press("B")
+    await seen.until(lambda: _run_screens(seen) > before, "the branch is there")
+    await seen.drawn()
+    return _lines(seen).header
+
+
+def test_a_branch_goes_on_from_the_cursor_and_leads_back(recording: Path) -> None:
+    """It is a simulated run that takes commands; its recording holds, and names this one and the record."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(AT)
+        header = await _branched(seen)
+        assert header.parent is not None
+        assert (header.parent.recording, header.parent.record) == (str(recording), AT)
+        assert header.world == "simulated"
+        await seen.until(lambda: len(_lines(seen)) > AT + 20, "it goes on")
+        await seen.press("1", "k")
+        await seen.says("kill 1: 1 killed")
+        await seen.press("q")
+        await seen.until(lambda: _run_screens(seen) == 1, "back")
+        assert seen.player.number == AT
+        assert seen.app.return_code is None
+        await seen.press("q")
+        await seen.until(lambda: seen.app.return_code == 0, "q leaves")
+
+    app = replay(test, recording)
+    (branch,) = recordings_folder().iterdir()
+    assert app.recorded == [branch]
+    assert execute_again(branch).holds
+    lines = open_recording(branch)
+    assert isinstance(lines.record(len(lines) - 1), End)
+    assert b'"text":"kill 1"' in branch.read_bytes()
+    lines.close()
+
+
+def test_a_branch_of_a_branch_while_it_goes_on(recording: Path) -> None:
+    """From the past of a simulated run that goes on, and all hosts end with the interface."""
+    children: list[psutil.Process] = []
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(AT)
+        await _branched(seen)
+        await seen.until(lambda: len(_lines(seen)) > AT + 40, "it goes on")
+        seen.player.go(AT + 20)
+        parent = (await _branched(seen)).parent
+        assert parent is not None
+        assert parent.record == AT + 20
+        assert parent.recording.startswith("bully-")
+        children.extend(psutil.Process().children())
+        assert len(children) == 2
+
+    replay(test, recording)
+    assert len(list(recordings_folder().iterdir())) == 2
+    assert psutil.wait_procs(children, timeout=20)[1] == []
+
+
+def test_a_recording_that_does_not_hold_is_not_branched(recording: Path) -> None:
+    """It is said why, and the screen stays."""
+    recording.write_bytes(recording.read_bytes().replace(b'"status":"Normal"', b'"status":"Election"', 1))
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(AT)
+        await seen.press("B")
+        await seen.says("no branch: record 47 (line 48) does not hold")
+        assert _run_screens(seen) == 1
+
+    replay(test, recording)
+    assert list(recordings_folder().iterdir()) == []
+
+
+def test_the_tree_opens_a_branch_at_its_place(recording: Path) -> None:
+    """With Enter; and q comes back from it."""
+    grown = grow(recording, AT)
+    grown.run.run_to(grown.began_us + 500_000)
+    grown.checked()
+
+    async def test(seen: Seen) -> None:
+        await seen.press("T")
+        assert isinstance(seen.top, TreeDialog)
+        assert "run.jsonl" in seen.text
+        assert f"   run-{AT}.jsonl  from record {AT}, at " in seen.text
+        await seen.press("down", "enter")
+        await seen.until(lambda: _run_screens(seen) == 2, "it is opened")
+        await seen.drawn()
+        assert _lines(seen).header == grown.writer.header
+        assert seen.player.number == AT
+        await seen.press("q")
+        await seen.until(lambda: _run_screens(seen) == 1, "back")
+        await seen.press("T", "escape")
+        assert _run_screens(seen) == 1
+
+    replay(test, recording)
+
+
+def test_a_run_whose_recording_is_not_known_says_so(recording: Path) -> None:
+    """It may go on where nobody can look."""
+
+    async def opened() -> Source:
+        source = FileSource(recording)
+        source.recording = None
+        return source
+
+    async def test(seen: Seen) -> None:
+        await seen.press("B")
+        await seen.says("is not known here, so it cannot be branched")
+        await seen.press("T")
+        await seen.says("the file of this run's recording is not known here")
+
+    over(opened, test)
+
+
+def test_a_live_run_is_branched_while_it_goes_on(tmp_path: Path, runs: Path) -> None:
+    """Its processes stay as they are; the branch has its records up to the cursor."""
+    assert runs.parent.is_dir()
+    path = tmp_path / "live.jsonl"
+    timing = Timing(40_000, 20_000)
+    config = RunConfig("live", "bully", (1, 2, 3), timing, {}, Link(), 1, str(path), (), 60_000_000)
+    process = HostProcess(config)
+
+    async def test(seen: Seen) -> None:
+        await seen.until(lambda: "3 leads 1 2" in seen.leaders, "node 3 leads")
+        parent = (await _branched(seen)).parent
+        assert parent is not None
+        assert parent.recording == str(path)
+        copied = path.read_bytes().splitlines()[1 : parent.record + 1]
+        await seen.until(lambda: len(_lines(seen)) > parent.record, "its records are here")
+        assert [_lines(seen).raw(number) for number in range(1, parent.record + 1)] == copied
+        await seen.press("3", "k")
+        await seen.says("kill 3: 3 killed")
+        await seen.press("q")
+        await seen.until(lambda: "3 leads 1 2" in seen.leaders, "in the live run node 3 leads as before")
+
+    try:
+        attached(test, process.ready().socket)
+    finally:
+        process.end()
+        process.close()
