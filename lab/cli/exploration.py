@@ -16,6 +16,7 @@ from lab.protocols import Election
 from lab.text import sanitize
 from lab.worlds.config import RunConfig, header_of
 from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledError, Tally
+from lab.worlds.explored.local import SendsInstantsError
 from lab.worlds.explored.moves import Move, Timeouts
 from lab.worlds.explored.performing import Performance
 
@@ -55,6 +56,11 @@ def run_explore(options: Options) -> int:
         raise UsageError(
             f"{options.target} with {options.nodes} nodes does not come to be Normal under one coordinator by "
             "itself: explore it --from start"
+        ) from None
+    except SendsInstantsError as error:
+        raise UsageError(
+            f"{options.target} puts the time of its clock into {error}: explore knows no clock that all share; "
+            "send how long ago it was"
         ) from None
     finally:
         telling.done()

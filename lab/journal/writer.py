@@ -54,7 +54,7 @@ class Writer:
         for number in range(1, last + 1):
             line = lines.raw(number)
             if number == keyframe:
-                self._keyframe_at = self._appended
+                self._keyframe_at, self._keyframe_size = self._appended, len(line) + 1
             self._pending += (line, b"\n")
             self._appended += len(line) + 1
             if number % KEYFRAME_EVERY == 0:

@@ -3,7 +3,7 @@
 A node at rest, with no procedure running, is data, and another one can be set up from it. A coroutine cannot
 be copied, but it can be looked at: where it waits, for what, and its variables. Two nodes of which all this is
 equal do the same from then on, whatever their pasts. Instants are seen as ages, so a node that did all it did
-an hour later looks the same; and beyond some age, old is old.
+an hour later looks the same; and of what was heard and begun, beyond some age, old is old.
 """
 
 import gc
@@ -89,7 +89,7 @@ def sight_of(node: Node, now_us: int, old_us: int, asked: Container[str]) -> Has
         return min(now_us - instant_us, old_us)
 
     def seen(value: Any) -> Hashable:
-        return _seen(value, age, protocol)
+        return _seen(value, now_us, protocol)
 
     due_us = sorted((r.until_us, r.timer) for r in node._running.values() if r.until_us is not None and r.timer)
     turns = {timer: turn for turn, (_, timer) in enumerate(due_us)}
@@ -145,11 +145,11 @@ def _suspended(coroutine: Any, seen: Callable[[Any], Hashable]) -> tuple[Hashabl
     return (frame.f_code.co_qualname, frame.f_lasti, values, _suspended(awaited, seen))
 
 
-def _seen(value: Any, age: Callable[[int], int], protocol: Protocol) -> Hashable:
+def _seen(value: Any, now_us: int, protocol: Protocol) -> Hashable:
     """The value in a form that two equal ones share, with instants as ages."""
     kind = type(value)
     if kind is int:
-        return ("age", age(value)) if value > ERA_US // 2 else value
+        return ("age", now_us - value) if value > ERA_US // 2 else value
     if value is None or kind in (bool, float, str, bytes) or isinstance(value, Enum | type):
         return (kind.__qualname__, value)
     if value is protocol:
@@ -162,7 +162,7 @@ def _seen(value: Any, age: Callable[[int], int], protocol: Protocol) -> Hashable
     elif isinstance(value, Struct):
         parts = (getattr(value, name) for name in value.__struct_fields__)
     elif kind in (set, frozenset):
-        return (kind.__name__, frozenset(_seen(each, age, protocol) for each in value))
+        return (kind.__name__, frozenset(_seen(each, now_us, protocol) for each in value))
     else:
         raise _UnseenError
-    return (kind.__qualname__, *(_seen(each, age, protocol) for each in parts))
+    return (kind.__qualname__, *(_seen(each, now_us, protocol) for each in parts))

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from lab.protocols import Bully, Election
+from lab.worlds.explored.local import SendsInstantsError
 from lab.worlds.explored.moves import Timeouts
-from tests.explored.toys import Asking, Beating, Telling, explorer_of
+from tests.explored.toys import Asking, Beating, Stamping, Telling, explorer_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,6 +75,12 @@ def test_bounds_are_told() -> None:
     assert (by_depth.cut, by_depth.depth) == ("depth 3", 3)
     exhaustive = explorer_of(Asking, 2, "any").run(6, most_depth=4)
     assert (exhaustive.cut, exhaustive.depth) == ("", 3), "bounds that nothing ran into"
+
+
+def test_what_cannot_be_explored_is_said() -> None:
+    """Instants in messages: the explorer's nodes share no clock."""
+    with pytest.raises(SendsInstantsError, match="Stamp"):
+        explorer_of(Stamping, 2, "any").run(100)
 
 
 def test_the_counts_are_the_same_in_every_process() -> None:

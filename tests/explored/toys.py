@@ -9,7 +9,18 @@ from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.moves import Timeouts
 from tests.harness import simulated_header
 
-__all__ = ["TIMING", "Asking", "Beating", "Counting", "Giving", "Raising", "Telling", "explorer_of", "header_of"]
+__all__ = [
+    "TIMING",
+    "Asking",
+    "Beating",
+    "Counting",
+    "Giving",
+    "Raising",
+    "Stamping",
+    "Telling",
+    "explorer_of",
+    "header_of",
+]
 
 TIMING = Timing(100_000, 100_000)
 
@@ -112,6 +123,23 @@ class Giving(Telling):
 
     name: ClassVar[str] = "giving"
     promises: ClassVar[tuple[str, ...]] = ("A2",)
+
+
+class Stamp(Payload, frozen=True):
+    """The time by its sender's clock."""
+
+    at_us: int
+
+
+class Stamping(Election):
+    """It sends what time it is."""
+
+    name: ClassVar[str] = "stamping"
+
+    def started(self) -> None:
+        """To all."""
+        for peer in self.peers:
+            self.send(peer, Stamp(self.now_us))
 
 
 class Beating(Election):

@@ -105,7 +105,10 @@ class Explorer:
         most_depth: int | None = None,
         progress: Callable[[], object] = lambda: None,
     ) -> Tally:
-        """Search until there is nothing new, or a bound is met; Ctrl-C ends it too. NeverSettledError."""
+        """Search until there is nothing new, or a bound is met; Ctrl-C ends it too.
+
+        NeverSettledError, SendsInstantsError where the protocol cannot be explored.
+        """
         try:
             while True:
                 self._begin()

@@ -11,6 +11,7 @@ which on it does the same as if it were an aeon. What is learned late makes the 
 LearnedError, and the search begins anew with ``Ages`` that know more.
 """
 
+import re
 from collections.abc import Hashable
 from typing import Any, Literal, NamedTuple
 
@@ -24,9 +25,11 @@ from lab.kernel.sight import ERA_US, HEARD, Rest, open_requests, rest_of, resume
 from lab.kernel.state import plain
 from lab.worlds.explored.queues import STALE, Queues
 
-__all__ = ["Ages", "LearnedError", "LocalStates", "Outcome"]
+__all__ = ["Ages", "LearnedError", "LocalStates", "Outcome", "SendsInstantsError"]
 
 _AEON_US = ERA_US // 4
+_INSTANT = re.compile(rb"(?<!\d)1\d{15}(?!\d)")
+"""An instant of a clock that began at ERA_US, in a message's body."""
 
 _Given = Started | Message | Fired
 
@@ -37,6 +40,10 @@ class Outcome(NamedTuple):
     local: int
     sent: tuple[int, ...]
     released: frozenset[int]
+
+
+class SendsInstantsError(Exception):
+    """A message says what time it is by its sender's clock, and here clocks have nothing in common."""
 
 
 class LearnedError(Exception):
@@ -186,6 +193,9 @@ class LocalStates:
         waits = open_requests(node)
         answered = given.answers if isinstance(given, Message) else 0
         released = frozenset(name for serial, name in waited.items() if serial not in waits and serial != answered)
+        for each in step.sent:
+            if _INSTANT.search(bytes(each.body)):
+                raise SendsInstantsError(each.kind)
         sent = tuple(
             self._queues.number(replace(each, serial=0 if each.answers else waits.get(each.serial, STALE)))
             for each in step.sent

@@ -6,7 +6,8 @@ which of Garcia-Molina's assumptions hold:
 
 * ``synchronous``: one clock, and every message arrives within Tm. The clock moves to the next instant, when a
   timer or the deadline of a message is due, once no timer is left that is due, and no message would be late;
-  at each such instant any message may arrive, up to its deadline. All nine assumptions hold.
+  at each such instant any message may arrive, up to its deadline. What lies between two instants is not tried;
+  with Tm = Tp, and timeouts that are multiples of it, they are the multiples of Tm. All nine assumptions hold.
 * ``ordered``: one clock, on which timers fire in the order of their due times, but messages take as long as
   they like. Assumption 8 is broken: a slow network.
 * ``any``: each node has a clock of its own; its next timer may fire at any moment, and moves that clock to its
