@@ -34,7 +34,7 @@ def explore(
         ),
     ] = "normal",
     states: Annotated[
-        int, typer.Option(min=1, help="Stop at so many states; a million take about 300 MB.")
+        int, typer.Option(min=1, help="Stop at so many states; a million take about half a gigabyte.")
     ] = 1_000_000,
     depth: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many moves.  [default: no bound]")

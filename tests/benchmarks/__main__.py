@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.benchmarks import (
+    campaigns,
     elections,
     exploring,
     interface,
@@ -34,6 +35,7 @@ ALL: dict[str, Callable[[Path, bool], list[Figure]]] = {
     "simulation": simulation.measure,
     "exploring": exploring.measure,
     "scaling": scaling.measure,
+    "campaigns": campaigns.measure,
     "interface": interface.measure,
 }
 """Each takes a folder, and whether a short look will do."""

@@ -13,7 +13,6 @@ from lab.protocols.bully import (
     AreYouNormal,
     AreYouNormalAnswer,
     AreYouUp,
-    AreYouUpAnswer,
     EnterElection,
     EnterElectionAnswer,
     NewState,
@@ -95,8 +94,8 @@ class AstrayUnseen(Bully):
 class StrangersUnseen(Bully):
     """B3: a node outside Up that is Normal is passed over.
 
-    Harmless: it is Normal under another coordinator, who asks ``AreYouNormal`` too, and is asked, so that the
-    higher of the two calls an election (the third of the holes that bully.py closes).
+    Harmless with crashes alone, after which nobody is Normal elsewhere. Two partitions, one after the other,
+    leave a node Normal under a coordinator that has given it up: it asks ``AreYouUp``, hears yes, and stays.
     """
 
     async def ask_all(
@@ -112,8 +111,8 @@ class StrangersUnseen(Bully):
 class SilenceUnseen(Bully):
     """B3: a member of Up that stays silent is passed over.
 
-    Harmless for A1 and A2, which ask nothing about who is in Up: it is dead, and when it comes back it is not
-    Normal, which Check sees.
+    Harmless with crashes alone: it is dead, and when it comes back it is not Normal, which Check sees. Behind a
+    partition it may follow another coordinator, and when it is back it is Normal, and a member.
     """
 
     async def ask_all(
@@ -122,7 +121,7 @@ class SilenceUnseen(Bully):
         """Silence passes for a yes."""
         answers = await super().ask_all(peers, request, within, enough)
         if isinstance(request, AreYouNormal):
-            return {**dict.fromkeys(self.up, AreYouNormalAnswer(True)), **answers}  # type: ignore[dict-item]
+            return {**dict.fromkeys(self.up, AreYouNormalAnswer(True)), **answers}  # type: ignore[arg-type]
         return answers
 
 
@@ -184,7 +183,11 @@ class UpKept(Bully):
 
 
 class HaltedNotSet(Bully):
-    """B5: a leader does not note that it is its own leader now, and still goes by who led it last."""
+    """B5: a leader does not note that it is its own leader now, and still goes by who led it last.
+
+    Harmless: ``halted`` says whom a node in Election misses and follows. While its own election runs it misses
+    nobody, and whoever led it before is dead, or says EnterElection before anything else, which sets it.
+    """
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
@@ -235,7 +238,7 @@ class Stage3Unanswered(Bully):
         """Silence passes for a yes."""
         answers = await super().ask_all(peers, request, within, enough)
         if isinstance(request, SetCoordinator):
-            return {**dict.fromkeys(peers, SetCoordinatorAnswer()), **answers}  # type: ignore[dict-item]
+            return {**dict.fromkeys(peers, SetCoordinatorAnswer()), **answers}  # type: ignore[arg-type]
         return answers
 
 
@@ -251,7 +254,7 @@ class Stage4Unanswered(Bully):
         """Silence passes for a yes."""
         answers = await super().ask_all(peers, request, within, enough)
         if isinstance(request, NewState):
-            return {**dict.fromkeys(peers, NewStateAnswer()), **answers}  # type: ignore[dict-item]
+            return {**dict.fromkeys(peers, NewStateAnswer()), **answers}  # type: ignore[arg-type]
         return answers
 
 
@@ -264,12 +267,16 @@ class Stages34Unanswered(Bully):
         """Silence passes for a yes."""
         answers = await super().ask_all(peers, request, within, enough)
         if isinstance(request, SetCoordinator | NewState):
-            return {**dict.fromkeys(peers, NewStateAnswer()), **answers}  # type: ignore[dict-item]
+            return {**dict.fromkeys(peers, NewStateAnswer()), **answers}  # type: ignore[arg-type]
         return answers
 
 
 class NormalTooEarly(Bully):
-    """B7: the coordinator is Normal before NewState is answered."""
+    """B7: the coordinator is Normal before NewState is answered.
+
+    Harmless for A1 and A2: after stage 3 nobody else that is up is Normal, so no other Definition is in force;
+    and it performs no task yet.
+    """
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
@@ -355,7 +362,10 @@ class FollowsAnyLeader(Bully):
 
 
 class FollowsAnytime(Bully):
-    """B8: SetCoordinator is accepted from the leader, in any Status."""
+    """B8: SetCoordinator is accepted from the leader, in any Status.
+
+    Harmless while messages come once and in order: the leader's EnterElection comes before it.
+    """
 
     @on(SetCoordinator)
     def set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer | None:
@@ -378,7 +388,11 @@ class AnyState(Bully):
 
 
 class StateWithoutCoordinator(Bully):
-    """B8: NewState is accepted from anyone while in Reorganization, without following the sender."""
+    """B8: NewState is accepted from anyone while in Reorganization, without following the sender.
+
+    Harmless: only an earlier leader's can come so. The node is then Normal with a Definition that nobody else
+    has yet, and does not answer the NewState of its own leader, who starts anew.
+    """
 
     @on(NewState)
     def new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections import Counter
+from itertools import pairwise
 
 import msgspec
 import pytest
@@ -59,7 +60,9 @@ def test_seeds_draw_differently() -> None:
 def test_a_draw_hangs_on_nothing_else() -> None:
     """The same in processes that hash differently."""
     said = [
-        subprocess.run([sys.executable, "-c", WITHIN], env={"PYTHONHASHSEED": hash_}, capture_output=True, check=True)
+        subprocess.run(
+            [sys.executable, "-c", WITHIN], env={"PYTHONHASHSEED": hash_}, capture_output=True, check=True
+        )
         for hash_ in ("1", "2")
     ]
     assert said[0].stdout == said[1].stdout
@@ -104,7 +107,7 @@ def test_the_next_strikes_while_the_last_is_mended() -> None:
     overlapping = 0
     for seed in range(100):
         commands = [strike.command.split()[0] for strike in draw(plan(Bully), seed).strikes]
-        overlapping += any(one == other == "kill" for one, other in zip(commands, commands[1:], strict=False))
+        overlapping += any(one == other == "kill" for one, other in pairwise(commands))
     assert overlapping > 40
 
 

@@ -1,8 +1,7 @@
 """Shrinking: the same violation, no other assumption broken, and nothing that could be left out."""
 
-from msgspec.structs import replace
-
 import pytest
+from msgspec.structs import replace
 
 from lab.protocols import Bully
 from lab.worlds.campaign.campaign import Campaign, Wanted
@@ -60,7 +59,9 @@ def test_what_is_left(case: Case) -> None:
     assert (violation.is_failure, broken) in _shows(case, least)
     before = _shows(case, found.drawn, extend=True)
     assert any(failure == violation.is_failure and broken <= all_ for failure, all_ in before)
-    smaller = [replace(least, strikes=(*least.strikes[:n], *least.strikes[n + 1 :])) for n in range(len(least.strikes))]
+    smaller = [
+        replace(least, strikes=(*least.strikes[:n], *least.strikes[n + 1 :])) for n in range(len(least.strikes))
+    ]
     smaller += [least.without_node(node) for node in least.nodes if len(least.nodes) > 2]
     for schedule in smaller:
         shown = _shows(case, schedule)

@@ -67,7 +67,9 @@ def test_two_workers_find_the_same() -> None:
 
 
 # distributed opens and closes its loop's sockets in threads of its own
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 def test_a_cluster_finds_the_same() -> None:
     """On the workers of a scheduler, told by its address."""
     distributed = pytest.importorskip("distributed")

@@ -187,7 +187,7 @@ def _end_with_parent() -> None:
 def _on_cluster(campaign: Campaign, chunks: Iterator[range], address: str) -> Iterator[Outcome]:
     from distributed import Client, KilledWorker  # noqa: PLC0415 - an extra
 
-    with Client(address, timeout="10s") as client:  # type: ignore[no-untyped-call]
+    with Client(address, timeout="5s") as client:  # type: ignore[no-untyped-call]
         most = 2 * max(1, sum(client.nthreads().values()))
         try:
             yield from _in_order(chunks, lambda seeds: client.submit(run_chunk, campaign, seeds, pure=False), most)

@@ -50,7 +50,7 @@ def carry_out(protocol: type[Protocol], base: Header, schedule: Schedule, extend
     def observe(record: Record) -> None:
         judge.observe(record)
         if judge.number > most:
-            within = format_us(round(record.at_us, -3))
+            within = format_us(round(judge.at_us, -3))
             raise RunawayError(
                 f"seed {schedule.seed}: more than {most:,} records within {within} of a run of "
                 f"{len(schedule.nodes)} nodes; do its messages multiply?"

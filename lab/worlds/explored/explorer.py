@@ -163,7 +163,8 @@ class Explorer:
                     if after not in seen:
                         self._add(number, move, after)
                 if self._graph is not None:
-                    self._graph.add([seen[after] for _, after in found])
+                    wait = next((seen[after] for move, after in found if move < 0), None)
+                    self._graph.add([seen[after] for _, after in found], wait)
                 number += 1
                 tally.states = len(seen)
                 tally.waiting = len(states) - 1 - index + len(self._frontier)
@@ -208,16 +209,11 @@ class Explorer:
         cycle = self._graph.cycle(self._astray)
         if not cycle:
             return
-        turn = cycle.index(min(cycle))
-        numbers = [*cycle[turn:], *cycle[: turn + 1]]
-        state = self._state(numbers[0])
-        for number in numbers[1:]:
-            self._violated(A2.id, numbers[0])
+        state = next(state for state, number in self.seen.items() if number == cycle[0])
+        for number in (*cycle[1:], cycle[0]):
+            self._violated(A2.id, cycle[0])
             move, state = next(way for way in self.moves.steps(state) if self.seen[way[1]] == number)
             self.round.append(self.moves.describe(move))
-
-    def _state(self, number: int) -> State:
-        return next(state for state, known in self.seen.items() if known == number)
 
     def _agreed(self, there: State) -> bool:
         """Whether all live nodes are Normal under one of them (A2); where none lives, nobody is to agree."""

@@ -1,50 +1,87 @@
-"""Going round for ever: a cycle in the graph of global states, none of which will do.
+"""Going round for ever: a cycle in the graph of global states, none of which will do, while time passes.
 
 In a model of time in which time must pass and every message must arrive, a cluster that can go round such a cycle
-can do so for ever; and where all states are known, one that never agrees must come to such a cycle, or to a
-state in which nothing can happen any more.
+can do so for ever; and where all states are known, one that never agrees must come to such a cycle, or to a state
+in which nothing can happen any more. (Or to one in which endlessly much happens in no time, which no cluster can.)
 """
 
 from array import array
+from collections import deque
+from collections.abc import Sequence
 
 __all__ = ["Graph"]
 
 
 class Graph:
-    """States by number, in the order in which they were gone on from, and where one comes from each."""
+    """States by number, in the order in which they were gone on from, and the states that can follow each."""
 
     def __init__(self) -> None:
         self._ways = array("q")
         self._ends = array("q")
+        self._waits = array("q")
 
-    def add(self, ways: list[int]) -> None:
-        """The next state, and the states that can follow it."""
+    def add(self, ways: list[int], wait: int | None) -> None:
+        """The next state, what can follow it, and which of these by letting time pass."""
         self._ways.extend(ways)
         self._ends.append(len(self._ways))
+        self._waits.append(-1 if wait is None else wait)
 
     def cycle(self, wanted: bytearray) -> list[int]:
-        """States on a cycle, in its order, each of which is ``wanted`` by a 1; none, if there is no such cycle."""
-        ways, ends = self._ways, self._ends
-        unseen = bytearray(wanted)
-        on_path = bytearray(len(wanted))
-        for root in range(len(ends)):
-            if not unseen[root]:
-                continue
-            path, tried = [root], [ends[root - 1] if root else 0]
-            unseen[root], on_path[root] = 0, 1
-            while path:
-                state, way = path[-1], tried[-1]
-                if way == ends[state]:
-                    on_path[state] = 0
-                    path.pop()
-                    tried.pop()
-                    continue
-                tried[-1] += 1
-                after = ways[way]
-                if on_path[after]:
-                    return path[path.index(after) :]
-                if unseen[after]:
-                    unseen[after], on_path[after] = 0, 1
-                    path.append(after)
-                    tried.append(ends[after - 1])
+        """States on a cycle, in order, each ``wanted`` by a 1, the second after a wait; none if there is none."""
+        component = self._components(wanted)
+        for state, later in enumerate(self._waits):
+            if later >= 0 and wanted[state] and component[state] == component[later]:
+                return [state, *self._way_back(later, state, component)]
         return []
+
+    def _after(self, state: int) -> Sequence[int]:
+        return self._ways[self._ends[state - 1] if state else 0 : self._ends[state]]
+
+    def _way_back(self, begin: int, end: int, component: Sequence[int]) -> list[int]:
+        """The shortest way within a component, without its end."""
+        before = {begin: -1}
+        left = deque([begin])
+        while end not in before:
+            state = left.popleft()
+            for after in self._after(state):
+                if component[after] == component[begin] and after not in before:
+                    before[after] = state
+                    left.append(after)
+        way = []
+        state = before[end]
+        while state >= 0:
+            way.append(state)
+            state = before[state]
+        return way[::-1]
+
+    def _components(self, wanted: bytearray) -> Sequence[int]:
+        """Of each wanted state a number that it shares with those it can come back from (Tarjan); else -1."""
+        count = len(self._ends)
+        order, lowest, component = (array("q", [-1]) * count for _ in range(3))
+        seen = 0
+        pending: list[int] = []
+        for root in range(count):
+            path: list[tuple[int, deque[int]]] = []
+            enter = root if wanted[root] and order[root] < 0 else -1
+            while path or enter >= 0:
+                if enter >= 0:
+                    order[enter] = lowest[enter] = seen
+                    seen += 1
+                    pending.append(enter)
+                    path.append((enter, deque(after for after in self._after(enter) if wanted[after])))
+                    enter = -1
+                state, ways = path[-1]
+                if ways:
+                    after = ways.popleft()
+                    if order[after] < 0:
+                        enter = after
+                    elif component[after] < 0:
+                        lowest[state] = min(lowest[state], order[after])
+                    continue
+                path.pop()
+                if path:
+                    lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[state])
+                if lowest[state] == order[state]:
+                    while component[state] < 0:
+                        component[pending.pop()] = state
+        return component

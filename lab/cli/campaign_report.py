@@ -1,0 +1,137 @@
+"""What ``lab check`` says: a table of the sums, the finding at its smallest, and the same as JSON."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from lab.cli.judging import moment_line
+from lab.journal import ASSUMPTIONS
+from lab.properties import ASSERTIONS, account
+from lab.protocols import Election
+from lab.worlds.campaign.campaign import Campaign, Table
+from lab.worlds.campaign.coverage import lines_of_code
+from lab.worlds.campaign.finding import Finding
+
+__all__ = ["as_json", "nothing_found", "report", "report_finding"]
+
+_MOST_SORTS = 3
+"""So many sorts of violations of an assertion have a row of their own."""
+_FAILURES = "FAILURES: all assumptions intact"
+
+
+def report(table: Table, protocol: type[Election], campaign: Campaign) -> None:
+    """The sums: faults, violations, and which lines of the protocol were reached."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table as Rows  # noqa: PLC0415
+
+    console = Console(highlight=False)
+    console.print(
+        f"[bold]{protocol.name}[/bold]: {table.runs:,} runs from seed {campaign.seed} on, {table.steps:,} steps, "
+        f"{table.virtual_us / 1e6:,.0f} s of virtual time"
+    )
+    faults = Rows("fault", "times", "touched something", box=None, pad_edge=True)
+    for kind, count in sorted(table.faults.items()):
+        faults.add_row(kind, f"{count.faults:,}", f"{count.touched:,}")
+    console.print(faults)
+    found = Rows("assertion", "violations", "", box=None, pad_edge=True)
+    names = dict.fromkeys([*protocol.promises, *(name for name, _ in table.violations)])
+    for name in names:
+        for times, said in _sorts(table, name) or [("none", ASSERTIONS[name].short)]:
+            found.add_row(name, times, said, style="bold red" if said == _FAILURES else "")
+            name = ""  # noqa: PLW2901 - said once
+    console.print(found)
+    console.print(f"  {_coverage(table, protocol)}")
+
+
+def _sorts(table: Table, name: str) -> list[tuple[str, str]]:
+    """(how many, under which broken assumptions) of the violations of this assertion; failures and many first."""
+    found = [(broken, times) for (which, broken), times in table.violations.items() if which == name]
+    found.sort(key=lambda sort: (bool(sort[0]), -sort[1], sort[0]))
+    rows = [(f"{times:,}", _under(broken)) for broken, times in found[:_MOST_SORTS]]
+    rest = [times for _, times in found[_MOST_SORTS:]]
+    return rows + ([(f"{sum(rest):,}", f"outside: {len(rest)} sorts more")] if rest else [])
+
+
+def _under(broken: tuple[int, ...]) -> str:
+    if not broken:
+        return _FAILURES
+    if len(broken) == 1:
+        return f"outside: broken {broken[0]} ({ASSUMPTIONS[broken[0]]})"
+    return f"outside: broken {', '.join(map(str, broken))}"
+
+
+def _coverage(table: Table, protocol: type[Election]) -> str:
+    lines = lines_of_code(protocol)
+    missed = sorted(lines - table.lines)
+    said = f"lines of the protocol reached: {len(lines) - len(missed)} of {len(lines)}"
+    return said + (f"; not {_ranges(missed)}" if missed else "")
+
+
+def _ranges(lines: list[int]) -> str:
+    """1, 2, 3, 7 as ``1-3, 7``."""
+    spans: list[list[int]] = []
+    for line in lines:
+        if spans and line == spans[-1][1] + 1:
+            spans[-1][1] = line
+        else:
+            spans.append([line, line])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
+
+
+def nothing_found(protocol: type[Election], table: Table, find: str | None) -> str:
+    """What holds, as far as was looked."""
+    if find is not None:
+        return f"no violation of {find} was found"
+    outside = sum(table.violations.values())
+    said = f"no failure: {', '.join(protocol.promises)} held in every consistent state while the assumptions did"
+    return said + (f" ({outside:,} violations outside the promise: --strict, --find)" if outside else "")
+
+
+def report_finding(finding: Finding, files: list[Path], command: str) -> None:
+    """What was found, what is left of it, how it came about, and how to have it again."""
+    drawn, least = finding.drawn, finding.least
+    print(f"\nseed {drawn.seed}: {finding.violation}")
+    print(
+        f"shrunk in {finding.tried} runs, from {len(drawn.nodes)} nodes and {len(drawn.strikes)} commands "
+        f"to {len(least.nodes)} and {len(least.strikes)}:"
+    )
+    for strike in least.strikes:
+        print(f"    {strike}")
+    print("how it came about (line of the recording, seconds):")
+    for moment in account(finding.records, finding.violation):
+        print(f"    {moment_line(moment)}")
+    print(f"recorded: {files[0]}\nscript:   {files[1]}\nreplay:   lab replay {files[0]}\nagain:    {command}")
+
+
+def as_json(
+    table: Table, protocol: type[Election], finding: Finding | None, files: list[Path], command: str
+) -> str:
+    """The same as one JSON object."""
+    lines = lines_of_code(protocol)
+    result: dict[str, Any] = {
+        "protocol": protocol.name,
+        "runs": table.runs,
+        "steps": table.steps,
+        "virtual_us": table.virtual_us,
+        "faults": table.faults,
+        "violations": [
+            {"assertion": name, "broken": broken, "times": times}
+            for (name, broken), times in sorted(table.violations.items())
+        ],
+        "lines": {"all": len(lines), "not_reached": sorted(lines - table.lines)},
+        "finding": None,
+    }
+    if finding is not None:
+        result["finding"] = {
+            "seed": finding.drawn.seed,
+            "assertion": finding.violation.assertion,
+            "failure": finding.violation.is_failure,
+            "text": str(finding.violation),
+            "nodes": finding.least.nodes,
+            "commands": [str(strike) for strike in finding.least.strikes],
+            "recording": str(files[0]),
+            "script": str(files[1]),
+            "again": command,
+        }
+    return msgspec.json.encode(result).decode()

@@ -1,0 +1,204 @@
+"""``lab check``: from its options to its table, what it finds, and that this can be run again."""
+
+import contextlib
+import json
+import os
+import pty
+import shlex
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.journal import open_recording, reexecute
+from lab.properties import Judge
+from lab.protocols import Bully, source_of
+from tests.cli.calling import ROOT, Called, Lab
+from tests.worlds.live import is_gone
+
+MUTANTS = ROOT / "tests" / "campaign" / "mutants.py"
+PAUSED = ("check", "bully", "--runs", "200", "--faults", "kill,pause", "--find", "A1.1")
+
+
+def _written(lab: Lab) -> list[str]:
+    return sorted(path.name for path in lab.folder.iterdir())
+
+
+def test_nothing_is_found(lab: Lab, transcript: Callable[[str, str], None]) -> None:
+    """The table of a campaign without a failure; nothing is written."""
+    called = lab("check", "bully", "--runs", "60", "--faults", "kill,loss")
+    assert (called.status, called.err) == (0, "")
+    transcript("check_nothing", called.out)
+    assert _written(lab) == []
+
+
+def test_a_finding(lab: Lab, transcript: Callable[[str, str], None]) -> None:
+    """Issue 3: the paused coordinator, shrunk to a few events, written down, and told."""
+    called = lab(*PAUSED)
+    assert (called.status, called.err) == (1, "")
+    transcript("check_finding", called.out)
+    assert [Path(name).suffix for name in _written(lab)] == [".jsonl", ".script"]
+
+
+def test_a_finding_is_a_recording(lab: Lab) -> None:
+    """It re-executes, shows the same to whoever judges it, and the command makes the same bytes again."""
+    found = json.loads(lab(*PAUSED, "--json", "--out", "it is.jsonl").out)["finding"]
+    path = lab.folder / "it is.jsonl"
+    assert found["recording"] == path.name
+    with contextlib.closing(open_recording(path)) as lines:
+        judge = Judge(lines.header)
+        for record in lines.records():
+            judge.observe(record)
+        assert found["text"] in map(str, judge.violations)
+        assert reexecute(lines, Bully, source_of(Bully)[1]).differences == []
+    words = shlex.split(found["again"])
+    assert words[0] == "lab"
+    again = lab(*words[1:], "--record", "again.jsonl")
+    assert again.status == 0, again
+    assert (lab.folder / "again.jsonl").read_bytes() == path.read_bytes()
+
+
+def test_a_failure_of_a_mutant(lab: Lab) -> None:
+    """One's own protocol; the failure is said to be one, and --strict does not change that."""
+    called = lab("check", f"{MUTANTS}:NoHalt", "--out", "found.jsonl")
+    assert called.status == 1
+    assert "fails with all assumptions intact" in called.out
+    assert "FAILURES: all assumptions intact" in called.out
+    words = shlex.split(called.out.rpartition("again:")[2])
+    again = lab(*words[1:], "--record", "again.jsonl")
+    assert again.status == 1, "a run is judged too"
+    assert (lab.folder / "again.jsonl").read_bytes() == (lab.folder / "found.jsonl").read_bytes()
+
+
+def test_json(lab: Lab) -> None:
+    """One object, with all that the table has; the same from one worker and from two."""
+    one = lab("check", "bully", "--runs", "30", "--faults", "kill,partition", "--json", "--workers", "1")
+    two = lab("check", "bully", "--runs", "30", "--faults", "kill,partition", "--json", "--workers", "2")
+    assert one == two
+    assert (one.status, one.err) == (0, "")
+    told = json.loads(one.out)
+    assert told["runs"] == 30
+    assert told["finding"] is None
+    assert set(told["faults"]) == {"kill", "partition"}
+    assert all(each["broken"] == [8] for each in told["violations"])
+    assert 0 < len(told["lines"]["not_reached"]) < told["lines"]["all"]
+
+
+def test_keep_going(lab: Lab) -> None:
+    """All runs are made, and the first finding is the same."""
+    one = json.loads(lab(*PAUSED, "--json").out)
+    all_ = json.loads(lab(*PAUSED[:3], "40", *PAUSED[4:], "--keep-going", "--json").out)
+    assert one["runs"] < all_["runs"] == 40
+    assert one["finding"] == all_["finding"]
+
+
+def test_strict(lab: Lab) -> None:
+    """A violation outside the promise counts."""
+    options = ("check", "bully", "--runs", "30", "--faults", "pause")
+    lax, strict = lab(*options), lab(*options, "--strict")
+    assert (lax.status, strict.status) == (0, 1)
+    assert "violations outside the promise: --strict, --find" in lax.out
+
+
+def test_all_faults_have_a_short_table(lab: Lab) -> None:
+    """However many sorts of violations there are."""
+    called = lab("check", "bully", "--runs", "60", "--faults", "all")
+    rows = [line for line in called.out.splitlines() if "outside: " in line or "none" in line]
+    assert len(rows) <= 12
+    assert "sorts more" in called.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--runs", "many"), "--runs many: write a whole number, 0 or more"),
+        (("--seed", "-1"), "--seed -1: write a whole number, 0 or more"),
+        (("--workers", "0"), "--workers 0: write a whole number, 1 or more"),
+        (("--minutes", "0"), "--minutes 0: write a whole number, 1 or more"),
+        (("--nodes", "3-x"), "--nodes 3-x: write how many (5), or from-to (3-7)"),
+        (("--nodes", "7-3"), "--nodes 7-3: write the lower number first, from 1 to 100"),
+        (("--nodes", "3-101"), "--nodes 3-101: write the lower number first, from 1 to 100"),
+        (
+            ("--faults", "kill,pest"),
+            "--faults kill,pest: 'pest' is none of kill, pause, partition, delay, loss, duplicate, reorder, wipe",
+        ),
+        (("--find", "A9"), "--find A9: bully promises A1.1, A1.2, A2, raises"),
+        (("--out", "found.txt"), "--out found.txt: name a .jsonl file; the script goes beside it"),
+        (("--out", "mine.jsonl"), "--out mine.jsonl exists and is no recording; it is left alone"),
+        (("--t", "soon"), "--t: 'soon' is not a duration: write a number and a unit, such as 200ms, 1.5s or 2m"),
+        (("--set", "x=1"), "--set x=1: bully has check_every, coordinator_timeout to set: --set NAME=VALUE"),
+    ],
+)
+def test_mistakes(lab: Lab, words: tuple[str, ...], said: str) -> None:
+    """Each gets its line, before anything is run."""
+    (lab.folder / "mine.jsonl").write_text("mine\n")
+    assert lab("check", "bully", *words).refused() == said
+    assert (lab.folder / "mine.jsonl").read_text() == "mine\n"
+
+
+def test_no_cluster(lab: Lab) -> None:
+    """An address at which nobody is."""
+    pytest.importorskip("distributed")
+    said = lab("check", "bully", "--runs", "1", "--cluster", "tcp://127.0.0.1:1")
+    assert said.status == 2
+    assert said.err.splitlines()[-1].startswith("lab: --cluster tcp://127.0.0.1:1: ")
+
+
+def test_a_worker_that_dies(lab: Lab) -> None:
+    """One line, and not as expected."""
+    called = lab("check", f"{MUTANTS.with_name('stubborn.py')}:Dies", "--runs", "40", "--workers", "2")
+    assert called.status == 1
+    assert called.line().startswith("a worker died, killed or out of memory")
+
+
+def test_ctrl_c(lab: Lab) -> None:
+    """On a terminal, with a bar: the table so far, status 130, and no worker left."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*lab._command, "check", "bully", "--runs", "0", "--workers", "2"],
+        cwd=lab.folder,
+        env=lab._environment | {"TERM": "xterm"},
+        stdin=slave,
+        stdout=subprocess.PIPE,
+        stderr=slave,
+        start_new_session=True,
+    )
+    os.close(slave)
+    seen = b""
+    with contextlib.suppress(OSError):
+        while b" runs, " not in seen:
+            seen += os.read(master, 4096)
+    os.killpg(process.pid, signal.SIGINT)
+    out = process.communicate(timeout=20)[0].decode()
+    os.close(master)
+    assert process.returncode == 130, out
+    assert " runs from seed 1 on" in out
+    assert is_gone(process.pid, 5) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("at 1s kill 1\n\nat 1s kil 2  # typo\n", "s.script:3: "),
+        ("kill 9\n", "s.script:1: there is no node 9"),
+    ],
+)
+def test_a_script_with_a_mistake(lab: Lab, text: str, said: str) -> None:
+    """The file and the line are named."""
+    (lab.folder / "s.script").write_text(text)
+    assert _run(lab, "--script", "s.script").refused().startswith(said)
+
+
+def test_a_script_and_listed_nodes(lab: Lab) -> None:
+    """``--script`` and ``--nodes 1,3,5``; a script that is not there."""
+    (lab.folder / "s.script").write_text("# two of three\nat 1s kill 5\n")
+    told = json.loads(_run(lab, "--script", "s.script", "--json").out)
+    assert set(told["nodes"]) == {"1", "3", "5"}
+    assert told["nodes"]["5"]["process"] == "killed"
+    assert "no.script" in _run(lab, "--script", "no.script").refused()
+
+
+def _run(lab: Lab, *words: str) -> Called:
+    return lab("run", "bully", "--sim", "--headless", "--for", "3s", "--nodes", "1,3,5", "--seed", "1", *words)
