@@ -76,11 +76,14 @@ class Conditions:
     def arrived(self, source: int, target: int, sent_us: int, at_us: int) -> None:
         """A message was delivered. What waited for a node that stood still is not the network's fault."""
         took_us = at_us - sent_us
-        if took_us <= self._tm_us:
-            return
-        if max(self._resumed_us.get(source, -1), self._resumed_us.get(target, -1)) < sent_us:
+        if took_us > self._tm_us and not self.stood_still(source, target, sent_us):
             self._break(8, f"a message of {source} took {format_us(round(took_us, -3))} to {target}")
             self.disturbed_us = at_us
+
+    def stood_still(self, source: int, target: int, since_us: int) -> bool:
+        """Whether one of the two did, at any time since then."""
+        resumed_us = max(self._resumed_us.get(source, -1), self._resumed_us.get(target, -1))
+        return resumed_us >= since_us or not self._paused.isdisjoint((source, target))
 
     def gone(self, source: int, serial: int, at_us: int) -> None:
         """Nothing of a message is on its way any more."""

@@ -232,7 +232,8 @@ class Judge:
             under_way_us = self.at_us - sent_us
             if under_way_us <= self._tm_us:
                 break  # they are in the order in which they were sent
-            if target in self._views and self._views[target].process == "running":
+            runs = target in self._views and self._views[target].process == "running"
+            if runs and not self._conditions.stood_still(source, target, sent_us):
                 said = format_us(round(under_way_us, -3))
                 why = f"a message of {source} to {target} has been on its way for {said}"
                 return Broken(8, why, stamp[self._causality.place[source]])

@@ -5,7 +5,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from lab.journal import ASSUMPTIONS
 from lab.properties.assertions import ASSERTIONS
 
 __all__ = ["Broken", "LocalState", "Verdict", "Violation", "verdict_of"]
@@ -84,11 +83,6 @@ class Verdict(Struct, frozen=True):
         if self.first is None:
             return f"{self.assertion} holds: {statement}"
         return str(self.first)
-
-
-def assumption_said(number: int) -> str:
-    """An assumption in words: ``9 (nodes answer within Tp)``."""
-    return f"{number} ({ASSUMPTIONS[number]})" if number in ASSUMPTIONS else str(number)
 
 
 def verdict_of(assertion: str, violations: Sequence[Violation]) -> Verdict:

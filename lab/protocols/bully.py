@@ -26,9 +26,9 @@ Four places at which the listings leave a node in the lurch, and what is done he
 * A node that found a higher one up leaves the election to it, and the listing returns. If the higher one
   dies at that moment nobody elects. Here it waits, and starts again unless something came of it (B4).
 * A coordinator that was paused (assumption 9) wakes up to members that are Normal, under its successor. Its
-  Check finds nothing wrong. The successor's Check finds *it*, and leaves the election to it, as the higher.
-  So both would lead for ever. Here a coordinator that is asked ``AreYouNormal`` knows that another one is
-  about, since nobody else asks that, and the higher of the two calls the election.
+  Check finds nothing wrong. The successor's Check finds *it*, and leaves the election to it, as the higher,
+  but goes on leading, Normal to whoever asks. So both would lead for ever. Here a coordinator that leaves the
+  election to a higher node is a coordinator no longer, and the Check of the higher one finds it astray.
 * Two leaders at once: 2 has passed stage 1 when 3 comes up, and a third node hears 3's EnterElection first and
   2's after it. By the listing it is then halted by 2 and follows it, while 3 counts on the answer that it gave
   before: two coordinators, with nothing but crashes. Here a node that a higher leader has halted refuses a
@@ -207,13 +207,13 @@ class Bully(Election):
         self.stop(self.check, self.coordinator_timeout)
         above = await self.ask_all(self.higher, AreYouUp(), within=self._t_us, enough=1)
         if above:
+            self.leave_office()
             await self.sleep(self._takeover_us, "a higher node to take over")
             if not self._is_led():
                 self.restart(self.election)
             return
 
-        self.status = Status.ELECTION
-        self.stop_processing()
+        self._step_down()
         self.halted = self.id
         self.up = frozenset()
         entered = await self.ask_all(self.lower, EnterElection(), within=self._t_us)
@@ -236,6 +236,16 @@ class Bully(Election):
             return
         self.status = Status.NORMAL
         self.resume_processing()
+
+    def leave_office(self) -> None:
+        """A coordinator leads no longer once it leaves an election to a higher node."""
+        if self._leads:
+            self._step_down()
+
+    def _step_down(self) -> None:
+        self.status = Status.ELECTION
+        self.stop_processing()
+        self.halted = None
 
     @property
     def _takeover_us(self) -> int:
@@ -264,9 +274,7 @@ class Bully(Election):
 
     @on(AreYouNormal)
     def is_normal(self, sender: int, message: AreYouNormal) -> AreYouNormalAnswer:
-        """B8. Only a coordinator asks this; of two coordinators the higher calls an election."""
-        if self._leads and sender < self.id:
-            self.begin(self.election)
+        """B8."""
         return AreYouNormalAnswer(self.status is Status.NORMAL)
 
     @on(EnterElection)

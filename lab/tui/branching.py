@@ -19,7 +19,7 @@ from lab.places import new_recording_path
 from lab.text import sanitize
 from lab.tui.look import DIM, Look
 from lab.tui.source import FeedSource, Source
-from lab.worlds.config import branch_config, branch_name
+from lab.worlds.config import branch_config, new_run_name
 from lab.worlds.host.launch import HostProcess
 
 __all__ = ["Branched", "BranchedRun", "Left", "TreeDialog", "TreeWanted"]
@@ -53,7 +53,7 @@ class BranchedRun:
 
     def __init__(self, source: Source, parent: Path, record: int) -> None:
         header = source.lines.header
-        run = branch_name(header)
+        run = new_run_name(header.protocol.name)
         self.recording = new_recording_path(run, parent)
         self._host = HostProcess(branch_config(header, parent, record, run, str(self.recording)))
 

@@ -59,7 +59,8 @@ class MessageLog(ScrollView, can_focus=True):
     def show(self, cluster: Cluster) -> None:
         """Draw the log up to the record that the cluster is at."""
         seen = (cluster.record, self.rows.heartbeats)
-        if seen == self._seen:
+        behind = self._follow and self.scroll_offset.y != self._last_top  # it can be scrolled a frame later only
+        if seen == self._seen and not behind:
             return
         self._seen = seen
         self._follow |= self.scroll_offset.y >= self._last_top

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from lab.journal import ASSUMPTIONS, FaultView, NodeView, Snapshot
 from lab.text import sanitize
+from lab.units import count_of
 
 __all__ = ["Pane", "faults_said", "leaders_said", "pane_of", "panes_of", "short_body"]
 
@@ -143,7 +144,7 @@ def faults_said(faults: tuple[FaultView, ...]) -> tuple[tuple[str, bool], ...]:
                 f"{number} ({ASSUMPTIONS[number]})" for number in fault.breaks if number in ASSUMPTIONS
             )
             text += f"  breaks {broken}"
-        text += f"  {fault.messages} message{'' if fault.messages == 1 else 's'}"
+        text += f"  {count_of(fault.messages, 'message')}"
         if not fault.touched:
             text += "  inert so far"
         said.append((text, not fault.touched))

@@ -111,8 +111,8 @@ class StrangersUnseen(Bully):
 class SilenceUnseen(Bully):
     """B3: a member of Up that stays silent is passed over.
 
-    Harmless with crashes alone: it is dead, and when it comes back it is not Normal, which Check sees. Behind a
-    partition it may follow another coordinator, and when it is back it is Normal, and a member.
+    Harmless: a dead one is not Normal when it comes back, which Check sees. One behind a partition has another
+    coordinator by then, whose own Check finds this one a stranger.
     """
 
     async def ask_all(
@@ -476,13 +476,11 @@ class LeaderNotMissed(Bully):
         await super().coordinator_timeout()
 
 
-class OtherLeaderIgnored(Bully):
-    """The third hole: a coordinator that another one asks does nothing about it."""
+class LeadsOn(Bully):
+    """The third hole: a coordinator that leaves an election to a higher node leads on."""
 
-    @on(AreYouNormal)
-    def is_normal(self, sender: int, message: AreYouNormal) -> AreYouNormalAnswer:
-        """The answer alone."""
-        return AreYouNormalAnswer(self.status is Status.NORMAL)
+    def leave_office(self) -> None:
+        """Not at all."""
 
 
 class LowerNotRefused(Bully):

@@ -25,7 +25,8 @@ class Caught(Struct, frozen=True):
 
 def base_of(protocol: type[Election]) -> Header:
     """The campaign's header."""
-    protocol.name = protocol.__name__
+    if "name" not in vars(protocol):
+        protocol.name = protocol.__name__
     return simulated_header(protocol, (1,), TIMING)
 
 

@@ -7,9 +7,12 @@ import os
 
 import pytest
 
+from lab.journal import Link
 from lab.protocols import Bully
 from lab.worlds.campaign.draw import FAULTS
-from tests.campaign.running import caught, trial
+from lab.worlds.campaign.schedule import Schedule, Strike
+from lab.worlds.campaign.trial import carry_out
+from tests.campaign.running import base_of, caught, trial
 
 RUNS = int(os.environ.get("LAB_SOAK", "25"))
 SORTS = [*FAULTS, "kill,delay", "kill,pause", "kill,wipe,duplicate", ",".join(FAULTS)]
@@ -27,3 +30,20 @@ def test_crashes_break_nothing() -> None:
     """Issue 3: with kills alone there is no violation at all, in the promise or outside."""
     for seed in range(1, RUNS + 1):
         assert trial(Bully, seed).violations == [], f"lab check bully --seed {seed} --runs 1 --strict"
+
+
+def test_a_lower_leader_that_leaves_it_to_a_paused_one() -> None:
+    """A2: 2 leads 1 while 3, the former coordinator, is paused. A lost answer makes 2 elect just as 3 goes on:
+    2 finds 3 up, and leaves it to it. Did it stay Normal, its Check, which would tell 3 of it, would not run; and
+    3's Check asks two members of its Up that are both Normal, and finds nothing.
+    """
+    strikes = (
+        Strike(10_000, "deliver NewStateAnswer", "lose all 100%"),
+        Strike(1_610_000, "", "pause 3"),
+        Strike(2_700_000, "", "heal"),
+        Strike(2_700_000, "", "resume all"),
+    )
+    schedule = Schedule(102075, (1, 2, 3), Link(1_000), strikes, 2_700_000)
+    assert not [
+        violation for violation in carry_out(Bully, base_of(Bully), schedule).violations if violation.is_failure
+    ]

@@ -42,13 +42,13 @@ CAUGHT: list[tuple[type[Bully], str, str, int]] = [
     (mutants.LateAnswersCount, "A2", "kill", 4),
     (mutants.LeaderNotMissed, "A2", "kill", 1),
     (mutants.LowerLeftInSilence, "A1.1", "kill", 992),
-    (mutants.OtherLeaderIgnored, "A2", "pause", 7),
+    (mutants.LeadsOn, "A2", "pause", 7),
     (mutants.StrangersUnseen, "A2", "partition", 74),
-    (mutants.SilenceUnseen, "A2", "partition", 12),
     (mutants.LowerNotRefused, "A1.1", "kill", 915),
 ]
 HARMLESS: tuple[type[Bully], ...] = (
     mutants.NoQuestion,
+    mutants.SilenceUnseen,
     mutants.NoTakeoverTime,
     mutants.HaltedNotSet,
     mutants.Stage3Unanswered,

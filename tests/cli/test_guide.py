@@ -141,7 +141,9 @@ def test_the_flaw_is_found_as_the_page_says(lab: Lab, mine: Path) -> None:
     assert set(sample.splitlines()) <= set(done.out.splitlines()), done.out
     mine.write_text("\n\n".join(CODE), "utf-8")
     done = lab(*_call("verify"))
-    assert (done.status, done.err) == (0, "")
+    assert (done.status, done.err) == (1, "")
+    assert ": holds; " in done.out
+    assert "A1.1 fails" in done.out
     assert "the source of my-election differs from the recorded one" in done.out
 
 
@@ -159,6 +161,7 @@ def test_the_run_of_the_page(lab: Lab, mine: Path) -> None:
     """The one without a terminal, as it is written; the first version alone needs no class's name."""
     mine.write_text("\n\n".join(CODE[:-1]), "utf-8")
     done = lab(*_call("run my_election.py --headless"))
-    assert (done.status, done.err) == (0, ""), done
+    assert (done.status, done.err) == (1, ""), done
+    assert "A1.1 fails" in done.out
     assert done.out.startswith("my-election, live, 3.0")
     assert len(re.findall(r"Normal under 5$", done.out, re.MULTILINE)) == 5

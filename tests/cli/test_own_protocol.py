@@ -134,7 +134,7 @@ def test_only_some_of_many_failures_are_told(lab: Lab, mine: Path) -> None:
     done = lab(*RUN, *restarts)
     lines = [line for line in done.err.splitlines() if line.startswith("lab: ")]
     assert len(lines) == 6
-    recording = done.out.rpartition("recorded in ")[2].rstrip()
+    (recording,) = re.findall(r"recorded in (.*)$", done.out, re.MULTILINE)
     (shown,) = re.findall(r"^# (\d+) lines", lab("show", recording, "--only", "failure").out, re.MULTILINE)
     assert lines[-1] == f"lab: and {int(shown) - 5} failures more"
 

@@ -8,6 +8,7 @@ from lab.kernel import Step
 from lab.protocols import Bully, Definition, Status
 from lab.protocols.bully import (
     AreYouNormal,
+    AreYouNormalAnswer,
     AreYouUp,
     AreYouUpAnswer,
     EnterElection,
@@ -144,13 +145,18 @@ def test_B8_new_state_after_another_call_is_refused() -> None:
     _refused(solo.hear(2, NewState(DEFINITION)))
 
 
-def test_B8_of_two_coordinators_the_higher_calls_an_election() -> None:
-    """B8 with B3: AreYouNormal comes from coordinators only; a coordinator that hears it from a lower one calls
-    an election, and one that hears it from a higher one leaves that to it."""
+def test_B4_a_coordinator_that_leaves_it_to_a_higher_node_leads_no_longer() -> None:
+    """B4 with B3: it is astray to whoever checks from then on, and performs no task (M7)."""
     solo = lead((1,), node=2, ids=(1, 2, 3))
-    assert not solo.hear(3, AreYouNormal()).waits
-    step = solo.hear(1, AreYouNormal())
-    assert asked(step) == [("AreYouNormalAnswer", 1), ("AreYouUp", 3)]
+    checked = solo.fire().sent
+    assert [message.target for message in checked] == [1, 3]
+    for message in checked:
+        step = solo.reply(message, AreYouNormalAnswer(True))
+    (question,) = step.sent
+    assert (question.kind, question.target) == ("AreYouUp", 3)
+    solo.reply(question, AreYouUpAnswer())
+    assert (solo.protocol.status, solo.protocol.processing) == (Status.ELECTION, False)
+    assert body(solo.hear(3, AreYouNormal()).sent[0]) == {"normal": False}
 
 
 def test_B9_a_late_answer_is_not_taken_for_a_later_requests() -> None:
