@@ -1,8 +1,10 @@
-"""Durations as people write them (``200ms``, ``1.5s``) and as the program keeps them: whole microseconds."""
+"""Quantities as people write them: durations (``200ms``, ``1.5s``), which the program keeps as whole microseconds,
+and how many there are of something.
+"""
 
 import re
 
-__all__ = ["format_us", "parse_us"]
+__all__ = ["count_of", "format_us", "parse_us"]
 
 _UNITS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "min": 60_000_000}
 _LONGEST_US = 100_000 * _UNITS["m"]
@@ -27,3 +29,8 @@ def format_us(us: int) -> str:
             whole, rest = divmod(us * 1000 // factor, 1000)  # not by a float: a recording may name any number
             return f"{whole}.{rest:03}".rstrip("0").rstrip(".") + unit if us * 1000 % factor == 0 else f"{us}us"
     return f"{us}us" if us else "0s"
+
+
+def count_of(number: int, noun: str) -> str:
+    """(1, ``"link"``) → ``"1 link"``, (2000, ``"link"``) → ``"2,000 links"``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -8,12 +8,7 @@ __all__ = ["main"]
 def main() -> None:
     """The ``lab`` command. Exit status: 0 done, 1 not as expected, 2 the user's mistake, 130 on Ctrl-C."""
     try:
-        import lab.cli.branch_commands  # noqa: PLC0415
-        import lab.cli.checking  # noqa: PLC0415
-        import lab.cli.commands  # noqa: PLC0415 - an import takes long enough for a Ctrl-C
-        import lab.cli.exploring  # noqa: PLC0415
-        import lab.cli.guide  # noqa: PLC0415
-        import lab.cli.scaling  # noqa: F401, PLC0415
+        import lab.cli.commands  # noqa: F401, PLC0415 - an import takes long enough for a Ctrl-C
         from lab.cli.app import run_commands  # noqa: PLC0415
 
         status = run_commands()

@@ -8,6 +8,7 @@ import typer
 from typer.exceptions import TyperException
 
 from lab.cli.errors import EXIT_INTERRUPTED, UsageError, fail
+from lab.cli.terminal import has_terminal
 
 __all__ = ["app", "run_commands"]
 
@@ -79,7 +80,7 @@ def home(
     """Without a command: a home screen, from which everything can be started."""
     if context.invoked_subcommand is not None:
         return 0
-    if not (os.isatty(0) and os.isatty(1)):
+    if not has_terminal():
         print(context.get_help())
         return 0
     from lab.cli.home import run_home  # noqa: PLC0415

@@ -9,14 +9,16 @@ from rich.text import Text
 from rich.tree import Tree
 
 from lab.cli.errors import UsageError
+from lab.cli.files import recording_path
 from lab.cli.reading import opened
-from lab.cli.settings import World, check_command, positive, recording_path, seed_of
+from lab.cli.settings import World, check_command, check_headless, positive, seed_of
+from lab.cli.terminal import need_terminal
 from lab.journal import RecordedLines, Timeline, Twig, family_of
 from lab.places import recordings_folder
 from lab.script import At
 from lab.text import sanitize
 from lab.units import parse_us
-from lab.worlds.config import RunConfig, branch_config, branch_name
+from lab.worlds.config import RunConfig, branch_config, new_run_name
 from lab.worlds.targets import TargetError, absolute_target, recorded_protocol
 
 __all__ = ["print_tree", "wanted_branch"]
@@ -35,13 +37,12 @@ def wanted_branch(
     target: str | None,
 ) -> RunConfig:
     """The run that goes on from that place. Every mistake is a UsageError."""
-    if headless and for_ is None:
-        raise UsageError("--headless needs an end: add --for 6s")
+    check_headless(headless, for_)
     with contextlib.closing(opened(file)) as lines:
         header, place = lines.header, _place(lines, file, at)
         at_us = Timeline(lines).at(place).at_us
-    if not headless and not (os.isatty(0) and os.isatty(1)):
-        raise UsageError("the interface needs a terminal; without one: lab branch … --headless --for 6s")
+    if not headless:
+        need_terminal("lab branch … --headless --for 6s")
     try:
         recorded_protocol(header.protocol, target)
     except TargetError as error:
@@ -55,7 +56,7 @@ def wanted_branch(
     end_us = None if for_ is None else at_us + positive("--for", for_)
     if record is not None and record.resolve() == file.resolve():
         raise UsageError(f"--record {record} is what is branched; name another file")
-    run = branch_name(header)
+    run = new_run_name(header.protocol.name)
     return branch_config(
         header,
         file,

@@ -1,5 +1,6 @@
 """``lab diff``: where two recordings part, with what was before it and what comes after it in each."""
 
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -20,19 +21,19 @@ _LONGEST = 300
 
 def diff(one: Path, other: Path) -> int:
     """Print where they part; the exit status."""
-    a, b = opened(one), opened(other)
-    differences = header_differences(a.header, b.header)
-    for name, here, there in differences:
-        print(f"header, {name}: A {sanitize(here)} · B {sanitize(there)}")
-    with counted(min(len(a), len(b))) as progress:
-        parting = parting_of(a, b, progress)
-    print(f"{parting.same} records are the same" + ("" if parting.parts else ", and there are no more"))
-    if parting.parts:
-        _print_rows(a, *_before(a, parting.one))
-        _print_side("A", one, a, parting.one)
-        _print_side("B", other, b, parting.other)
-        if parting.one is not None and parting.other is not None:
-            _print_fields(a.raw(parting.one), b.raw(parting.other))
+    with closing(opened(one)) as a, closing(opened(other)) as b:
+        differences = header_differences(a.header, b.header)
+        for name, here, there in differences:
+            print(f"header, {name}: A {sanitize(here)} · B {sanitize(there)}")
+        with counted(min(len(a), len(b))) as progress:
+            parting = parting_of(a, b, progress)
+        print(f"{parting.same} records are the same" + ("" if parting.parts else ", and there are no more"))
+        if parting.parts:
+            _print_rows(a, *_before(a, parting.one))
+            _print_side("A", one, a, parting.one)
+            _print_side("B", other, b, parting.other)
+            if parting.one is not None and parting.other is not None:
+                _print_fields(a.raw(parting.one), b.raw(parting.other))
     return EXIT_NOT_AS_EXPECTED if differences or parting.parts else 0
 
 

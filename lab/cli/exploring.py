@@ -1,70 +1,151 @@
-"""``lab explore``: every order of what may happen, up to a bound."""
+"""``lab explore``: the search, told as it goes on, and a recording of the shortest violation."""
 
+import time
 from pathlib import Path
-from typing import Annotated, Literal
 
-import typer
+from msgspec import Struct
+from msgspec.structs import replace
 
-from lab.cli.app import app
+from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError
+from lab.cli.files import writable_recording
+from lab.cli.progress import progress_line
+from lab.cli.settings import parameters_of, protocol_named
+from lab.journal import Header, Link, Writer
+from lab.kernel import Timing
+from lab.properties import A2, ASSERTIONS
+from lab.protocols import Election
+from lab.text import sanitize
+from lab.units import count_of
+from lab.worlds.config import RunConfig, header_of
+from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledError, Tally
+from lab.worlds.explored.local import SendsInstantsError
+from lab.worlds.explored.moves import Move, Timeouts
+from lab.worlds.explored.performing import Performance
 
-__all__ = ["explore"]
+__all__ = ["Options", "run_explore"]
+
+_TM_US = 100_000
 
 
-@app.command(
-    epilog="""Examples:\n
-    lab explore bully\n
-    lab explore bully --timeouts any --out two-coordinators.jsonl\n
-    lab explore my_election.py:MyElection --kills 2 --from start""",
-)
-def explore(
-    target: Annotated[str, typer.Argument(help="A protocol: bully, or FILE.py:CLASS for your own.")],
-    nodes: Annotated[
-        int, typer.Option(min=1, max=7, help="How many nodes; more than 4 is a great many states.")
-    ] = 3,
-    kills: Annotated[int, typer.Option(min=0, help="So many kills at most, of any node at any moment.")] = 1,
-    restarts: Annotated[int, typer.Option(min=0, help="So many restarts at most of killed nodes.")] = 0,
-    timeouts: Annotated[
-        Literal["synchronous", "ordered", "any"],
-        typer.Option(help="The model of time, as told above: which assumptions hold."),
-    ] = "synchronous",
-    from_: Annotated[
-        Literal["normal", "start"],
-        typer.Option(
-            "--from", help="Begin where all are Normal under one coordinator, or where all have just come up."
-        ),
-    ] = "normal",
-    states: Annotated[
-        int, typer.Option(min=1, help="Stop at so many states; a million take about half a gigabyte.")
-    ] = 1_000_000,
-    depth: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many moves.  [default: no bound]")
-    ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the protocol.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to record the shortest violation; a .jsonl file."),
-    ] = None,
-) -> int:
-    """Try every order of deliveries, timeouts and kills, and look at every state that comes of it.
+class Options(Struct, frozen=True):
+    """What is to be explored, and up to where."""
 
-    Breadth first, so the violation that is recorded is a shortest one. A kill strikes also between two messages
-    of one step. Links keep their order and lose nothing. T is 300 ms, and Tm a third of it.
+    target: str
+    nodes: int
+    kills: int
+    restarts: int
+    timeouts: Timeouts
+    settled: bool
+    states: int
+    depth: int | None
+    settings: list[str]
+    out: Path | None
 
-    \b
-    synchronous  messages arrive within Tm, timers fire on time: no assumption is broken
-    ordered      messages take as long as they like (8 is broken)
-    any          and a timer may fire at any moment, as if its node or the others were slow (8 and 9)
 
-    It is exhaustive when nothing new is left to look at before a bound is met; what protocols count, such as
-    versions, may grow for ever. A2 is violated where nothing can happen any more, or, if synchronous and
-    exhaustive, where the same can happen again and again for ever, without agreement.
-
-    Exit status: 0 nothing found, 1 found, 2 a mistake in the call, 130 Ctrl-C (with what was covered so far).
-    """
-    from lab.cli.exploration import Options, run_explore  # noqa: PLC0415 - only where it is used
-
-    return run_explore(
-        Options(target, nodes, kills, restarts, timeouts, from_ == "normal", states, depth, set_ or [], out)
+def run_explore(options: Options) -> int:
+    """Explore, report, and record the shortest violation."""
+    protocol = protocol_named(options.target)
+    header = _header(options, protocol)
+    _check_out(options.out)
+    explorer = Explorer(
+        protocol, header, options.timeouts, options.kills, options.restarts, settled=options.settled
     )
+    began_s = time.monotonic()
+    try:
+        with progress_line() as tell:
+            tally = explorer.run(
+                options.states, options.depth, lambda: tell(_so_far(explorer.tally, time.monotonic() - began_s))
+            )
+    except NeverSettledError:
+        raise UsageError(
+            f"{options.target} with {options.nodes} nodes does not come to be Normal under one coordinator by "
+            "itself: explore it --from start"
+        ) from None
+    except SendsInstantsError as error:
+        raise UsageError(
+            f"{options.target} puts the time of its clock into {error}: explore knows no clock that all share; "
+            "send how long ago it was"
+        ) from None
+    _report(options, explorer, tally, time.monotonic() - began_s)
+    if explorer.violated:
+        _record(options, protocol, header, explorer)
+    if tally.cut == INTERRUPTED:
+        return EXIT_INTERRUPTED
+    return EXIT_NOT_AS_EXPECTED if explorer.violated else 0
+
+
+def _header(options: Options, protocol: type[Election]) -> Header:
+    # with Tm = Tp every instant is a multiple of Tm, and a request with its answer takes less than T
+    config = RunConfig(
+        "",
+        options.target,
+        tuple(range(1, options.nodes + 1)),
+        Timing(_TM_US, _TM_US),
+        parameters_of(protocol, options.settings),
+        Link(),
+        0,
+        "",
+        world="simulated",
+    )
+    return replace(header_of(config, protocol), run=f"{protocol.name} explored, timeouts {options.timeouts}")
+
+
+def _check_out(out: Path | None) -> None:
+    if out is not None:
+        if out.suffix != ".jsonl":
+            raise UsageError(f"--out {out}: name a .jsonl file")
+        writable_recording("--out", out)
+
+
+def _so_far(tally: Tally, seconds: float) -> str:
+    rate = tally.states / max(seconds, 1e-3)
+    return f"depth {tally.depth}, {tally.states:,} states, {tally.waiting:,} to go on from, {rate:,.0f} states/s"
+
+
+def _report(options: Options, explorer: Explorer, tally: Tally, seconds: float) -> None:
+    begin = "from all Normal" if options.settled else "from the first start"
+    print(
+        f"{sanitize(options.target)}, {count_of(options.nodes, 'node')}, {begin}, timeouts {options.timeouts}, "
+        f"at most {count_of(options.kills, 'kill')} and {count_of(options.restarts, 'restart')}"
+    )
+    print(
+        f"  {count_of(tally.states, 'state')}, {count_of(tally.transitions, 'transition')}, "
+        f"up to {count_of(tally.depth, 'move')} deep; {count_of(explorer.locals.replays, 'replay')}; "
+        f"{seconds:.1f} s, {tally.transitions / max(seconds, 1e-3):,.0f} transitions/s"
+    )
+    if tally.cut:
+        print(f"  not exhaustive: stopped at {tally.cut}, with {count_of(tally.waiting, 'state')} to go on from")
+    else:
+        print("  exhaustive: nothing else can happen")
+    for assertion, count in tally.violated.items():
+        if count:
+            moves = explorer.moves_to(assertion)
+            verdict = f"violated in {count_of(count, 'state')}, the first after {count_of(moves, 'move')}"
+        else:
+            known = assertion != A2.id or (explorer.judges_liveness and not tally.cut)
+            verdict = "holds" if known else "not judged; but wherever nothing can happen any more, all agree"
+        print(f"  {assertion:7}{verdict}  ({ASSERTIONS[assertion].short})")
+
+
+def _record(options: Options, protocol: type[Election], header: Header, explorer: Explorer) -> None:
+    assertion = explorer.violated[0]
+    path = options.out or Path(f"{protocol.name}-{assertion}-{options.timeouts}.jsonl")
+    writer = Writer(path, header)
+    performance = Performance(protocol, header, writer, options.timeouts, options.restarts)
+    for move in explorer.path_to(explorer.first_found[assertion]):
+        performance.make(move)
+    if assertion == A2.id:
+        _wait_for_agreement(explorer, performance, header.protocol.settles_within_us)
+    performance.end(f"{assertion} does not hold")
+    writer.close()
+    print(f"recorded: {sanitize(str(path))}, the shortest violation found, of {assertion}")
+    print(f"replay:   lab replay {sanitize(str(path))}")
+
+
+def _wait_for_agreement(explorer: Explorer, performance: Performance, within_us: int) -> None:
+    """Let time pass until A2 is seen not to hold: nothing happens, or the same again and again."""
+    ends_us = performance.now_us + within_us
+    around = explorer.round or [Move("wait", us=within_us + 1)]
+    while performance.now_us <= ends_us:
+        for move in around:
+            performance.make(move)

@@ -1,22 +1,22 @@
 """``lab list``, ``lab attach`` and ``lab ctl``: what is to be done with runs that are going on."""
 
 import contextlib
-import os
 import sys
 
 import msgspec
 
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError
+from lab.cli.terminal import need_terminal
 from lab.protocols import PROTOCOLS
 from lab.script import CommandError, parse
 from lab.text import sanitize
 from lab.worlds.host.launch import FeedClient
 from lab.worlds.runs import NoSuchRunError, RunInfo, find_run, list_runs
 
-__all__ = ["attach", "control", "print_runs", "the_run"]
+__all__ = ["attach", "control", "print_runs"]
 
 
-def the_run(name: str | None) -> RunInfo:
+def _the_run(name: str | None) -> RunInfo:
     """The run that is meant. UsageError."""
     try:
         return find_run(name)
@@ -47,9 +47,8 @@ def print_runs(as_json: bool) -> int:
 
 def attach(name: str | None, viewer: bool) -> int:
     """The interface over a run that is going on."""
-    if not (os.isatty(0) and os.isatty(1)):
-        raise UsageError("the interface needs a terminal; without one, give commands with: lab ctl")
-    info = the_run(name)
+    need_terminal('lab ctl "COMMAND"')
+    info = _the_run(name)
     from lab.tui.guard import run_guarded  # noqa: PLC0415 - only where it is used
 
     def interface() -> int:
@@ -68,7 +67,7 @@ def control(words: list[str]) -> int:
             parse(command)
         except CommandError as error:
             raise UsageError(_likely_mistake(words) or f"{command!r}: {error}") from None
-    info = the_run(name)
+    info = _the_run(name)
     status = 0
     try:
         client = FeedClient(info.socket, start="end")

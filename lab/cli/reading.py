@@ -11,9 +11,12 @@ from lab.journal import LogLine, LogPage, NotARecordingError, RecordedLines, Rep
 from lab.properties import Judge
 from lab.protocols import source_of
 from lab.text import sanitize
+from lab.units import count_of
 from lab.worlds.targets import TargetError, load_protocol, recorded_protocol
 
 __all__ = ["log_row", "opened", "show", "verify"]
+
+_WHATS = ("message", "status", "process", "command", "note", "failure", "end")
 
 
 def opened(path: Path) -> RecordedLines:
@@ -81,6 +84,9 @@ def _tell_report(path: Path, protocol: str, report: Report) -> None:
 
 def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartbeats: bool) -> int:
     """Print the recording as text; filters are joined by *and*, several values of one by *or*."""
+    for word in what:
+        if word not in _WHATS:
+            raise UsageError(f"--only {word}: expected one of {', '.join(_WHATS)}")
     lines = opened(path)
     header = lines.header
     known = {str(node): node for node in header.nodes}
@@ -103,7 +109,7 @@ def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartb
             print(log_row(line, page, len(lines)))
             shown += 1
     left_out = sum(line.kind in hidden for line in page.lines)
-    notes = ["1 line" if shown == 1 else f"{shown} lines"]
+    notes = [count_of(shown, "line")]
     if kinds and not shown:
         sent = sorted({line.kind for line in page.lines if line.what == "message"})
         notes.append(f"the kinds of message in it: {', '.join(sent)}")

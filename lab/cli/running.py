@@ -1,7 +1,6 @@
 """``lab run``: a host, and the interface or a report in front of it."""
 
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -12,10 +11,11 @@ from types import FrameType
 
 import msgspec
 
-from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail
+from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, fail
 from lab.cli.failures import failed_steps, failure_lines
 from lab.cli.judging import verdict_lines, verdict_summaries
-from lab.cli.progress import counted
+from lab.cli.progress import progress_line
+from lab.cli.terminal import need_terminal
 from lab.journal import (
     Cluster,
     Commanded,
@@ -33,13 +33,12 @@ from lab.units import format_us
 from lab.worlds.config import NotRunnableError, RunConfig
 from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
 
-__all__ = ["run_headless", "run_with_interface", "summary_of"]
+__all__ = ["run_headless", "run_with_interface"]
 
 
 def run_with_interface(config: RunConfig) -> int:
     """Run with the interface; says at the end where the recording is."""
-    if not (os.isatty(0) and os.isatty(1)):
-        raise UsageError("the interface needs a terminal; without one: lab run … --headless --for 6s")
+    need_terminal("lab run … --headless --for 6s")
     from lab.tui.guard import run_guarded  # noqa: PLC0415 - only where it is used
 
     host = HostProcess(config)
@@ -79,13 +78,13 @@ def run_headless(config: RunConfig, as_json: bool) -> int:
         raise KeyboardInterrupt
 
     if config.world == "simulated":
-        return _reported(config, as_json, interrupted=_simulate(config, not as_json and sys.stderr.isatty()))
+        return _reported(config, as_json, interrupted=_simulate(config))
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
     host = HostProcess(config)
     try:
         host.ready()
-        _wait(host, config.for_us, show=not as_json and sys.stderr.isatty())
+        _wait(host, config.end_us or 0)
     except KeyboardInterrupt:
         interrupted = True
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -109,7 +108,7 @@ def _reported(config: RunConfig, as_json: bool, interrupted: bool) -> int:
             return EXIT_INTERRUPTED
         fail(str(error), EXIT_NOT_AS_EXPECTED)
     judge = Judge(lines.header)
-    summary, unmet = summary_of(lines, config.commands, judge)
+    summary, unmet = _summary_of(lines, config.commands, judge)
     if as_json:
         found = {**msgspec.structs.asdict(summary), "verdicts": verdict_summaries(judge)}
         print(msgspec.json.encode(found).decode())
@@ -140,44 +139,36 @@ def _noted(signals: list[str]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _simulate(config: RunConfig, show: bool) -> bool:
+def _simulate(config: RunConfig) -> bool:
     """Run in virtual time, here and now, as fast as it can be computed; whether a signal ended it early."""
     from lab.worlds.simulated.running import run_flat  # noqa: PLC0415 - only where it is used
 
     signals: list[str] = []
-    end_us = config.for_us or 0
-    shown_s = time.monotonic() + 0.1
-    if show:
-        _progress(0, end_us)  # a thousand nodes take some time to come up
+    end_us = config.end_us or 0
 
     def look_up(now_us: int) -> str:
-        nonlocal shown_s
-        if show and time.monotonic() > shown_s:
-            shown_s = time.monotonic() + 0.1
-            _progress(now_us, end_us)
+        tell(_bar(now_us, end_us))
         return signals[0] if signals else ""
 
     def relived(done: int) -> None:
         if signals:  # nothing is recorded yet
             raise KeyboardInterrupt
-        show_relived(done)
+        tell(f"{done:,} of {config.at:,} records")
 
     try:
-        with _noted(signals), counted(config.at) as show_relived:
+        with _noted(signals), progress_line() as tell:
+            tell(_bar(0, end_us))  # a thousand nodes take some time to come up
             why = run_flat(config, end_us, look_up, relived)
     except NotRunnableError as error:
         fail(str(error))
     except OSError as error:
         fail(f"the recording cannot be written to {config.recording}: {error.strerror}")
-    finally:
-        if show:
-            _wipe_progress()
     if why.startswith("the disk"):
         fail(f"the run was ended, as {why} (recording: {config.recording})", EXIT_NOT_AS_EXPECTED)
     return bool(signals)
 
 
-def summary_of(lines: RecordedLines, commands: tuple[str, ...], judge: Judge) -> tuple[Summary, list[str]]:
+def _summary_of(lines: RecordedLines, commands: tuple[str, ...], judge: Judge) -> tuple[Summary, list[str]]:
     """(what the run came to, what should not have been: failed nodes, commands not carried out or never due).
 
     The judge is shown all of it.
@@ -205,28 +196,18 @@ def summary_of(lines: RecordedLines, commands: tuple[str, ...], judge: Judge) ->
     return summarize(lines.header, cluster, elections, str(lines.path)), unmet
 
 
-def _wait(host: HostProcess, for_us: int | None, show: bool) -> None:
-    if not show or for_us is None:
-        host.wait()
-        return
-    began = time.monotonic()
-    try:
+def _wait(host: HostProcess, end_us: int) -> None:
+    began_s = time.monotonic()
+    with progress_line() as tell:
         while host.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 host.process.wait(0.1)
-            _progress(round((time.monotonic() - began) * 1e6), for_us)
-    finally:
-        _wipe_progress()
+            tell(_bar(round((time.monotonic() - began_s) * 1e6), end_us))
     host.wait()
 
 
-def _progress(past_us: int, for_us: int) -> None:
-    bar = "█" * int(min(1.0, past_us / for_us) * 30)
-    print(f"\r{bar:░<30} {past_us / 1e6:.1f} of {format_us(for_us)} ", end="", file=sys.stderr, flush=True)
-
-
-def _wipe_progress() -> None:
-    print("\r" + " " * 60 + "\r", end="", file=sys.stderr)
+def _bar(past_us: int, end_us: int) -> str:
+    return f"{'█' * int(min(1.0, past_us / end_us) * 30):░<30} {past_us / 1e6:.1f} of {format_us(end_us)}"
 
 
 def _report(summary: Summary) -> None:

@@ -1,9 +1,7 @@
 """From the options of ``lab run`` to the configuration of a run. Every mistake is a UsageError."""
 
-import os
 import re
 import secrets
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from lab.cli.errors import UsageError
-from lab.journal import Cluster, Link, NotARecordingError, open_recording
+from lab.cli.files import recording_path
+from lab.journal import Cluster, Link
 from lab.kernel import Protocol, Timing
-from lab.places import new_recording_path
 from lab.protocols import Election
 from lab.script import (
     FASTEST,
@@ -30,27 +28,25 @@ from lab.script import (
 )
 from lab.script.resolve import resolve_links, resolve_nodes
 from lab.units import parse_us
-from lab.worlds.config import RunConfig
+from lab.worlds.config import RunConfig, new_run_name
 from lab.worlds.targets import TargetError, absolute_target, load_protocol
 
 __all__ = [
-    "MOST_NODES",
     "World",
     "check_command",
+    "check_headless",
     "duration",
     "parameters_of",
     "positive",
     "protocol_named",
-    "recording_path",
     "run_config",
     "seed_of",
     "timing_of",
     "world_of",
 ]
 
-MOST_NODES = 64
-MOST_SIMULATED = 1000
-_LONGEST_NAME = 16
+_MOST_NODES = 64
+_MOST_SIMULATED = 1000
 
 
 class World(Struct, frozen=True):
@@ -93,8 +89,7 @@ def run_config(
     if script is not None:
         commands = [*commands, *_script(script, ids, world)]
     timing = timing_of(t, tm, tp)
-    # a socket's path has about a hundred characters, and the run's folder is in it
-    run = f"{found.name[:_LONGEST_NAME]}-{datetime.now():%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    run = new_run_name(found.name)
     return RunConfig(
         run,
         absolute_target(protocol),
@@ -109,6 +104,12 @@ def run_config(
         "simulated" if world.simulated else "live",
         world.speed,
     )
+
+
+def check_headless(headless: bool, for_: str | None) -> None:
+    """Without the interface, nobody is there to end the run."""
+    if headless and for_ is None:
+        raise UsageError("--headless needs an end: add --for 6s")
 
 
 def world_of(sim: bool, speed: str | None, headless: bool) -> World:
@@ -148,10 +149,10 @@ def _nodes(text: str, world: World) -> tuple[int, ...]:
 
 
 def _check_count(count: int, text: str, world: World) -> None:
-    most = MOST_SIMULATED if world.simulated and world.headless else MOST_NODES
+    most = _MOST_SIMULATED if world.simulated and world.headless else _MOST_NODES
     if not 1 <= count <= most:
         what = "this simulated run" if world.simulated else "a live run"
-        more = f"; --sim --headless takes {MOST_SIMULATED}" if most < count <= MOST_SIMULATED else ""
+        more = f"; --sim --headless takes {_MOST_SIMULATED}" if most < count <= _MOST_SIMULATED else ""
         raise UsageError(f"--nodes {text} is {count} nodes; {what} has 1 to {most}{more}")
 
 
@@ -244,27 +245,6 @@ def _check_world_command(command: WorldCommand, world: World) -> None:
         raise CommandError(f"{command.verb}: without the interface nobody would see it; leave out --headless")
     if command.verb != "freeze":
         raise CommandError(f"{command.verb}: give it once the run is there, with : or lab ctl")
-
-
-def recording_path(record: Path | None, run: str, parent: Path | None = None) -> Path:
-    """Where to record: where the user wants it, or among the recordings that lab keeps, where ``parent`` stays."""
-    if record is None:
-        return new_recording_path(run, parent)
-    path = record.absolute()
-    if not path.parent.is_dir():
-        raise UsageError(f"--record {record}: there is no folder {path.parent}")
-    if path.is_dir():
-        raise UsageError(f"--record {record} is a folder; name a file in it")
-    if path.exists() and not path.is_file():
-        raise UsageError(f"--record {record} is no file that can be kept; name another")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UsageError(f"--record {record}: you may not write there; name another file")
-    if path.exists() and path.stat().st_size:
-        try:
-            open_recording(path).close()
-        except NotARecordingError:
-            raise UsageError(f"--record {record} exists and is no recording; it is left alone") from None
-    return path
 
 
 def duration(option: str, text: str) -> int:

@@ -12,6 +12,7 @@ from lab.journal.parting import Parting, header_differences, parting_of
 from lab.journal.reader import Lines, NotARecordingError, RecordedLines, SpooledLines, open_recording
 from lab.journal.records import (
     FORMAT,
+    STRUCK_BY,
     Commanded,
     End,
     Fault,
@@ -38,6 +39,7 @@ from lab.journal.writer import Writer
 __all__ = [
     "ASSUMPTIONS",
     "FORMAT",
+    "STRUCK_BY",
     "Cluster",
     "Commanded",
     "Difference",

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from lab.journal.loglines import count_lines
 from lab.journal.records import (
+    STRUCK_BY,
     Fault,
     FaultView,
     Flight,
@@ -97,8 +98,9 @@ class Cluster:
     def apply(self, record: Record | None) -> None:
         """Take the next record; None stands for a line that could not be read."""
         self.record += 1
-        if isinstance(record, Step):  # the most frequent
-            self.lines += count_lines(record)
+        if isinstance(record, Step):
+            plain = not (record.changed or record.notes or record.failed)  # as most are
+            self.lines += len(record.sent) if plain else count_lines(record)
             self._step(record)
             return
         if record is None or isinstance(record, Header | Keyframe):
@@ -114,8 +116,7 @@ class Cluster:
 
     def _step(self, step: Step) -> None:
         node, given = step.node, step.input
-        if step.at_us > self.at_us:
-            self.at_us = step.at_us
+        self.at_us = max(self.at_us, step.at_us)
         if isinstance(given, Received):
             self._arrived(given.source, given.serial)
         if step.changed or step.stored or isinstance(given, Started) or node not in self._nodes:
@@ -165,8 +166,7 @@ class Cluster:
         if record.event == "started":
             view = replace(view, state={}, traceback="")
         self.nodes[record.node] = view
-        struck = {"killed": "kill", "paused": "pause", "wiped": "wipe"}.get(record.event)
-        for fault in self._node_faults(struck, record.node):
+        for fault in self._node_faults(STRUCK_BY.get(record.event), record.node):
             self.faults[fault.id] = replace(fault, struck=fault.struck + 1)
         for fault in self._node_faults(_ENDED_BY.get(record.event), record.node):
             self._lift_from(fault, record.node)

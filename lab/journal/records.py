@@ -19,6 +19,7 @@ from lab.kernel import Step, Timing, Wait
 
 __all__ = [
     "FORMAT",
+    "STRUCK_BY",
     "Commanded",
     "End",
     "Fault",
@@ -113,6 +114,9 @@ class Routed(Struct, frozen=True, omit_defaults=True, tag="routed", tag_field="r
 
 
 Event = Literal["started", "killed", "paused", "resumed", "failed", "wiped"]
+
+STRUCK_BY = {"killed": "kill", "paused": "pause", "wiped": "wipe"}
+"""The kind of fault that each of these events shows to have struck."""
 
 
 class Process(Struct, frozen=True, omit_defaults=True, tag="process", tag_field="record", gc=False):

@@ -18,7 +18,9 @@ class Running:
     """
 
     __slots__ = (
+        "_peers",
         "_wait",
+        "_what",
         "answers",
         "coroutine",
         "ended",
@@ -48,6 +50,8 @@ class Running:
         self.timer: int | None = None
         self.since_us = 0
         self.until_us: int | None = None
+        self._what = ""
+        self._peers: tuple[int, ...] = ()
         self._wait: Wait | None = None
 
     def ask(self, wanted: Ask) -> None:
@@ -58,6 +62,7 @@ class Running:
     def take_answer(self, source: int, answer: Payload) -> bool:
         """Keep an answer; whether there are enough now."""
         self.answers[source] = answer
+        self._peers = tuple([peer for peer in self._peers if peer != source])
         self._wait = None
         return len(self.answers) >= self.enough
 
@@ -67,6 +72,10 @@ class Running:
         self.since_us = since_us
         self.until_us = until_us
         self.timer = timer
+        if isinstance(wanted, Ask):
+            self._what, self._peers = f"{type(wanted.request).__name__} answers", wanted.peers
+        else:
+            self._what = wanted.what
 
     def ordered_answers(self) -> dict[int, Payload]:
         """The answers that came, in the order in which the peers were asked."""
@@ -80,17 +89,6 @@ class Running:
     def wait(self) -> Wait:
         """Where and for what it waits, for the record of the step."""
         if self._wait is None:  # a node that waits for a thousand others takes many steps meanwhile
-            self._wait = self._described()
+            line = self.coroutine.cr_frame.f_lineno  # type: ignore[attr-defined]
+            self._wait = Wait(self.name, line, self._what, self.since_us, self.until_us, self._peers)
         return self._wait
-
-    def _described(self) -> Wait:
-        wanted = self.waits_for
-        peers: tuple[int, ...] = ()
-        if isinstance(wanted, Ask):
-            what = f"{type(wanted.request).__name__} answers"
-            peers = tuple(peer for peer in wanted.peers if peer not in self.answers)
-        else:
-            assert wanted is not None
-            what = wanted.what
-        line = self.coroutine.cr_frame.f_lineno  # type: ignore[attr-defined]
-        return Wait(self.name, line, what, self.since_us, self.until_us, peers)

@@ -84,9 +84,16 @@ class Network:
     def send(self, message: Message, now_us: int) -> Sending | None:
         """Take a message; what is to become of it. None: it arrives once, in time."""
         link = (message.source, message.target)
-        latency_us = self.draw_latency_us(link)
+        latency_us = self.draw_latency_us(link) if self._jitter_us else self._latency_us
         if not self.rules:
-            self._fly(message, self._in_order(link, now_us + latency_us))
+            due_us = now_us + latency_us
+            last_us = self._last_due_us.get(link, 0)
+            if last_us > due_us:
+                due_us = last_us
+            else:
+                self._last_due_us[link] = due_us
+            self._serial += 1
+            heapq.heappush(self._heap, (due_us, self._serial, message))
             return None
         travel = Travel(latency_us)
         chance = self._generator(link)

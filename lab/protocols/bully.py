@@ -36,6 +36,7 @@ Four places at which the listings leave a node in the lurch, and what is done he
   It has to say so: silence would tell the lower one nothing of what the refusing node last was.
 """
 
+from functools import cached_property
 from typing import ClassVar
 
 from msgspec import Struct
@@ -141,15 +142,15 @@ class Bully(Election):
     halted: int | None = None
     version: Safe[int] = 0
 
-    @property
+    @cached_property
     def _t_us(self) -> int:
         return self.timing.t_us
 
-    @property
+    @cached_property
     def _check_every_us(self) -> int:
         return int(self.parameters.check_every_us) or self._t_us
 
-    @property
+    @cached_property
     def _coordinator_timeout_us(self) -> int:
         return int(self.parameters.coordinator_timeout_us) or 3 * self._t_us
 
@@ -247,7 +248,7 @@ class Bully(Election):
         self.stop_processing()
         self.halted = None
 
-    @property
+    @cached_property
     def _takeover_us(self) -> int:
         # the higher node may just have heard its coordinator, and then takes its timeout, T to ask it and T
         # for stage 1; the sources allow T more

@@ -19,9 +19,11 @@ __all__ = [
     "Refused",
     "RunConfig",
     "branch_config",
-    "branch_name",
     "header_of",
+    "new_run_name",
 ]
+
+_LONGEST_NAME = 16
 
 
 class NotRunnableError(Exception):
@@ -29,7 +31,7 @@ class NotRunnableError(Exception):
 
 
 class RunConfig(Struct, frozen=True):
-    """A run. ``commands`` are lines of the command language; ``for_us`` None: until somebody ends it.
+    """A run. ``commands`` are lines of the command language; it ends at ``end_us``; None: when somebody ends it.
 
     ``speed`` is that of a simulated run at its start, virtual over real time; None: as fast as it can be. A
     branch goes on from the record ``at`` of the recording in the file ``parent``.
@@ -44,7 +46,7 @@ class RunConfig(Struct, frozen=True):
     seed: int
     recording: str
     commands: tuple[str, ...] = ()
-    for_us: int | None = None
+    end_us: int | None = None
     world: Literal["live", "simulated"] = "live"
     speed: float | None = 1.0
     parent: str = ""
@@ -64,9 +66,9 @@ class Refused(Struct, frozen=True, tag="refused"):
     text: str
 
 
-def branch_name(header: Header) -> str:
-    """A name for a branch of this run while it goes on. It is short, as the path of its feed's socket must be."""
-    return f"{header.protocol.name[:16]}-{datetime.now():%m%d-%H%M%S}-{secrets.token_hex(2)}"
+def new_run_name(protocol: str) -> str:
+    """A name for a run of this protocol as it goes on. It is short, as the path of its feed's socket must be."""
+    return f"{protocol[:_LONGEST_NAME]}-{datetime.now():%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def branch_config(

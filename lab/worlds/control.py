@@ -6,7 +6,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.journal import Commanded, Fault, Log, Record, Routed
-from lab.kernel import Message
 from lab.network import Links, Network, Rule
 from lab.script import (
     At,
@@ -25,6 +24,7 @@ from lab.script import (
     resolve_links,
     resolve_nodes,
 )
+from lab.units import count_of
 
 __all__ = ["Control", "NodeHandles", "Outcome", "add_all"]
 
@@ -159,7 +159,7 @@ class Control:
         number = self._new_fault(verb, text, (), rule.broken(self._tm_us), rule.links)
         self._network.set_rule(number, rule)
         self._link_faults[number] = (verb, rule.links)
-        return True, _count(len(rule.links), "link")
+        return True, count_of(len(rule.links), "link")
 
     def _heal(self, command: Heal) -> tuple[bool, str]:
         if not self._link_faults:
@@ -171,9 +171,9 @@ class Control:
         for number in touching:
             self._lift(number, healed)
         over = sum(number not in self._link_faults for number in touching)
-        said = [f"{_count(over, 'fault')} ended"] if over else []
+        said = [f"{count_of(over, 'fault')} ended"] if over else []
         if len(touching) > over:
-            said.append(f"{_count(len(touching) - over, 'fault')} narrowed")
+            said.append(f"{count_of(len(touching) - over, 'fault')} narrowed")
         return True, ", ".join(said)
 
     def _new_fault(
@@ -200,10 +200,6 @@ class Control:
         else:
             self._link_faults[number] = (kind, rule.links)
             self._record(Fault(now_us, number, kind, links=tuple(sorted(rule.links))))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def _ids(nodes: tuple[int, ...]) -> str:

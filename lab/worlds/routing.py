@@ -1,10 +1,25 @@
-"""What is written down of the network's decision on a message, in every world."""
+"""The network of a run, in every world, and what is written down of its decisions."""
 
-from lab.journal import Routed
+from random import Random
+
+from lab.journal import Header, Routed
 from lab.kernel import Message
-from lab.network import Sending
+from lab.network import Network, Sending
 
-__all__ = ["records_of"]
+__all__ = ["network_of", "records_of", "spare_us"]
+
+
+def network_of(header: Header) -> Network:
+    """The network as the header says; the seed rules what each link draws."""
+    link = header.link
+    return Network(
+        lambda source, target: Random(f"{header.seed}/link/{source}->{target}"), link.latency_us, link.jitter_us
+    )
+
+
+def spare_us(header: Header) -> int:
+    """What the links leave of Tm: a delay of more breaks assumption 8."""
+    return header.timing.tm_us - header.link.latency_us - header.link.jitter_us
 
 
 def records_of(message: Message, sending: Sending, now_us: int) -> list[Routed]:

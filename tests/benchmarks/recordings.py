@@ -59,7 +59,7 @@ def make(folder: Path, path: Path, count: int) -> int:
     place = folder / "traffic"
     place.mkdir()
     commands = ("at 600ms kill 5", "at 1200ms restart 5", "at 1500ms pause 4", "at 1900ms resume 4")
-    with LiveRun(place, timing=QUICK, commands=commands, for_us=2_500_000) as run:
+    with LiveRun(place, timing=QUICK, commands=commands, end_us=2_500_000) as run:
         run.ended()
         records = run.tail.read().records
     header, *traffic = records

@@ -24,12 +24,14 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
     """Messages a second of real time, and virtual over real time."""
     virtual_s = 20 if quick else 600
     header = simulated_header(Bully, tuple(range(1, NODES + 1)), _TIMING, Link(round(LATENCY_S * 1e6)))
-    ours, simpys, trios = [], [], []
+    ours, simpys, recorded, trios = [], [], [], []
     for _ in range(1 if quick else 3):  # by turns, so that all see the same machine
         ours.append(_rate(lambda: _recorded(header, folder / "simulated.jsonl", virtual_s)))
         simpys.append(_rate(lambda: simpy_messages(virtual_s)))
+        recorded.append(_rate(lambda: _simpy_recorded(folder / "simpy.jsonl", virtual_s)))
         trios.append(_rate(lambda: trio_messages(virtual_s / 5)))
     ratio_simpy, ratio_trio = median(ours) / median(simpys), median(ours) / median(trios)
+    ratio_recorded = median(ours) / median(recorded)
     speedup = median([_with_faults(header, virtual_s) for _ in range(3)])
     return [
         Figure(
@@ -39,6 +41,14 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
             2,
             "more",
             f"{median(ours):,.0f} against {median(simpys):,.0f} messages/s",
+        ),
+        Figure(
+            "and over simpy with a line of JSON for every message",
+            ratio_recorded,
+            "x",
+            2,
+            "more",
+            f"against {median(recorded):,.0f} messages/s",
         ),
         Figure(
             "and over trio with MockClock", ratio_trio, "x", 15, "more", f"against {median(trios):,.0f} messages/s"
@@ -64,6 +74,11 @@ def _recorded(header: Header, path: Path, virtual_s: int) -> int:
         writer.flush()
     writer.close()
     return sum(writer.cluster.messages.values())
+
+
+def _simpy_recorded(path: Path, virtual_s: int) -> int:
+    with path.open("wb") as told:
+        return simpy_messages(virtual_s, told)
 
 
 def _with_faults(header: Header, virtual_s: int) -> float:

@@ -8,7 +8,10 @@ from lab.script import VERBS
 from tests.cli.calling import Lab
 
 OPTIONS = {
-    "run": "--nodes --t --tm --tp --latency --jitter --sim --speed --set --do --record --seed --headless --for --json",
+    "run": (
+        "--nodes --t --tm --tp --latency --jitter --sim --speed --set --do --script --record --seed --headless "
+        "--for --json"
+    ),
     "replay": "",
     "verify": "--protocol --strict",
     "show": "--node --kind --only --heartbeats",
@@ -19,6 +22,10 @@ OPTIONS = {
     "branch": "--at --do --for --record --seed --headless --protocol",
     "branches": "",
     "diff": "",
+    "check": (
+        "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "
+        "--set --json"
+    ),
     "explore": "--nodes --kills --restarts --timeouts --from --states --depth --set --out",
     "scale": "--nodes --t --seed --output --json",
 }

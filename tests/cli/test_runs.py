@@ -90,7 +90,7 @@ def test_two_runs(lab: Lab) -> None:
 
 def test_attach_needs_a_terminal(lab: Lab) -> None:
     """Whether or not there is a run."""
-    told = "the interface needs a terminal; without one, give commands with: lab ctl"
+    told = 'the interface needs a terminal; without one: lab ctl "COMMAND"'
     assert lab("attach").refused() == told
     with lab.start(*LONG, "--nodes", "2") as run:
         assert lab("attach", run.info.run, "--viewer").refused() == told

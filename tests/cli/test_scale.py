@@ -9,7 +9,7 @@ import pytest
 
 from lab.cli.chart import Axis, Chart, Series, decades, whole_numbers
 from lab.cli.plots import plot
-from lab.cli.scales import ScaleRequest, run_scale
+from lab.cli.scaling import ScaleRequest, run_scale
 from lab.cli.svg import picture
 from lab.protocols import Bully
 from lab.worlds.scaling import Measurement, NeverSettledError, measure
@@ -111,7 +111,7 @@ def _cut_short(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
             raise error
         return measure(Bully, nodes, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("lab.cli.scales.measure", until_nine)
+    monkeypatch.setattr("lab.cli.scaling.measure", until_nine)
 
 
 def test_a_plot_fits_its_place() -> None:

@@ -87,7 +87,8 @@ def test_a_swapped_pair_is_found(tmp_path: Path) -> None:
     one, other = next(
         (a, b)
         for a, b in pairwise(steps)
-        if b == a + 1 and all("sent" in json.loads(lines[n]) for n in (a, b))
+        if b == a + 1
+        and all("sent" in json.loads(lines[n]) for n in (a, b))
         and json.loads(lines[a])["node"] == json.loads(lines[b])["node"]
     )
     lines[one], lines[other] = lines[other], lines[one]

@@ -127,7 +127,9 @@ def test_in_a_run_each_fires_once_at_its_moment() -> None:
 def test_triggers_one_after_the_other() -> None:
     """Each is looked for once the one before it has come; *after* counts from there, as does *all normal*."""
     rig = Rig([1, 2, 3], latency_us=10_000).started()
-    rig.do("when all normal after 300ms on send AreYouNormal 3->2 kill coordinator", "at 1s when all normal kill 2")
+    rig.do(
+        "when all normal after 300ms on send AreYouNormal 3->2 kill coordinator", "at 1s when all normal kill 2"
+    )
     rig.settle()
     settled_us = rig.now_us
     rig.run_until(lambda: rig.cluster.nodes[3].process == "killed", 20 * T_US, "3 is killed")

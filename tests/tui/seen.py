@@ -49,6 +49,11 @@ class Seen:
         """The cursor in time."""
         return self.run._player
 
+    @property
+    def source(self) -> Source:
+        """Where the run's records come from."""
+        return self.run._source
+
     def selected(self) -> int | None:
         """The node that is selected."""
         return self.run._selected

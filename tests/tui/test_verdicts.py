@@ -11,9 +11,7 @@ HOLDS = "A1.1, A1.2, A2 hold"
 
 
 async def _judged(seen: Seen) -> None:
-    source = seen.app.source
-    assert source is not None
-    await seen.until(lambda: source.judge.number == len(source.lines) - 1, "the recording is judged")
+    await seen.until(lambda: seen.source.judge.number == len(seen.source.lines) - 1, "the recording is judged")
 
 
 def _marked(seen: Seen) -> tuple[frozenset[int], frozenset[int]]:
@@ -41,9 +39,7 @@ def test_one_key_goes_to_each_witness_in_turn() -> None:
 
     async def test(seen: Seen) -> None:
         await _judged(seen)
-        source = seen.app.source
-        assert source is not None
-        violations = source.judge.violations
+        violations = seen.source.judge.violations
         for violation in [*violations, violations[0]]:
             await seen.press("v")
             assert seen.player.number == violation.record
@@ -63,9 +59,7 @@ def test_where_nothing_is_violated_the_key_says_so() -> None:
 
     async def test(seen: Seen) -> None:
         await _judged(seen)
-        source = seen.app.source
-        assert source is not None
-        source.judge.violations.clear()
+        seen.source.judge.violations.clear()
         await seen.press("v")
         assert seen.said == "no violation so far"
         assert seen.player.number == 0
@@ -79,9 +73,7 @@ def test_the_next_violation_from_anywhere() -> None:
 
     async def test(seen: Seen) -> None:
         await _judged(seen)
-        source = seen.app.source
-        assert source is not None
-        violations = source.judge.violations
+        violations = seen.source.judge.violations
         assert next_violation(violations, 0, None) == violations[0]
         assert next_violation(violations, violations[-1].record, None) == violations[0]
         assert next_violation(violations, violations[0].record, violations[0]) == violations[1]

@@ -90,7 +90,7 @@ class LiveRun:
         protocol: type[Election] = Bully,
         parameters: dict[str, Any] | None = None,
         link: Link | None = None,
-        for_us: int | None = None,
+        end_us: int | None = None,
         seed: int = 1,
         module: str = "",
         world: Literal["live", "simulated"] = "live",
@@ -108,7 +108,7 @@ class LiveRun:
             seed,
             str(self.path),
             commands,
-            for_us,
+            end_us,
             world,
             speed,
         )

@@ -15,7 +15,7 @@ from tests.worlds.live import STEADY, LiveRun
 def test_kill_and_restart_the_coordinator_by_script(tmp_path: Path) -> None:
     """``at 1s kill 5``, ``at 2s restart 5``: under 4 in between, under 5 before and after."""
     commands = ("at 1s kill 5", "at 2s restart 5")
-    with LiveRun(tmp_path, commands=commands, timing=STEADY, for_us=3_200_000) as run:
+    with LiveRun(tmp_path, commands=commands, timing=STEADY, end_us=3_200_000) as run:
         run.ended()
         tail = run.tail.read()
         assert [election.coordinator for election in tail.elections.settled] == [5, 4, 5]

@@ -201,7 +201,7 @@ def test_how_it_is_watched_leaves_no_trace(tmp_path: Path) -> None:
     for name in ("watched", "unseen"):
         (tmp_path / name).mkdir()
     commands = ("at 3s kill 5", "at 6s lose all 30%", "at 9s heal")
-    with simulated(tmp_path / "watched", *commands, for_us=20_000_000, speed=0.01) as run:
+    with simulated(tmp_path / "watched", *commands, end_us=20_000_000, speed=0.01) as run:
         for command in ("step", "step 7", "speed 100", "go", "freeze", "speed 0.5", "step 3", "speed max", "go"):
             assert run.order(command).ok
         run.ended()

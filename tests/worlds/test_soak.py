@@ -56,7 +56,7 @@ def test_soak(tmp_path: Path, seed: int) -> None:
     """One run."""
     commands = _commands(Random(f"soak/{seed}"))
     shown = f"seed {seed}:\n" + "\n".join(commands)
-    run = LiveRun(tmp_path, commands=commands, for_us=FOR_MS * 1000, seed=seed)
+    run = LiveRun(tmp_path, commands=commands, end_us=FOR_MS * 1000, seed=seed)
     try:
         run.ended()
         assert run.host.process.returncode == 0, f"{shown}\n{run.host.said()}"

@@ -25,7 +25,7 @@ from lab.kernel.sight import ERA_US, HEARD, Rest, open_requests, rest_of, resume
 from lab.kernel.state import plain
 from lab.worlds.explored.queues import STALE, Queues
 
-__all__ = ["Ages", "LearnedError", "LocalStates", "Outcome", "SendsInstantsError"]
+__all__ = ["Ages", "LearnedError", "LocalStates", "SendsInstantsError", "Transition"]
 
 _AEON_US = ERA_US // 4
 _INSTANT = re.compile(rb"(?<!\d)1\d{15}(?!\d)")
@@ -34,7 +34,7 @@ _INSTANT = re.compile(rb"(?<!\d)1\d{15}(?!\d)")
 _Given = Started | Message | Fired
 
 
-class Outcome(NamedTuple):
+class Transition(NamedTuple):
     """What an input leads to: the local state after it, the messages sent, and what is waited for no longer."""
 
     local: int
@@ -136,13 +136,13 @@ class LocalStates:
             self._killed[local, keeps_storage] = known
         return known
 
-    def start(self, local: int) -> Outcome:
+    def start(self, local: int) -> Transition:
         """The node comes up with what its safe storage held."""
         known = self._locals[local]
         given = Started(known.stored, 1, 1)
         return self._feed(local, _Past(None, (), ERA_US), self._fresh(known.node), given, ERA_US, "started")
 
-    def deliver(self, local: int, message: int) -> Outcome:
+    def deliver(self, local: int, message: int) -> Transition:
         """The message arrives."""
         past, node = self._replay(local)
         given = self._queues.messages[message]
@@ -151,7 +151,7 @@ class LocalStates:
             given = replace(given, answers=serials.get(given.answers, STALE))
         return self._feed(local, past, node, given, past.now_us, message)
 
-    def fire(self, local: int) -> Outcome:
+    def fire(self, local: int) -> Transition:
         """The next timer fires, at its time, or now where that is past."""
         past, node = self._replay(local)
         due = node.next_timer()
@@ -181,7 +181,7 @@ class LocalStates:
             fresh.step(given, at_us)
         return fresh
 
-    def _feed(self, local: int, past: _Past, node: Node, given: _Given, at_us: int, what: Hashable) -> Outcome:
+    def _feed(self, local: int, past: _Past, node: Node, given: _Given, at_us: int, what: Hashable) -> Transition:
         self.replays += 1
         waited = open_requests(node)
         step = node.step(given, at_us)
@@ -189,7 +189,7 @@ class LocalStates:
         if ancient is not None and ancient.step(given, at_us) != step:
             self._learn_to_count()
         if step.failed:
-            return Outcome(self.stopped(node.id, "failed", {}), (), frozenset(waited.values()))
+            return Transition(self.stopped(node.id, "failed", {}), (), frozenset(waited.values()))
         waits = open_requests(node)
         answered = given.answers if isinstance(given, Message) else 0
         released = frozenset(name for serial, name in waited.items() if serial not in waits and serial != answered)
@@ -201,7 +201,7 @@ class LocalStates:
             for each in step.sent
         )
         after = self._look(node, _Past(past.rest, (*past.inputs, (given, at_us)), at_us), (local, what))
-        return Outcome(after, sent, released)
+        return Transition(after, sent, released)
 
     def _look(self, node: Node, past: _Past, how: tuple[Hashable, ...]) -> int:
         """The local state that ``node`` is in after ``past``; ``how`` it came there, where it cannot be seen."""

@@ -24,7 +24,7 @@ so many strides more, less one, as messages of the step go out before a kill end
 
 from typing import Literal, NamedTuple
 
-from lab.worlds.explored.local import LocalStates, Outcome
+from lab.worlds.explored.local import LocalStates, Transition
 from lab.worlds.explored.queues import EMPTY, NEVER_US, Queues
 
 __all__ = ["Move", "Moves", "State", "Timeouts"]
@@ -142,9 +142,9 @@ class Moves:
                 found += self._come_up(state, place)
         return found
 
-    def _effect(self, outcome: Outcome) -> _Effect:
-        sent = tuple((self._slot(message), message) for message in outcome.sent)
-        return outcome.local, sent, outcome.released
+    def _effect(self, transition: Transition) -> _Effect:
+        sent = tuple((self._slot(message), message) for message in transition.sent)
+        return transition.local, sent, transition.released
 
     def _slot(self, number: int) -> int:
         message = self._queues.messages[number]

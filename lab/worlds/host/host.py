@@ -26,7 +26,7 @@ from lab.worlds.host.starting import say
 from lab.worlds.orders import Order, Reply
 from lab.worlds.runs import RunFolder, RunInfo
 
-__all__ = ["Host", "run_host"]
+__all__ = ["Host", "earliest_us", "run_host"]
 
 P = TypeVar("P")
 
@@ -59,6 +59,11 @@ def run_host(
     if host.failure:
         print(host.failure, file=sys.stderr)
     return 1 if host.failure else 0
+
+
+def earliest_us(*instants_us: int | None) -> int | None:
+    """The first of these instants, of which None never comes."""
+    return min((instant_us for instant_us in instants_us if instant_us is not None), default=None)
 
 
 class Host:

@@ -18,12 +18,13 @@ from lab.journal import Writer
 from lab.script import Director
 from lab.worlds.config import RunConfig
 from lab.worlds.control import Control, add_all
-from lab.worlds.host.host import Host
+from lab.worlds.host.host import Host, earliest_us
 from lab.worlds.host.lines import LineBuffer
 from lab.worlds.live.nodes import LiveNodes
 from lab.worlds.live.reception import Reception
 from lab.worlds.live.switch import Switch
 from lab.worlds.live.wire import Fork, Forked, Seen, Signal
+from lab.worlds.routing import network_of, spare_us
 from lab.worlds.runs import RunFolder
 
 __all__ = ["LiveHost"]
@@ -45,14 +46,7 @@ class LiveHost(Host):
         spawner.setblocking(False)
         self._spawner = spawner
         self._orders = b""
-        self._switch = Switch(
-            writer,
-            self.director,
-            config.seed,
-            config.link.latency_us,
-            config.link.jitter_us,
-            self.now_us,
-        )
+        self._switch = Switch(writer, self.director, network_of(writer.header), self.now_us)
         self._reception = Reception(self._switch, self.settle)
         self._nodes = LiveNodes(
             config.nodes,
@@ -69,7 +63,7 @@ class LiveHost(Host):
             self._nodes,
             self._switch.network,
             writer,
-            config.timing.tm_us - config.link.latency_us - config.link.jitter_us,
+            spare_us(writer.header),
             self._switch.record,
             self.now_us,
         )
@@ -148,13 +142,13 @@ class LiveHost(Host):
     # time
 
     def _next_due_us(self) -> float:
-        dues = (self._switch.network.next_due_us(), self.director.next_due_us, self.config.for_us)
-        return min((due for due in dues if due is not None), default=float("inf"))
+        due_us = earliest_us(self._switch.network.next_due_us(), self.director.next_due_us, self.config.end_us)
+        return float("inf") if due_us is None else due_us
 
     async def _watch_timers(self) -> None:
         while True:
             now_us = self.now_us()
-            if self.config.for_us is not None and now_us >= self.config.for_us:
+            if self.config.end_us is not None and now_us >= self.config.end_us:
                 self.end("its time was up")
                 return
             for scripted in self.director.due(now_us):

@@ -1,7 +1,6 @@
 """The live network: takes steps in, records them, and moves their messages from node to node."""
 
 from collections.abc import Callable, Sequence
-from random import Random
 
 import msgspec
 
@@ -35,18 +34,14 @@ class Switch:
         self,
         writer: Writer,
         director: Director,
-        seed: int,
-        latency_us: int,
-        jitter_us: int,
+        network: Network,
         now_us: Callable[[], int],
     ) -> None:
         self.connections: dict[int, Connection] = {}
         self.touched: dict[int, Connection] = {}
         self.serials: dict[int, int] = {}
         self.execute: Callable[[Scripted], object] = lambda scripted: None
-        self.network: Network = Network(
-            lambda source, target: Random(f"{seed}/link/{source}->{target}"), latency_us, jitter_us
-        )
+        self.network = network
         self._writer = writer
         self._director = director
         self._now_us = now_us

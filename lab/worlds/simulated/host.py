@@ -12,9 +12,10 @@ import trio
 
 from lab.journal import Writer
 from lab.script import Scripted, WorldCommand
+from lab.units import count_of
 from lab.worlds.config import RunConfig
 from lab.worlds.control import Outcome
-from lab.worlds.host.host import Host
+from lab.worlds.host.host import Host, earliest_us
 from lab.worlds.orders import Clock, Order, Reply
 from lab.worlds.runs import RunFolder
 from lab.worlds.simulated.pace import Pace
@@ -46,8 +47,7 @@ class SimulatedHost(Host):
         simulation = self._simulation
         if simulation.frozen:
             return simulation.now_us
-        bounds_us = (self._bound_us(), simulation.next_us())
-        return max(simulation.now_us, min((bound for bound in bounds_us if bound is not None), default=0))
+        return max(simulation.now_us, earliest_us(self._bound_us(), simulation.next_us()) or 0)
 
     def begin(self) -> None:
         """Let time go."""
@@ -91,14 +91,14 @@ class SimulatedHost(Host):
 
     def _catch_up(self) -> bool:
         """Let happen what is due by now, but compute for a moment only; whether that was all."""
-        simulation, for_us = self._simulation, self.config.for_us
+        simulation, end_us = self._simulation, self.config.end_us
         stood = simulation.frozen
         done = run_slice(simulation, self._bound_us())
         if stood:
             return True
         if simulation.frozen:
             self._note = "time stands still, as a command asked for; go lets it go on"
-        elif for_us is not None and simulation.now_us >= for_us:
+        elif end_us is not None and simulation.now_us >= end_us:
             self.end("its time was up")
         elif self.writer.size > self._most_size:
             simulation.frozen = True
@@ -112,12 +112,10 @@ class SimulatedHost(Host):
 
     def _bound_us(self) -> int | None:
         """How far it may go now; None: as far as it can."""
-        bounds_us = (self._pace.reached_us(_real_us()), self.config.for_us)
-        return min((bound for bound in bounds_us if bound is not None), default=None)
+        return earliest_us(self._pace.reached_us(_real_us()), self.config.end_us)
 
     def _idle_s(self) -> float:
-        dues_us = (self._simulation.next_us(), self.config.for_us)
-        due_us = min((due for due in dues_us if due is not None), default=None)
+        due_us = earliest_us(self._simulation.next_us(), self.config.end_us)
         if self._simulation.frozen or due_us is None:
             return float("inf")
         return self._pace.wait_us(due_us, _real_us()) / 1e6
@@ -152,14 +150,14 @@ class SimulatedHost(Host):
         said, made = "", 0
         while made < count:
             due_us = simulation.next_us()
-            if due_us is None or (self.config.for_us is not None and due_us > self.config.for_us):
+            if due_us is None or (self.config.end_us is not None and due_us > self.config.end_us):
                 break
             said = self._said_of_next(due_us) if made == count - 1 else ""
             simulation.step()
             made += 1
         if not made:
             return False, "nothing can happen any more"
-        many = "" if made == 1 and said else f"{made} event{'' if made == 1 else 's'}, "
+        many = "" if made == 1 and said else f"{count_of(made, 'event')}, "
         return True, f"{many}{said or 'the last of all'}, at {simulation.now_us / 1e6:.4f} s"
 
     def _said_of_next(self, due_us: int) -> str:

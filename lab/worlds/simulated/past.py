@@ -11,7 +11,18 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from lab.journal import Commanded, End, Fault, Lines, NotARecordingError, Process, Record, Reexecution, Routed
+from lab.journal import (
+    STRUCK_BY,
+    Commanded,
+    End,
+    Fault,
+    Lines,
+    NotARecordingError,
+    Process,
+    Record,
+    Reexecution,
+    Routed,
+)
 from lab.kernel import Message, Protocol, Received, Step
 from lab.network import Rule
 from lab.protocols import Election, source_of
@@ -20,7 +31,6 @@ from lab.worlds.config import NotRunnableError
 
 __all__ = ["Arrival", "NotBranchableError", "Past", "relive"]
 
-_STRUCK_BY = {"killed": "kill", "paused": "pause", "wiped": "wipe"}
 _OVER = ("started", "resumed", "failed")
 
 
@@ -106,9 +116,9 @@ class Past:
             self.paused_at_us[record.node] = record.at_us
         elif record.event != "wiped":
             self.paused_at_us.pop(record.node, None)
-        self.asked.pop((_STRUCK_BY.get(record.event, ""), record.node), None)
+        self.asked.pop((STRUCK_BY.get(record.event, ""), record.node), None)
         if record.event in _OVER:
-            for verb in _STRUCK_BY.values():
+            for verb in STRUCK_BY.values():
                 self.asked.pop((verb, record.node), None)
 
     def _fault(self, fault: Fault) -> None:

@@ -11,7 +11,6 @@ Instead of letting the clock decide, ``choices`` lists what may happen next, and
 
 import heapq
 from collections.abc import Callable, Iterable
-from random import Random
 from typing import Any
 
 import msgspec
@@ -19,10 +18,9 @@ from msgspec import Struct
 
 from lab.journal import Header, Log, Process, Record, Routed
 from lab.kernel import Fired, Message, Node, Protocol, Started
-from lab.network import Network
 from lab.script import Director, WorldCommand
 from lab.worlds.control import Control, NodeHandles
-from lab.worlds.routing import records_of
+from lab.worlds.routing import network_of, records_of, spare_us
 from lab.worlds.simulated.choices import Choice, Deliver, Fire
 from lab.worlds.simulated.steering import steer
 
@@ -30,7 +28,10 @@ __all__ = ["Life", "Simulation"]
 
 
 class Life(Struct):
-    """One life of a node. ``due_us`` and ``fired`` are its next timer, unless it stands still."""
+    """One life of a node. ``due_us`` and ``fired`` are its next timer, unless it stands still.
+
+    ``alarm_us`` is the earliest alarm that is set for it, which is no later than ``due_us``.
+    """
 
     node: Node
     number: int
@@ -39,7 +40,7 @@ class Life(Struct):
     paused_at_us: int | None = None
     due_us: int | None = None
     fired: Fired | None = None
-    alarm: int = 0
+    alarm_us: int | None = None
 
 
 class Simulation(NodeHandles):
@@ -56,13 +57,8 @@ class Simulation(NodeHandles):
         self.ids = header.nodes
         self.lives: dict[int, Life] = {}
         self.director = Director(lambda: self.now_us)
-        self.network: Network = Network(
-            lambda source, target: Random(f"{header.seed}/link/{source}->{target}"),
-            header.link.latency_us,
-            header.link.jitter_us,
-        )
-        spare_us = header.timing.tm_us - header.link.latency_us - header.link.jitter_us
-        self.control = Control(self, self.network, log, spare_us, self.record, lambda: self.now_us)
+        self.network = network_of(header)
+        self.control = Control(self, self.network, log, spare_us(header), self.record, lambda: self.now_us)
         self._protocol = protocol
         self._timing = header.timing
         self._parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
@@ -103,10 +99,7 @@ class Simulation(NodeHandles):
 
     def _next(self) -> tuple[int | None, Callable[[], None]]:
         """When the next event is due, and what to call for it: of those due at once, commands before messages."""
-        alarms = self._alarms
-        while alarms and self._is_stale(alarms[0]):
-            heapq.heappop(alarms)
-        due_us, happen = (alarms[0][0] if alarms else None), self._next_timer
+        due_us, happen = self._next_alarm_us(), self._next_timer
         arrival_us, command_us = self.network.next_due_us(), self.director.next_due_us
         if arrival_us is not None and (due_us is None or arrival_us <= max(due_us, self.now_us)):
             due_us, happen = arrival_us, self._next_message
@@ -311,12 +304,25 @@ class Simulation(NodeHandles):
         if due is None:
             life.due_us = None
             return
-        due_us, life.fired = due
-        if due_us != life.due_us:
-            life.due_us = due_us
-            life.alarm += 1
-            heapq.heappush(self._alarms, (due_us, node, life.alarm))
+        life.due_us, life.fired = due
+        if life.alarm_us is None or due[0] < life.alarm_us:
+            self._put_alarm(node, life, due[0])
 
-    def _is_stale(self, alarm: tuple[int, int, int]) -> bool:
-        life = self.lives.get(alarm[1])
-        return life is None or life.due_us != alarm[0] or life.alarm != alarm[2]
+    def _put_alarm(self, node: int, life: Life, due_us: int) -> None:
+        life.alarm_us = due_us
+        heapq.heappush(self._alarms, (due_us, node, life.number))
+
+    def _next_alarm_us(self) -> int | None:
+        """When the first timer of all is due. A timer that was put off keeps its alarm, which is put off here."""
+        while self._alarms:
+            at_us, node, number = self._alarms[0]
+            life = self.lives.get(node)
+            current = life is not None and life.number == number and life.alarm_us == at_us
+            if life is not None and current and life.due_us == at_us:
+                return at_us
+            heapq.heappop(self._alarms)
+            if life is not None and current:
+                life.alarm_us = None
+                if life.due_us is not None:
+                    self._put_alarm(node, life, life.due_us)
+        return None

@@ -1,4 +1,4 @@
-"""The commands about branches, and their options, with help that teaches."""
+"""``lab branch``, ``lab branches`` and ``lab diff``: other ways for a run to go, and where they part."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from lab.cli.app import app
+from lab.cli.commands.options import Headless, OwnProtocol, Record
 
 __all__ = ["branch", "branches", "diff"]
 
@@ -37,18 +38,13 @@ def branch(
         str | None,
         typer.Option("--for", metavar="TIME", help="End so much virtual time after the branch: 6s, 2m."),
     ] = None,
-    record: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to record; without it, where lab keeps recordings.")
-    ] = None,
+    record: Record = None,
     seed: Annotated[
         str | None,
         typer.Option(metavar="NUMBER", help="For losses and jitter from there on; the recording's if not given."),
     ] = None,
-    headless: Annotated[bool, typer.Option("--headless", help="Without the interface; needs --for.")] = False,
-    protocol: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.py:CLASS", help="Where the protocol is, if it is one of your own."),
-    ] = None,
+    headless: Headless = False,
+    protocol: OwnProtocol = None,
 ) -> int:
     """Go on from any record of a recording, in simulation: from exactly that state, but with other commands.
 

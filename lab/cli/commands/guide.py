@@ -11,7 +11,7 @@ from lab.cli.errors import UsageError
 
 __all__ = ["guide"]
 
-_FOLDER = Path(__file__).parents[1] / "guide"
+_FOLDER = Path(__file__).parents[2] / "guide"
 _WIDEST = 100
 
 
@@ -35,7 +35,7 @@ def guide(
     if plain or not os.isatty(1):
         print(text, end="")
         return 0
-    from rich.console import Console  # noqa: PLC0415 - only where it is used
+    from rich.console import Console  # noqa: PLC0415
     from rich.markdown import Markdown  # noqa: PLC0415
 
     console = Console()

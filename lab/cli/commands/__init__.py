@@ -1,0 +1,32 @@
+"""The commands and their options, with help that teaches. What a command does is in a module beside this folder.
+
+That is imported only where it is run, so that ``lab --help`` and the completion of the shell stay fast.
+"""
+
+# ruff: noqa: I001 - the help lists them in the order in which they are imported
+
+from lab.cli.commands.run import run
+from lab.cli.commands.recordings import replay, show, verify
+from lab.cli.commands.branch import branch, branches, diff
+from lab.cli.checking import check
+from lab.cli.commands.explore import explore
+from lab.cli.commands.scale import scale
+from lab.cli.commands.hosts import attach, ctl, list_
+from lab.cli.commands.guide import guide
+
+__all__ = [
+    "attach",
+    "branch",
+    "branches",
+    "check",
+    "ctl",
+    "diff",
+    "explore",
+    "guide",
+    "list_",
+    "replay",
+    "run",
+    "scale",
+    "show",
+    "verify",
+]

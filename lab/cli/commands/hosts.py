@@ -1,0 +1,56 @@
+"""``lab list``, ``lab attach`` and ``lab ctl``: runs that are going on."""
+
+from typing import Annotated
+
+import typer
+
+from lab.cli.app import app
+
+__all__ = ["attach", "ctl", "list_"]
+
+
+@app.command("list")
+def list_(json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False) -> int:
+    """List the runs that are going on and the protocols; clean up after hosts that died."""
+    from lab.cli.hosts import print_runs  # noqa: PLC0415
+
+    return print_runs(json)
+
+
+@app.command()
+def attach(
+    run: Annotated[str | None, typer.Argument(help="Which run, as lab list names it; may be left out.")] = None,
+    viewer: Annotated[bool, typer.Option("--viewer", help="Only watch.")] = False,
+) -> int:
+    """Open the interface over a run that is going on, beside whoever watches it already."""
+    from lab.cli.hosts import attach as attach_to  # noqa: PLC0415
+
+    return attach_to(run, viewer)
+
+
+def _ctl_help() -> str:
+    from lab.script import VERBS  # noqa: PLC0415
+
+    rows = [f"  {verb.usage:32} {verb.help}" for verb in VERBS.values()]
+    return (
+        "Give commands to a run that is going on.\n\n"
+        "\b\nCommands:\n" + "\n".join(rows) + "\n\n"
+        "\b\nNODES   5 · 1 2 · 1,2 · all · coordinator\n"
+        "LINKS   2->3 · 2<->3 · 5 (all from and to 5) · all\n"
+        "TIME    400ms · 2s          PERCENT  30%\n"
+        "before a command, optionally, when:\n"
+        "        at 2s · after 2s · when all normal · on send KIND [A->B] · on deliver KIND [A->B]"
+    )
+
+
+@app.command(
+    help=_ctl_help(),
+    epilog='Example: lab ctl "partition 1 2 | 3 4 5"   (exit status 1 where a command changed nothing)',
+)
+def ctl(
+    words: Annotated[list[str], typer.Argument(metavar="[RUN] COMMAND…", help="Each command in quotes.")],
+) -> int:
+    """Give commands to a run that is going on (the help is ``_ctl_help``)."""
+    from lab.cli.hosts import control  # noqa: PLC0415
+
+    return control(words)

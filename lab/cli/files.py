@@ -1,0 +1,40 @@
+"""The files that a command writes: found fault with before its work begins, and not after an hour of it."""
+
+import os
+from pathlib import Path
+
+from lab.cli.errors import UsageError
+from lab.journal import NotARecordingError, open_recording
+from lab.places import new_recording_path
+
+__all__ = ["recording_path", "writable", "writable_recording"]
+
+
+def recording_path(record: Path | None, run: str, parent: Path | None = None) -> Path:
+    """Where to record: where the user wants it, or among the recordings that lab keeps, where ``parent`` stays."""
+    return new_recording_path(run, parent) if record is None else writable_recording("--record", record)
+
+
+def writable_recording(option: str, path: Path) -> Path:
+    """The absolute path; a file that is there and is no recording is left alone. UsageError."""
+    file = writable(option, path)
+    if file.exists() and file.stat().st_size:
+        try:
+            open_recording(file).close()
+        except NotARecordingError:
+            raise UsageError(f"{option} {path} exists and is no recording; it is left alone") from None
+    return file
+
+
+def writable(option: str, path: Path) -> Path:
+    """The absolute path that was given with this option. UsageError where no file can be written there."""
+    file = path.absolute()
+    if not file.parent.is_dir():
+        raise UsageError(f"{option} {path}: there is no folder {file.parent}")
+    if file.is_dir():
+        raise UsageError(f"{option} {path} is a folder; name a file in it")
+    if file.exists() and not file.is_file():
+        raise UsageError(f"{option} {path} is no file that can be kept; name another")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise UsageError(f"{option} {path}: you may not write there; name another file")
+    return file
