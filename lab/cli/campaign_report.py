@@ -79,12 +79,16 @@ def _ranges(lines: list[int]) -> str:
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
 
 
-def nothing_found(protocol: type[Election], table: Table, find: str | None) -> str:
+def nothing_found(protocol: type[Election], table: Table, find: str | None, interrupted: bool) -> str:
     """What holds, as far as was looked."""
+    if not table.runs:
+        return "stopped before the first run was finished: nothing is known"
+    so_far = f"stopped after {table.runs:,} runs; " if interrupted else ""
     if find is not None:
-        return f"no violation of {find} was found"
+        return f"{so_far}no violation of {find} was found"
     outside = sum(table.violations.values())
-    said = f"no failure: {', '.join(protocol.promises)} held in every consistent state while the assumptions did"
+    held = f"{', '.join(protocol.promises)} held in every consistent state while the assumptions did"
+    said = f"{so_far}no failure: {held}"
     return said + (f" ({outside:,} violations outside the promise: --strict, --find)" if outside else "")
 
 

@@ -1,89 +1,198 @@
-"""``lab check``: a campaign, from its options to its table."""
+"""Carrying out ``lab check``: from its options to a campaign, and to what it found."""
 
+import contextlib
+import signal
+import time
+from collections.abc import Generator
 from pathlib import Path
-from typing import Annotated
+from types import FrameType
 
-import typer
+from msgspec import Struct
 
-from lab.cli.app import app
-from lab.cli.errors import UsageError
-
-
-@app.command(
-    epilog="""Examples:\n
-    lab check bully --runs 1000 --faults kill\n
-    lab check bully --faults kill,pause --find A1.1 --out paused.jsonl\n
-    lab check my_election.py:MyElection --minutes 5""",
+from lab.cli.campaign_report import as_json, nothing_found, report, report_finding
+from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail
+from lab.cli.files import writable, writable_recording
+from lab.cli.progress import progress_line
+from lab.cli.settings import parameters_of, protocol_named, timing_of
+from lab.journal import Link
+from lab.properties import RAISES
+from lab.protocols import Election
+from lab.worlds.campaign.campaign import (
+    Campaign,
+    Outcome,
+    Table,
+    Wanted,
+    WorkerDiedError,
+    default_workers,
+    outcomes,
 )
-def check(
-    target: Annotated[str, typer.Argument(help="A protocol: bully, or FILE.py:CLASS for your own.")],
-    runs: Annotated[str | None, typer.Option(help="How many runs.  [default: 1000]")] = None,
-    seed: Annotated[str, typer.Option(help="The seed of the first run; the next ones follow.")] = "1",
-    nodes: Annotated[str, typer.Option(help="How many nodes: 5, or 3-7 for as many as the seed draws.")] = "3-7",
-    faults: Annotated[
-        str,
-        typer.Option(help="With commas: kill, pause, partition, delay, loss, duplicate, reorder, wipe; or all."),
-    ] = "kill",
-    find: Annotated[
-        str | None,
-        typer.Option(metavar="ASSERTION", help="Look for a violation of this one, in or outside the promise."),
-    ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Violations outside the promise count too.")] = False,
-    keep_going: Annotated[bool, typer.Option("--keep-going", help="Go on after the first finding.")] = False,
-    minutes: Annotated[str | None, typer.Option(help="Stop after so many minutes.")] = None,
-    workers: Annotated[str | None, typer.Option(help="How many processes.  [default: one a processor]")] = None,
-    cluster: Annotated[
-        str,
-        typer.Option(metavar="ADDRESS", help="A dask.distributed scheduler, tcp://host:8786 (extra: cluster)."),
-    ] = "",
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to record what is found, shrunk; a .jsonl file.")
-    ] = None,
-    t: Annotated[
-        str | None, typer.Option(help="T, the bound of a request with its answer: 2·Tm + Tp.  [default: 200ms]")
-    ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the protocol.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")] = False,
-) -> int:
-    """Run a protocol many times in simulation under drawn faults, and judge every run.
+from lab.worlds.campaign.draw import FAULTS, plan_of
+from lab.worlds.campaign.finding import Finding, again, shrunk, write
+from lab.worlds.campaign.trial import RunawayError
+from lab.worlds.config import RunConfig, header_of
+from lab.worlds.targets import absolute_target
 
-    The faults strike where it hurts: around elections, between two messages of one step, and again while the
-    last one is being mended. The first failure is shrunk to the few events that matter, and written as a
-    recording and as a script that gives it again.
+__all__ = ["Options", "run_check"]
 
-    A violation while a fault breaks an assumption that the protocol relies on is outside its promise, and
-    counted; one with all assumptions intact is a failure.
+_MOST_NODES = 100
+_PROBE = "finding.jsonl"
+"""Whether a finding can be written here is looked at with this name; the real one tells what was found."""
 
-    Exit status: 0 nothing found, 1 found, 2 a mistake in the call, 130 Ctrl-C.
-    """
-    from lab.cli.campaigns import Options, run_check  # noqa: PLC0415
 
-    if runs is None and minutes is None:
-        runs = "1000"
-    return run_check(
-        Options(
-            target,
-            _number("--runs", runs, 0) if runs is not None else 0,
-            _number("--seed", seed, 0),
-            nodes,
-            faults,
-            find,
-            strict,
-            keep_going,
-            _number("--minutes", minutes, 1) if minutes is not None else None,
-            _number("--workers", workers, 1) if workers is not None else None,
-            cluster,
-            out,
-            t,
-            set_ or [],
-            json,
-        )
+class Options(Struct, frozen=True):
+    """The options of ``lab check``, as they were written, the numbers read."""
+
+    target: str
+    runs: int
+    seed: int
+    nodes: str
+    faults: str
+    find: str | None
+    strict: bool
+    keep_going: bool
+    minutes: int | None
+    workers: int | None
+    cluster: str
+    out: Path | None
+    t: str | None
+    settings: list[str]
+    json: bool
+
+
+def run_check(options: Options) -> int:
+    """Run the campaign, shrink what it finds, and report; the exit status."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    protocol = protocol_named(options.target)
+    campaign = _campaign(options, protocol)
+    out = _out(options.out)
+    table, first, interrupted = _run(options, campaign)
+    if not options.json:
+        report(table, protocol, campaign)
+    finding = None
+    if first is not None and not interrupted:
+        finding, interrupted = _shrink(protocol, campaign, first)
+    files: list[Path] = []
+    command = ""
+    if finding is not None:
+        name = f"{protocol.name}-{finding.violation.assertion}-seed{finding.drawn.seed}.jsonl"
+        path = out or Path(name)
+        command = again(options.target, campaign.base, finding.least, path.with_suffix(".script"))
+        files = [path, write(protocol, campaign.base, finding, path, command)]
+    if options.json:
+        print(as_json(table, protocol, finding, files, command))
+    elif finding is not None:
+        report_finding(finding, files, command)
+    elif first is not None:
+        print(f"found with seed {first}; stopped before it was shrunk: lab check … --seed {first} --runs 1")
+    else:
+        print(nothing_found(protocol, table, options.find, interrupted))
+    if interrupted:
+        return EXIT_INTERRUPTED
+    return 0 if first is None else EXIT_NOT_AS_EXPECTED
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+# from options to a campaign
+
+
+def _campaign(options: Options, protocol: type[Election]) -> Campaign:
+    timing = timing_of(options.t, None, None)
+    faults = tuple(FAULTS) if options.faults == "all" else tuple(options.faults.replace(" ", "").split(","))
+    for fault in faults:
+        if fault not in FAULTS:
+            raise UsageError(f"--faults {options.faults}: {fault!r} is none of {', '.join(FAULTS)}")
+    promised = (*protocol.promises, RAISES.id)
+    if options.find is not None and options.find not in promised:
+        raise UsageError(f"--find {options.find}: {protocol.name} promises {', '.join(promised)}")
+    config = RunConfig(
+        "", options.target, (), timing, parameters_of(protocol, options.settings), Link(), 0, "", world="simulated"
+    )
+    return Campaign(
+        absolute_target(options.target),
+        header_of(config, protocol),
+        plan_of(protocol, _range(options.nodes), faults, timing),
+        Wanted(options.find or "", options.strict),
+        options.seed,
+        options.runs,
     )
 
 
-def _number(option: str, text: str, least: int) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise UsageError(f"{option} {text}: write a whole number, {least} or more")
-    return int(text)
+def _range(text: str) -> tuple[int, int]:
+    low, dash, high = text.partition("-")
+    if not low.isdecimal() or (dash and not high.isdecimal()):
+        raise UsageError(f"--nodes {text}: write how many (5), or from-to (3-7)")
+    least, most = int(low), int(high or low)
+    if not 1 <= least <= most <= _MOST_NODES:
+        raise UsageError(f"--nodes {text}: a campaign has 1 to {_MOST_NODES} nodes, the lower number first: 3-7")
+    return least, most
+
+
+def _out(path: Path | None) -> Path | None:
+    """The file to record a finding in; found fault with now, not when a long campaign has been run."""
+    if path is None:
+        writable("--out", Path(_PROBE))
+        return None
+    if path.suffix != ".jsonl":
+        raise UsageError(f"--out {path}: name a .jsonl file; the script goes beside it")
+    writable_recording("--out", path)
+    return path
+
+
+# running
+
+
+def _run(options: Options, campaign: Campaign) -> tuple[Table, int | None, bool]:
+    """(the sums, the seed of the first finding, whether Ctrl-C came)."""
+    table, first = Table(), None
+    workers = options.workers or default_workers()
+    for_s = None if options.minutes is None else options.minutes * 60.0
+    began_s = time.monotonic()
+    with (
+        contextlib.closing(_outcomes(campaign, workers, options.cluster, for_s)) as coming,
+        progress_line() as tell,
+    ):
+        tell(f"starting {workers} processes" if workers > 1 else "running")
+        try:
+            for outcome in coming:
+                table.add(outcome)
+                if outcome.found and first is None:
+                    first = outcome.seed
+                tell(_told(table, options.runs, first, time.monotonic() - began_s))
+                if outcome.found and not options.keep_going:
+                    break
+        except KeyboardInterrupt:
+            return table, first, True
+    return table, first, False
+
+
+def _outcomes(
+    campaign: Campaign, workers: int, cluster: str, for_s: float | None
+) -> Generator[Outcome, None, None]:
+    try:
+        yield from outcomes(campaign, workers, cluster, for_s)
+    except ImportError:
+        raise UsageError("--cluster needs the extra: pip install 'coordinator-lab[cluster]'") from None
+    except (RunawayError, WorkerDiedError) as error:
+        fail(str(error), EXIT_NOT_AS_EXPECTED)
+    except OSError as error:
+        raise UsageError(f"--cluster {cluster}: {error}; is a scheduler there?") from None
+
+
+def _told(table: Table, runs: int, first: int | None, seconds: float) -> str:
+    """How far it has come, in a line."""
+    of = f" of {runs:,}" if runs else ""
+    found = "" if first is None else f", found with seed {first}"
+    return f"{table.runs:,}{of} runs, {table.steps:,} steps, {seconds:.0f} s{found}"
+
+
+def _shrink(protocol: type[Election], campaign: Campaign, seed: int) -> tuple[Finding | None, bool]:
+    try:
+        with progress_line() as tell:
+            said = f"shrinking what seed {seed} found"
+            return shrunk(protocol, campaign, seed, lambda tried: tell(f"{said}: {tried} runs")), False
+    except KeyboardInterrupt:
+        return None, True

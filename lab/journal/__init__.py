@@ -12,6 +12,7 @@ from lab.journal.parting import Parting, header_differences, parting_of
 from lab.journal.reader import Lines, NotARecordingError, RecordedLines, SpooledLines, open_recording
 from lab.journal.records import (
     FORMAT,
+    PROCESS_AFTER,
     STRUCK_BY,
     Commanded,
     End,
@@ -39,6 +40,7 @@ from lab.journal.writer import Writer
 __all__ = [
     "ASSUMPTIONS",
     "FORMAT",
+    "PROCESS_AFTER",
     "STRUCK_BY",
     "Cluster",
     "Commanded",

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from lab.journal.loglines import count_lines
 from lab.journal.records import (
+    PROCESS_AFTER,
     STRUCK_BY,
     Fault,
     FaultView,
@@ -24,7 +25,6 @@ from lab.kernel import Message, Received, Started, Step
 
 __all__ = ["Cluster"]
 
-_AFTER = {"started": "running", "resumed": "running", "killed": "killed", "paused": "paused", "failed": "failed"}
 _ENDED_BY = {"started": "kill", "resumed": "pause", "killed": "pause", "failed": "pause"}
 
 
@@ -157,8 +157,8 @@ class Cluster:
 
     def _process(self, record: Process) -> None:
         view = self.nodes.get(record.node) or NodeView(record.node)
-        if record.event in _AFTER:
-            view = replace(view, process=_AFTER[record.event], life=record.life, pid=record.pid)
+        if record.event in PROCESS_AFTER:
+            view = replace(view, process=PROCESS_AFTER[record.event], life=record.life, pid=record.pid)
         if record.event in ("killed", "failed"):
             view = replace(view, waits=())
         if record.event == "killed":

@@ -19,6 +19,7 @@ from lab.kernel import Step, Timing, Wait
 
 __all__ = [
     "FORMAT",
+    "PROCESS_AFTER",
     "STRUCK_BY",
     "Commanded",
     "End",
@@ -115,6 +116,17 @@ class Routed(Struct, frozen=True, omit_defaults=True, tag="routed", tag_field="r
 
 Event = Literal["started", "killed", "paused", "resumed", "failed", "wiped"]
 
+ProcessState = Literal["absent", "running", "paused", "killed", "failed"]
+
+PROCESS_AFTER: dict[str, ProcessState] = {
+    "started": "running",
+    "resumed": "running",
+    "killed": "killed",
+    "paused": "paused",
+    "failed": "failed",
+}
+"""What a process does after an event; a wipe changes nothing in that."""
+
 STRUCK_BY = {"killed": "kill", "paused": "pause", "wiped": "wipe"}
 """The kind of fault that each of these events shows to have struck."""
 
@@ -165,7 +177,7 @@ class NodeView(Struct, frozen=True, omit_defaults=True):
     """
 
     id: int
-    process: Literal["absent", "running", "paused", "killed", "failed"] = "absent"
+    process: ProcessState = "absent"
     life: int = 0
     pid: int = 0
     state: dict[str, Any] = {}

@@ -10,7 +10,7 @@ A recording may come from anybody: what cannot be is passed over, and nothing is
 
 from msgspec import Struct
 
-from lab.journal import Fault, Header, NodeView, Process, Record, Routed
+from lab.journal import PROCESS_AFTER, Fault, Header, NodeView, Process, Record, Routed
 from lab.journal.causality import Causality, Clock
 from lab.kernel import Fired, Received, Started, Step, Wait
 from lab.properties.assertions import A2, AGREEMENTS, ASSERTIONS, RAISES
@@ -23,8 +23,6 @@ __all__ = ["MOST_KEPT", "Judge"]
 
 MOST_KEPT = 1000
 """So many violations are kept with their witnesses, and the first of each sort; the rest are counted."""
-
-_AFTER = {"started": "running", "resumed": "running", "killed": "killed", "paused": "paused", "failed": "failed"}
 
 
 class _Told(Struct):
@@ -164,10 +162,10 @@ class Judge:
     def _process(self, record: Process) -> None:
         self._conditions.process(record, self.at_us)
         node, view = record.node, self._views.get(record.node)
-        if view is None or record.event not in _AFTER:
+        if view is None or record.event not in PROCESS_AFTER:
             return
         state = {"status": "Down"} if record.event in ("killed", "failed", "started") else view.state
-        self._enter(NodeView(node, _AFTER[record.event], state=state))  # type: ignore[arg-type]
+        self._enter(NodeView(node, PROCESS_AFTER[record.event], state=state))
         if record.event in ("killed", "failed"):
             self._waits[node] = ()
             self._causality.died(node, self.number)

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from lab.cli.campaign_report import nothing_found
 from lab.journal import open_recording, reexecute
 from lab.properties import Judge
 from lab.protocols import Bully, source_of
+from lab.worlds.campaign.campaign import Table
 from tests.cli.calling import ROOT, Called, Lab
 from tests.worlds.live import is_gone
 
@@ -118,8 +120,8 @@ def test_all_faults_have_a_short_table(lab: Lab) -> None:
         (("--workers", "0"), "--workers 0: write a whole number, 1 or more"),
         (("--minutes", "0"), "--minutes 0: write a whole number, 1 or more"),
         (("--nodes", "3-x"), "--nodes 3-x: write how many (5), or from-to (3-7)"),
-        (("--nodes", "7-3"), "--nodes 7-3: write the lower number first, from 1 to 100"),
-        (("--nodes", "3-101"), "--nodes 3-101: write the lower number first, from 1 to 100"),
+        (("--nodes", "7-3"), "--nodes 7-3: a campaign has 1 to 100 nodes, the lower number first: 3-7"),
+        (("--nodes", "3-101"), "--nodes 3-101: a campaign has 1 to 100 nodes, the lower number first: 3-7"),
         (
             ("--faults", "kill,pest"),
             "--faults kill,pest: 'pest' is none of kill, pause, partition, delay, loss, duplicate, reorder, wipe",
@@ -202,3 +204,12 @@ def test_a_script_and_listed_nodes(lab: Lab) -> None:
 
 def _run(lab: Lab, *words: str) -> Called:
     return lab("run", "bully", "--sim", "--headless", "--for", "3s", "--nodes", "1,3,5", "--seed", "1", *words)
+
+
+def test_what_is_said_of_an_interrupted_campaign() -> None:
+    """Nothing, where no run was finished; else how far it came."""
+    table = Table()
+    assert nothing_found(Bully, table, None, True) == "stopped before the first run was finished: nothing is known"
+    table.runs = 1_200
+    assert nothing_found(Bully, table, "A2", True) == "stopped after 1,200 runs; no violation of A2 was found"
+    assert nothing_found(Bully, table, None, False).startswith("no failure: A1.1, A1.2, A2 held in every")

@@ -8,7 +8,7 @@ That is imported only where it is run, so that ``lab --help`` and the completion
 from lab.cli.commands.run import run
 from lab.cli.commands.recordings import replay, show, verify
 from lab.cli.commands.branch import branch, branches, diff
-from lab.cli.checking import check
+from lab.cli.commands.check import check
 from lab.cli.commands.explore import explore
 from lab.cli.commands.scale import scale
 from lab.cli.commands.hosts import attach, ctl, list_

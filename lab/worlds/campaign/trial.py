@@ -5,7 +5,7 @@ import functools
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import End, Fault, Header, Log, MemoryLog, Process, Record, Routed
+from lab.journal import STRUCK_BY, End, Fault, Header, Log, MemoryLog, Process, Record, Routed
 from lab.kernel import Protocol
 from lab.properties import Judge, Violation
 from lab.script import Scripted, parse
@@ -91,9 +91,6 @@ class Touched(Struct):
     touched: int = 0
 
 
-_STRUCK = {"killed": "kill", "paused": "pause", "wiped": "wipe"}
-
-
 def tally(records: list[Record]) -> dict[str, Touched]:
     """The faults of a run, by kind."""
     kinds: dict[int, Fault] = {}
@@ -104,8 +101,8 @@ def tally(records: list[Record]) -> dict[str, Touched]:
                 kinds.setdefault(record.id, record)
         elif isinstance(record, Routed):
             touched.update(record.by)
-        elif isinstance(record, Process) and record.event in _STRUCK:
-            kind = _STRUCK[record.event]
+        elif isinstance(record, Process) and record.event in STRUCK_BY:
+            kind = STRUCK_BY[record.event]
             touched.update(n for n, fault in kinds.items() if fault.kind == kind and record.node in fault.nodes)
     found: dict[str, Touched] = {}
     for number, fault in kinds.items():
