@@ -92,6 +92,8 @@ class LabApp(TerminalApp[None]):
             return
         await self.pop_screen()
         self._close()
+        if isinstance(self.screen, RunScreen):
+            self.screen.say(f"back in {self.screen.run_name}")
 
     async def _open(self) -> None:
         try:

@@ -57,7 +57,7 @@ class ChooseDialog(ModalScreen[None]):
         text-wrap: nowrap; text-overflow: ellipsis;
         &:focus { border: none; }
     }
-    ChooseDialog Static { height: 1; }
+    ChooseDialog Static { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         ("escape,q,c", "leave", "close"),
@@ -126,7 +126,7 @@ class ChooseDialog(ModalScreen[None]):
         listed = self.query_one(OptionList)
         listed.clear_options()
         for place, choice in enumerate(reply.choices):
-            row = Text(no_wrap=True, overflow="ellipsis")
+            row = Text()
             row.append(f"{choice.due_us / 1e6:9.4f} s  ", "dim")
             style = self._look.kind(choice.kind) if isinstance(choice, Deliver) else ""
             row.append(sanitize(said_of(choice, nodes, self._look), 200), style)
@@ -142,4 +142,4 @@ class ChooseDialog(ModalScreen[None]):
 
     def _say(self, text: str, warn: bool) -> None:
         style = self._look.warning if warn else self._look.accent
-        self.query_one("#done", Static).update(Text(sanitize(text, 200), style, no_wrap=True, overflow="ellipsis"))
+        self.query_one("#done", Static).update(Text(sanitize(text, 200), style))

@@ -1,5 +1,7 @@
 """The widgets of one line or a few: what this is, who leads whom, the faults in force, the scrub bar."""
 
+from collections.abc import Iterable
+
 from rich.text import Text
 from textual import events
 from textual.message import Message
@@ -10,6 +12,7 @@ from lab.text import sanitize
 from lab.tui.look import DIM, Look
 from lab.tui.player import Player
 from lab.tui.source import Source
+from lab.tui.verdicts import Said
 from lab.tui.worldtime import pace_said
 from lab.worlds.orders import Clock
 
@@ -19,18 +22,18 @@ __all__ = ["FaultLines", "LeaderLine", "ScrubBar", "TitleLine", "VerdictLine", "
 class _Line(Static):
     """Shows a text, and redraws only when it is another one."""
 
+    DEFAULT_CSS = "_Line { text-wrap: nowrap; text-overflow: ellipsis; }"
+
     def __init__(self, id_: str) -> None:
         super().__init__("", id=id_, markup=False)
         self._shown = Text()
 
-    def put(self, text: Text, wrap: bool = False) -> None:
-        """Show this text; what is too long for the line is cut, or goes on in the next one."""
-        text.no_wrap = not wrap
-        text.overflow = "fold" if wrap else "ellipsis"
+    def put(self, text: Text, wraps: bool = False) -> None:
+        """Show this text. ``wraps``: its style lets it go on in the next line, so it may be of another height."""
         if text != self._shown or text.spans != self._shown.spans:
             taller = text.plain.count("\n") != self._shown.plain.count("\n")
             self._shown = text
-            self.update(text, layout=taller or wrap)
+            self.update(text, layout=taller or wraps)
 
 
 class TitleLine(_Line):
@@ -40,18 +43,19 @@ class TitleLine(_Line):
 
 
 def title_text(source: Source, number: int, hidden: int, name: str, look: Look) -> Text:
-    """Which run it is, how its time goes, so many heartbeats hidden, and the record where the cursor is."""
+    """Which run it is, the record where the cursor is, how time goes; last what a narrow line may cut off."""
     header, clock = source.lines.header, None if source.ended else source.clock
     dot = f" {look.glyphs.dot} "
-    parts: list[str] = [header.world if source.is_live else "recording"]
+    parts: list[str] = [header.world if source.is_live else "recording", f"record {number}"]
+    if header.parent is not None:
+        parts.append(f"branch of record {header.parent.record}")
     if clock is not None:
         parts.append("frozen" if clock.frozen else pace_said(clock))
-    parts += [f"{len(header.nodes)} nodes", f"T {header.timing.t_us / 1000:g} ms"]
-    if hidden:
-        parts.append(f"{hidden} heartbeats hidden (f)")
     if source.is_live and not source.can_command:
         parts.append("viewer")
-    parts += [f"record {number}", sanitize(name, 60)]
+    if hidden:
+        parts.append(f"{hidden} heartbeats hidden (f)")
+    parts += [f"T {header.timing.t_us / 1000:g} ms", f"{len(header.nodes)} nodes", sanitize(name, 60)]
     text = Text()
     text.append("lab ", "bold")
     text.append(sanitize(header.protocol.name, 30), look.accent)
@@ -103,16 +107,25 @@ class VerdictLine(_Line):
 
     DEFAULT_CSS = "VerdictLine { height: 1; padding: 0 1; }"
 
-    def show(self, said: tuple[tuple[str, str], ...], look: Look) -> None:
-        """Show these verdicts, each with its word."""
+    def show(self, tellings: Iterable[tuple[Said, ...]], look: Look) -> None:
+        """Show the first telling that fits, or the last; behind the first violation, which key leads to it."""
         text = Text()
+        for said in tellings:
+            text = self._told(said, look)
+            if text.cell_len <= self.content_size.width:
+                break
+        self.put(text)
+
+    def _told(self, said: tuple[Said, ...], look: Look) -> Text:
+        text, hint = Text(), " (v)"
         for place, (verdict, word) in enumerate(said):
             if place:
                 text.append(f"  {look.glyphs.dot}  ", DIM)
             text.append(verdict, look.verdict(word))
-        if any(word in ("outside", "fails") for _, word in said):
-            text.append(" (v)", DIM)
-        self.put(text)
+            if word in ("outside", "fails"):
+                text.append(hint, DIM)
+                hint = ""
+        return text
 
 
 class ScrubBar(Widget, can_focus=True):
@@ -184,6 +197,8 @@ class ScrubBar(Widget, can_focus=True):
         glyphs = self._look.glyphs
         if self._clock is not None:
             return f"{'frozen' if self._clock.frozen else glyphs.play:>6} {pace_said(self._clock):>5} "
+        if player.following and player.lines.header.world == "simulated":
+            return f"{'starting':>10} "  # its clock has not been heard of yet
         state = "live" if player.following else glyphs.play if player.playing else glyphs.pause
         return f"{state:>4} {player.speed:>4g}x "
 

@@ -42,6 +42,17 @@ class LogRows:
         """How many of the lines so far are heartbeats."""
         return sum(cluster.messages.get(kind, 0) for kind in self._hidden)
 
+    def counts(self, cluster: Cluster) -> tuple[int, int]:
+        """(rows, heartbeats) up to there."""
+        return self.count(cluster), self.hidden_count(cluster)
+
+    def hid(self, before: tuple[int, int], cluster: Cluster, said: str) -> bool:
+        """Whether what happened since those counts was a heartbeat without a row; ``said`` is that in words."""
+        rows, heartbeats = self.counts(cluster)
+        if self.heartbeats or rows != before[0]:
+            return False
+        return heartbeats > before[1] or said.partition(" ")[0] in self._hidden
+
     def row(self, index: int, number: int) -> tuple[LogLine, Ending | None] | None:
         """(line, fate) of a row as of record ``number``; None where there is no such row."""
         starts = self._starts()

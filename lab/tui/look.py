@@ -7,7 +7,7 @@ import zlib
 from msgspec import Struct
 from rich.style import Style
 
-__all__ = ["DIM", "Glyphs", "Look", "glyphs_for"]
+__all__ = ["DIM", "Glyphs", "Look", "draws_unicode", "glyphs_for"]
 
 DIM = Style(dim=True)
 
@@ -106,12 +106,17 @@ _ASCII = Glyphs(
 )
 
 
-def glyphs_for(environment: dict[str, str] | None = None) -> Glyphs:
-    """ASCII on a Linux console, a dumb terminal, or in a locale without UTF-8; else Unicode."""
+def draws_unicode(environment: dict[str, str] | None = None) -> bool:
+    """Not on a Linux console, nor a dumb terminal, nor in a locale without UTF-8."""
     env = dict(os.environ) if environment is None else environment
     named = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
     utf8 = "utf" in (named or locale.getpreferredencoding(False)).lower()
-    return _ASCII if env.get("TERM", "") in ("linux", "dumb") or not utf8 else _UNICODE
+    return utf8 and env.get("TERM", "") not in ("linux", "dumb")
+
+
+def glyphs_for(environment: dict[str, str] | None = None) -> Glyphs:
+    """Those that the terminal can draw."""
+    return _UNICODE if draws_unicode(environment) else _ASCII
 
 
 class Look:

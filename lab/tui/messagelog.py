@@ -14,6 +14,7 @@ from textual.strip import Strip
 
 from lab.journal import Cluster, Ending, LogLine
 from lab.text import sanitize
+from lab.tui.fitting import Piece, fit
 from lab.tui.logrows import LogRows
 from lab.tui.look import DIM, Look
 from lab.tui.view import short_body
@@ -148,8 +149,7 @@ class MessageLog(ScrollView, can_focus=True):
             return Strip.blank(width, base)
         if row == self.cursor and self.has_focus:
             base += Style(reverse=True)
-        segments = [Segment(text, base + style) for text, style in self._pieces(*found)]
-        return Strip(segments).adjust_cell_length(width, base)
+        return Strip([Segment(text, base + style) for text, style in fit(self._pieces(*found), width)], width)
 
     def _found(self, row: int) -> tuple[LogLine, Ending | None] | None:
         return self.rows.row(row, self._number) if row < self._count else None
@@ -158,7 +158,7 @@ class MessageLog(ScrollView, can_focus=True):
     def _last_top(self) -> int:
         return max(0, self._count - self.size.height)
 
-    def _pieces(self, line: LogLine, ending: Ending | None) -> list[tuple[str, Style]]:
+    def _pieces(self, line: LogLine, ending: Ending | None) -> list[Piece]:
         marked = line.record in self._marked
         clock = (f"{line.at_us / 1e6:9.3f} ", self._look.warning + Style(reverse=True) if marked else DIM)
         if line.what != "message":
@@ -176,7 +176,7 @@ class MessageLog(ScrollView, can_focus=True):
             (sanitize(short_body(line.text), 400), DIM),
         ]
 
-    def _event(self, line: LogLine) -> list[tuple[str, Style]]:
+    def _event(self, line: LogLine) -> list[Piece]:
         look = self._look
         if line.what == "status":
             style = look.status(line.kind) + Style(bold=True)

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from lab.tui.fitting import Piece, fit
 from lab.tui.look import DIM, Look
 from lab.tui.view import Pane
 
@@ -20,7 +21,6 @@ __all__ = ["NodePanes"]
 _BOX_HEIGHT = 5
 _LEAST_WIDTH = 26
 _BEST_WIDTH = 40
-Piece = tuple[str, Style]
 
 
 class NodePanes(Widget, can_focus=True):
@@ -110,12 +110,12 @@ class NodePanes(Widget, can_focus=True):
             pieces: list[Piece] = []
             for place, pane in enumerate(panes):
                 left, right = place * width // columns, (place + 1) * width // columns
-                pieces += _fit(self._box_line(pane, inside, right - left), right - left)
+                pieces += fit(self._box_line(pane, inside, right - left), right - left)
         else:
             place = y + self._first
             pieces = self._list_line(self._panes[place]) if place < len(self._panes) else []
         base = self.rich_style
-        return Strip([Segment(text, base + style) for text, style in _fit(pieces, width)], width)
+        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 
     @property
     def _boxed(self) -> bool:
@@ -153,15 +153,16 @@ class NodePanes(Widget, can_focus=True):
             used = sum(len(text) for text, _ in title)
             return [
                 (top_left + across, style),
-                *_fit(title, min(used, width - 3)),
+                *fit(title, min(used, width - 3)),
                 (across * max(0, width - used - 3) + top_right, style),
             ]
         if inside == _BOX_HEIGHT - 1:
-            told = f" {pane.links} "[: width - 4] if pane.links else ""
-            rest = across * (width - 3 - len(told)) + bottom_right
-            return [(bottom_left + across, style), (told, look.warning), (rest, style)]
+            told = f" {pane.links} " if pane.links else ""
+            used = min(cell_len(told), width - 4)
+            rest = across * (width - 3 - used) + bottom_right
+            return [(bottom_left + across, style), *fit([(told, look.warning)], used), (rest, style)]
         content = self._content(pane, width - 4)[inside - 1]
-        return [(f"{side} ", style), *_fit(content, width - 4), (f" {side}", style)]
+        return [(f"{side} ", style), *fit(content, width - 4), (f" {side}", style)]
 
     def _content(self, pane: Pane, width: int) -> tuple[list[Piece], list[Piece], list[Piece]]:
         if pane.process in ("killed", "failed", "absent"):
@@ -170,7 +171,8 @@ class NodePanes(Widget, can_focus=True):
         if not pane.doing:
             return led, up, [(pane.waits, DIM)]
         left = "" if pane.left_us is None else f" {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
-        doing = _fit([(pane.doing, Style())], width - len(left))
+        room, where = width - len(left), f"{pane.doing}, line {pane.line}"
+        doing = fit([(where if cell_len(where) <= room else pane.doing, Style())], room)
         return [*led, ("  ", Style()), *up], [*doing, (left, self._look.leader)], [(pane.waits, Style())]
 
     def _status(self, pane: Pane) -> list[Piece]:
@@ -197,29 +199,14 @@ class NodePanes(Widget, can_focus=True):
         pieces: list[Piece] = [
             (look.glyphs.play + " " if pane.id == self._selected else "  ", look.accent),
             (f"{pane.id:>2} ", look.warning if pane.id in self._marked else Style(bold=True)),
-            *_fit(self._status(pane), 24),
+            *fit(self._status(pane), 24),
         ]
         if pane.process in ("killed", "failed", "absent"):
             pieces.append((pane.waits, DIM))
         else:
             left = "" if pane.left_us is None else f", {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
-            doing = f"{pane.doing}: {pane.waits}{left}" if pane.doing else pane.waits
-            pieces += [*_fit(self._led(pane), 15), *_fit(self._up(pane), 20), (f" {doing}", Style())]
+            doing = f"{pane.doing}, line {pane.line}: {pane.waits}{left}" if pane.doing else pane.waits
+            pieces += [*fit(self._led(pane), 15), *fit(self._up(pane), 20), (f" {doing}", Style())]
         if pane.links:
             pieces.append((f"  {pane.links}", look.warning))
         return pieces
-
-
-def _fit(pieces: list[Piece], width: int) -> list[Piece]:
-    """Exactly ``width`` cells of these pieces."""
-    fitted: list[Piece] = []
-    left = width
-    for text, style in pieces:
-        if left <= 0:
-            break
-        wide = cell_len(text)
-        fitted.append((text if wide <= left else set_cell_size(text, left), style))
-        left -= min(wide, left)
-    if left > 0:
-        fitted.append((" " * left, Style()))
-    return fitted

@@ -14,6 +14,7 @@ from textual.widgets import Footer
 from lab.properties import Violation
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action, action_named
+from lab.tui.answers import answer_to, first_hint
 from lab.tui.branching import Branched, Left, TreeWanted
 from lab.tui.choosing import ChooseDialog
 from lab.tui.clusterkeys import applies, cluster_command
@@ -37,8 +38,6 @@ __all__ = ["FRAMES_PER_SECOND", "RunScreen"]
 FRAMES_PER_SECOND = 10
 _SLOW_FRAMES = 3
 _ROOM_FOR_VERDICTS = 16
-_HINT = "press a node's number to select it, ? for all keys"
-_HINT_SIMULATED = "space freezes time and lets it go on, . lets one event happen, c chooses which; ? for all keys"
 
 
 class RunScreen(Screen[None]):
@@ -46,7 +45,7 @@ class RunScreen(Screen[None]):
 
     DEFAULT_CSS = """
     RunScreen { layout: vertical; }
-    #said { height: auto; max-height: 3; padding: 0 1; }
+    #said { height: auto; max-height: 3; padding: 0 1; text-wrap: wrap; text-overflow: fold; }
     Footer { height: 1; }
     """
 
@@ -66,7 +65,7 @@ class RunScreen(Screen[None]):
         super().__init__()
         self._source = source
         self._look = look
-        self._run_name = title
+        self.run_name = title
         self._player = Player(source.lines, source.marks, source.is_live)
         if at is not None:
             self._player.go(at)
@@ -99,8 +98,7 @@ class RunScreen(Screen[None]):
             self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
             self.run_worker(self._source.work(), exclusive=False, exit_on_error=True)
             self.query_one(NodePanes).focus()
-            simulated = self._source.is_live and self._source.lines.header.world == "simulated"
-            self._say(_HINT_SIMULATED if simulated else _HINT)
+            self.say(first_hint(self._source))
         self._frame()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -136,11 +134,11 @@ class RunScreen(Screen[None]):
             self.query_one(ScrubBar).show(player, self._source.clock)
             hidden = 0 if log.rows.heartbeats else log.rows.hidden_count(cluster)
             self.query_one("#title", TitleLine).put(
-                title_text(self._source, player.number, hidden, self._run_name, self._look)
+                title_text(self._source, player.number, hidden, self.run_name, self._look)
             )
         if self._source.ended and self._player.live and not self._ended_said:
             self._ended_said = True
-            self._say(f"the run is over: {self._source.ended}; look around, or press q", warn=True)
+            self.say(f"the run is over: {self._source.ended}; look around, or press q", warn=True)
             self.refresh_bindings()
 
     def _take_clock(self, clock: Clock | None) -> None:
@@ -149,11 +147,12 @@ class RunScreen(Screen[None]):
         if before is None:
             self.refresh_bindings()
         if clock is not None and clock.note and (before is None or before.note != clock.note):
-            self._say(clock.note, warn=True)
+            self.say(clock.note, warn=True)
 
-    def _say(self, text: str, warn: bool = False) -> None:
+    def say(self, text: str, warn: bool = False) -> None:
+        """Answer, in the line for that."""
         style = self._look.warning if warn else self._look.accent
-        self.query_one("#said", TitleLine).put(Text(sanitize(text, 300), style), wrap=True)
+        self.query_one("#said", TitleLine).put(Text(sanitize(text, 300), style), wraps=True)
 
     # what the user does
 
@@ -194,11 +193,11 @@ class RunScreen(Screen[None]):
         if action is None:
             return
         if action.where == "driver" and not self._commands:
-            self._say("nothing can be done to the nodes here: this run takes no commands", warn=True)
+            self.say("nothing can be done to the nodes here: this run takes no commands", warn=True)
         elif action.where == "simulated" and not self._steers:
-            self._say("what happens next is chosen in simulated runs: lab run bully --sim", warn=True)
+            self.say("what happens next is chosen in simulated runs: lab run bully --sim", warn=True)
         elif action.needs_node and self._selected is None:
-            self._say(f"{word} which node? press its number first", warn=True)
+            self.say(f"{word} which node? press its number first", warn=True)
         elif action.group == "cluster":
             self._do_to_cluster(word)
         elif action.group == "time":
@@ -214,12 +213,12 @@ class RunScreen(Screen[None]):
             player.to_end()
             self.app.push_screen(
                 ChooseDialog(self._source, lambda: player.cluster().nodes, self._frame, self._look),
-                lambda _: self._say("time stands still; space lets it go on"),
+                lambda _: self.say("time stands still; space lets it go on"),
             )
         elif command := time_command(word, clock, player):
             self._give(command)
         elif said := player.move(word):
-            self._say(said, warn=said.startswith("no "))
+            self.say(said, warn=said.startswith("no "))
 
     def _do_to_cluster(self, word: str) -> None:
         if word == "partition":
@@ -238,9 +237,9 @@ class RunScreen(Screen[None]):
 
     @work
     async def _give(self, command: str) -> None:
-        reply = await self._source.command(command)
-        self._say(f"{command}: {reply.text}", warn=not (reply.ok and reply.changed))
-        self._frame()
+        rows = self.query_one(MessageLog).rows
+        said, done = await answer_to(command, self._source, self._player, rows, self._frame)
+        self.say(said, warn=not done)
 
     def _look_at(self, word: str) -> None:
         """The actions that only change what is seen."""
@@ -252,8 +251,8 @@ class RunScreen(Screen[None]):
             "deselect": self._deselect,
             "theme": self._toggle_theme,
             "help": lambda: self.app.push_screen(HelpDialog(self._commands, self._look)),
-            "branch": lambda: self.post_message(Branched(self._source, self._player.number, self._say)),
-            "branches": lambda: self.post_message(TreeWanted(self._source, self._say)),
+            "branch": lambda: self.post_message(Branched(self._source, self._player.number, self.say)),
+            "branches": lambda: self.post_message(TreeWanted(self._source, self.say)),
             "quit": lambda: self.post_message(Left()),
         }
         deeds[word]()
@@ -264,7 +263,7 @@ class RunScreen(Screen[None]):
         if found is not None:
             self._player.go(found.record)
             self._mark(found)
-        self._say("no violation so far" if found is None else witness_said(found), warn=found is not None)
+        self.say("no violation so far" if found is None else witness_said(found), warn=found is not None)
 
     def _mark(self, violation: Violation | None) -> None:
         self._witness = violation
@@ -278,7 +277,7 @@ class RunScreen(Screen[None]):
     def _toggle_heartbeats(self) -> None:
         rows = self.query_one(MessageLog).rows
         rows.heartbeats = not rows.heartbeats
-        self._say(f"heartbeats {'shown' if rows.heartbeats else 'hidden'}")
+        self.say(f"heartbeats {'shown' if rows.heartbeats else 'hidden'}")
 
     def _toggle_theme(self) -> None:
         self.app.theme = "textual-light" if self.app.current_theme.dark else "textual-dark"
@@ -312,9 +311,9 @@ class RunScreen(Screen[None]):
         node, said = self._digits.take(event.key, self._source.lines.header.nodes)
         if node is not None:
             self._select(node)
-            self._say(f"node {node} selected")
+            self.say(f"node {node} selected")
         elif said:
-            self._say(said, warn=True)
+            self.say(said, warn=True)
         self._frame()
 
     def on_node_panes_selected(self, message: NodePanes.Selected) -> None:
@@ -346,4 +345,4 @@ class RunScreen(Screen[None]):
         elif self._commands:
             self._give(message.text)
         else:
-            self._say(f"{message.text!r}: this run takes no commands; words of the help (?) work", warn=True)
+            self.say(f"{message.text!r}: this run takes no commands; words of the help (?) work", warn=True)

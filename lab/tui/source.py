@@ -104,7 +104,7 @@ class FeedSource(Source):
         self._orders = 0
         self._replies: dict[int, asyncio.Future[Reply]] = {}
         self._newest_us = 0
-        self._offset_us = 0
+        self._offset_us: int | None = None
 
     @classmethod
     async def open(cls, path: str, role: Literal["driver", "viewer"]) -> "FeedSource":
@@ -119,11 +119,13 @@ class FeedSource(Source):
         return source
 
     def now_us(self) -> int | None:
-        """The host's clock, as far as it can be told from here."""
+        """The host's clock, as far as it can be told from here: before it is heard, that of the last record."""
         if self.ended:
             return None
         real_us = time.monotonic_ns() // 1000
         if self.clock is None:
+            if self._offset_us is None or self.lines.header.world == "simulated":
+                return self._newest_us
             return max(self._newest_us, real_us - self._offset_us)
         pace = Pace(self.clock.factor)
         pace.start(self.clock.at_us, self.clock.real_us)
@@ -190,6 +192,6 @@ class FeedSource(Source):
             self._newest_us = at_us
             offset_us = time.monotonic_ns() // 1000 - at_us
             # the least offset seen is the nearest to the truth: a record may come late, but never early
-            self._offset_us = min(self._offset_us or offset_us, offset_us)
+            self._offset_us = offset_us if self._offset_us is None else min(self._offset_us, offset_us)
         if isinstance(record, End):
             self.ended = record.why

@@ -1,4 +1,7 @@
-"""What every application here owes its terminal: a clean end, whatever ends it, and no colour if told so."""
+"""What every application here owes its terminal: a clean end, whatever ends it, and no colour if told so.
+
+Nor does one draw what the terminal cannot.
+"""
 
 import asyncio
 import os
@@ -7,6 +10,9 @@ from typing import TypeVar
 
 from textual.app import App
 from textual.filter import Monochrome, NoColor
+
+from lab.tui.look import draws_unicode
+from lab.tui.plain import AsciiOnly
 
 __all__ = ["TerminalApp"]
 
@@ -26,6 +32,8 @@ class TerminalApp(App[R]):
         super().__init__()
         # Textual's own way of having no colour is to write shades of grey
         self._filters = [NoColor() if isinstance(each, Monochrome) else each for each in self._filters]
+        if not draws_unicode():
+            self._filters.append(AsciiOnly())
         self._parent_pid = os.getppid()
 
     def on_mount(self) -> None:

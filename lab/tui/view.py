@@ -14,8 +14,8 @@ __all__ = ["Pane", "faults_said", "leaders_said", "pane_of", "panes_of", "short_
 class Pane(Struct, frozen=True):
     """What a node's pane says. ``shown`` is its Status, or what its process does where that matters more.
 
-    ``doing`` and ``waits`` are texts; ``left_us`` of ``total_us`` remain of the wait, where it has a bound.
-    ``group`` is None where the protocol has none.
+    ``doing`` is the procedure that waits, at ``line``, and ``waits`` says for what; ``left_us`` of ``total_us``
+    remain, where the wait has a bound. ``group`` is None where the protocol has none.
     """
 
     id: int
@@ -27,6 +27,7 @@ class Pane(Struct, frozen=True):
     up: tuple[int, ...]
     group: str | None
     doing: str
+    line: int
     waits: str
     left_us: int | None
     total_us: int
@@ -52,6 +53,7 @@ def pane_of(view: NodeView, snapshot: Snapshot, now_us: int) -> Pane:
         view.up,
         _group(view.state.get("group")),
         doing,
+        view.waits[0].line if doing else 0,
         waits,
         left_us,
         total_us,
@@ -76,7 +78,7 @@ def _doing(view: NodeView, now_us: int) -> tuple[str, str, int | None, int]:
         return "", _idle(view), None, 0
     wait = view.waits[0]
     peers = f" of {' '.join(map(str, wait.peers))}" if wait.peers else ""
-    doing = sanitize(f"{wait.procedure}, line {wait.line}", 60)
+    doing = sanitize(wait.procedure, 40)
     waits = sanitize(f"waits for {wait.what}{peers}", 80)
     if wait.until_us is None:
         return doing, waits, None, 0

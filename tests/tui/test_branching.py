@@ -53,12 +53,14 @@ def test_a_branch_goes_on_from_the_cursor_and_leads_back(recording: Path) -> Non
         assert header.parent is not None
         assert (header.parent.recording, header.parent.record) == (str(recording), AT)
         assert header.world == "simulated"
+        await seen.until(lambda: f" branch of record {AT} " in seen.line("#title"), "the title says what it is")
         await seen.until(lambda: len(_lines(seen)) > AT + 20, "it goes on")
         await seen.press("1", "k")
         await seen.says("kill 1: 1 killed")
         await seen.press("q")
         await seen.until(lambda: _run_screens(seen) == 1, "back")
         assert seen.player.number == AT
+        assert seen.said == "back in test"
         assert seen.app.return_code is None
         await seen.press("q")
         await seen.until(lambda: seen.app.return_code == 0, "q leaves")

@@ -247,6 +247,7 @@ def test_every_size_has_room_for_what_matters(size: tuple[int, int]) -> None:
             for node in range(1, 6):
                 assert any(f" {node} " in line for line in seen.text.split("\n")[2:])
             assert "paused in Normal" in seen.text
+            assert f" record {seen.player.number} " in seen.text.split("\n")[0]
             assert "q quit" in seen.text or size[0] < 120
 
     replay(test, size=size)

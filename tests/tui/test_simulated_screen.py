@@ -11,6 +11,7 @@ from lab.journal import Link
 from lab.kernel import Timing
 from lab.tui.choosing import ChooseDialog
 from lab.tui.lines import ScrubBar
+from lab.tui.messagelog import MessageLog
 from lab.worlds.config import Ready, RunConfig
 from lab.worlds.host.launch import FeedClient, HostProcess
 from tests.tui.seen import Seen, attached
@@ -92,6 +93,33 @@ def test_a_full_stop_is_one_event_and_a_comma_goes_back(host: Ready) -> None:
         await seen.press("full_stop")
         await seen.until(lambda: len(seen.player.lines) == before + 2, "the next event")
         assert seen.player.following
+
+    attached(test, host.socket)
+
+
+def test_a_step_that_the_log_hides_is_said_to_be_one(host: Ready) -> None:
+    """A heartbeat, as long as heartbeats are hidden; whatever the log shows is said as it was."""
+
+    async def test(seen: Seen) -> None:
+        await _frozen(seen)
+        rows, said = seen.of("MessageLog", MessageLog).rows, []
+        for _ in range(400):
+            number, before = seen.player.number, rows.counts(seen.player.cluster())
+            await seen.press("full_stop")
+            await seen.until(lambda number=number: seen.player.number > number, "a step")  # type: ignore[misc]
+            await seen.until(lambda: seen.said.startswith("step: ") and seen.said not in said, "what it was")
+            said.append(seen.said)
+            is_told = seen.said.endswith("; a heartbeat, hidden (f shows them)")
+            assert not is_told or rows.count(seen.player.cluster()) == before[0]
+            if is_told and "AreYouNormal " in seen.said:
+                break
+            assert is_told == ("AreYouNormal" in seen.said or "timer of 5 fires: check" in seen.said), said[-1]
+        else:
+            raise AssertionError("no heartbeat")
+        assert any("AreYouUp" in each for each in said)
+        await seen.press("f", "full_stop")
+        await seen.until(lambda: seen.said.startswith("step: "), "one more")
+        assert "hidden" not in seen.said
 
     attached(test, host.socket)
 

@@ -1,7 +1,9 @@
 """The line of verdicts, and the way from it to a violation's witness."""
 
-import re
+import pytest
+from msgspec.structs import replace
 
+from lab.properties import Broken, LocalState, Violation
 from lab.tui.messagelog import MessageLog
 from lab.tui.panes import NodePanes
 from lab.tui.verdicts import next_violation, witness_said
@@ -26,7 +28,7 @@ def test_the_line_says_what_holds_at_the_cursor() -> None:
         await _judged(seen)
         assert HOLDS in seen.text
         await seen.press("end")
-        assert "A1.1, A1.2 violated outside the promise: 9 (pause of 5)" in seen.text
+        assert "A1.1, A1.2 outside the promise: 9 (pause of 5) (v)" in seen.text
         assert "A2 holds" in seen.text
         await seen.press("home")
         assert HOLDS in seen.text
@@ -47,11 +49,58 @@ def test_one_key_goes_to_each_witness_in_turn() -> None:
                 frozenset(violation.nodes),
                 frozenset(state.record for state in violation.states),
             )
-            assert re.sub(r"\s", "", witness_said(violation)).startswith(re.sub(r"\s", "", seen.said)[:150])
+            assert seen.said == witness_said(violation)
         await seen.press("escape")
         assert _marked(seen) == (frozenset(), frozenset())
 
     replay(test)
+
+
+LONG = "a message of 2 to 3 has been on its way for 120ms"
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ((Broken(9, "pause of 5", 1),), "9 (pause of 5) (v)"),
+        ((Broken(8, LONG, 1),), "8 (a message of 2 to 3…) (v)"),
+        ((Broken(8, LONG, 1), Broken(9, "node 5 was 130ms late", 1)), "8, 9 (v)"),
+    ],
+)
+def test_a_narrow_line_of_verdicts_shortens_the_reasons_alone(broken: tuple[Broken, ...], told: str) -> None:
+    """The other verdicts and the key that leads to the witness are there; and three lines tell the witness."""
+
+    async def test(seen: Seen) -> None:
+        await _judged(seen)
+        violations = seen.source.judge.violations
+        violations[:] = [replace(violations[0], broken=broken)]
+        await seen.press("end")
+        line = next(line for line in seen.text.split("\n") if "A1.1" in line)
+        assert line.strip() == f"A1.1 outside the promise: {told}  ·  A1.2, A2 hold"
+        await seen.press("v")
+        said = "".join(witness_said(violations[0]).split())
+        assert said in "".join(seen.text.split())
+
+    replay(test, size=(80, 24))
+
+
+def test_a_witness_is_told_with_its_records_where_its_states_are() -> None:
+    """Whether the nodes disagree, have not agreed in time, or one of them raised."""
+    states = (LocalState(5, 166, 0, "Normal under 5"), LocalState(4, 223, 0, "Reorganization under 4"))
+    pair = Violation("A1.1", 223, 0, states, {}, (Broken(8, "cut 1", 1), Broken(9, "pause of 5", 1)), "")
+    assert witness_said(pair) == (
+        "A1.1 outside the promise, 8 and 9 broken (cut 1; pause of 5): "
+        "node 5 is Normal under 5 (record 166) while node 4 is Reorganization under 4 (record 223)"
+    )
+    late = replace(pair, assertion="A2", broken=(), text="3s after the last fault the nodes have not agreed: …")
+    assert witness_said(late) == (
+        "A2 fails with all assumptions intact: 3s after the last fault the nodes have not agreed: "
+        "5 Normal under 5 (record 166); 4 Reorganization under 4 (record 223)"
+    )
+    raised = Violation("raises", 7, 0, (LocalState(3, 7, 0, "raised KeyError: 1"),), {}, (), "KeyError: 1")
+    assert witness_said(raised) == (
+        "raises fails with all assumptions intact: node 3 raised KeyError: 1 (record 7)"
+    )
 
 
 def test_where_nothing_is_violated_the_key_says_so() -> None:

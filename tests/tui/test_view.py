@@ -103,7 +103,11 @@ def test_a_group_is_shown_where_the_protocol_has_one() -> None:
 def test_a_wait_with_a_bound_says_where_for_what_of_whom_and_how_long() -> None:
     wait = Wait("election", 158, "EnterElection answers", 1_600_000, 2_600_000, (1, 2))
     pane = _pane(_view(5, "Election", None, waits=(wait,)))
-    assert (pane.doing, pane.waits) == ("election, line 158", "waits for EnterElection answers of 1 2")
+    assert (pane.doing, pane.line, pane.waits) == (
+        "election",
+        158,
+        "waits for EnterElection answers of 1 2",
+    )
     assert (pane.left_us, pane.total_us) == (600_000, 1_000_000)
 
 
@@ -114,7 +118,8 @@ def test_a_wait_whose_time_is_up_has_nothing_left() -> None:
 
 def test_a_wait_without_a_bound_has_no_time() -> None:
     pane = _pane(_view(5, "Normal", 5, waits=(Wait("work", 3, "the next state", 0, None),)))
-    assert (pane.doing, pane.waits, pane.left_us) == ("work, line 3", "waits for the next state", None)
+    assert (pane.doing, pane.line) == ("work", 3)
+    assert (pane.waits, pane.left_us) == ("waits for the next state", None)
 
 
 @pytest.mark.parametrize(

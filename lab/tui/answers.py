@@ -1,0 +1,31 @@
+"""What the answering line says: a hint to begin with, and what came of a command."""
+
+from collections.abc import Callable
+
+from lab.tui.logrows import LogRows
+from lab.tui.player import Player
+from lab.tui.source import Source
+
+__all__ = ["answer_to", "first_hint"]
+
+
+def first_hint(source: Source) -> str:
+    """What to press first."""
+    if source.is_live and source.lines.header.world == "simulated":
+        return "space freezes time and lets it go on, . lets one event happen, c chooses which; ? for all keys"
+    return "press a node's number to select it, ? for all keys"
+
+
+async def answer_to(
+    command: str, source: Source, player: Player, rows: LogRows, draw: Callable[[], object]
+) -> tuple[str, bool]:
+    """Give a command, ``draw`` what came with the reply: (what is to be said, whether it did as it was told).
+
+    A step of which the log shows nothing is said to be what it is.
+    """
+    before = rows.counts(player.cluster())
+    reply = await source.command(command)
+    draw()
+    unseen = command == "step" and rows.hid(before, player.cluster(), reply.text)
+    hidden = "; a heartbeat, hidden (f shows them)" if unseen else ""
+    return f"{command}: {reply.text}{hidden}", reply.ok and reply.changed

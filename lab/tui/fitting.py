@@ -1,0 +1,34 @@
+"""Pieces of text in a line that may be too short for them: whoever reads it sees that there was more."""
+
+from rich.cells import cell_len, set_cell_size
+from rich.style import Style
+
+__all__ = ["Piece", "fit"]
+
+Piece = tuple[str, Style]
+_MORE = "…"
+
+
+def fit(pieces: list[Piece], width: int) -> list[Piece]:
+    """Exactly ``width`` cells of these pieces; where more than blanks is cut off, a mark says so."""
+    if width <= 0:
+        return []
+    is_cut = cell_len("".join(text for text, _ in pieces).rstrip()) > width
+    left = width - is_cut
+    fitted: list[Piece] = []
+    for text, style in pieces:
+        kept = _kept(text, left)
+        fitted.append((kept + _MORE if is_cut and len(kept) < len(text) else kept, style))
+        left -= cell_len(kept)
+        if len(kept) < len(text):
+            break
+    blank = width - sum(cell_len(text) for text, _ in fitted)
+    return [*fitted, (" " * blank, Style())] if blank > 0 else fitted
+
+
+def _kept(text: str, width: int) -> str:
+    """As much of the text as fits, but no part of a number: that would be another number."""
+    if cell_len(text) <= width:
+        return text
+    kept = set_cell_size(text, width).rstrip()
+    return kept.rstrip("0123456789") if text[len(kept)].isdigit() else kept

@@ -1,0 +1,51 @@
+"""A line that is too short says so, and shows no number that is not there."""
+
+import pytest
+from rich.cells import cell_len
+from rich.style import Style
+
+from lab.tui.fitting import fit
+from lab.tui.panes import NodePanes
+from tests.tui.recorded import SHIPPED
+from tests.tui.seen import Seen, replay
+
+
+def _fitted(width: int, *texts: str) -> str:
+    return "".join(text for text, _ in fit([(text, Style()) for text in texts], width))
+
+
+@pytest.mark.parametrize(
+    ("texts", "width", "expected"),
+    [
+        (("up 1 2 3 4",), 10, "up 1 2 3 4"),
+        (("up 1 2 3 4",), 12, "up 1 2 3 4  "),
+        (("up 1 2 3 4",), 9, "up 1 2 3…"),
+        (("up 1 2 3 4",), 8, "up 1 2… "),
+        (("coordinator 5", "  ", "up 1 2"), 13, "coordinator… "),
+        (("coordinator 5", "  ", ""), 13, "coordinator 5"),
+        (("up 9 10 11",), 7, "up 9 … "),
+        (("abc",), 1, "…"),
+        (("abc",), 0, ""),
+        (("日本語",), 4, "日… "),
+        ((), 2, "  "),
+    ],
+)
+def test_what_does_not_fit_is_marked(texts: tuple[str, ...], width: int, expected: str) -> None:
+    fitted = _fitted(width, *texts)
+    assert fitted == expected
+    assert cell_len(fitted) == width
+
+
+def test_the_box_of_a_node_that_waits_cuts_nothing_in_secret() -> None:
+    """At 80 columns: the line of the program is left out as a whole, what is left of the wait stays."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(223)
+        await seen.until(lambda: "4 ~ Reorganization" in seen.text, "node 4 reorganizes")
+        rows = seen.text.split("\n")
+        top = next(place for place, row in enumerate(rows) if "4 ~ Reorganization" in row)
+        width = seen.of("NodePanes", NodePanes).size.width // 3
+        box = [row[2 : width - 2].rstrip() for row in rows[top + 1 : top + 4]]
+        assert box == ["coordinator 4  up 1 2…", "election  0.3 of 0.3 s", "waits for SetCoordina…"]
+
+    replay(test, SHIPPED, (80, 24))

@@ -1,0 +1,100 @@
+"""Where the terminal has ASCII alone nothing else is drawn: by no screen, by no dialog over one."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.screen import Screen
+
+from lab.tui.app import LabApp
+from lab.tui.branching import TreeDialog
+from lab.tui.choosing import ChooseDialog
+from lab.tui.dialogs import HelpDialog, PartitionDialog, RecordDialog
+from lab.tui.home import HomeApp
+from lab.tui.look import glyphs_for
+from lab.tui.plain import ascii_of
+from lab.tui.source import FileSource, Source
+from tests.tui.recorded import SHIPPED
+from tests.tui.seen import Seen
+
+ASCII = {"LC_ALL": "C", "TERM": "xterm"}
+
+
+@pytest.fixture
+def recording(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A recording with letters in it that a terminal without UTF-8 cannot draw, to be seen in such a one."""
+    for name, value in ASCII.items():
+        monkeypatch.setenv(name, value)
+    return Path(shutil.copy(SHIPPED, runs.parent / "Läufe…日本.jsonl"))
+
+
+def _not_ascii(seen: Seen) -> set[str]:
+    return {letter for letter in seen.text if not letter.isascii()}
+
+
+def test_screens_and_dialogs(recording: Path) -> None:
+    """The replay, a branch of it, and what comes up over them; at 80x24 much of it is cut."""
+
+    async def over(seen: Seen, key: str, dialog: type[Screen[Any]], *then: str) -> None:
+        await seen.press(key)
+        await seen.until(lambda: isinstance(seen.top, dialog), f"{key} opens its dialog")
+        await seen.pilot.pause(0.1)
+        assert _not_ascii(seen) == set(), key
+        assert "+-" in seen.text, "a border"
+        await seen.press(*then, "escape")
+
+    async def test(pilot: Pilot[None], app: LabApp) -> None:
+        seen = Seen(app, pilot)
+        await seen.standing_still()
+        seen.player.seek(6_050_000)
+        await seen.press("v")
+        assert "while node" in seen.said
+        assert _not_ascii(seen) == set()
+        assert "#= 5 = paused" in seen.text
+        await over(seen, "question_mark", HelpDialog)
+        await over(seen, "T", TreeDialog)
+        await over(seen, "enter", RecordDialog)
+        await seen.press("B")
+        await seen.until(lambda: seen.source.is_live and seen.source.clock, "a branch")
+        await seen.until(lambda: _not_ascii(seen) == set() and "simulated" in seen.text, "it is drawn")
+        await over(seen, "c", ChooseDialog, "enter")
+        await over(seen, "x", PartitionDialog)
+        await over(seen, "question_mark", HelpDialog)
+        await seen.press("colon", "k", "i")
+        assert _not_ascii(seen) == set()
+        await seen.press("escape", "q")
+        await seen.until(lambda: not seen.source.is_live, "back")
+
+    async def run() -> None:
+        async def opened() -> Source:
+            return FileSource(recording)
+
+        app = LabApp(opened, recording.name)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await test(pilot, app)
+
+    asyncio.run(run())
+
+
+def test_the_home_screen(recording: Path) -> None:
+    """With its dots, and the names of recordings."""
+
+    async def run() -> str:
+        app = HomeApp([("recordings", f"replay {recording.name} · live")])
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.pause()
+            return "".join(strip.text for strip in app.screen._compositor.render_strips(app.size))
+
+    text = asyncio.run(run())
+    assert "replay L?ufe.????.jsonl . live" in text
+    assert text.isascii()
+
+
+def test_glyphs_and_what_the_filter_makes_of_others_are_of_one_kind() -> None:
+    """What is drawn of Unicode has a likeness in ASCII, as wide as it is."""
+    assert glyphs_for(ASCII).box.isascii()
+    assert ascii_of("╭─ a … b ─╮│ 日 é ★") == "+- a . b -+| ?? ? ?"
+    assert ascii_of("plain") == "plain"

@@ -1,0 +1,60 @@
+"""The first moments of a run in the interface, in which nothing has been heard of it but its header."""
+
+import asyncio
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from lab.journal import encode, open_recording
+from lab.tui.lines import ScrubBar
+from lab.tui.source import FeedSource, Source
+from lab.worlds.orders import Clock
+from tests.tui.recorded import SHIPPED
+from tests.tui.seen import Seen, over
+
+
+def _header(world: Literal["live", "simulated"]) -> bytes:
+    lines = open_recording(SHIPPED)
+    header = encode(replace(lines.header, world=world))
+    lines.close()
+    return header
+
+
+@pytest.mark.parametrize(("world", "state"), [("simulated", "starting"), ("live", "live    1x")])
+def test_before_the_first_record_it_is_the_start_of_time(
+    runs: Path, world: Literal["live", "simulated"], state: str
+) -> None:
+    """Not the machine's time; and how a simulated run goes is said only once it is known."""
+    path = str(runs.parent / "feed")
+    told: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(_header(world) + b"\n")
+        told.append(writer)
+
+    async def opened() -> Source:
+        servers.append(await asyncio.start_unix_server(serve, path))
+        return await FeedSource.open(path, "driver")
+
+    servers: list[asyncio.Server] = []
+
+    async def test(seen: Seen) -> None:
+        bar = seen.of("ScrubBar", ScrubBar)
+        frames = seen.run._drawn_frames
+        await seen.until(lambda: seen.run._drawn_frames > frames + 6, "some frames")
+        assert seen.source.now_us() == seen.player.now_us == 0
+        text = bar.render().plain
+        assert text.split("◆")[0].strip() == state
+        assert text.endswith(" 0.0 / 0.0 s")
+        if world == "simulated":
+            told[0].write(msgspec.json.encode(Clock(2_500_000, 0, True, 1.0)) + b"\n")
+            await seen.until(lambda: bar.render().plain.startswith("frozen    1x "), "its clock")
+            assert bar.render().plain.endswith(" 2.5000 s")
+        told[0].close()
+        servers[0].close()
+
+    over(opened, test)
