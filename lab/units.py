@@ -1,10 +1,11 @@
 """Quantities as people write them: durations (``200ms``, ``1.5s``), which the program keeps as whole microseconds,
-and how many there are of something.
+how many there are of something, and which.
 """
 
 import re
+from collections.abc import Sequence
 
-__all__ = ["count_of", "format_us", "parse_us"]
+__all__ = ["count_of", "format_us", "listed", "parse_us"]
 
 _UNITS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "min": 60_000_000}
 _LONGEST_US = 100_000 * _UNITS["m"]
@@ -34,3 +35,14 @@ def format_us(us: int) -> str:
 def count_of(number: int, noun: str) -> str:
     """(1, ``"link"``) → ``"1 link"``, (2000, ``"link"``) → ``"2,000 links"``."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """(1, 2, 3, 4, 7, 9, 10) → ``"1-4 7 9 10"``; they are in ascending order."""
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1].append(number)
+        else:
+            spans.append([number])
+    return " ".join(f"{span[0]}-{span[-1]}" if len(span) > 2 else " ".join(map(str, span)) for span in spans)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.text import sanitize
+from lab.text import did_you_mean, sanitize
 
 TURNS = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 """Marks, embeddings, overrides and isolates of direction, and the separators of lines and paragraphs."""
@@ -51,3 +51,9 @@ def test_the_limit(text: str, limit: int) -> None:
     whole = sanitize(text)
     assert len(shown) <= limit
     assert shown == whole if len(whole) <= limit else shown == whole[: limit - 1] + "…"
+
+
+def test_what_may_have_been_meant() -> None:
+    """The nearest of the words, if one is near."""
+    assert did_you_mean("kil", ["pause", "kill"]) == "; did you mean kill?"
+    assert did_you_mean("weather", ["pause", "kill"]) == ""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.units import format_us, parse_us
+from lab.units import format_us, listed, parse_us
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,19 @@ def test_durations_are_shown_shortly(us: int, text: str) -> None:
 def test_what_is_shown_can_be_read_back(us: int) -> None:
     """No microsecond is lost."""
     assert parse_us(format_us(us)) == us
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ((), ""),
+        ((3,), "3"),
+        ((1, 2), "1 2"),
+        ((1, 2, 3), "1-3"),
+        (tuple(range(1, 101)), "1-100"),
+        ((1, 2, 3, 4, 7, 9, 10), "1-4 7 9 10"),
+    ],
+)
+def test_numbers_are_listed(numbers: tuple[int, ...], said: str) -> None:
+    """Three and more in a row by the first and the last of them."""
+    assert listed(numbers) == said

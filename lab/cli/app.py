@@ -1,7 +1,9 @@
 """The program: what holds for all commands, and the home screen where none is given."""
 
+import contextlib
 import os
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -31,6 +33,9 @@ from the keyboard; what happened is a recording that can be replayed, stepped ba
 
 def run_commands() -> int:
     """Run the command that ``sys.argv`` asks for; the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a bar is shown a question mark
     try:
         status = app(standalone_mode=False, prog_name="lab")
         print(end="", flush=True)
@@ -51,6 +56,8 @@ def run_commands() -> int:
         _drop_output()
         return 0
     except OSError as error:
+        with contextlib.suppress(OSError):  # what was said before is to be read, unless that is what failed
+            print(end="", flush=True)
         _drop_output()
         place = "" if error.filename is None else f"{error.filename}: "
         fail(f"{place}{error.strerror or error}")

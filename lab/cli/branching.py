@@ -17,7 +17,7 @@ from lab.journal import RecordedLines, Timeline, Twig, family_of
 from lab.places import recordings_folder
 from lab.script import At
 from lab.text import sanitize
-from lab.units import parse_us
+from lab.units import listed, parse_us
 from lab.worlds.config import RunConfig, branch_config, new_run_name
 from lab.worlds.targets import TargetError, absolute_target, recorded_protocol
 
@@ -44,11 +44,11 @@ def wanted_branch(
     if not headless:
         need_terminal("lab branch … --headless --for 6s")
     try:
-        recorded_protocol(header.protocol, target)
+        protocol = recorded_protocol(header.protocol, target)
     except TargetError as error:
         raise UsageError(f"{file} cannot be re-executed: {error}") from None
     for line in commands:
-        trigger = check_command(line, header.nodes, World(simulated=True, headless=headless)).trigger
+        trigger = check_command(line, protocol, header.nodes, World(simulated=True, headless=headless)).trigger
         if isinstance(trigger, At) and trigger.us < at_us:
             raise UsageError(
                 f"--do {line!r}: the branch begins at {at_us / 1e6:g}s; write a later time, or: after 1s"
@@ -80,8 +80,13 @@ def _place(lines: RecordedLines, file: Path, at: str) -> int:
     try:
         at_us = parse_us(at)
     except ValueError:
-        raise UsageError(f"--at {at}: write a record's number (312), or a time (2.5s)") from None
-    return Timeline(lines).record_at(at_us)
+        raise UsageError(
+            f"--at {at}: write a record's number (312), or a time with its unit, us, ms, s or m (2.5s)"
+        ) from None
+    timeline = Timeline(lines)
+    if at_us > (end_us := timeline.at(len(lines)).at_us):
+        raise UsageError(f"--at {at}: {file} has nothing so late; it ends at {end_us // 1000 / 1000:.3f} s")
+    return timeline.record_at(at_us)
 
 
 def print_tree(file: Path | None) -> int:
@@ -113,9 +118,11 @@ def _grow(tree: Tree, twig: Twig, folder: Path, marked: Path | None) -> None:
         header = twig.kin.header
         if header.parent is not None:
             told.append(f"  from record {header.parent.record}, at {header.parent.at_us / 1e6:.3f} s", "cyan")
-        nodes = " ".join(map(str, header.nodes))
         told.append(
-            sanitize(f"  {header.run}, {header.world}, nodes {nodes}; {twig.kin.ending or 'cut off'}"), "dim"
+            sanitize(
+                f"  {header.run}, {header.world}, nodes {listed(header.nodes)}; {twig.kin.ending or 'cut off'}"
+            ),
+            "dim",
         )
     if here:
         told.append("  <- this one", "bold")

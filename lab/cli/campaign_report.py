@@ -92,8 +92,8 @@ def nothing_found(protocol: type[Election], table: Table, find: str | None, inte
     return said + (f" ({outside:,} violations outside the promise: --strict, --find)" if outside else "")
 
 
-def report_finding(finding: Finding, files: list[Path], command: str) -> None:
-    """What was found, what is left of it, how it came about, and how to have it again."""
+def report_finding(finding: Finding) -> None:
+    """What was found, what is left of it, and how it came about."""
     drawn, least = finding.drawn, finding.least
     print(f"\nseed {drawn.seed}: {finding.violation}")
     print(
@@ -105,7 +105,6 @@ def report_finding(finding: Finding, files: list[Path], command: str) -> None:
     print("how it came about (line of the recording, seconds):")
     for moment in account(finding.records, finding.violation):
         print(f"    {moment_line(moment)}")
-    print(f"recorded: {files[0]}\nscript:   {files[1]}\nreplay:   lab replay {files[0]}\nagain:    {command}")
 
 
 def as_json(

@@ -75,6 +75,8 @@ def run_check(options: Options) -> int:
     files: list[Path] = []
     command = ""
     if finding is not None:
+        if not options.json:
+            report_finding(finding)
         name = f"{protocol.name}-{finding.violation.assertion}-seed{finding.drawn.seed}.jsonl"
         path = out or Path(name)
         command = again(options.target, campaign.base, finding.least, path.with_suffix(".script"))
@@ -82,7 +84,7 @@ def run_check(options: Options) -> int:
     if options.json:
         print(as_json(table, protocol, finding, files, command))
     elif finding is not None:
-        report_finding(finding, files, command)
+        print(f"recorded: {files[0]}\nscript:   {files[1]}\nreplay:   lab replay {files[0]}\nagain:    {command}")
     elif first is not None:
         print(f"found with seed {first}; stopped before it was shrunk: lab check … --seed {first} --runs 1")
     else:

@@ -7,7 +7,7 @@ import msgspec
 
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED
 from lab.cli.progress import counted
-from lab.cli.reading import log_row, opened
+from lab.cli.reading import log_row, opened, tell_damage
 from lab.journal import End, Lines, LogPage, count_lines, header_differences, parting_of
 from lab.journal.fields import differing_fields, plain
 from lab.text import sanitize
@@ -27,6 +27,7 @@ def diff(one: Path, other: Path) -> int:
             print(f"header, {name}: A {sanitize(here)} · B {sanitize(there)}")
         with counted(min(len(a), len(b))) as progress:
             parting = parting_of(a, b, progress)
+        damaged = tell_damage(one, a) | tell_damage(other, b)
         print(f"{parting.same} records are the same" + ("" if parting.parts else ", and there are no more"))
         if parting.parts:
             _print_rows(a, *_before(a, parting.one))
@@ -34,7 +35,7 @@ def diff(one: Path, other: Path) -> int:
             _print_side("B", other, b, parting.other)
             if parting.one is not None and parting.other is not None:
                 _print_fields(a.raw(parting.one), b.raw(parting.other))
-    return EXIT_NOT_AS_EXPECTED if differences or parting.parts else 0
+    return EXIT_NOT_AS_EXPECTED if differences or parting.parts or damaged else 0
 
 
 def _before(lines: Lines, number: int | None) -> tuple[int, int]:

@@ -1,5 +1,7 @@
 """``lab explore``: the search, told as it goes on, and a recording of the shortest violation."""
 
+import contextlib
+import sys
 import time
 from pathlib import Path
 
@@ -7,10 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError
+from lab.cli.failures import failed_steps, failure_lines
 from lab.cli.files import writable_recording
 from lab.cli.progress import progress_line
 from lab.cli.settings import parameters_of, protocol_named
-from lab.journal import Header, Link, Writer
+from lab.journal import Header, Link, Writer, open_recording
 from lab.kernel import Timing
 from lab.properties import A2, ASSERTIONS
 from lab.protocols import Election
@@ -98,8 +101,8 @@ def _check_out(out: Path | None) -> None:
 
 
 def _so_far(tally: Tally, seconds: float) -> str:
-    rate = tally.states / max(seconds, 1e-3)
-    return f"depth {tally.depth}, {tally.states:,} states, {tally.waiting:,} to go on from, {rate:,.0f} states/s"
+    seen, rate = count_of(tally.states, "state"), tally.states / max(seconds, 1e-3)
+    return f"depth {tally.depth}, {seen}, {tally.waiting:,} to go on from, {rate:,.0f} states/s"
 
 
 def _report(options: Options, explorer: Explorer, tally: Tally, seconds: float) -> None:
@@ -122,9 +125,17 @@ def _report(options: Options, explorer: Explorer, tally: Tally, seconds: float) 
             moves = explorer.moves_to(assertion)
             verdict = f"violated in {count_of(count, 'state')}, the first after {count_of(moves, 'move')}"
         else:
-            known = assertion != A2.id or (explorer.judges_liveness and not tally.cut)
-            verdict = "holds" if known else "not judged; but wherever nothing can happen any more, all agree"
+            verdict = _unviolated(assertion, explorer, tally)
         print(f"  {assertion:7}{verdict}  ({ASSERTIONS[assertion].short})")
+
+
+def _unviolated(assertion: str, explorer: Explorer, tally: Tally) -> str:
+    """What can be said of an assertion that was not seen violated."""
+    if assertion == A2.id and not tally.cut and not explorer.agrees:
+        return "not judged: no node is left that could agree"
+    if assertion == A2.id and (tally.cut or not explorer.judges_liveness):
+        return "not judged; but wherever nothing can happen any more, all agree"
+    return f"no violation in {count_of(tally.states, 'state')}" if tally.cut else "holds"
 
 
 def _record(options: Options, protocol: type[Election], header: Header, explorer: Explorer) -> None:
@@ -138,6 +149,9 @@ def _record(options: Options, protocol: type[Election], header: Header, explorer
         _wait_for_agreement(explorer, performance, header.protocol.settles_within_us)
     performance.end(f"{assertion} does not hold")
     writer.close()
+    with contextlib.closing(open_recording(path)) as lines:
+        for line in failure_lines(failed_steps(lines), header.protocol.file):
+            print(f"lab: {sanitize(line)}", file=sys.stderr)
     print(f"recorded: {sanitize(str(path))}, the shortest violation found, of {assertion}")
     print(f"replay:   lab replay {sanitize(str(path))}")
 

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from lab.cli.errors import UsageError
-from lab.journal import NotARecordingError, open_recording
+from lab.journal import BeingWrittenError, NotARecordingError, open_alone, open_recording
 from lab.places import new_recording_path
 
 __all__ = ["recording_path", "writable", "writable_recording"]
@@ -23,6 +23,11 @@ def writable_recording(option: str, path: Path) -> Path:
             open_recording(file).close()
         except NotARecordingError:
             raise UsageError(f"{option} {path} exists and is no recording; it is left alone") from None
+    if file.exists():
+        try:
+            os.close(open_alone(file))
+        except BeingWrittenError:
+            raise UsageError(f"{option} {path} is being written by another run; name another file") from None
     return file
 
 

@@ -10,6 +10,7 @@ from lab.cli.terminal import need_terminal
 from lab.protocols import PROTOCOLS
 from lab.script import CommandError, parse
 from lab.text import sanitize
+from lab.units import listed
 from lab.worlds.host.launch import FeedClient
 from lab.worlds.runs import NoSuchRunError, RunInfo, find_run, list_runs
 
@@ -35,9 +36,9 @@ def print_runs(as_json: bool) -> int:
     if not running:
         print("no run is going on")
     for info in running:
-        nodes = " ".join(map(str, info.nodes))
         world = "" if info.world == "live" else f" {info.world},"
-        print(f"{info.run}  {info.protocol},{world} nodes {nodes}, since {info.began}, process {info.pid}")
+        nodes = f"{world} nodes {listed(info.nodes)}"
+        print(f"{info.run}  {info.protocol},{nodes}, since {info.began}, process {info.pid}")
         print(f'    lab attach {info.run}    lab ctl {info.run} "kill {info.nodes[-1]}"')
     print("protocols:")
     for name, protocol in sorted(PROTOCOLS.items()):
@@ -61,7 +62,8 @@ def attach(name: str | None, viewer: bool) -> int:
 
 def control(words: list[str]) -> int:
     """Give commands to a run; the first word may be its name."""
-    name, commands = (words[0], words[1:]) if len(words) > 1 and not _is_command(words[0]) else (None, words)
+    named = len(words) > 1 and " " not in words[0].strip() and not _is_command(words[0])
+    name, commands = (words[0], words[1:]) if named else (None, words)
     for command in commands:
         try:
             parse(command)
@@ -100,6 +102,6 @@ def _likely_mistake(words: list[str]) -> str | None:
             if len(command) > 1 and parse(" ".join(command)):
                 said = " ".join(command)
                 return f'{said} is one command, so put it in quotes: {" ".join(["lab ctl", *run])} "{said}"'
-    if words[0] in [info.run for info in list_runs()[0]]:
+    if len(words) == 1 and words[0] in [info.run for info in list_runs()[0]]:
         return f'{words[0]} is a run; say what is to be done with it: lab ctl {words[0]} "kill 5"'
     return None

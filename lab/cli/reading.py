@@ -10,11 +10,12 @@ from lab.cli.progress import counted
 from lab.journal import LogLine, LogPage, NotARecordingError, RecordedLines, Report, open_recording, reexecute
 from lab.properties import Judge
 from lab.protocols import source_of
-from lab.text import sanitize
-from lab.units import count_of
+from lab.text import did_you_mean, sanitize
+from lab.units import count_of, listed
 from lab.worlds.targets import TargetError, load_protocol, recorded_protocol
+from lab.worlds.watchdog import watch_steps
 
-__all__ = ["log_row", "opened", "show", "verify"]
+__all__ = ["log_row", "opened", "show", "tell_damage", "verify"]
 
 _WHATS = ("message", "status", "process", "command", "note", "failure", "end")
 
@@ -45,6 +46,7 @@ def verify(paths: list[Path], target: str | None, strict: bool) -> int:
 
 
 def _verify(path: Path, target: str | None, strict: bool) -> int:
+    watch_steps()
     with contextlib.closing(open_recording(path)) as lines:
         try:
             protocol = recorded_protocol(lines.header.protocol, target)
@@ -92,17 +94,18 @@ def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartb
     known = {str(node): node for node in header.nodes}
     for name in names:
         if name not in known:
-            raise UsageError(f"--node {name}: the nodes of this run are {' '.join(known)}")
+            raise UsageError(f"--node {name}: the nodes of this run are {listed(header.nodes)}")
     nodes = [known[name] for name in names]
+    page = LogPage(0, len(lines))
+    for record in lines.records():
+        page.feed(record)
+    _check_kinds(kinds, page)
     print(
-        f"# {header.protocol.name}, {header.world}, nodes {' '.join(map(str, header.nodes))}, "
+        f"# {header.protocol.name}, {header.world}, nodes {listed(header.nodes)}, "
         f"T {header.timing.t_us / 1000:g} ms, "
         + (f"began {header.began}" if header.began else f"seed {header.seed}")
     )
     hidden = frozenset() if heartbeats or kinds else frozenset(header.protocol.heartbeats)
-    page = LogPage(0, len(lines))
-    for record in lines.records():
-        page.feed(record)
     shown = 0
     for line in sorted(page.lines, key=lambda line: line.at_us):  # steps come in a little after they are made
         if _wanted(line, nodes, kinds, what) and line.kind not in hidden:
@@ -110,9 +113,6 @@ def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartb
             shown += 1
     left_out = sum(line.kind in hidden for line in page.lines)
     notes = [count_of(shown, "line")]
-    if kinds and not shown:
-        sent = sorted({line.kind for line in page.lines if line.what == "message"})
-        notes.append(f"the kinds of message in it: {', '.join(sent)}")
     if left_out:
         notes.append(f"{left_out} heartbeats left out (--heartbeats shows them)")
     if lines.torn:
@@ -120,9 +120,24 @@ def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartb
     if lines.unknown:
         notes.append(f"{len(lines.unknown)} records of unknown kinds skipped")
     print(f"# {'; '.join(notes)}")
+    return EXIT_NOT_AS_EXPECTED if tell_damage(path, lines) else 0
+
+
+def tell_damage(path: Path, lines: RecordedLines) -> bool:
+    """Say which lines were found that cannot be read; whether there are any."""
     for number, why in lines.damage.items():
         print(f"lab: {path}:{number + 1}: cannot be read: {sanitize(why)}", file=sys.stderr)
-    return EXIT_NOT_AS_EXPECTED if lines.damage else 0
+    return bool(lines.damage)
+
+
+def _check_kinds(kinds: list[str], page: LogPage) -> None:
+    sent = sorted({line.kind for line in page.lines if line.what == "message"})
+    for kind in kinds:
+        if not any(each.lower().startswith(kind.lower()) for each in sent):
+            known = (
+                f"the kinds of message in this run are {', '.join(sent)}" if sent else "no message is sent in it"
+            )
+            raise UsageError(f"--kind {kind}: {known}{did_you_mean(kind, sent)}")
 
 
 def _wanted(line: LogLine, nodes: list[int], kinds: list[str], what: list[str]) -> bool:

@@ -3,7 +3,7 @@
 import re
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +20,7 @@ from lab.script import (
     Heal,
     LinkFault,
     NodeCommand,
+    OnMessage,
     Partition,
     Scripted,
     WorldCommand,
@@ -27,6 +28,7 @@ from lab.script import (
     partition_rule,
 )
 from lab.script.resolve import resolve_links, resolve_nodes
+from lab.text import did_you_mean
 from lab.units import parse_us
 from lab.worlds.config import RunConfig, new_run_name
 from lab.worlds.targets import TargetError, absolute_target, load_protocol
@@ -36,14 +38,18 @@ __all__ = [
     "check_command",
     "check_headless",
     "duration",
+    "one_of",
     "parameters_of",
     "positive",
     "protocol_named",
     "run_config",
     "seed_of",
     "timing_of",
+    "whole_number",
     "world_of",
 ]
+
+W = TypeVar("W", bound=str)
 
 _MOST_NODES = 64
 _MOST_SIMULATED = 1000
@@ -85,9 +91,9 @@ def run_config(
     found = protocol_named(protocol)
     ids = _nodes(nodes, world)
     for line in commands:
-        check_command(line, ids, world)
+        check_command(line, found, ids, world)
     if script is not None:
-        commands = [*commands, *_script(script, ids, world)]
+        commands = [*commands, *_script(script, found, ids, world)]
     timing = timing_of(t, tm, tp)
     run = new_run_name(found.name)
     return RunConfig(
@@ -156,7 +162,7 @@ def _check_count(count: int, text: str, world: World) -> None:
         raise UsageError(f"--nodes {text} is {count} nodes; {what} has 1 to {most}{more}")
 
 
-def _script(path: Path, ids: tuple[int, ...], world: World) -> list[str]:
+def _script(path: Path, protocol: type[Protocol], ids: tuple[int, ...], world: World) -> list[str]:
     """The commands of a script, a line each; what follows a # is a remark."""
     try:
         text = path.read_text("utf-8")
@@ -166,7 +172,7 @@ def _script(path: Path, ids: tuple[int, ...], world: World) -> list[str]:
     lines = [line.partition("#")[0].strip() for line in text.splitlines()]
     for number, line in enumerate(lines, 1):
         if line:
-            check_command(line, ids, world, f"{path}:{number}")
+            check_command(line, protocol, ids, world, f"{path}:{number}")
     return [line for line in lines if line]
 
 
@@ -214,7 +220,9 @@ def parameters_of(protocol: type[Protocol], settings: list[str]) -> dict[str, An
     return values
 
 
-def check_command(line: str, ids: tuple[int, ...], world: World, place: str = "") -> Scripted:
+def check_command(
+    line: str, protocol: type[Protocol], ids: tuple[int, ...], world: World, place: str = ""
+) -> Scripted:
     """Parse, and resolve what can be resolved before the run, so that a typo is found now.
 
     ``place``: where the line stands, if not behind ``--do``.
@@ -223,6 +231,9 @@ def check_command(line: str, ids: tuple[int, ...], world: World, place: str = ""
     try:
         scripted = parse(line)
         command = scripted.command
+        for trigger in (scripted.trigger, *scripted.then):
+            if isinstance(trigger, OnMessage):
+                _check_kind(trigger.kind, protocol)
         if isinstance(command, WorldCommand):
             _check_world_command(command, world)
         if isinstance(command, NodeCommand) and "coordinator" not in command.nodes.words:
@@ -236,6 +247,13 @@ def check_command(line: str, ids: tuple[int, ...], world: World, place: str = ""
     except CommandError as error:
         raise UsageError(f"{place or f'--do {line!r}'}: {error}") from None
     return scripted
+
+
+def _check_kind(kind: str, protocol: type[Protocol]) -> None:
+    known = sorted(protocol.payloads)
+    if kind not in known:
+        sent = f"the kinds of {protocol.name} are {', '.join(known)}" if known else f"{protocol.name} has none"
+        raise CommandError(f"there is no kind of message {kind}; {sent}{did_you_mean(kind, known)}")
 
 
 def _check_world_command(command: WorldCommand, world: World) -> None:
@@ -253,6 +271,24 @@ def duration(option: str, text: str) -> int:
         return parse_us(text)
     except ValueError as error:
         raise UsageError(f"{option}: {error}") from None
+
+
+def whole_number(option: str, text: str, least: int, most: int | None = None) -> int:
+    """A number that was given with this option."""
+    if not re.fullmatch(r"\d{1,18}", text.strip()) or not least <= int(text) <= (
+        int(text) if most is None else most
+    ):
+        bounds = f"{least} or more" if most is None else f"from {least} to {most}"
+        raise UsageError(f"{option} {text}: write a whole number, {bounds}")
+    return int(text)
+
+
+def one_of(option: str, text: str, words: tuple[W, ...]) -> W:
+    """One of these words, which was given with this option."""
+    for word in words:
+        if word == text:
+            return word
+    raise UsageError(f"{option} {text}: write {', '.join(words[:-1])} or {words[-1]}{did_you_mean(text, words)}")
 
 
 def positive(option: str, text: str) -> int:

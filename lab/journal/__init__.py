@@ -35,13 +35,14 @@ from lab.journal.records import (
 from lab.journal.reexecution import Difference, Reexecution, Report, reexecute
 from lab.journal.summary import Summary, summarize
 from lab.journal.timeline import Timeline
-from lab.journal.writer import Writer
+from lab.journal.writer import BeingWrittenError, Writer, open_alone
 
 __all__ = [
     "ASSUMPTIONS",
     "FORMAT",
     "PROCESS_AFTER",
     "STRUCK_BY",
+    "BeingWrittenError",
     "Cluster",
     "Commanded",
     "Difference",
@@ -86,6 +87,7 @@ __all__ = [
     "family_of",
     "header_differences",
     "lines_of",
+    "open_alone",
     "open_recording",
     "parting_of",
     "reexecute",

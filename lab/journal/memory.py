@@ -12,6 +12,8 @@ __all__ = ["Log", "MemoryLog"]
 class Log(Protocol):
     """Where a world writes its records; ``cluster`` is the state after the last one."""
 
+    header: Header
+
     @property
     def cluster(self) -> Cluster:
         """The cluster as it is now."""

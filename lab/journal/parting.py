@@ -1,7 +1,8 @@
 """Where two recordings part: the first record in which they differ.
 
 What is compared is what happened. The headers are compared for what makes runs differ, not for when and where
-they were run; and keyframes, which only add up the records before them, are passed over.
+they were run; and keyframes, which only add up the records before them, are passed over. So is a line that cannot
+be read, with the record in its place in the other: what it was is not known.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,22 +33,33 @@ class Parting(Struct, frozen=True):
 
 
 def parting_of(one: Lines, other: Lines, progress: Callable[[int], None] = lambda done: None) -> Parting:
-    """Where they part. ``progress`` is told the number of records done, now and then."""
+    """Where they part. ``progress`` is told the number of records done, now and then.
+
+    Lines that were passed over, as they cannot be read, are in ``damage`` of ``one`` or ``other`` then.
+    """
     left, right = _happened(one), _happened(other)
     same = 0
     while True:
         if same % _EVERY == 0:
             progress(same)
         here, there = next(left, None), next(right, None)
-        if here is None or there is None or one.raw(here) != other.raw(there):
+        if here is None or there is None:
             return Parting(same, here, there)
-        same += 1
+        if one.raw(here) == other.raw(there):
+            same += 1
+        elif not (_is_damaged(one, here) | _is_damaged(other, there)):
+            return Parting(same, here, there)
 
 
 def _happened(lines: Lines) -> Iterator[int]:
     """The numbers of the records that say what happened."""
     keyframes = frozenset(lines.keyframes)
     return (number for number in range(1, len(lines)) if number not in keyframes)
+
+
+def _is_damaged(lines: Lines, number: int) -> bool:
+    lines.record(number)
+    return number in lines.damage
 
 
 def header_differences(one: Header, other: Header) -> list[tuple[str, str, str]]:

@@ -1,5 +1,7 @@
 """Writing a recording as it happens."""
 
+import errno
+import fcntl
 import os
 from pathlib import Path
 
@@ -7,9 +9,29 @@ from lab.journal.cluster import Cluster
 from lab.journal.reader import Lines
 from lab.journal.records import Header, Keyframe, Record, encode
 
-__all__ = ["KEYFRAME_EVERY", "Writer"]
+__all__ = ["KEYFRAME_EVERY", "BeingWrittenError", "Writer", "open_alone"]
 
 KEYFRAME_EVERY = 1000
+
+
+class BeingWrittenError(OSError):
+    """Another run records to this file now."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EBUSY, "it is being written by another run", str(path))
+
+
+def open_alone(path: Path) -> int:
+    """Open the file to write to it, as it stands, and nobody else may as long as it is open. OSError."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(file)
+        if isinstance(error, BlockingIOError):
+            raise BeingWrittenError(path) from None
+        raise
+    return file
 
 
 class Writer:
@@ -19,7 +41,7 @@ class Writer:
 
     ``append`` collects, ``flush`` hands all to the operating system in one write: after it, no crash of the
     process loses them. ``size`` is the number of bytes flushed, ``keyframe_offset`` where the last flushed
-    keyframe begins, or 0. OSError where the file cannot be written.
+    keyframe begins, or 0. OSError where the file cannot be written, BeingWrittenError where another run does.
     """
 
     def __init__(self, path: Path, header: Header) -> None:
@@ -33,7 +55,8 @@ class Writer:
         self._keyframe_at = 0
         self._keyframe_size = 0
         self._pending: list[bytes] = []
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        self._file = open_alone(path)
+        os.ftruncate(self._file, 0)  # only now that it is ours
         self.append(header)
 
     def append(self, record: Record, line: bytes | None = None) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Commanded, Fault, Log, Record, Routed
+from lab.journal import Cluster, Commanded, Fault, Log, Record, Routed
 from lab.network import Links, Network, Rule
 from lab.script import (
     At,
@@ -103,6 +103,7 @@ class Control:
         self._tm_us = tm_us
         self._record = record
         self._now_us = now_us
+        self._ids_alone = Cluster.of(log.header)
         self._faults = 0
         self._link_faults: dict[int, tuple[str, Links]] = {}
 
@@ -115,27 +116,29 @@ class Control:
 
     def execute(self, scripted: Scripted) -> Outcome:
         """Carry out a command, and record what came of it, even if it could not be carried out."""
+        # to know the state of the cluster may take a while, and most commands name nodes by their ids
+        cluster = self._log.cluster if "coordinator" in scripted.text else self._ids_alone
         try:
-            outcome = Outcome(*self._execute(scripted.command, scripted.text))
+            outcome = Outcome(*self._execute(scripted.command, scripted.text, cluster))
         except CommandError as error:
             outcome = Outcome(False, str(error), refused=True)
         self._record(Commanded(self._now_us(), scripted.source, outcome.text, outcome.changed, outcome.refused))
         return outcome
 
-    def _execute(self, command: Command, text: str) -> tuple[bool, str]:
+    def _execute(self, command: Command, text: str, cluster: Cluster) -> tuple[bool, str]:
         if isinstance(command, NodeCommand):
-            return self._strike(command)
+            return self._strike(command, cluster)
         if isinstance(command, LinkFault):
-            return self._set_rule(command.verb, text, link_rule(command, self._log.cluster))
+            return self._set_rule(command.verb, text, link_rule(command, cluster))
         if isinstance(command, Partition):
-            return self._set_rule("partition", text, partition_rule(command, self._log.cluster))
+            return self._set_rule("partition", text, partition_rule(command, cluster))
         if isinstance(command, WorldCommand):
             return self._nodes.steer(command)
-        return self._heal(command)
+        return self._heal(command, cluster)
 
-    def _strike(self, command: NodeCommand) -> tuple[bool, str]:
+    def _strike(self, command: NodeCommand, cluster: Cluster) -> tuple[bool, str]:
         verb = command.verb
-        named = resolve_nodes(command.nodes, self._log.cluster)
+        named = resolve_nodes(command.nodes, cluster)
         act = getattr(self._nodes, verb)
         fault = None
         if verb in _BREAKS:
@@ -161,10 +164,10 @@ class Control:
         self._link_faults[number] = (verb, rule.links)
         return True, count_of(len(rule.links), "link")
 
-    def _heal(self, command: Heal) -> tuple[bool, str]:
+    def _heal(self, command: Heal, cluster: Cluster) -> tuple[bool, str]:
         if not self._link_faults:
             return False, "no fault of links is in force, nothing changed"
-        healed = None if command.links is None else resolve_links(command.links, self._log.cluster)
+        healed = None if command.links is None else resolve_links(command.links, cluster)
         touching = [n for n, (_, links) in self._link_faults.items() if healed is None or links & healed]
         if not touching:
             return False, "no fault is in force on these links, nothing changed"

@@ -45,6 +45,7 @@ class _Tally:
     """A log that keeps no record: only the state after the last one, and the elections so far."""
 
     def __init__(self, header: Header) -> None:
+        self.header = header
         self.cluster = Cluster.of(header)
         self.elections = ElectionLog()
 

@@ -51,6 +51,28 @@ def test_a_place_can_be_a_time(lab: Lab, parent: Path) -> None:
     assert getattr(lines.record(origin.record + 1), "at_us", 0) > 2_500_000
 
 
+def test_no_branch_beyond_the_end(lab: Lab, parent: Path) -> None:
+    """It is said when the recording ends; its very end is a place."""
+    lines = open_recording(parent)
+    end_us = getattr(lines.record(len(lines) - 1), "at_us", 0)
+    said = f"--at 1m: run.jsonl has nothing so late; it ends at {end_us // 1000 / 1000:.3f} s"
+    assert _branch(lab, "1m", "out.jsonl").refused() == said
+    assert _branch(lab, f"{end_us}us", "out.jsonl").status == 0
+
+
+def test_a_kind_of_message_that_the_protocol_has_not(lab: Lab, parent: Path) -> None:
+    """It would never come: those there are, and what may have been meant."""
+    line = "after 1s on send EnterElektion kill 4"
+    for said in (
+        _branch(lab, "100", "out.jsonl", "--do", line).refused(),
+        lab("run", "bully", "--headless", "--for", "1s", "--do", line).refused(),
+    ):
+        assert said.startswith(
+            f"--do {line!r}: there is no kind of message EnterElektion; the kinds of bully are "
+        )
+        assert said.endswith("; did you mean EnterElection?")
+
+
 def test_the_same_call_gives_the_same_bytes(lab: Lab, parent: Path) -> None:
     """In processes whose hashes differ; with another seed it does not."""
     for out, seed in (("a.jsonl", "3"), ("b.jsonl", "3"), ("c.jsonl", "4")):
@@ -128,7 +150,7 @@ def test_the_tree_of_branches(lab: Lab, parent: Path) -> None:
     depths = [row.index(name) // 4 for row, name in zip(rows[1:], names, strict=True)]
     assert depths == [1, 2, 2, 3]
     assert "  from record 100, at " in rows[2]
-    assert rows[4].endswith("nodes 1 2 3 4; its time was up  <- this one")
+    assert rows[4].endswith("nodes 1-4; its time was up  <- this one")
     (lab.folder / "b.jsonl").unlink()
     assert "b.jsonl  is not there any more" in lab("branches", "c.jsonl").out
 
@@ -195,12 +217,19 @@ def test_the_beginning_of_a_recording(lab: Lab, parent: Path) -> None:
 
 
 def test_a_damaged_line(lab: Lab, parent: Path) -> None:
-    """It is shown, made safe, with what is wrong with it."""
+    """It is named, with what is wrong with it, is a difference, and what comes after it is compared."""
     lines = list(eventful_lines())
-    lines[90] = b'{"record":"step\x1b[2J'
+    for number, garbage in ((90, b"{}"), (94, b'{"record":"step\x1b[2J')):
+        lines[number] = garbage
     write_lines(lab.folder / "damaged.jsonl", lines)
     done = lab("diff", "run.jsonl", "damaged.jsonl")
     assert done.status == 1
-    assert "B  damaged.jsonl, record 90 (line 91):\n" in done.out
-    assert "    which cannot be read: " in done.out
-    assert "\x1b" not in done.out
+    first, second = done.err.splitlines()
+    assert first == "lab: damaged.jsonl:91: cannot be read: Object missing required field `record`"
+    assert second.startswith("lab: damaged.jsonl:95: cannot be read: ")
+    assert "\x1b" not in done.err
+    assert done.out.endswith(" records are the same, and there are no more\n")
+    write_lines(lab.folder / "shorter.jsonl", lines[:119])
+    done = lab("diff", "shorter.jsonl", "run.jsonl")
+    assert (done.status, done.err.count("shorter.jsonl:91: ")) == (1, 1)
+    assert "B  run.jsonl, record 119 (line 120):\n" in done.out

@@ -53,6 +53,30 @@ def test_a_failure_is_recorded_under_a_name_of_its_own(lab: Lab) -> None:
     assert "A2" in verified.out
 
 
+def test_a_search_that_was_cut_proves_nothing(lab: Lab) -> None:
+    """It tells what it has seen, and no more."""
+    done = lab("explore", "bully", "--states", "10")
+    assert (done.status, done.err) == (0, "")
+    assert "\n  10 states, " in done.out
+    assert re.search(r"^  A1\.1 +no violation in 10 states  \(one coordinator\)$", done.out, re.MULTILINE)
+    assert " holds " not in done.out
+
+
+def test_nobody_left_to_agree(lab: Lab) -> None:
+    """Where all nodes fail at once nothing is said of A2."""
+    (lab.folder / "mine.py").write_text(
+        "from lab.protocols import Election\n"
+        "class Mine(Election):\n"
+        "    promises = ('A2',)\n"
+        "    def started(self):\n"
+        "        raise ValueError('enough')\n"
+    )
+    done = lab("explore", "mine.py", "--from", "start")
+    assert done.status == 1
+    assert "\n  exhaustive: " in done.out
+    assert re.search(r"^  A2 +not judged: no node is left that could agree", done.out, re.MULTILINE)
+
+
 def test_mistakes(lab: Lab) -> None:
     """One line each, before anything is explored."""
     assert lab("explore", "bulli").refused().startswith("there is no protocol 'bulli'")
@@ -60,7 +84,18 @@ def test_mistakes(lab: Lab) -> None:
     there = lab("explore", "bully", "--out", "nowhere/two.jsonl").refused()
     assert there == f"--out nowhere/two.jsonl: there is no folder {lab.folder}/nowhere"
     assert lab("explore", "bully", "--set", "speed=1s").refused().startswith("--set speed=1s: bully has")
-    assert "--nodes" in lab("explore", "bully", "--nodes", "0").refused()
+    for words, told in (
+        ("--nodes 0", "--nodes 0: write a whole number, from 1 to 7"),
+        ("--nodes 8", "--nodes 8: write a whole number, from 1 to 7"),
+        ("--states many", "--states many: write a whole number, 1 or more"),
+        ("--kills -1", "--kills -1: write a whole number, 0 or more"),
+        (
+            "--timeouts sinchronous",
+            "--timeouts sinchronous: write synchronous, ordered or any; did you mean synchronous?",
+        ),
+        ("--from here", "--from here: write normal or start"),
+    ):
+        assert lab("explore", "bully", *words.split()).refused() == told
     astray = lab("explore", f"{ROOT}/tests/campaign/mutants.py:NoRecovery", environment={"PYTHONPATH": str(ROOT)})
     assert astray.refused().endswith("by itself: explore it --from start")
 
@@ -78,7 +113,7 @@ def test_ctrl_c_tells_what_was_covered(lab: Lab) -> None:
     os.close(its)
     shown = b""
     until = time.monotonic() + 30
-    while b"states/s" not in shown and time.monotonic() < until:
+    while not re.search(rb"\d,\d{3} states, ", shown) and time.monotonic() < until:
         shown += os.read(mine, 1000)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=30)

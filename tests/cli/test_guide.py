@@ -157,6 +157,16 @@ def test_nothing_is_found_in_the_second_version(lab: Lab, mine: Path) -> None:
     assert (done.status, done.err) == (0, ""), done
 
 
+def test_the_second_version_heals(lab: Lab, mine: Path) -> None:
+    """After the pauses of seed 3 two lead, each followed by somebody; in the end there is one again."""
+    assert mine.exists()
+    words = ("--faults", "kill,pause", "--seed", "3", "--runs", "30")
+    done = lab("check", "my_election.py:MyCarefulElection", *words)
+    assert (done.status, done.err) == (0, ""), done
+    assert re.search(r"^ A2 +none ", done.out, re.MULTILINE)
+    assert re.search(r"^ A1\.1 +\d+ +outside", done.out, re.MULTILINE)
+
+
 def test_the_run_of_the_page(lab: Lab, mine: Path) -> None:
     """The one without a terminal, as it is written; the first version alone needs no class's name."""
     mine.write_text("\n\n".join(CODE[:-1]), "utf-8")

@@ -104,7 +104,7 @@ def test_show(lab: Lab) -> None:
     done = lab("show", "whole.jsonl")
     assert (done.status, done.err) == (0, "")
     head, *lines, foot = done.out.splitlines()
-    assert head.startswith("# bully, simulated, nodes 1 2 3 4, T ")
+    assert head.startswith("# bully, simulated, nodes 1-4, T ")
     assert re.fullmatch(rf"# {len(lines)} lines; \d+ heartbeats left out \(--heartbeats shows them\)", foot)
     times = [float(line.split()[0]) for line in lines]
     assert times == sorted(times)
@@ -139,10 +139,11 @@ def test_show_filtered(lab: Lab, words: tuple[str, ...], every: str) -> None:
 
 @pytest.mark.usefixtures("whole")
 def test_show_kinds_that_are_not_there(lab: Lab) -> None:
-    """It says which there are."""
-    done = lab("show", "whole.jsonl", "--kind", "Elect")
-    assert done.status == 0
-    assert "# 0 lines; the kinds of message in it: AreYouNormal, " in done.out
+    """It says which there are, and which may have been meant; one of them that is there does not hide it."""
+    for words in (("--kind", "EnterElektion"), ("--kind", "EnterElection", "--kind", "EnterElektion")):
+        said = lab("show", "whole.jsonl", *words).refused()
+        assert said.startswith("--kind EnterElektion: the kinds of message in this run are AreYouNormal, ")
+        assert said.endswith("; did you mean EnterElection?")
 
 
 def test_show_a_damaged_recording(lab: Lab, damaged: int) -> None:

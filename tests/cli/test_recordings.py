@@ -23,6 +23,19 @@ def test_a_recording_is_overwritten(lab: Lab) -> None:
     assert not lab.recordings.exists()
 
 
+@pytest.mark.parametrize("world", [(), ("--sim",)])
+def test_a_file_that_another_run_writes_is_left_to_it(lab: Lab, world: tuple[str, ...]) -> None:
+    """Who comes second is refused, in any world, and the first recording is whole."""
+    with lab.start("--for", "1m", "--nodes", "2", "--record", "run.jsonl") as first:
+        first.settled(2)
+        said = "--record run.jsonl is being written by another run; name another file"
+        assert _run(lab, *world, "--record", "run.jsonl").refused() == said
+        said = "--out run.jsonl is being written by another run; name another file"
+        assert lab("explore", "bully", "--out", "run.jsonl").refused() == said
+        assert lab("check", "bully", "--runs", "1", "--out", "run.jsonl").refused() == said
+    assert lab("verify", "run.jsonl").out.startswith("run.jsonl: holds")
+
+
 def test_an_empty_file_is_overwritten(lab: Lab) -> None:
     """``mktemp`` makes such."""
     (lab.folder / "run.jsonl").touch()

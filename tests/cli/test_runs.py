@@ -23,7 +23,7 @@ def test_a_run_is_listed(lab: Lab) -> None:
     with lab.start(*LONG, "--nodes", "0-2") as run:
         name = run.info.run
         lines = lab("list").out.splitlines()
-        assert lines[0] == f"{name}  bully, nodes 0 1 2, since {run.info.began}, process {run.info.pid}"
+        assert lines[0] == f"{name}  bully, nodes 0-2, since {run.info.began}, process {run.info.pid}"
         assert lines[1].split("    ") == ["", f"lab attach {name}", f'lab ctl {name} "kill 2"']
         listed = json.loads(lab("list", "--json").out)
         assert listed["removed"] == []
@@ -72,6 +72,20 @@ def test_what_is_often_forgotten(lab: Lab) -> None:
         assert lab("ctl", name, "kill", "2").refused() == f'kill 2 {quotes} lab ctl {name} "kill 2"'
         told = f'{name} is a run; say what is to be done with it: lab ctl {name} "kill 5"'
         assert lab("ctl", name).refused() == told
+
+
+def test_a_word_that_is_no_command(lab: Lab) -> None:
+    """With or without the run's name it is told what was meant, before anything is done."""
+    with lab.start(*LONG, "--nodes", "2") as run:
+        run.settled(2)
+        for words in (["kil 2"], ["kill 1", "kil 2"], ["kil 2", "kill 1"]):
+            for named in ([], [run.info.run]):
+                said = lab("ctl", *named, *words).refused()
+                assert said.startswith("'kil 2': column 1: 'kil' is not expected here (did you mean 'kill'?)"), (
+                    said
+                )
+        cluster = Tail(lab.recordings / f"{run.info.run}.jsonl").read().cluster
+        assert [view.process for view in cluster.nodes.values()] == ["running", "running"]
 
 
 def test_two_runs(lab: Lab) -> None:

@@ -173,3 +173,12 @@ def test_a_single_size_can_be_drawn() -> None:
     one = Chart("one", Axis("x", (5,), False), Axis("y", (5,), False), (Series("point", ((5, 5),)),))
     assert "5" in plot(one, 60, 12, colours=False)
     assert _circles(picture([(one, 200)]))[0][0] == pytest.approx(414, abs=1), "in the middle"
+
+
+def test_a_terminal_that_cannot_show_everything(lab: Lab) -> None:
+    """Where the locale has only ASCII, what it has not is a question mark."""
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = lab("scale", "bully", "--nodes", "3", environment=ascii_only)
+    assert (done.status, done.err) == (0, "")
+    assert "?" in done.out
+    assert done.out.isascii()

@@ -95,7 +95,7 @@ def test_a_signal_ends_it_early_with_a_complete_recording(lab: Lab, number: sign
 def test_it_can_be_steered_from_outside(lab: Lab, hosted: RunConfig) -> None:
     """``list`` and ``ctl`` know a simulated run; several commands at once, each word of them a command."""
     listed = lab("list").out.splitlines()[0]
-    assert listed.startswith(f"{hosted.run}  bully, simulated, nodes 1 2 3, since 2")
+    assert listed.startswith(f"{hosted.run}  bully, simulated, nodes 1-3, since 2")
     done = lab("ctl", "freeze", "speed 10", "go", "step", "deliver 1->2 NewState")
     assert (done.status, done.err) == (1, "")
     still, speed, goes, step, nothing = done.out.splitlines()

@@ -69,7 +69,7 @@ def test_keyframes_are_passed_over(tmp_path: Path) -> None:
     assert len(seldom) < len(eventful_lines())
     assert not _parting(tmp_path, eventful_lines(), seldom).parts
     number = next(n for n, line in enumerate(seldom) if n > 200 and not line.startswith(KEYFRAME))
-    changed = [*seldom[:number], b"{garbage", *seldom[number + 1 :]]
+    changed = [*seldom[:number], b'{"record":"end","at_us":1,"why":"?"}', *seldom[number + 1 :]]
     found = _parting(tmp_path, eventful_lines(), changed)
     assert found.other == number
     assert found.one is not None
@@ -77,12 +77,23 @@ def test_keyframes_are_passed_over(tmp_path: Path) -> None:
     assert eventful_lines()[found.one] == seldom[number]
 
 
-def test_damaged_and_unknown_lines_are_compared_as_they_stand(tmp_path: Path) -> None:
+def test_unknown_lines_are_compared_as_they_stand(tmp_path: Path) -> None:
     """Two lines that are the same are, even where nobody can read them."""
     lines = _plain_lines()
     strange = [*lines[:20], b"{garbage", b'{"record":"weather"}', *lines[20:]]
     assert not _parting(tmp_path, strange, strange).parts
-    assert _parting(tmp_path, lines, strange) == Parting(19, 20, 20)
+    assert _parting(tmp_path, lines, [*lines[:20], b'{"record":"weather"}', *lines[20:]]) == Parting(19, 20, 20)
+
+
+@pytest.mark.parametrize("garbage", [b"{}", b"[]", b"{garbage", b"", b"\xff"])
+def test_damaged_lines_are_passed_over(tmp_path: Path, garbage: bytes) -> None:
+    """With the record that has their place in the other recording; they are known by then."""
+    lines = _plain_lines()
+    changed = [*lines[:20], garbage, *lines[21:]]
+    one, other = _lines(tmp_path / "a.jsonl", lines), _lines(tmp_path / "b.jsonl", changed)
+    assert parting_of(one, other) == Parting(len(lines) - 2, None, None)
+    assert (list(one.damage), list(other.damage)) == ([], [20])
+    assert _parting(tmp_path, changed, lines[:30]) == Parting(28, 30, None)
 
 
 def test_a_torn_line_is_left_out(tmp_path: Path) -> None:

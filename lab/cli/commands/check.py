@@ -7,7 +7,6 @@ import typer
 
 from lab.cli.app import app
 from lab.cli.commands.options import Parameters, RequestBound, Target
-from lab.cli.errors import UsageError
 
 __all__ = ["check"]
 
@@ -62,21 +61,22 @@ def check(
     Exit status: 0 nothing found, 1 found, 2 a mistake in the call, 130 Ctrl-C.
     """
     from lab.cli.checking import Options, run_check  # noqa: PLC0415
+    from lab.cli.settings import whole_number  # noqa: PLC0415
 
     if runs is None and minutes is None:
         runs = "1000"
     return run_check(
         Options(
             target,
-            _number("--runs", runs, 0) if runs is not None else 0,
-            _number("--seed", seed, 0),
+            whole_number("--runs", runs, 0) if runs is not None else 0,
+            whole_number("--seed", seed, 0),
             nodes,
             faults,
             find,
             strict,
             keep_going,
-            _number("--minutes", minutes, 1) if minutes is not None else None,
-            _number("--workers", workers, 1) if workers is not None else None,
+            whole_number("--minutes", minutes, 1) if minutes is not None else None,
+            whole_number("--workers", workers, 1) if workers is not None else None,
             cluster,
             out,
             t,
@@ -84,9 +84,3 @@ def check(
             json,
         )
     )
-
-
-def _number(option: str, text: str, least: int) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise UsageError(f"{option} {text}: write a whole number, {least} or more")
-    return int(text)

@@ -10,6 +10,9 @@ from lab.cli.commands.options import Parameters, Target
 
 __all__ = ["explore"]
 
+_TIMEOUTS: tuple[Literal["synchronous", "ordered", "any"], ...] = ("synchronous", "ordered", "any")
+_BEGINNINGS = ("normal", "start")
+
 
 @app.command(
     epilog="""Examples:\n
@@ -20,25 +23,33 @@ __all__ = ["explore"]
 def explore(
     target: Target,
     nodes: Annotated[
-        int, typer.Option(min=1, max=7, help="How many nodes; more than 4 is a great many states.")
-    ] = 3,
-    kills: Annotated[int, typer.Option(min=0, help="So many kills at most, of any node at any moment.")] = 1,
-    restarts: Annotated[int, typer.Option(min=0, help="So many restarts at most of killed nodes.")] = 0,
+        str, typer.Option(metavar="NUMBER", help="How many nodes, 1 to 7; more than 4 is a great many states.")
+    ] = "3",
+    kills: Annotated[
+        str, typer.Option(metavar="NUMBER", help="So many kills at most, of any node at any moment.")
+    ] = "1",
+    restarts: Annotated[
+        str, typer.Option(metavar="NUMBER", help="So many restarts at most of killed nodes.")
+    ] = "0",
     timeouts: Annotated[
-        Literal["synchronous", "ordered", "any"],
-        typer.Option(help="The model of time, as told above: which assumptions hold."),
+        str,
+        typer.Option(
+            metavar="|".join(_TIMEOUTS), help="The model of time, as told above: which assumptions hold."
+        ),
     ] = "synchronous",
     from_: Annotated[
-        Literal["normal", "start"],
+        str,
         typer.Option(
-            "--from", help="Begin where all are Normal under one coordinator, or where all have just come up."
+            "--from",
+            metavar="|".join(_BEGINNINGS),
+            help="Begin where all are Normal under one coordinator, or where all have just come up.",
         ),
     ] = "normal",
     states: Annotated[
-        int, typer.Option(min=1, help="Stop at so many states; a million take about half a gigabyte.")
-    ] = 1_000_000,
+        str, typer.Option(metavar="NUMBER", help="Stop at so many states; a million take about half a gigabyte.")
+    ] = "1000000",
     depth: Annotated[
-        int | None, typer.Option(min=1, help=r"Stop after so many moves.  \[default: no bound]")
+        str | None, typer.Option(metavar="NUMBER", help=r"Stop after so many moves.  \[default: no bound]")
     ] = None,
     set_: Parameters = None,
     out: Annotated[
@@ -63,7 +74,19 @@ def explore(
     Exit status: 0 nothing found, 1 found, 2 a mistake in the call, 130 Ctrl-C (with what was covered so far).
     """
     from lab.cli.exploring import Options, run_explore  # noqa: PLC0415
+    from lab.cli.settings import one_of, whole_number  # noqa: PLC0415
 
     return run_explore(
-        Options(target, nodes, kills, restarts, timeouts, from_ == "normal", states, depth, set_ or [], out)
+        Options(
+            target,
+            whole_number("--nodes", nodes, 1, 7),
+            whole_number("--kills", kills, 0),
+            whole_number("--restarts", restarts, 0),
+            one_of("--timeouts", timeouts, _TIMEOUTS),
+            one_of("--from", from_, _BEGINNINGS) == "normal",
+            whole_number("--states", states, 1),
+            None if depth is None else whole_number("--depth", depth, 1),
+            set_ or [],
+            out,
+        )
     )

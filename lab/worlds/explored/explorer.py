@@ -55,8 +55,9 @@ class Explorer:
     """Searches all that may happen to the nodes of ``header``.
 
     It begins at ``origin``: the first start, or, with ``settled``, what that comes to by itself, all Normal under
-    one. ``first_found`` is, for each assertion that does not hold, the first state found in which it does not;
-    where A2 does not hold for ever going round, ``round`` are the moves from that state back to itself.
+    one. ``agrees``: in some state there are live nodes, and they agree. ``first_found`` is, for each assertion
+    that does not hold, the first state found in which it does not; where A2 does not hold for ever going round,
+    ``round`` are the moves from that state back to itself.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Explorer:
         self.round: list[Move] = []
         self._graph = Graph() if self.judges_liveness else None
         self._astray = bytearray()
+        self.agrees = False
         self.origin: State = ()
         parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
         self.queues = Queues(header.timing.tm_us if self._timeouts == "synchronous" else NEVER_US)
@@ -160,22 +162,24 @@ class Explorer:
                 found += moves.strikes(state)
                 tally.transitions += len(found)
                 for move, after in found:
-                    if after not in seen:
-                        self._add(number, move, after)
+                    if after in seen:
+                        continue
+                    if len(seen) == most_states:
+                        tally.cut = f"{most_states:,} states"
+                        tally.waiting = len(states) - index + len(self._frontier)
+                        return
+                    self._add(number, move, after)
                 if self._graph is not None:
                     wait = next((seen[after] for move, after in found if move < 0), None)
                     self._graph.add([seen[after] for _, after in found], wait)
                 number += 1
-                tally.states = len(seen)
                 tally.waiting = len(states) - 1 - index + len(self._frontier)
-                if tally.states > most_states:
-                    tally.cut = f"{most_states:,} states"
-                    return
             if self._frontier:
                 tally.depth += 1
 
     def _add(self, parent: int, move: int, state: State) -> None:
         number = self.seen[state] = len(self.seen)
+        self.tally.states = len(self.seen)
         self._parents.append(parent)
         self._numbers.append(move)
         self._frontier.append(state)
@@ -183,6 +187,7 @@ class Explorer:
         verdict = self._verdicts.get(there)
         if verdict is None:
             verdict = self._verdicts[there] = (self._judge(there), not self._agreed(there))
+            self.agrees |= not verdict[1] and any(self.locals.alive[local] for local in there)
         for assertion in verdict[0]:
             self._violated(assertion, number)
         self._astray.append(verdict[1])

@@ -1,0 +1,101 @@
+"""A protocol of the user's own with a step that never comes back: told of with its line, wherever it is run."""
+
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Link
+from lab.kernel import Timing
+from lab.worlds.config import RunConfig
+from lab.worlds.host.launch import HostProcess
+from tests.cli.calling import Lab
+from tests.waiting import wait_for
+from tests.worlds.live import is_gone
+
+MINE = """from lab.kernel import on
+from lab.protocols import Bully
+from lab.protocols.bully import EnterElection, EnterElectionAnswer
+
+
+class Mine(Bully):
+    @on(EnterElection)
+    def enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
+        while True:
+            pass
+"""
+ERROR = "StepTooLongError: enter_election did not come back within 0.5 s of computing"
+TOLD = rf"node 1 failed at [\d.]+ s: {ERROR} \(mine\.py:(9|10) in enter_election: (while True:|pass)\)"
+
+
+@pytest.fixture
+def mine(lab: Lab) -> Path:
+    """``mine.py``, in the folder of the call."""
+    path = lab.folder / "mine.py"
+    path.write_text(MINE)
+    return path
+
+
+@pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize("how", [("--sim",), ()], ids=["simulated", "live"])
+def test_run(lab: Lab, how: tuple[str, ...]) -> None:
+    """The node fails, which is said at the end with its line; the recording holds when it is done again."""
+    done = lab("run", "mine.py", *how, "--nodes", "2", "--headless", "--for", "4s", "--record", "run.jsonl")
+    assert done.status == 1, done
+    assert re.search("^  node 1  failed ", done.out, re.MULTILINE)
+    assert re.fullmatch(TOLD, done.line())
+    verified = lab("verify", "run.jsonl", "--protocol", "mine.py")
+    assert verified.status == 1
+    assert "steps re-executed" in verified.out
+
+
+@pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_check(lab: Lab, workers: str) -> None:
+    """It is found with the first seed, shrunk and recorded; the status is the program's own."""
+    done = lab("check", "mine.py", "--runs", "1", "--nodes", "2", "--faults", "kill", "--workers", workers)
+    assert (done.status, done.err) == (1, ""), done
+    assert f"seed 1: raises fails with all assumptions intact: {ERROR}\n" in done.out
+    assert (lab.folder / "mine-raises-seed1.jsonl").exists()
+
+
+@pytest.mark.usefixtures("mine")
+def test_explore(lab: Lab) -> None:
+    """As a state in which a node has failed."""
+    done = lab("explore", "mine.py", "--nodes", "2", "--from", "start", "--kills", "0")
+    assert done.status == 1, done
+    assert "recorded: mine-raises-synchronous.jsonl, " in done.out
+    assert re.search(TOLD, done.err)
+
+
+@pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it(lab: Lab, number: signal.Signals) -> None:
+    """In the middle of the step: soon, and with a report."""
+    process = lab.begin("run", "mine.py", "--sim", "--headless", "--for", "10000m", "--record", "run.jsonl")
+    path = lab.folder / "run.jsonl"
+    wait_for(path.exists, "it is under way")
+    process.send_signal(number)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    assert out.startswith(b"mine, simulated, ")
+
+
+def test_the_host_ends_with_who_started_it(lab: Lab, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it was in such a step at that moment."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(lab.runtime))
+    recording = str(lab.folder / "run.jsonl")
+    config = RunConfig(
+        *("run", str(mine), (1, 2), Timing(40_000, 20_000), {}, Link(1_000), 1, recording), world="simulated"
+    )
+    host = HostProcess(config)
+    try:
+        wait_for(Path(recording).exists, "it is under way")
+        assert host.process.stdin is not None
+        host.process.stdin.close()
+        assert host.wait(20) == 0
+        assert is_gone(host.process.pid) == []
+    finally:
+        host.process.kill()
+        host.close()
