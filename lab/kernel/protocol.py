@@ -50,6 +50,8 @@ class Timing(Struct, frozen=True):
 
 def on(kind: type[Payload]) -> Callable[[F], F]:
     """Make the method the handler of messages of ``kind``: ``(self, sender, message) -> answer or None``."""
+    if not (isinstance(kind, type) and issubclass(kind, Payload)):
+        raise ProtocolError("@on takes a message class: class Name(Payload, frozen=True)")
 
     def mark(method: F) -> F:
         if iscoroutinefunction(method):

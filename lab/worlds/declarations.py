@@ -9,6 +9,7 @@ from msgspec import Struct
 from lab.kernel import Payload
 from lab.properties import ASSERTIONS
 from lab.protocols import PROTOCOLS, Election
+from lab.worlds.awaits import first_mistake
 
 __all__ = ["DeclarationError", "check_declarations"]
 
@@ -16,7 +17,11 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class DeclarationError(Exception):
-    """A class attribute is not what it has to be; the text is for the user."""
+    """A class attribute is not what it has to be; the text is for the user. ``place``: where, if that is known."""
+
+    def __init__(self, text: str, place: str = "") -> None:
+        super().__init__(text)
+        self.place = place
 
 
 def check_declarations(protocol: type[Election]) -> None:
@@ -26,6 +31,7 @@ def check_declarations(protocol: type[Election]) -> None:
     _check_relies_on(protocol)
     _check_heartbeats(protocol)
     _check_parameters(protocol)
+    _check_awaits(protocol)
 
 
 def _check_name(protocol: type[Election]) -> None:
@@ -82,3 +88,9 @@ def _check_parameters(protocol: type[Election]) -> None:
             raise DeclarationError(
                 f"{protocol.__name__}.Parameters.{field.name} has no value: {field.name}: … = …"
             )
+
+
+def _check_awaits(protocol: type[Election]) -> None:
+    mistake = first_mistake(protocol)
+    if mistake is not None:
+        raise DeclarationError(mistake.text, mistake.place)

@@ -50,7 +50,8 @@ def load_protocol(target: str) -> type[Election]:
     try:
         check_declarations(found)
     except DeclarationError as error:
-        raise TargetError(f"{file}: {error}") from None
+        place = path.with_name(error.place) if error.place else file  # it may be in a file beside it
+        raise TargetError(f"{place}: {error}") from None
     return found
 
 

@@ -1,6 +1,6 @@
 """What is refused while a protocol's class is being made: its author reads it before anything runs."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -19,6 +19,13 @@ def test_a_handler_that_could_wait_is_refused() -> None:
             @on(Hello)
             async def hello(self, sender: int, message: Hello) -> None:
                 """Never run."""
+
+
+@pytest.mark.parametrize("kind", [int, Hello(), "Hello", len])
+def test_a_handler_of_what_is_no_message_is_refused(kind: Any) -> None:
+    """No such thing can ever come."""
+    with pytest.raises(ProtocolError, match=r"^@on takes a message class: class Name\(Payload, frozen=True\)$"):
+        on(kind)
 
 
 def test_a_procedure_that_cannot_wait_is_refused() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from lab.journal import ProtocolInfo
-from lab.protocols import Bully, Election, source_of
+from lab.protocols import PROTOCOLS, Bully, Election, source_of
+from lab.worlds.declarations import check_declarations
 from lab.worlds.targets import TargetError, absolute_target, load_protocol, recorded_protocol
 from tests.harness import Rig
 
@@ -215,6 +216,11 @@ def _body(line: str) -> str:
             "use a tuple, a frozenset or a frozen struct",
         ),
         (
+            _body("@on(int)\n    def number(self, sender, message): pass"),
+            "mine.py",
+            "mine.py:5: @on takes a message class: class Name(Payload, frozen=True)",
+        ),
+        (
             _body("seen: int"),
             "mine.py",
             "mine.py:4: Mine.seen is declared without a value: seen: … = …",
@@ -268,6 +274,87 @@ def test_what_can_be_wrong(text: str, target: str, told: str) -> None:
     _write(text)
     _write(text, "mine.txt")
     assert _refused(target) == told
+
+
+def _procedure(line: str, before: str = "") -> str:
+    """A procedure with this line, which is the file's ninth where nothing stands ``before``."""
+    return (
+        f"from lab.kernel import periodic\n{HEAD}{before}class Mine(Election):\n    seen: int = 0\n"
+        f"    @procedure\n    async def elect(self) -> None:\n        {line}\n"
+        "    async def helper(self) -> int:\n        return 3\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("above = self.ask_all(self.higher, None, within=1)", "await is missing before self.ask_all(…)"),
+        ("self.ask(1, None, within=1)", "await is missing before self.ask(…)"),
+        ("self.sleep(1)", "await is missing before self.sleep(…)"),
+        ("if self.until(lambda: True, 'it'): pass", "await is missing before self.until(…)"),
+        ("self.seen = self.helper()", "await is missing before self.helper()"),
+        ("super().sleep(1)", "await is missing before super().sleep(…)"),
+        ("return self.sleep(1)", "await is missing before self.sleep(…)"),
+        ("await self.sleep(self.helper())", "await is missing before self.helper()"),
+        ("self.begin(self.elect())", "write self.begin(self.elect), without the parentheses"),
+        ("self.stop(self.elect, self.helper())", "write self.stop(self.helper), without the parentheses"),
+    ],
+)
+def test_a_call_that_nobody_waits_for(line: str, told: str) -> None:
+    """Its line, its method, and what to write."""
+    _write(_procedure(line))
+    assert _refused("mine.py") == f"mine.py:9 in elect: {told}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "above = await self.ask_all(self.higher, None, within=1)",
+        "await (self.sleep(1) if self.seen else self.sleep(2))",
+        "self.begin(self.elect); self.restart(self.elect); self.stop(self.elect, self.elect)",
+        "self.seen = self.begun_us(self.elect) if self.is_running(self.elect) else 0",
+        "self.seen = await self.helper() + len(self.higher)",
+        "self.sleep",
+        "await (lambda: self.sleep(1))()",
+    ],
+)
+def test_what_is_waited_for(line: str) -> None:
+    """Nothing is wrong with these."""
+    _write(_procedure(line))
+    assert load_protocol("mine.py").name == "mine"
+
+
+def test_a_plain_method_may_hand_on_what_it_does_not_wait_for() -> None:
+    """Whoever calls it waits; but a handler or the start of a node cannot."""
+    helper = "    def nap(self):\n        return self.sleep(5)\n"
+    _write(f"{MINE}{helper}")
+    assert load_protocol("mine.py").name == "my-election"
+    _write(f"{MINE}    def started(self):\n        self.sleep(5)\n", "other.py")
+    told = "started never waits, so it cannot call self.sleep(…): begin a procedure that does"
+    assert _refused("other.py") == f"other.py:7 in started: {told}"
+
+
+@pytest.mark.parametrize("name", ["started", "higher", "settles_within_us", "is_up", "due_us"])
+def test_what_is_called_to_be_done_at_once(name: str) -> None:
+    """The start, a handler that is overridden, a property, an instant: none of them can wait."""
+    periodic = "    @periodic(due_us)\n    async def tick(self):\n        pass\n" if name == "due_us" else ""
+    head = f"from lab.kernel import periodic\n{MINE}"
+    _write(f"{head}    async def {name}(self):\n        return 1\n{periodic}")
+    assert _refused("mine.py") == f"mine.py:7: {name} never waits: write def, not async def"
+
+
+def test_a_forgotten_await_in_a_file_beside_it(folder: Path) -> None:
+    """It is that file's line."""
+    (folder / "there").mkdir()
+    _write(_procedure("self.sleep(1)"), "there/based_mine.py")
+    _write("from based_mine import Mine\nclass Further(Mine):\n    pass\n", "there/mine.py")
+    assert _refused("there/mine.py") == "there/based_mine.py:9 in elect: await is missing before self.sleep(…)"
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_the_programs_own_protocols_pass(name: str) -> None:
+    """What a user's is held to, they are."""
+    check_declarations(PROTOCOLS[name])
 
 
 def test_an_error_in_a_file_beside_it() -> None:

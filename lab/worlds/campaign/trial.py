@@ -13,6 +13,7 @@ from lab.script.commands import At
 from lab.units import format_us
 from lab.worlds.campaign.schedule import Schedule, Strike
 from lab.worlds.simulated.simulation import Simulation
+from lab.worlds.watchdog import watch_steps
 
 __all__ = ["RunawayError", "Touched", "Trial", "carry_out", "header_for", "tally"]
 
@@ -67,7 +68,8 @@ def carry_out(protocol: type[Protocol], base: Header, schedule: Schedule, extend
 
 
 def started(protocol: type[Protocol], header: Header, schedule: Schedule, log: Log) -> Simulation:
-    """The simulation of this schedule, with every node just come up."""
+    """The simulation of this schedule, with every node just come up; steps are watched from now on."""
+    watch_steps()
     simulation = Simulation(protocol, header, log)
     for strike in schedule.strikes:
         simulation.director.add(_scripted(strike))

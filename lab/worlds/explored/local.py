@@ -20,10 +20,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.journal import NodeView
-from lab.kernel import Fired, Message, Node, Protocol, Started, Timing
+from lab.kernel import Fired, Message, Node, Protocol, Started, Step, Timing
 from lab.kernel.sight import ERA_US, HEARD, Rest, open_requests, rest_of, resume, sight_of
 from lab.kernel.state import plain
 from lab.worlds.explored.queues import STALE, Queues
+from lab.worlds.watchdog import watch_steps
 
 __all__ = ["Ages", "LearnedError", "LocalStates", "SendsInstantsError", "Transition"]
 
@@ -117,6 +118,7 @@ class LocalStates:
         self._locals: list[_Local] = []
         self._numbers: dict[Hashable, int] = {}
         self._killed: dict[tuple[int, bool], int] = {}
+        watch_steps()
 
     def __len__(self) -> int:
         return len(self._locals)
@@ -186,7 +188,7 @@ class LocalStates:
         waited = open_requests(node)
         step = node.step(given, at_us)
         ancient = self._ancient(node.id, past)
-        if ancient is not None and ancient.step(given, at_us) != step:
+        if ancient is not None and not _is_same(ancient.step(given, at_us), step):
             self._learn_to_count()
         if step.failed:
             return Transition(self.stopped(node.id, "failed", {}), (), frozenset(waited.values()))
@@ -253,6 +255,11 @@ class LocalStates:
             self.alive.append(local.past is not None)
             self.due_us.append(local.due_us)
         return known
+
+
+def _is_same(one: Step, other: Step) -> bool:
+    """Whether these do the same; where a step that never came back was interrupted is chance."""
+    return one == other or bool(one.failed and other.failed)
 
 
 def _left_us(node: Node, now_us: int) -> int | None:

@@ -19,6 +19,7 @@ from lab.kernel import Message, Node, Protocol, Started, Step, Timing
 from lab.worlds.host.lines import LineBuffer
 from lab.worlds.live.safe_storage import SafeStorage
 from lab.worlds.live.wire import Fork, Hello, Start
+from lab.worlds.watchdog import watch_steps
 
 __all__ = ["run_and_leave", "serve"]
 
@@ -31,6 +32,7 @@ def serve(
     order: Fork, protocol: type[Protocol], ids: tuple[int, ...], timing: Timing, parameters: msgspec.Struct
 ) -> None:
     """Run the node until its connection ends. Returns where the host has gone."""
+    watch_steps()
     with contextlib.suppress(ConnectionError):
         connection = socket.socket()
         connection.connect(("127.0.0.1", order.port))  # create_connection would load the IDNA codec: 4 ms

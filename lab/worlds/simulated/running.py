@@ -16,6 +16,7 @@ from lab.worlds.host.starting import new_writer
 from lab.worlds.simulated.branch import begin_branch
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.targets import load_protocol
+from lab.worlds.watchdog import watch_steps
 
 __all__ = ["LEAST_FREE_MB", "build", "run_flat", "run_slice"]
 
@@ -28,8 +29,10 @@ def build(config: RunConfig, relived: Callable[[int], None] = lambda done: None)
     """The simulation that the run is of, with all its nodes up, and the recording that it writes.
 
     ``relived`` is told how many records of a branch's parent are re-executed. OSError, NotRunnableError.
+    This process's steps are watched from now on.
     """
     protocol = load_protocol(config.protocol)
+    watch_steps()
     writer: Writer
     simulation: Simulation
     if config.parent:

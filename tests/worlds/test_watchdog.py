@@ -1,0 +1,166 @@
+"""A step that never comes back: its node fails, with the user's line, and the world goes on."""
+
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+import pytest
+
+from lab.kernel import Node, Payload, Protocol, Started, Step, Timing, on, procedure
+from lab.properties import RAISES
+from lab.worlds.campaign.campaign import outcomes
+from lab.worlds.explored.explorer import Explorer
+from lab.worlds.watchdog import watch_steps
+from tests.campaign.stubborn import Hangs
+from tests.campaign.test_workers import FOLDER, campaign
+from tests.harness import Solo, simulated_header
+
+TOLD = "did not come back within 0.5 s of computing"
+
+
+@pytest.fixture(autouse=True)
+def _afterwards() -> Iterator[None]:
+    """The timer does not go on in other tests."""
+    yield
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+
+
+class Go(Payload, frozen=True):
+    """Go round for ever."""
+
+
+class Round(Protocol):
+    """Goes round in a handler, or in a procedure."""
+
+    @on(Go)
+    def go(self, sender: int, message: Go) -> None:
+        """Node 1 asks for the one, node 3 for the other."""
+        if sender == 3:
+            self.begin(self.later)
+            return
+        while True:
+            self.turn()
+
+    def turn(self) -> None:
+        """A call of its own each time."""
+
+    @procedure
+    async def later(self) -> None:
+        """The same, after a while."""
+        await self.sleep(5)
+        while True:
+            pass
+
+
+def _watched() -> Solo:
+    watch_steps()
+    solo = Solo(Round)
+    solo.start()
+    return solo
+
+
+def test_a_handler_that_never_returns() -> None:
+    """The node has failed, and the text ends in the user's line and names the handler, not what it called."""
+    solo = _watched()
+    step = solo.hear(1, Go())
+    *lines, last = step.failed.splitlines()
+    assert last == f"StepTooLongError: go {TOLD}"
+    assert [line.partition(":")[0] for line in lines] in (["test_watchdog.py"], ["test_watchdog.py"] * 2)
+    assert " in go: " in lines[0]
+    assert solo.node.halted
+
+
+def test_a_procedure_that_never_waits_again() -> None:
+    """As in a handler."""
+    solo = _watched()
+    assert not solo.hear(3, Go()).failed
+    assert re.fullmatch(
+        rf"test_watchdog\.py:\d+ in later: (while True:|pass)\nStepTooLongError: later {TOLD}", solo.fire().failed
+    )
+
+
+def test_a_protocol_that_goes_on_all_the_same() -> None:
+    """An ``except`` of its own stops the first error, but not the next."""
+    caught: list[Exception] = []
+
+    class Clings(Protocol):
+        def started(self) -> None:
+            while len(caught) < 2:
+                try:
+                    self._spin()
+                except Exception as error:
+                    caught.append(error)
+            self._spin()
+
+        def _spin(self) -> None:
+            while True:
+                pass
+
+    watch_steps()
+    assert f"started {TOLD}" in Solo(Clings).start().failed
+    assert len(caught) == 2
+
+
+def test_many_steps_that_take_long_together() -> None:
+    """None of them is at fault; nor is who computes between them."""
+
+    class Works(Protocol):
+        def started(self) -> None:
+            for _ in range(200_000):
+                pass
+
+    looks = 0
+    watch_steps()
+    look = signal.getsignal(signal.SIGVTALRM)
+    assert callable(look)
+
+    def counted(number: int, frame: FrameType | None) -> None:
+        nonlocal looks
+        looks += 1
+        look(number, frame)
+
+    signal.signal(signal.SIGVTALRM, counted)
+    while looks < 12:
+        step = Node(Works, 1, (1,), Timing(1, 1)).step(Started({}, 1, 1), 0)
+        assert isinstance(step, Step)
+        assert not step.failed
+    while looks < 24:
+        pass
+
+
+def test_only_the_main_thread_can_be_interrupted() -> None:
+    """Elsewhere nothing is done, and nothing is wrong."""
+    failures: list[Exception] = []
+
+    def watch() -> None:
+        try:
+            watch_steps()
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    thread.join()
+    assert failures == []
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_in_a_campaign(workers: int) -> None:
+    """In this process, where lines are traced, and in workers: the run has a failure, and comes to its end."""
+    going = outcomes(campaign(f"{FOLDER / 'stubborn.py'}:Hangs", runs=1), workers=workers)
+    first = next(going)
+    going.close()  # type: ignore[attr-defined]
+    assert first.found
+    assert (RAISES.id, ()) in first.violations
+
+
+def test_in_an_exploration() -> None:
+    """It is a state in which a node has failed."""
+    explorer = Explorer(Hangs, simulated_header(Hangs, (1, 2)), "ordered", 0, settled=False)
+    explorer.run(100)
+    assert explorer.tally.violated[RAISES.id] > 0
+    assert not explorer.tally.cut
