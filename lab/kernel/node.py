@@ -7,7 +7,9 @@ ready in that order, then procedures whose ``until`` condition holds, in the ord
 """
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from msgspec import Struct, json
@@ -27,7 +29,10 @@ __all__ = ["Node"]
 _MOST_ADVANCES = 10_000
 """So often procedures may go on within one step; a node that spins is a failed node, not a hang."""
 
-_DECODERS: dict[type[Payload], json.Decoder[Any]] = {}
+
+@cache
+def _decoder(kind: type[Payload]) -> Callable[[Any], Any]:
+    return json.Decoder(kind).decode
 
 
 class Node(Port):
@@ -66,6 +71,9 @@ class Node(Port):
         self.protocol = protocol(self, node, peers, timing, parameters or protocol.Parameters())
         self._periodic = tuple((n, due) for n, due in protocol.procedures.items() if due is not None)
         self._firings = {name: Fired(name) for name in protocol.procedures}
+        self._kinds = {
+            kind: (_decoder(payload), self._handler(kind)) for kind, payload in protocol.payloads.items()
+        }
         self._state = StateVector(self.protocol, protocol.fields)
 
     def step(self, given: Input, now_us: int) -> Step:
@@ -180,6 +188,10 @@ class Node(Port):
 
     # the inputs
 
+    def _handler(self, kind: str) -> Callable[[int, Any], Payload | None] | None:
+        name = self.protocol.handlers.get(kind)
+        return None if name is None else getattr(self.protocol, name)
+
     def _start(self, given: Started) -> None:
         if self._life:
             raise DriverError(f"node {self.id} was started already")
@@ -190,22 +202,21 @@ class Node(Port):
 
     def _deliver(self, message: Message) -> None:
         self._heard[message.source] = self.now_us
-        kind = self.protocol.payloads.get(message.kind)
+        kind = self._kinds.get(message.kind)
         if kind is None:
             self.note(f"{message.kind} is not a message of this protocol")
             return
-        decoder = _DECODERS.get(kind) or _DECODERS.setdefault(kind, json.Decoder(kind))
-        payload = decoder.decode(message.body)
+        decode, handler = kind
+        payload = decode(message.body)
         if message.answers:
             self._take_answer(message, payload)
             return
-        handler = self.protocol.handlers.get(message.kind)
         if handler is None:
             self.note(f"{message.kind} came without the request that it answers")
             return
-        answer = getattr(self.protocol, handler)(message.source, payload)
+        answer = handler(message.source, payload)
         if answer is not None:
-            self.send(message.source, answer, answers=message.serial)
+            self.send(message.source, answer, message.serial)
 
     def _take_answer(self, message: Message, payload: Payload) -> None:
         running = self._requests.pop(message.answers, None)
@@ -247,10 +258,12 @@ class Node(Port):
                     self._advance(running, value)
             if not self._running:
                 return
-            held = next((r for r in self._running.values() if r.condition_holds()), None)
-            if held is None:
+            for running in self._running.values():
+                if running.condition_holds():
+                    break
+            else:
                 return
-            self._resume(held, True)
+            self._resume(running, True)
 
     def _resume(self, running: Running, value: Any) -> None:
         self._forget_wait(running)

@@ -99,11 +99,12 @@ class Simulation(NodeHandles):
 
     def _next(self) -> tuple[int | None, Callable[[], None]]:
         """When the next event is due, and what to call for it: of those due at once, commands before messages."""
-        due_us, happen = self._next_alarm_us(), self._next_timer
-        arrival_us, command_us = self.network.next_due_us(), self.director.next_due_us
-        if arrival_us is not None and (due_us is None or arrival_us <= max(due_us, self.now_us)):
+        now_us, happen = self.now_us, self._next_timer
+        due_us, arrival_us = self._next_alarm_us(), self.network.next_due_us()
+        command_us = self.director.next_due_us
+        if arrival_us is not None and (due_us is None or arrival_us <= due_us or arrival_us <= now_us):
             due_us, happen = arrival_us, self._next_message
-        if command_us is not None and (due_us is None or command_us <= max(due_us, self.now_us)):
+        if command_us is not None and (due_us is None or command_us <= due_us or command_us <= now_us):
             due_us, happen = command_us, self._next_commands
         return due_us, happen
 
@@ -317,11 +318,12 @@ class Simulation(NodeHandles):
         while self._alarms:
             at_us, node, number = self._alarms[0]
             life = self.lives.get(node)
-            current = life is not None and life.number == number and life.alarm_us == at_us
-            if life is not None and current and life.due_us == at_us:
+            if life is None or life.number != number or life.alarm_us != at_us:
+                heapq.heappop(self._alarms)
+            elif life.due_us == at_us:
                 return at_us
-            heapq.heappop(self._alarms)
-            if life is not None and current:
+            else:
+                heapq.heappop(self._alarms)
                 life.alarm_us = None
                 if life.due_us is not None:
                     self._put_alarm(node, life, life.due_us)
