@@ -86,6 +86,7 @@ class Network:
         link = (message.source, message.target)
         latency_us = self.draw_latency_us(link) if self._jitter_us else self._latency_us
         if not self.rules:
+            # what _in_order and _fly do, without the calls: a twentieth of the time of a whole simulation
             due_us = now_us + latency_us
             last_us = self._last_due_us.get(link, 0)
             if last_us > due_us:

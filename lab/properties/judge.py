@@ -9,6 +9,7 @@ A recording may come from anybody: what cannot be is passed over, and nothing is
 """
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.journal import PROCESS_AFTER, Fault, Header, NodeView, Process, Record, Routed
 from lab.journal.causality import Causality, Clock
@@ -16,7 +17,7 @@ from lab.kernel import Fired, Received, Started, Step, Wait
 from lab.properties.assertions import A2, AGREEMENTS, ASSERTIONS, RAISES
 from lab.properties.conditions import Conditions
 from lab.properties.pairs import Epoch, Pairs, Said
-from lab.properties.verdicts import Broken, LocalState, Verdict, Violation
+from lab.properties.verdicts import Broken, LocalState, Verdict, Violation, verdict_of
 from lab.units import format_us
 
 __all__ = ["MOST_KEPT", "Judge"]
@@ -74,15 +75,15 @@ class Judge:
     def verdicts(self) -> tuple[Verdict, ...]:
         """One for each promised assertion, and, if any node failed by an error of its own, for that."""
         found = [*self._promised, *([RAISES.id] if (RAISES.id, True) in self._counts else [])]
+        # of many violations not all are kept, but all are counted
         return tuple(
-            Verdict(name, self._counts.get((name, True), 0), self._counts.get((name, False), 0), self._first(name))
+            replace(
+                verdict_of(name, self.violations),
+                failures=self._counts.get((name, True), 0),
+                outside=self._counts.get((name, False), 0),
+            )
             for name in found
         )
-
-    def _first(self, name: str) -> Violation | None:
-        """The first failure; where there is none, the first violation."""
-        found = [violation for violation in self.violations if violation.assertion == name]
-        return next((violation for violation in found if violation.is_failure), found[0] if found else None)
 
     def observe(self, record: Record | None) -> None:
         """Take the next record; None stands for one that could not be read."""

@@ -4,8 +4,9 @@ Textual needs asyncio, and this test run has trio: so a test hands over what it 
 """
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -18,9 +19,11 @@ from lab.tui.lines import LeaderLine, TitleLine
 from lab.tui.player import Player
 from lab.tui.screen import RunScreen
 from lab.tui.source import FeedSource, FileSource, Source
+from lab.worlds.config import Ready, RunConfig
+from lab.worlds.host.launch import HostProcess
 from tests.tui.recorded import SHIPPED
 
-__all__ = ["Seen", "attached", "over", "replay"]
+__all__ = ["Seen", "attached", "over", "replay", "served"]
 
 WAIT_S = 20.0
 W = TypeVar("W", bound=Widget)
@@ -147,6 +150,17 @@ def replay(test: Test, path: Path = SHIPPED, size: tuple[int, int] = (120, 40)) 
         await test(seen)
 
     return over(opened, standing, size)
+
+
+@contextlib.contextmanager
+def served(config: RunConfig) -> Iterator[Ready]:
+    """A host that serves its feed, for as long as the test needs it."""
+    process = HostProcess(config)
+    try:
+        yield process.ready()
+    finally:
+        process.end()
+        process.close()
 
 
 def attached(test: Test, socket: str, role: Literal["driver", "viewer"] = "driver") -> LabApp:

@@ -13,8 +13,7 @@ from lab.tui.commandline import CommandLine
 from lab.tui.dialogs import PartitionDialog
 from lab.tui.panes import NodePanes
 from lab.worlds.config import Ready, RunConfig
-from lab.worlds.host.launch import HostProcess
-from tests.tui.seen import Seen, attached
+from tests.tui.seen import Seen, attached, served
 
 TIMING = Timing(40_000, 20_000)
 """T = 100 ms."""
@@ -27,12 +26,8 @@ def host(runs: Path) -> Iterator[Ready]:
     config = RunConfig(
         "live", "bully", (1, 2, 3, 4, 5), TIMING, {}, Link(), 1, str(runs.parent / "run.jsonl"), (), 60_000_000
     )
-    process = HostProcess(config)
-    try:
-        yield process.ready()
-    finally:
-        process.end()
-        process.close()
+    with served(config) as ready:
+        yield ready
 
 
 async def _led(seen: Seen, said: str) -> None:

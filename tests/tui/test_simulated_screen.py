@@ -13,8 +13,8 @@ from lab.tui.choosing import ChooseDialog
 from lab.tui.lines import ScrubBar
 from lab.tui.messagelog import MessageLog
 from lab.worlds.config import Ready, RunConfig
-from lab.worlds.host.launch import FeedClient, HostProcess
-from tests.tui.seen import Seen, attached
+from lab.worlds.host.launch import FeedClient
+from tests.tui.seen import Seen, attached, served
 
 TIMING = Timing(40_000, 20_000)
 
@@ -28,12 +28,8 @@ def host(runs: Path) -> Iterator[Ready]:
         commands=("freeze",),
         world="simulated",
     )
-    process = HostProcess(config)
-    try:
-        yield process.ready()
-    finally:
-        process.end()
-        process.close()
+    with served(config) as ready:
+        yield ready
 
 
 def _bar(seen: Seen) -> str:

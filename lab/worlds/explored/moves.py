@@ -70,7 +70,6 @@ class Moves:
         self._started: dict[int, _Effect] = {}
         self._delivered: dict[int, dict[int, _Effect]] = {}
         self._waited: dict[int, dict[int, int]] = {}
-        self._slots: dict[int, int] = {}
 
     def describe(self, number: int) -> Move:
         """What a move's number stands for."""
