@@ -8,7 +8,7 @@ import msgspec
 from lab.cli.judging import moment_line
 from lab.journal import ASSUMPTIONS
 from lab.properties import ASSERTIONS, account
-from lab.protocols import Election
+from lab.protocols import Algorithm
 from lab.worlds.campaign.campaign import Campaign, Table
 from lab.worlds.campaign.coverage import lines_of_code
 from lab.worlds.campaign.finding import Finding
@@ -20,7 +20,7 @@ _MOST_SORTS = 3
 _FAILURES = "FAILURES: all assumptions intact"
 
 
-def report(table: Table, protocol: type[Election], campaign: Campaign) -> None:
+def report(table: Table, protocol: type[Algorithm], campaign: Campaign) -> None:
     """The sums: faults, violations, and which lines of the protocol were reached."""
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table as Rows  # noqa: PLC0415
@@ -61,7 +61,7 @@ def _under(broken: tuple[int, ...]) -> str:
     return f"outside: broken {', '.join(map(str, broken))}"
 
 
-def _coverage(table: Table, protocol: type[Election]) -> str:
+def _coverage(table: Table, protocol: type[Algorithm]) -> str:
     lines = lines_of_code(protocol)
     missed = sorted(lines - table.lines)
     said = f"lines of the protocol reached: {len(lines) - len(missed)} of {len(lines)}"
@@ -79,7 +79,7 @@ def _ranges(lines: list[int]) -> str:
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
 
 
-def nothing_found(protocol: type[Election], table: Table, find: str | None, interrupted: bool) -> str:
+def nothing_found(protocol: type[Algorithm], table: Table, find: str | None, interrupted: bool) -> str:
     """What holds, as far as was looked."""
     if not table.runs:
         return "stopped before the first run was finished: nothing is known"
@@ -108,7 +108,7 @@ def report_finding(finding: Finding) -> None:
 
 
 def as_json(
-    table: Table, protocol: type[Election], finding: Finding | None, files: list[Path], command: str
+    table: Table, protocol: type[Algorithm], finding: Finding | None, files: list[Path], command: str
 ) -> str:
     """The same as one JSON object."""
     lines = lines_of_code(protocol)

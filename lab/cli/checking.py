@@ -16,7 +16,7 @@ from lab.cli.progress import progress_line
 from lab.cli.settings import parameters_of, protocol_named, timing_of
 from lab.journal import Link
 from lab.properties import RAISES
-from lab.protocols import Election
+from lab.protocols import Algorithm
 from lab.worlds.campaign.campaign import (
     Campaign,
     Outcome,
@@ -101,7 +101,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 # from options to a campaign
 
 
-def _campaign(options: Options, protocol: type[Election]) -> Campaign:
+def _campaign(options: Options, protocol: type[Algorithm]) -> Campaign:
     timing = timing_of(options.t, None, None)
     faults = tuple(FAULTS) if options.faults == "all" else tuple(options.faults.replace(" ", "").split(","))
     for fault in faults:
@@ -191,7 +191,7 @@ def _told(table: Table, runs: int, first: int | None, seconds: float) -> str:
     return f"{table.runs:,}{of} runs, {table.steps:,} steps, {seconds:.0f} s{found}"
 
 
-def _shrink(protocol: type[Election], campaign: Campaign, seed: int) -> tuple[Finding | None, bool]:
+def _shrink(protocol: type[Algorithm], campaign: Campaign, seed: int) -> tuple[Finding | None, bool]:
     try:
         with progress_line() as tell:
             said = f"shrinking what seed {seed} found"

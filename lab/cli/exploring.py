@@ -16,7 +16,7 @@ from lab.cli.settings import parameters_of, protocol_named
 from lab.journal import Header, Link, Writer, open_recording
 from lab.kernel import Timing
 from lab.properties import A2, ASSERTIONS
-from lab.protocols import Election
+from lab.protocols import Algorithm
 from lab.text import sanitize
 from lab.units import count_of
 from lab.worlds.config import RunConfig, header_of
@@ -77,7 +77,7 @@ def run_explore(options: Options) -> int:
     return EXIT_NOT_AS_EXPECTED if explorer.violated else 0
 
 
-def _header(options: Options, protocol: type[Election]) -> Header:
+def _header(options: Options, protocol: type[Algorithm]) -> Header:
     # with Tm = Tp every instant is a multiple of Tm, and a request with its answer takes less than T
     config = RunConfig(
         "",
@@ -138,7 +138,7 @@ def _unviolated(assertion: str, explorer: Explorer, tally: Tally) -> str:
     return f"no violation in {count_of(tally.states, 'state')}" if tally.cut else "holds"
 
 
-def _record(options: Options, protocol: type[Election], header: Header, explorer: Explorer) -> None:
+def _record(options: Options, protocol: type[Algorithm], header: Header, explorer: Explorer) -> None:
     assertion = explorer.violated[0]
     path = options.out or Path(f"{protocol.name}-{assertion}-{options.timeouts}.jsonl")
     writer = Writer(path, header)

@@ -20,7 +20,7 @@ from lab.cli.progress import progress_line
 from lab.cli.settings import protocol_named, seed_of, timing_of
 from lab.cli.svg import picture
 from lab.kernel import Timing
-from lab.protocols import Cost, Election
+from lab.protocols import Algorithm, Cost
 from lab.text import sanitize
 from lab.units import format_us
 from lab.worlds.scaling import Measurement, NeverSettledError, measure
@@ -39,7 +39,7 @@ _REMARK = (
 class ScaleRequest(Struct, frozen=True):
     """What is to be measured, and where it is to be shown."""
 
-    protocol: type[Election]
+    protocol: type[Algorithm]
     nodes: tuple[int, ...]
     timing: Timing
     seed: int

@@ -12,7 +12,7 @@ from lab.cli.errors import UsageError
 from lab.cli.files import recording_path
 from lab.journal import Cluster, Link
 from lab.kernel import Protocol, Timing
-from lab.protocols import Election
+from lab.protocols import Algorithm
 from lab.script import (
     FASTEST,
     SLOWEST,
@@ -63,7 +63,7 @@ class World(Struct, frozen=True):
     speed: float | None = 1.0
 
 
-def protocol_named(target: str) -> type[Election]:
+def protocol_named(target: str) -> type[Algorithm]:
     """The protocol that ``target`` names: a name, or a file of the user's own."""
     try:
         return load_protocol(target)

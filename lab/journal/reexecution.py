@@ -15,7 +15,7 @@ from lab.journal.cluster import Cluster
 from lab.journal.fields import differing_fields, plain
 from lab.journal.reader import Lines, NotARecordingError
 from lab.journal.records import Header, Keyframe, Process, Record, Routed, encode
-from lab.kernel import DriverError, Fired, Message, Node, Protocol, Received, Started, Step
+from lab.kernel import DriverError, Input, Message, Node, Protocol, Received, Started, Step
 
 __all__ = ["Difference", "Reexecution", "Report", "reexecute"]
 
@@ -140,7 +140,7 @@ class Reexecution:
     def _step(self, recorded: Step) -> str | None:
         if recorded.node not in self.serials:
             return f"a step of node {recorded.node}, which the header does not name"
-        given: Started | Message | Fired
+        given: Input
         if isinstance(recorded.input, Received):
             message = self._take(recorded.input.source, recorded.input.serial)
             if message is None or message.target != recorded.node:
@@ -171,7 +171,7 @@ class Reexecution:
         self.nodes[node] = Node(self._protocol, node, self._header.nodes, self._header.timing, self._parameters)
         return None
 
-    def _compare(self, node: Node, given: Started | Message | Fired, recorded: Step) -> str | None:
+    def _compare(self, node: Node, given: Input, recorded: Step) -> str | None:
         self.steps += 1
         for message in recorded.sent:
             self.messages[message.source, message.serial] = (message, 1)

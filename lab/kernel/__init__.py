@@ -3,9 +3,9 @@
 from lab.kernel.errors import DriverError, ProtocolError
 from lab.kernel.node import Node
 from lab.kernel.payload import Payload, Request
-from lab.kernel.protocol import Protocol, Timing, on, periodic, procedure
+from lab.kernel.protocol import Protocol, Timing, command, on, periodic, procedure
 from lab.kernel.state import Safe
-from lab.kernel.step import Fired, Input, Message, Received, Started, Step, Wait
+from lab.kernel.step import Fired, Input, Message, Received, Started, Step, Told, Wait
 
 __all__ = [
     "DriverError",
@@ -22,7 +22,9 @@ __all__ = [
     "Started",
     "Step",
     "Timing",
+    "Told",
     "Wait",
+    "command",
     "on",
     "periodic",
     "procedure",

@@ -20,7 +20,7 @@ from lab.kernel.payload import Payload, encode
 from lab.kernel.procedure import Running
 from lab.kernel.protocol import Port, Protocol, Timing
 from lab.kernel.state import StateVector
-from lab.kernel.step import Fired, Input, Message, Received, Started, Step, Wait
+from lab.kernel.step import Fired, Input, Message, Received, Started, Step, Told, Wait
 from lab.kernel.timers import Timers
 from lab.kernel.traps import Ask, Sleep, Trap, foreign_await, foreign_raise
 
@@ -33,6 +33,16 @@ _MOST_ADVANCES = 10_000
 @cache
 def _decoder(kind: type[Payload]) -> Callable[[Any], Any]:
     return json.Decoder(kind).decode
+
+
+class _Layer:
+    """One protocol of the node's stack, and which procedures are its own."""
+
+    def __init__(self, protocol: Protocol, stack: type[Protocol]) -> None:
+        own = {name: due for name, due in stack.procedures.items() if hasattr(type(protocol), name)}
+        self.protocol = protocol
+        self.procedures = frozenset(own)
+        self.periodic = tuple((name, due) for name, due in own.items() if due is not None)
 
 
 class Node(Port):
@@ -69,12 +79,13 @@ class Node(Port):
         self._late = False
         peers = tuple(sorted(set(ids) - {node}))
         self.protocol = protocol(self, node, peers, timing, parameters or protocol.Parameters())
-        self._periodic = tuple((n, due) for n, due in protocol.procedures.items() if due is not None)
+        self._layers = tuple(_Layer(layer, protocol) for layer in self.protocol.layers)
         self._firings = {name: Fired(name) for name in protocol.procedures}
         self._kinds = {
             kind: (_decoder(payload), self._handler(kind)) for kind, payload in protocol.payloads.items()
         }
-        self._state = StateVector(self.protocol, protocol.fields)
+        layer_of = self.protocol.layer_of
+        self._state = StateVector(tuple((field, layer_of(field.name)) for field in protocol.fields))
 
     def step(self, given: Input, now_us: int) -> Step:
         """Feed one input. DriverError for one that cannot be: not yet started, halted, or a wrong timer."""
@@ -82,12 +93,14 @@ class Node(Port):
             raise DriverError(f"node {self.id} has halted and takes no input")
         self.now_us = now_us
         self._sent, self._notes, self._late = [], [], False
-        cause: Started | Received | Fired
+        cause: Started | Received | Fired | Told
         action: Any
         if isinstance(given, Message):
             cause, action = Received(given.source, given.serial), self._deliver
         elif isinstance(given, Fired):
             cause, action = given, self._fire
+        elif isinstance(given, Told):
+            cause, action = given, self._obey
         else:
             cause, action = given, self._start
         if not self._life and action != self._start:
@@ -122,11 +135,13 @@ class Node(Port):
             return None
         first = self._timers.next()
         due = None if first is None else (first[0], self._firings[first[2]])
-        if not self._running and self._life:
-            for name, instant in self._periodic:
-                at_us = instant(self.protocol)
-                if at_us is not None and (due is None or at_us < due[0]):
-                    due = (at_us, self._firings[name])
+        if self._life:
+            for layer in self._layers:
+                if not self._running or layer.procedures.isdisjoint(self._running):
+                    for name, instant in layer.periodic:
+                        at_us = instant(layer.protocol)
+                        if at_us is not None and (due is None or at_us < due[0]):
+                            due = (at_us, self._firings[name])
         return due
 
     def waits(self) -> tuple[Wait, ...]:
@@ -163,7 +178,7 @@ class Node(Port):
         if current is not None and current.name == name:
             current.successor = True
         elif name not in self._running:
-            running = Running(name, getattr(self.protocol, name)())
+            running = Running(name, getattr(self.protocol.layer_of(name), name)())
             self._running[name] = running
             self._begun[name] = self.now_us
             self._ready.append((running, None))
@@ -190,7 +205,7 @@ class Node(Port):
 
     def _handler(self, kind: str) -> Callable[[int, Any], Payload | None] | None:
         name = self.protocol.handlers.get(kind)
-        return None if name is None else getattr(self.protocol, name)
+        return None if name is None else getattr(self.protocol.layer_of(name), name)
 
     def _start(self, given: Started) -> None:
         if self._life:
@@ -198,7 +213,13 @@ class Node(Port):
         self._life, self._serial = given.life, given.serial
         self._started_us = self.now_us
         self._state.restore(given.stored)
-        self.protocol.started()
+        for layer in self._layers:
+            layer.protocol.started()
+
+    def _obey(self, told: Told) -> None:
+        if told.command not in self.protocol.commands:
+            raise DriverError(f"node {self.id}: {told.command} is not a command of {self.protocol.name}")
+        getattr(self.protocol.layer_of(told.command), told.command)(*told.words)
 
     def _deliver(self, message: Message) -> None:
         self._heard[message.source] = self.now_us
@@ -324,7 +345,7 @@ class Node(Port):
         self._sent.append(Message(self.id, target, serial, kind, body, answers))
         return serial
 
-    def _fail(self, cause: Started | Received | Fired, error: Exception) -> Step:
+    def _fail(self, cause: Started | Received | Fired | Told, error: Exception) -> Step:
         self.halted = True
         self._current = None
         while self._running:

@@ -14,7 +14,10 @@
 
 Handlers run to their end at once. At most one instance of a procedure runs at a time; it waits only in
 ``ask``, ``ask_all``, ``sleep`` and ``until``. A ``periodic`` procedure begins by itself when it is due, but
-only while no other procedure of the node runs.
+only while no other procedure of the same protocol runs.
+
+Protocols stack: a class may carry another one, which runs ``above`` it in the same node, with messages, state
+and procedures of its own. The lower one calls the upper one's methods, and the upper one those of ``below``.
 """
 
 from abc import ABC, abstractmethod
@@ -29,7 +32,7 @@ from lab.kernel.payload import Payload, Request, answer_type
 from lab.kernel.state import Field, declared_fields
 from lab.kernel.traps import Ask, Sleep, Until, trap
 
-__all__ = ["Protocol", "Timing", "on", "periodic", "procedure"]
+__all__ = ["Protocol", "Timing", "command", "on", "periodic", "procedure"]
 
 A = TypeVar("A", bound=Payload)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -70,10 +73,16 @@ def procedure(method: F) -> F:
 def periodic(due_us: Callable[[Any], int | None]) -> Callable[[F], F]:
     """A procedure that begins by itself at the instant ``due_us(self)``, or not while that is None.
 
-    The instant is asked for after every step at which no procedure runs.
+    The instant is asked for after every step at which no procedure of the protocol runs.
     """
 
     return lambda method: _mark_procedure(method, due_us)
+
+
+def command(method: F) -> F:
+    """A command that users may give a node: ``(self, *words) -> None``; its docstring is shown to them."""
+    method._is_command = True  # type: ignore[attr-defined]
+    return method
 
 
 def _mark_procedure(method: F, due_us: Callable[[Any], int | None] | None) -> F:
@@ -120,22 +129,45 @@ class Protocol:
     heartbeats: ClassVar[tuple[type[Payload], ...]] = ()
     """Requests that keep coming while all is well; a reader may want to leave them out."""
 
+    carries: ClassVar["type[Protocol] | None"] = None
+    """The protocol that runs above this one in the same node. What the class has of it is in the tables below."""
+
     fields: ClassVar[tuple[Field, ...]] = ()
     handlers: ClassVar[dict[str, str]] = {}
     procedures: ClassVar[dict[str, Callable[[Any], int | None] | None]] = {}
+    commands: ClassVar[dict[str, str]] = {}
     payloads: ClassVar[dict[str, type[Payload]]] = {}
     _settable: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
         cls.fields = declared_fields(cls, Protocol)
-        cls.handlers, cls.procedures, cls.payloads = {}, {}, {}
+        cls._settable = frozenset(field.name for field in cls.fields)
+        cls.handlers, cls.procedures, cls.commands, cls.payloads = {}, {}, {}, {}
         for klass in reversed(cls.__mro__):
             for name, method in vars(klass).items():
                 if hasattr(method, "_handles"):
                     cls._add_handler(name, method._handles)
                 if hasattr(method, "_procedure"):
                     cls.procedures[name] = method._procedure
-        cls._settable = frozenset(field.name for field in cls.fields)
+                if hasattr(method, "_is_command"):
+                    cls.commands[name] = method.__doc__ or ""
+        if cls.carries is not None:
+            cls._add_layer(cls.carries)
+
+    @classmethod
+    def _add_layer(cls, upper: "type[Protocol]") -> None:
+        names = {*upper._settable, *upper.handlers.values(), *upper.procedures, *upper.commands}
+        twice = sorted(name for name in names if hasattr(cls, name))
+        twice += sorted(cls.payloads.keys() & upper.payloads.keys())
+        if twice:
+            raise ProtocolError(
+                f"{upper.__name__} cannot run above {cls.__name__}: both have {', '.join(twice)}; rename one"
+            )
+        cls.fields += upper.fields
+        cls.handlers |= upper.handlers
+        cls.procedures |= upper.procedures
+        cls.commands |= upper.commands
+        cls.payloads |= upper.payloads
 
     @classmethod
     def _add_handler(cls, name: str, kind: type[Payload]) -> None:
@@ -152,12 +184,31 @@ class Protocol:
         keep(self, "peers", peers)
         keep(self, "timing", timing)
         keep(self, "parameters", parameters)
+        keep(self, "below", None)
+        keep(self, "above", None if self.carries is None else self.carries(port, node, peers, timing, parameters))
+        if self.above is not None:
+            keep(self.above, "below", self)
 
     _port: ClassVar[Port]  # an instance's own; ClassVar here keeps it out of the state vector
     id: ClassVar[int]
     peers: ClassVar[tuple[int, ...]]
     timing: ClassVar[Timing]
     parameters: ClassVar[Any]
+    above: ClassVar["Protocol | None"]
+    below: ClassVar["Protocol | None"]
+
+    @property
+    def layers(self) -> "tuple[Protocol, ...]":
+        """This protocol, and what runs above it."""
+        return (self,) if self.above is None else (self, *self.above.layers)
+
+    def layer_of(self, name: str) -> "Protocol":
+        """Which of the layers has the field, handler, procedure or command of this name."""
+        return self if self.above is None or hasattr(self, name) else self.above.layer_of(name)
+
+    def values(self) -> dict[str, Any]:
+        """What is declared of the layers, as it is now."""
+        return {field.name: getattr(self.layer_of(field.name), field.name) for field in self.fields}
 
     def __setattr__(self, name: str, value: object) -> None:
         if name not in self._settable:

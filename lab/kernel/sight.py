@@ -47,8 +47,8 @@ def rest_of(node: Node) -> Rest | None:
     """The node as data; None while a procedure runs."""
     if node._running:
         return None
-    values = {field.name: getattr(node.protocol, field.name) for field in node.protocol.fields}
-    return Rest(node._life, node._serial, node._started_us, dict(node._heard), dict(node._begun), values)
+    heard, begun = dict(node._heard), dict(node._begun)
+    return Rest(node._life, node._serial, node._started_us, heard, begun, node.protocol.values())
 
 
 def resume(fresh: Node, rest: Rest) -> None:
@@ -56,7 +56,7 @@ def resume(fresh: Node, rest: Rest) -> None:
     fresh._life, fresh._serial, fresh._started_us = rest.life, rest.serial, rest.started_us
     fresh._heard, fresh._begun = dict(rest.heard), dict(rest.begun)
     for name, value in rest.values.items():
-        setattr(fresh.protocol, name, value)
+        setattr(fresh.protocol.layer_of(name), name, value)
 
 
 def open_requests(node: Node) -> dict[int, int]:
@@ -95,7 +95,7 @@ def sight_of(node: Node, now_us: int, old_us: int, asked: Container[str]) -> Has
     turns = {timer: turn for turn, (_, timer) in enumerate(due_us)}
     try:
         return (
-            tuple(seen(getattr(protocol, field.name)) for field in protocol.fields),
+            tuple(seen(value) for value in protocol.values().values()),
             tuple(age(node.heard_us(peer)) for peer in protocol.peers) if HEARD in asked else (),
             tuple(age(node.begun_us(name)) for name in protocol.procedures if name in asked),
             tuple(_running(each, now_us, turns, seen) for each in node._running.values()),
@@ -152,8 +152,8 @@ def _seen(value: Any, now_us: int, protocol: Protocol) -> Hashable:
         return ("age", now_us - value) if value > ERA_US // 2 else value
     if value is None or kind in (bool, float, str, bytes) or isinstance(value, Enum | type):
         return (kind.__qualname__, value)
-    if value is protocol:
-        return "self"
+    if isinstance(value, Protocol) and value in protocol.layers:
+        return type(value).__name__
     parts: Iterable[Any]
     if kind in (tuple, list):
         parts = value

@@ -47,34 +47,33 @@ def declared_fields(protocol: type, root: type) -> tuple[Field, ...]:
 
 
 class StateVector:
-    """Compares a protocol's declared fields with what they were after the step before."""
+    """Compares declared fields, each with its owner, with what they were after the step before."""
 
-    def __init__(self, owner: object, fields: tuple[Field, ...]) -> None:
-        self._owner = owner
+    def __init__(self, fields: tuple[tuple[Field, object], ...]) -> None:
         self._fields = fields
         self._last: dict[str, Any] = {}
 
     def restore(self, stored: dict[str, Any]) -> None:
         """Set the safe fields to what storage held (JSON values). msgspec.ValidationError if it cannot be."""
-        for field in self._fields:
+        for field, owner in self._fields:
             if field.safe and field.name in stored:
-                setattr(self._owner, field.name, msgspec.convert(stored[field.name], field.type))
-        # what storage holds already is reported, not written again
-        self._last = {f.name: getattr(self._owner, f.name) for f in self._fields if f.safe and f.name in stored}
+                value = msgspec.convert(stored[field.name], field.type)
+                setattr(owner, field.name, value)
+                self._last[field.name] = value  # what storage holds already is reported, not written again
 
     def changes(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """(changed, stored): fields that differ from the last call, as plain JSON values."""
         changed: dict[str, Any] = {}
         stored: dict[str, Any] = {}
         last = self._last
-        for field in self._fields:
+        for field, owner in self._fields:
             name = field.name
-            value = getattr(self._owner, name)
+            value = getattr(owner, name)
             if name in last:
                 before = last[name]
                 if before is value or (before == value and type(before) is type(value)):
                     continue
-            _refuse_mutable(type(self._owner).__name__, name, value)
+            _refuse_mutable(type(owner).__name__, name, value)
             last[name] = value
             (stored if field.safe else changed)[name] = plain(value)
         return changed, stored

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-__all__ = ["Fired", "Input", "Message", "Received", "Started", "Step", "Wait"]
+__all__ = ["Fired", "Input", "Message", "Received", "Started", "Step", "Told", "Wait"]
 
 
 class Message(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -52,7 +52,14 @@ class Fired(Struct, frozen=True, tag="fired", tag_field="type", gc=False):
     procedure: str
 
 
-Input = Started | Message | Fired
+class Told(Struct, frozen=True, omit_defaults=True, tag="told", tag_field="type", gc=False):
+    """The user gave the node a command of its protocol's own."""
+
+    command: str
+    words: tuple[str, ...] = ()
+
+
+Input = Started | Message | Fired | Told
 """What a node can be fed. A step names a message by reference, as ``Received``."""
 
 
@@ -79,7 +86,7 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
     at_us: int
     node: int
     life: int
-    input: Started | Received | Fired
+    input: Started | Received | Fired | Told
     changed: dict[str, Any] = {}
     stored: dict[str, Any] = {}
     sent: tuple[Message, ...] = ()

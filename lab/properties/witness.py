@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.journal import Fault, Lines, Process, Record
-from lab.kernel import Fired, Message, Received, Started, Step, Wait
+from lab.kernel import Fired, Message, Received, Started, Step, Told, Wait
 from lab.properties.verdicts import Broken, LocalState, Violation
 from lab.units import format_us
 
@@ -101,6 +101,8 @@ class _Walk:
             else:
                 told = f"waited {format_us(round(wait.until_us - wait.since_us, -3))} for {wait.what}"
             return cause, f"{given.procedure} of {node}: {told}", f"waits for {wait.what}"
+        if isinstance(given, Told):
+            return None, f"{node} is told to {' '.join((given.command, *given.words))}", ""
         return None, f"{node} comes up" + (f" for the {_ordinal(given)} time" if given.life > 1 else ""), ""
 
     def _sending(self, number: int, given: Received) -> tuple[int | None, Message | None]:

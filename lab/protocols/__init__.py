@@ -3,23 +3,31 @@
 import inspect
 import sys
 
+from lab.protocols.algorithm import Algorithm
 from lab.protocols.bully import Bully
 from lab.protocols.cost import Cost
-from lab.protocols.election import Definition, Election, Status
+from lab.protocols.definition import Definition, Formed, Group, Survey
+from lab.protocols.election import Election, Status
+from lab.protocols.task import Task
 
 __all__ = [
     "PROTOCOLS",
+    "Algorithm",
     "Bully",
     "Cost",
     "Definition",
     "Election",
+    "Formed",
+    "Group",
     "Status",
+    "Survey",
+    "Task",
     "UnknownProtocolError",
     "find_protocol",
     "source_of",
 ]
 
-PROTOCOLS: dict[str, type[Election]] = {Bully.name: Bully}
+PROTOCOLS: dict[str, type[Algorithm]] = {each.name: each for each in (Bully,)}
 
 
 class UnknownProtocolError(LookupError):
@@ -29,7 +37,7 @@ class UnknownProtocolError(LookupError):
         super().__init__(f"there is no protocol {name!r}; there is: {', '.join(sorted(PROTOCOLS))}")
 
 
-def find_protocol(name: str) -> type[Election]:
+def find_protocol(name: str) -> type[Algorithm]:
     """The protocol that users call ``name``; UnknownProtocolError."""
     try:
         return PROTOCOLS[name]
@@ -37,7 +45,7 @@ def find_protocol(name: str) -> type[Election]:
         raise UnknownProtocolError(name) from None
 
 
-def source_of(protocol: type[Election]) -> tuple[str, str]:
+def source_of(protocol: type[Algorithm]) -> tuple[str, str]:
     """(file name, source text) of the file that the protocol is written in, for display beside a run."""
     module = sys.modules[protocol.__module__]
     return (module.__file__ or "").rpartition("/")[2], inspect.getsource(module)

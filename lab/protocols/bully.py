@@ -40,11 +40,11 @@ from functools import cached_property
 from typing import ClassVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from lab.kernel import Payload, Request, Safe, Timing, on, periodic, procedure
 from lab.protocols.cost import Cost
-from lab.protocols.election import Definition, Election, Status
+from lab.protocols.definition import Definition
+from lab.protocols.election import Election, Status
 
 __all__ = ["Bully"]
 
@@ -260,11 +260,10 @@ class Bully(Election):
 
     def _define(self, entered: dict[int, EnterElectionAnswer]) -> None:
         """B10: go on from the newest state that any of the group knows, as something newer than all of them."""
-        states = [self.definition, *(answer.definition for answer in entered.values())]
-        newest = max(states, key=lambda state: state.version)
-        self.version = max(self.version, newest.version, *(answer.version for answer in entered.values())) + 1
-        members = (*sorted(self.up), self.id)
-        self.definition = replace(newest, version=self.version, coordinator=self.id, members=members)
+        reports = [self.report(), *(answer.definition for answer in entered.values())]
+        known = [self.version, *(answer.version for answer in entered.values())]
+        self.version = max(*known, *(report.version for report in reports)) + 1
+        self.definition = self.define(self.version, (*sorted(self.up), self.id), reports)
 
     # listing 10.21
 
@@ -282,12 +281,12 @@ class Bully(Election):
     def enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
         """B8, but for a lower leader that is heard after a higher one."""
         if self._is_halted_above(sender):
-            return EnterElectionAnswer(self.definition, self.version, entered=False)
+            return EnterElectionAnswer(self.report(), self.version, entered=False)
         self.status = Status.ELECTION
         self.stop_processing()
         self.stop(self.election, self.check, self.coordinator_timeout)
         self.halted = sender
-        return EnterElectionAnswer(self.definition, self.version)
+        return EnterElectionAnswer(self.report(), self.version)
 
     def _is_halted_above(self, sender: int) -> bool:
         return (

@@ -1,12 +1,15 @@
 """What every election protocol has in common: the state vector of rule M2, and the task it is done for."""
 
+from collections.abc import Iterable
 from enum import Enum
-from typing import Any, ClassVar
 
-from lab.kernel import Payload, Protocol, Timing
-from lab.protocols.cost import Cost
+from msgspec.structs import replace
 
-__all__ = ["Definition", "Election", "Status"]
+from lab.protocols.algorithm import Algorithm
+from lab.protocols.definition import Definition
+from lab.protocols.task import Task
+
+__all__ = ["Election", "Status"]
 
 
 class Status(Enum):
@@ -18,28 +21,8 @@ class Status(Enum):
     NORMAL = "Normal"
 
 
-class Definition(Payload, frozen=True):
-    """The task being performed and its state (S(i).d): who does it, under whom, and how new that is.
-
-    Of two definitions the one with the higher ``version`` is the newer. Version 0 is no task at all.
-    """
-
-    version: int = 0
-    coordinator: int | None = None
-    members: tuple[int, ...] = ()
-
-
-class Election(Protocol):
+class Election(Algorithm):
     """The state vector of rule M2. ``processing`` says whether the node performs its task (rule M7)."""
-
-    promises: ClassVar[tuple[str, ...]] = ()
-    """The assertions that hold while the assumptions do."""
-
-    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {}
-    """The numbers of the assumptions that a promise needs, where it does not need all nine."""
-
-    costs: ClassVar[tuple[Cost, ...]] = ()
-    """What an election costs by the formula; of several cases, the first is the one that a plain run shows."""
 
     status: Status = Status.DOWN
     coordinator: int | None = None
@@ -47,18 +30,27 @@ class Election(Protocol):
     up: frozenset[int] = frozenset()
     processing: bool = False
 
-    @classmethod
-    def settles_within_us(cls, timing: Timing, parameters: Any) -> int:
-        """How long after the last fault all nodes have agreed on a coordinator (A2)."""
-        return 30 * timing.t_us
-
     def stop_processing(self) -> None:
         """Stop performing the task: whoever is not Normal performs none (rule M7)."""
         self.processing = False
+        if isinstance(self.above, Task):
+            self.above.stop_processing()
 
     def resume_processing(self) -> None:
         """Perform the task as the Definition has it."""
         self.processing = True
+        if isinstance(self.above, Task):
+            self.above.resume_processing(self.definition)
+
+    def report(self) -> Definition:
+        """The last Definition that this node took, with what the node has done of it since (rule B10)."""
+        return self.above.report(self.definition) if isinstance(self.above, Task) else self.definition
+
+    def define(self, version: int, members: Iterable[int], reports: Iterable[Definition]) -> Definition:
+        """The Definition of a new group under this node; it goes on from what the members report (B10, F2)."""
+        known = sorted(reports, key=lambda report: report.version)
+        new = replace(known[-1], version=version, coordinator=self.id, members=tuple(members))
+        return self.above.divide(new, known) if isinstance(self.above, Task) else new
 
     @property
     def higher(self) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from lab import __version__
 from lab.journal import FORMAT, Header, Link, ProtocolInfo
 from lab.kernel import Timing
-from lab.protocols import Election, source_of
+from lab.protocols import Algorithm, source_of
 
 __all__ = [
     "NotRunnableError",
@@ -100,7 +100,7 @@ def branch_config(
     )
 
 
-def header_of(config: RunConfig, protocol: type[Election]) -> Header:
+def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
     """The first line of the run's recording. A simulated run began at no time: its bytes are all of its seed."""
     file, source = source_of(protocol)
     info = ProtocolInfo(

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from lab.kernel import Payload
 from lab.properties import ASSERTIONS
-from lab.protocols import PROTOCOLS, Election
+from lab.protocols import PROTOCOLS, Algorithm
 from lab.worlds.awaits import first_mistake
 
 __all__ = ["DeclarationError", "check_declarations"]
@@ -24,7 +24,7 @@ class DeclarationError(Exception):
         self.place = place
 
 
-def check_declarations(protocol: type[Election]) -> None:
+def check_declarations(protocol: type[Algorithm]) -> None:
     """DeclarationError for the first that is wrong."""
     _check_name(protocol)
     _check_promises(protocol)
@@ -34,7 +34,7 @@ def check_declarations(protocol: type[Election]) -> None:
     _check_awaits(protocol)
 
 
-def _check_name(protocol: type[Election]) -> None:
+def _check_name(protocol: type[Algorithm]) -> None:
     name: object = protocol.name
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         raise DeclarationError(
@@ -47,7 +47,7 @@ def _check_name(protocol: type[Election]) -> None:
         )
 
 
-def _check_promises(protocol: type[Election]) -> None:
+def _check_promises(protocol: type[Algorithm]) -> None:
     promises: object = protocol.promises
     if not isinstance(promises, tuple):
         raise DeclarationError(f"{protocol.__name__}.promises is {promises!r}: write a tuple, such as ('A1.1',)")
@@ -59,7 +59,7 @@ def _check_promises(protocol: type[Election]) -> None:
             )
 
 
-def _check_relies_on(protocol: type[Election]) -> None:
+def _check_relies_on(protocol: type[Algorithm]) -> None:
     try:
         msgspec.convert(protocol.relies_on, dict[str, tuple[int, ...]])
     except msgspec.ValidationError as error:
@@ -69,7 +69,7 @@ def _check_relies_on(protocol: type[Election]) -> None:
         ) from None
 
 
-def _check_heartbeats(protocol: type[Election]) -> None:
+def _check_heartbeats(protocol: type[Algorithm]) -> None:
     kinds: Any = protocol.heartbeats
     if not isinstance(kinds, tuple) or not all(isinstance(k, type) and issubclass(k, Payload) for k in kinds):
         raise DeclarationError(
@@ -77,7 +77,7 @@ def _check_heartbeats(protocol: type[Election]) -> None:
         )
 
 
-def _check_parameters(protocol: type[Election]) -> None:
+def _check_parameters(protocol: type[Algorithm]) -> None:
     parameters: Any = protocol.Parameters
     if not (isinstance(parameters, type) and issubclass(parameters, Struct)):
         raise DeclarationError(
@@ -90,7 +90,7 @@ def _check_parameters(protocol: type[Election]) -> None:
             )
 
 
-def _check_awaits(protocol: type[Election]) -> None:
+def _check_awaits(protocol: type[Algorithm]) -> None:
     mistake = first_mistake(protocol)
     if mistake is not None:
         raise DeclarationError(mistake.text, mistake.place)

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from lab.journal import Cluster, ElectionLog, Header, Link, Record
 from lab.kernel import Step, Timing
-from lab.protocols import Election
+from lab.protocols import Algorithm
 from lab.units import format_us
 from lab.worlds.config import RunConfig, header_of
 from lab.worlds.simulated.simulation import Simulation
@@ -57,7 +57,7 @@ class _Tally:
 
 
 def measure(
-    protocol: type[Election],
+    protocol: type[Algorithm],
     nodes: int,
     timing: Timing,
     seed: int,

@@ -19,17 +19,19 @@ from types import ModuleType
 
 from lab.journal import ProtocolInfo
 from lab.kernel import ProtocolError
-from lab.protocols import PROTOCOLS, Election, UnknownProtocolError, find_protocol
+from lab.protocols import PROTOCOLS, Algorithm, Election, Task, UnknownProtocolError, find_protocol
 from lab.worlds.declarations import DeclarationError, check_declarations
 
 __all__ = ["TargetError", "absolute_target", "load_protocol", "recorded_protocol"]
+
+_BASES = (Algorithm, Election, Task)
 
 
 class TargetError(LookupError):
     """The target names nothing that can be run; the text is for the user."""
 
 
-def load_protocol(target: str) -> type[Election]:
+def load_protocol(target: str) -> type[Algorithm]:
     """The protocol that ``target`` names. A file is loaded once in a process. TargetError."""
     file, name = _parts(target)
     if not _is_file(file):
@@ -55,7 +57,7 @@ def load_protocol(target: str) -> type[Election]:
     return found
 
 
-def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Election]:
+def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]:
     """The protocol that a recording names, or, for one of the user's own, the one at ``target``. TargetError.
 
     What is run is the user's file, never the source text in the recording.
@@ -124,15 +126,15 @@ def _told(error: BaseException, named: Path, folder: Path) -> str:
     return f"{place}: {said}" if isinstance(error, ProtocolError) else f"{place}: {type(error).__name__}: {said}"
 
 
-def _class_in(module: ModuleType, file: str, name: str) -> type[Election]:
-    classes = {key: each for key, each in vars(module).items() if isinstance(each, type) and each is not Election}
+def _class_in(module: ModuleType, file: str, name: str) -> type[Algorithm]:
+    classes = {key: each for key, each in vars(module).items() if isinstance(each, type) and each not in _BASES}
     own = [
         key
         for key, each in classes.items()
-        if issubclass(each, Election) and each.__module__ == module.__name__ and key == each.__name__
+        if issubclass(each, Algorithm) and each.__module__ == module.__name__ and key == each.__name__
     ]
     found = classes.get(name or (own[0] if len(own) == 1 else ""))
-    if found is not None and issubclass(found, Election):
+    if found is not None and issubclass(found, Algorithm):
         return found
     if found is not None:
         raise TargetError(f"{file}: {name} is not an election protocol: write class {name}(Election)")

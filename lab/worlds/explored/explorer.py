@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from lab.journal import Header, NodeView
 from lab.properties import A2, AGREEMENTS, RAISES, offend
-from lab.protocols import Election
+from lab.protocols import Algorithm
 from lab.worlds.explored.local import Ages, LearnedError, LocalStates
 from lab.worlds.explored.loops import Graph
 from lab.worlds.explored.moves import Move, Moves, State, Timeouts
@@ -62,7 +62,7 @@ class Explorer:
 
     def __init__(
         self,
-        protocol: type[Election],
+        protocol: type[Algorithm],
         header: Header,
         timeouts: Timeouts,
         kills: int,

@@ -220,7 +220,7 @@ class LocalStates:
         ancient = self._ancient(node.id, past)
         if ancient is not None and _left_us(ancient, past.now_us) != due_us:
             self._learn_to_count()
-        values = {field.name: plain(getattr(node.protocol, field.name)) for field in node.protocol.fields}
+        values = {name: plain(value) for name, value in node.protocol.values().items()}
         stored = {field.name: values[field.name] for field in node.protocol.fields if field.safe}
         view = NodeView(node.id, "running", 1, state=values)
         return self._number(node.id, key, _Local(node.id, view, due_us, stored, past))

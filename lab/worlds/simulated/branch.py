@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from lab import __version__
 from lab.journal import Header, Log, NotARecordingError, Parent, Routed, Writer, open_recording
-from lab.protocols import Election
+from lab.protocols import Algorithm
 from lab.worlds.config import RunConfig
 from lab.worlds.simulated.past import Arrival, NotBranchableError, Past, relive
 from lab.worlds.simulated.simulation import Life, Simulation
@@ -23,7 +23,7 @@ __all__ = ["Branch", "begin_branch"]
 
 
 def begin_branch(
-    config: RunConfig, protocol: type[Election], progress: Callable[[int], None] = lambda done: None
+    config: RunConfig, protocol: type[Algorithm], progress: Callable[[int], None] = lambda done: None
 ) -> tuple[Writer, "Branch"]:
     """The branch that ``config`` tells of, and its recording, which has the parent's records already.
 

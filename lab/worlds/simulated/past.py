@@ -25,7 +25,7 @@ from lab.journal import (
 )
 from lab.kernel import Message, Protocol, Received, Step
 from lab.network import Rule
-from lab.protocols import Election, source_of
+from lab.protocols import Algorithm, source_of
 from lab.script import CommandError, LinkFault, Partition, parse, rule_over
 from lab.worlds.config import NotRunnableError
 
@@ -132,7 +132,7 @@ class Past:
 def relive(
     lines: Lines,
     last: int,
-    protocol: type[Election],
+    protocol: type[Algorithm],
     progress: Callable[[int], None] = lambda done: None,
 ) -> Past:
     """The run of ``protocol`` as of record ``last``, or the one before where that is only its end.

@@ -1,0 +1,26 @@
+"""What every algorithm here says of itself: what it promises, what that takes, and what it costs."""
+
+from typing import Any, ClassVar
+
+from lab.kernel import Protocol, Timing
+from lab.protocols.cost import Cost
+
+__all__ = ["Algorithm"]
+
+
+class Algorithm(Protocol):
+    """A protocol that can be run, judged and compared by its name."""
+
+    promises: ClassVar[tuple[str, ...]] = ()
+    """The assertions that hold while the assumptions do."""
+
+    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {}
+    """The numbers of the assumptions that a promise needs, where it does not need all nine."""
+
+    costs: ClassVar[tuple[Cost, ...]] = ()
+    """What an election costs by the formula; of several cases, the first is the one that a plain run shows."""
+
+    @classmethod
+    def settles_within_us(cls, timing: Timing, parameters: Any) -> int:
+        """How long after the last fault all is in order again (A2, A4)."""
+        return 30 * timing.t_us
