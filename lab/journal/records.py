@@ -211,6 +211,15 @@ class NodeView(Struct, frozen=True, omit_defaults=True):
         return version if isinstance(version, int) else 0
 
     @property
+    def group(self) -> tuple[int, int] | None:
+        """The identifier of its group, (the node that formed it, that node's counter); None where it has none."""
+        group = self.state.get("group")
+        if not isinstance(group, dict):
+            return None
+        node, counter = group.get("id"), group.get("counter")
+        return (node, counter) if isinstance(node, int) and isinstance(counter, int) and counter > 0 else None
+
+    @property
     def leads(self) -> bool:
         """Whether it is Normal, and its own coordinator."""
         return self.status == "Normal" and self.coordinator == self.id

@@ -1,6 +1,22 @@
 """Assertions over records, and what is to be said where one does not hold."""
 
-from lab.properties.assertions import A1_1, A1_2, A2, AGREEMENTS, ASSERTIONS, RAISES, Agreement, Assertion, offend
+from lab.properties.assertions import (
+    A1_1,
+    A1_2,
+    A2,
+    A3_1,
+    A3_2,
+    A4,
+    A5,
+    AGREEMENTS,
+    ASSERTIONS,
+    CLAIMS,
+    RAISES,
+    Agreement,
+    Assertion,
+    Claim,
+    offend,
+)
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Broken, LocalState, Verdict, Violation, verdict_of
 from lab.properties.witness import Moment, account
@@ -9,12 +25,18 @@ __all__ = [
     "A1_1",
     "A1_2",
     "A2",
+    "A3_1",
+    "A3_2",
+    "A4",
+    "A5",
     "AGREEMENTS",
     "ASSERTIONS",
+    "CLAIMS",
     "RAISES",
     "Agreement",
     "Assertion",
     "Broken",
+    "Claim",
     "Judge",
     "LocalState",
     "Moment",

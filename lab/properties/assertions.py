@@ -12,17 +12,37 @@ from msgspec import Struct
 
 from lab.journal import NodeView
 
-__all__ = ["A1_1", "A1_2", "A2", "AGREEMENTS", "ASSERTIONS", "RAISES", "Agreement", "Assertion", "offend"]
+__all__ = [
+    "A1_1",
+    "A1_2",
+    "A2",
+    "A3_1",
+    "A3_2",
+    "A4",
+    "A5",
+    "AGREEMENTS",
+    "ASSERTIONS",
+    "CLAIMS",
+    "RAISES",
+    "Agreement",
+    "Assertion",
+    "Claim",
+    "offend",
+]
 
 _LED = ("Reorganization", "Normal")
 
 
 class Assertion(Struct, frozen=True):
-    """``id`` as the sources number it, ``statement`` in words, ``short`` for a line of verdicts."""
+    """``id`` as the sources number it, ``statement`` in words, ``short`` for a line of verdicts.
+
+    ``marked``: it is about identifiers that safe storage keeps unique, so a wipe, once made, may show for ever.
+    """
 
     id: str
     statement: str
     short: str
+    marked: bool = False
 
 
 class Agreement(Assertion, frozen=True, kw_only=True):
@@ -33,6 +53,18 @@ class Agreement(Assertion, frozen=True, kw_only=True):
     """
 
     says: Callable[[NodeView], tuple[Hashable, Hashable] | None]
+
+
+class Claim(Assertion, frozen=True, kw_only=True):
+    """What one has claimed, nobody claims again, in the whole of a run.
+
+    ``claims`` gives what a node claims as it comes from one local state to the next, as (what, claimant); None:
+    nothing. A second claim of the same offends unless its claimant is the same; None is the same as nobody.
+    ``done`` is the word for it.
+    """
+
+    claims: Callable[[NodeView, NodeView], tuple[Hashable, Hashable | None] | None]
+    done: str
 
 
 def offend(agreement: Agreement, one: NodeView, other: NodeView) -> bool:
@@ -54,6 +86,21 @@ def _definition(node: NodeView) -> tuple[Hashable, Hashable] | None:
         return None  # of a recording that nests it as deeply as can just be decoded
 
 
+def _coordinator_of_group(node: NodeView) -> tuple[Hashable, Hashable] | None:
+    return (node.group, node.coordinator) if node.status in _LED and node.group else None
+
+
+def _definition_of_group(node: NodeView) -> tuple[Hashable, Hashable] | None:
+    definition = _definition(node)
+    return (node.group, definition[1]) if definition is not None and node.group else None
+
+
+def _group_formed(before: NodeView, after: NodeView) -> tuple[Hashable, None] | None:
+    group = after.group
+    formed = group is not None and group != before.group and group[0] == after.id
+    return (f"group {group[0]}.{group[1]}", None) if group is not None and formed else None
+
+
 A1_1 = Agreement(
     "A1.1",
     "any two nodes in Reorganization or Normal have the same Coordinator",
@@ -72,7 +119,37 @@ A2 = Assertion(
     "and every other live node is Normal under it",
     "elects in time",
 )
+A3_1 = Agreement(
+    "A3.1",
+    "any two nodes in Reorganization or Normal in the same Group have the same Coordinator",
+    "one coordinator a group",
+    marked=True,
+    says=_coordinator_of_group,
+)
+A3_2 = Agreement(
+    "A3.2",
+    "any two nodes in Normal in the same Group have the same Definition",
+    "one definition a group",
+    marked=True,
+    says=_definition_of_group,
+)
+A4 = Assertion(
+    "A4",
+    "with no further failure, in a bounded time, in any set of live nodes that can all talk to each other, and to "
+    "no others, some node is Normal and its own Coordinator, and all are Normal under it in the same Group",
+    "merges in time",
+)
+A5 = Claim(
+    "A5",
+    "no group identifier is used a second time, by any node, across any crash",
+    "identifiers are new",
+    marked=True,
+    claims=_group_formed,
+    done="formed",
+)
 RAISES = Assertion("raises", "no node fails by an error of its own code", "no error raised")
 
-AGREEMENTS: dict[str, Agreement] = {each.id: each for each in (A1_1, A1_2)}
-ASSERTIONS: dict[str, Assertion] = {**AGREEMENTS, A2.id: A2, RAISES.id: RAISES}
+_IN_ORDER: tuple[Assertion, ...] = (A1_1, A1_2, A2, A3_1, A3_2, A4, A5, RAISES)
+ASSERTIONS: dict[str, Assertion] = {each.id: each for each in _IN_ORDER}
+AGREEMENTS: dict[str, Agreement] = {each.id: each for each in _IN_ORDER if isinstance(each, Agreement)}
+CLAIMS: dict[str, Claim] = {each.id: each for each in _IN_ORDER if isinstance(each, Claim)}

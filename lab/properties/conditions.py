@@ -18,13 +18,16 @@ __all__ = ["Conditions"]
 
 _SEEN = ("kill", "pause", "wipe")
 """Kinds of faults whose effect is a record of its own."""
+_CUTS = ("cut", "partition")
+"""Kinds of faults that part the nodes for good while they are in force, so that they can come to rest apart."""
 
 
 class Conditions:
     """``broken`` are the broken assumptions by their numbers. Times in microseconds.
 
     ``record`` is the number of the record that is being looked at, which whoever reads them sets.
-    ``disturbed_us``: when something last happened after which the nodes may have to elect.
+    ``disturbed_us``: when something last happened after which the nodes may have to elect. ``wiped`` is the first
+    wipe of a safe storage, if there was one: what the storage kept apart may be mixed up ever after.
     """
 
     def __init__(self, tm_us: int, tp_us: int, settles_within_us: int) -> None:
@@ -34,7 +37,8 @@ class Conditions:
         self._tm_us = tm_us
         self._tp_us = tp_us
         self._settles_within_us = settles_within_us
-        self._in_force: set[int] = set()
+        self.wiped: Broken | None = None
+        self._in_force: dict[int, Fault] = {}
         self._paused: set[int] = set()
         self._touched: set[tuple[int, int]] = set()
         self._resumed_us: dict[int, int] = {}
@@ -44,13 +48,27 @@ class Conditions:
         """Whether no fault is in force that breaks an assumption, or will still show its effect."""
         return not (self._in_force or self._paused or self._touched)
 
+    @property
+    def apart(self) -> bool:
+        """Whether the same holds but for cuts, beside which the nodes can come to rest, apart."""
+        lasting = all(fault.kind in _CUTS for fault in self._in_force.values())
+        return lasting and not (self._paused or self._touched)
+
+    @property
+    def cut(self) -> frozenset[tuple[int, int]]:
+        """The (source, target) pairs between which nothing passes."""
+        cuts = [fault.links for fault in self._in_force.values() if fault.kind in _CUTS]
+        return frozenset(link for links in cuts for link in links)
+
     def fault(self, fault: Fault, at_us: int) -> None:
         """A fault came into force, changed, or ended."""
         self.disturbed_us = at_us
         if fault.lifted:
-            self._in_force.discard(fault.id)
+            self._in_force.pop(fault.id, None)
+        elif fault.id in self._in_force:
+            self._in_force[fault.id] = fault  # of fewer links now
         elif fault.breaks and fault.kind not in _SEEN:
-            self._in_force.add(fault.id)
+            self._in_force[fault.id] = fault
             for assumption in fault.breaks:
                 self._break(assumption, fault.text)
 
@@ -63,6 +81,7 @@ class Conditions:
             self._break(9, f"pause of {node}")
         elif record.event == "wiped":
             self._break(4, f"wipe of {node}")
+            self.wiped = self.wiped or self.broken[4]
         else:
             self._paused.discard(node)
             if record.event == "resumed":
@@ -70,7 +89,7 @@ class Conditions:
 
     def routed(self, routed: Routed) -> None:
         """A fault touched a message: until that is gone, its effect is still to come."""
-        if not self._in_force.isdisjoint(routed.by):
+        if not self._in_force.keys().isdisjoint(routed.by):
             self._touched.add((routed.source, routed.serial))
 
     def arrived(self, source: int, target: int, sent_us: int, at_us: int) -> None:

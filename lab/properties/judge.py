@@ -3,7 +3,8 @@
 It looks at recorded facts alone, so it judges a live run as it goes, a recording, a simulation and an explored
 run alike. A node's course is cut into epochs, in each of which it says the same by every promised assertion;
 ``Causality`` tells which epochs are concurrent, ``Pairs`` which of those break an assertion, ``Conditions``
-which assumptions do not hold. Liveness is a bounded response to whatever happened last.
+which assumptions do not hold, ``Liveness`` who has to agree with whom: a bounded response to what happened last.
+``Claims`` keeps what nobody may claim again.
 
 A recording may come from anybody: what cannot be is passed over, and nothing is raised.
 """
@@ -14,8 +15,10 @@ from msgspec.structs import replace
 from lab.journal import PROCESS_AFTER, Fault, Header, NodeView, Process, Record, Routed
 from lab.journal.causality import Causality, Clock
 from lab.kernel import Fired, Received, Started, Step, Wait
-from lab.properties.assertions import A2, AGREEMENTS, ASSERTIONS, RAISES
+from lab.properties.assertions import A2, A4, AGREEMENTS, ASSERTIONS, CLAIMS, RAISES
+from lab.properties.claims import Claims
 from lab.properties.conditions import Conditions
+from lab.properties.liveness import Liveness
 from lab.properties.pairs import Epoch, Pairs, Said
 from lab.properties.verdicts import Broken, LocalState, Verdict, Violation, verdict_of
 from lab.units import format_us
@@ -38,7 +41,7 @@ class Judge:
 
     ``violations`` are those found so far, in the order of the records that show them. What is judged is what
     the header's protocol promises, and that no node fails by an error of its own. ``within_us`` is how long
-    after the last fault all nodes must have agreed (A2).
+    after the last fault all nodes must have agreed (A2, A4).
     """
 
     def __init__(self, header: Header) -> None:
@@ -49,26 +52,28 @@ class Judge:
         self.within_us = info.settles_within_us or 30 * header.timing.t_us
         self._promised = [name for name in ASSERTIONS if name in info.promises and name != RAISES.id]
         self._relies_on = info.relies_on
-        self._judges_liveness = A2.id in self._promised
+        promised = next((each for each in (A2, A4) if each.id in self._promised), None)
+        self._liveness = None if promised is None else Liveness(promised)
         self._tm_us = header.timing.tm_us
         self._causality = Causality(nodes)
         self._conditions = Conditions(header.timing.tm_us, header.timing.tp_us, self.within_us)
         self._agreements = [AGREEMENTS[name] for name in self._promised if name in AGREEMENTS]
         self._pairs = [Pairs(agreement, place, nodes) for place, agreement in enumerate(self._agreements)]
+        self._claims = Claims(CLAIMS[name] for name in self._promised if name in CLAIMS)
         self._views = {node: NodeView(node) for node in nodes}
         self._waits: dict[int, tuple[Wait, ...]] = dict.fromkeys(nodes, ())
         self._epochs = {node: self._epoch(view, self._says(view)) for node, view in self._views.items()}
         self._flights: dict[tuple[int, int], tuple[Clock, int, int]] = {}
         self._copies: dict[tuple[int, int], int] = {}
         self._told: dict[tuple[str, int, int], _Told] = {}
-        self._agreed = True
+        self._astray: list[NodeView] = []
         self._late_since_us: int | None = None
         self._counts: dict[tuple[str, bool], int] = {}
 
     @property
     def decided_us(self) -> int:
         """When it is known whether the nodes agree again after what happened last; 0 while a fault forbids it."""
-        if not self._judges_liveness or not self._conditions.calm:
+        if self._liveness is None or not self._at_rest:
             return 0
         return self._conditions.disturbed_us + self.within_us + 1
 
@@ -97,8 +102,8 @@ class Judge:
         else:
             self.at_us = max(self.at_us, record.at_us)
             self._other(record)
-        if self._judges_liveness:
-            self._look_at_liveness()
+        if self._liveness is not None:
+            self._look_at_liveness(self._liveness)
 
     def _other(self, record: Record) -> None:
         if isinstance(record, Routed):
@@ -107,6 +112,7 @@ class Judge:
             self._process(record)
         elif isinstance(record, Fault):
             self._conditions.fault(record, self.at_us)
+            self._look_who_is_astray()
 
     # what happens
 
@@ -177,6 +183,10 @@ class Judge:
         """A node is in this local state now, which is a new epoch where anything that matters has changed."""
         was, ended = self._views[view.id], self._epochs[view.id]
         self._views[view.id] = view
+        for name, states, text in self._claims.second(was, view, self.number, self.at_us):
+            broken = self._broken(name, {})
+            if self._counts_now(name, not broken):
+                self.violations.append(Violation(name, self.number, self.at_us, states, {}, broken, text))
         says = self._says(view)
         goes_on = says == ended.says and was.status == view.status and was.coordinator == view.coordinator
         if not goes_on:
@@ -186,7 +196,7 @@ class Judge:
                 for other in pairs.offenders(epoch):
                     self._disagree(pairs.agreement.id, other, epoch)
         if not goes_on or was.process != view.process:
-            self._agreed = self._do_agree()
+            self._look_who_is_astray()
 
     def _epoch(self, view: NodeView, says: tuple[Said, ...]) -> Epoch:
         number = max(self.number, 0)  # before the first record they are in their first epochs already
@@ -219,6 +229,8 @@ class Judge:
     def _broken(self, name: str, before: dict[int, Broken]) -> tuple[Broken, ...]:
         """What is broken now or was ``before``, of the assumptions that matter to this assertion."""
         broken = {**before, **self._conditions.broken}
+        if ASSERTIONS[name].marked and self._conditions.wiped is not None:
+            broken[4] = self._conditions.wiped
         overdue = None if 8 in broken else self._overdue()
         if overdue is not None:
             broken[8] = overdue
@@ -240,36 +252,38 @@ class Judge:
 
     # liveness
 
-    def _do_agree(self) -> bool:
-        running = [view for view in self._views.values() if view.process == "running"]
-        leader = running[0].coordinator if running else None
-        if any(view.status != "Normal" or view.coordinator != leader for view in running):
-            return False
-        return not running or (leader in self._views and self._views[leader].process == "running")
+    @property
+    def _at_rest(self) -> bool:
+        assert self._liveness is not None
+        return self._conditions.apart if self._liveness.of_groups else self._conditions.calm
 
-    def _look_at_liveness(self) -> None:
+    def _look_who_is_astray(self) -> None:
+        if self._liveness is not None:
+            self._astray = self._liveness.astray(self._views, self._conditions.cut)
+
+    def _look_at_liveness(self, liveness: Liveness) -> None:
         conditions = self._conditions
-        if self._agreed:
+        if not self._astray:
             self._late_since_us = None
             if conditions.broken:
                 conditions.agreed(self.at_us)
         elif (
-            conditions.calm
+            self._at_rest
             and self.at_us - conditions.disturbed_us > self.within_us
             and self._late_since_us != conditions.disturbed_us
         ):
             self._late_since_us = conditions.disturbed_us
             # nothing has been broken for as long as the protocol may take: whatever it was, it is no excuse now
-            if self._counts_now(A2.id, True):
-                self.violations.append(self._too_late())
+            if self._counts_now(liveness.assertion.id, True):
+                self.violations.append(self._too_late(liveness))
 
-    def _too_late(self) -> Violation:
+    def _too_late(self, liveness: Liveness) -> Violation:
         passed = format_us(round(self.at_us - self._conditions.disturbed_us, -3))
-        astray = [self._epochs[view.id] for view in self._views.values() if view.process == "running"]
+        astray = [self._epochs[view.id] for view in self._astray]
         states = tuple(self._state(epoch, epoch.text) for epoch in astray)
         said = "; ".join(f"{state.node} {state.text}" for state in states)
         text = f"{passed} after the last fault the nodes have not agreed: {said}"
-        return Violation(A2.id, self.number, self.at_us, states, {}, (), text)
+        return Violation(liveness.assertion.id, self.number, self.at_us, states, {}, (), text)
 
     # counting
 
@@ -283,4 +297,5 @@ def _described(view: NodeView) -> str:
     if view.status not in ("Normal", "Reorganization") or view.coordinator is None:
         return view.status
     version = view.definition_version if view.status == "Normal" else 0
-    return f"{view.status} under {view.coordinator}" + (f", definition {version}" if version else "")
+    group = f" in group {view.group[0]}.{view.group[1]}" if view.group else ""
+    return f"{view.status} under {view.coordinator}{group}" + (f", definition {version}" if version else "")

@@ -21,6 +21,6 @@ class Algorithm(Protocol):
     """What an election costs by the formula; of several cases, the first is the one that a plain run shows."""
 
     @classmethod
-    def settles_within_us(cls, timing: Timing, parameters: Any) -> int:
-        """How long after the last fault all is in order again (A2, A4)."""
+    def settles_within_us(cls, timing: Timing, parameters: Any, nodes: int) -> int:
+        """How long after the last fault all is in order again among so many nodes (A2, A4)."""
         return 30 * timing.t_us

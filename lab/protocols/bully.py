@@ -19,21 +19,25 @@ proof of a crash.
 Listing 10.16 is the state vector, 10.17 ``up`` and ``halted``, 10.18 ``coordinator_timeout`` and
 ``recovery``, 10.19 ``check``, 10.20 ``election``, 10.21 the handlers.
 
-Four places at which the listings leave a node in the lurch, and what is done here:
+Four places at which the listings leave a node in the lurch, and what is done here. With the parameter
+``as_printed`` nothing is; the recordings in recordings/holes show what then comes of it:
 
 * A node that was told to enter an election whose leader then dies is in status Election, and listing 10.18
-  looks only at Normal and Reorganization: it would stay there for ever. Here it starts an election itself.
+  looks only at Normal and Reorganization: it would stay there for ever (bully-leader-dies.jsonl). Here it
+  starts an election itself.
 * A node that found a higher one up leaves the election to it, and the listing returns. If the higher one
-  dies at that moment nobody elects. Here it waits, and starts again unless something came of it (B4).
+  dies at that moment nobody elects (bully-higher-dies.jsonl). Here it waits, and starts again unless something
+  came of it (B4).
 * A coordinator that was paused (assumption 9) wakes up to members that are Normal, under its successor. Its
   Check finds nothing wrong. The successor's Check finds *it*, and leaves the election to it, as the higher,
-  but goes on leading, Normal to whoever asks. So both would lead for ever. Here a coordinator that leaves the
-  election to a higher node is a coordinator no longer, and the Check of the higher one finds it astray.
+  but goes on leading, Normal to whoever asks. So both would lead for ever (bully-paused-wakes.jsonl). Here a
+  coordinator that leaves the election to a higher node is a coordinator no longer, and the Check of the higher
+  one finds it astray.
 * Two leaders at once: 2 has passed stage 1 when 3 comes up, and a third node hears 3's EnterElection first and
   2's after it. By the listing it is then halted by 2 and follows it, while 3 counts on the answer that it gave
-  before: two coordinators, with nothing but crashes. Here a node that a higher leader has halted refuses a
-  lower one for 2·T, the longest that the higher can take to reach it again, and the lower one starts anew.
-  It has to say so: silence would tell the lower one nothing of what the refusing node last was.
+  before: two coordinators, with nothing but crashes (bully-two-leaders.jsonl). Here a node that a higher leader
+  has halted refuses a lower one for 2·T, the longest that the higher can take to reach it again, and the lower
+  one starts anew. It has to say so: silence would tell the lower one nothing of what the refusing node last was.
 """
 
 from functools import cached_property
@@ -128,13 +132,17 @@ class Bully(Election):
     )
 
     class Parameters(Struct, frozen=True):
-        """How often the coordinator checks, and how long it may be silent. 0: derived, T and 3·T."""
+        """How often the coordinator checks, and how long it may be silent. 0: derived, T and 3·T.
+
+        ``as_printed``: the four holes of the listings are left open.
+        """
 
         check_every_us: int = 0
         coordinator_timeout_us: int = 0
+        as_printed: bool = False
 
     @classmethod
-    def settles_within_us(cls, timing: Timing, parameters: Parameters) -> int:
+    def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:
         """Three elections, each of which may first have to be missed, and then be found astray by a Check."""
         timeout_us = parameters.coordinator_timeout_us or 3 * timing.t_us
         return 9 * timing.t_us + 6 * timeout_us + 3 * (parameters.check_every_us or timing.t_us)
@@ -170,10 +178,13 @@ class Bully(Election):
         self.begin(self.election)
 
     def _silence_ends_us(self) -> int | None:
-        leader = self.halted if self.status is Status.ELECTION else self.coordinator
+        leader = self._leader_of_election() if self.status is Status.ELECTION else self.coordinator
         if leader is None or leader == self.id:
             return None
         return self.heard_us(leader) + self._coordinator_timeout_us
+
+    def _leader_of_election(self) -> int | None:
+        return None if self.parameters.as_printed else self.halted
 
     @periodic(_silence_ends_us)
     async def coordinator_timeout(self) -> None:
@@ -207,6 +218,8 @@ class Bully(Election):
         """B4-B7."""
         self.stop(self.check, self.coordinator_timeout)
         above = await self.ask_all(self.higher, AreYouUp(), within=self._t_us, enough=1)
+        if above and self.parameters.as_printed:
+            return
         if above:
             self.leave_office()
             await self.sleep(self._takeover_us, "a higher node to take over")
@@ -290,7 +303,8 @@ class Bully(Election):
 
     def _is_halted_above(self, sender: int) -> bool:
         return (
-            self.status is Status.ELECTION
+            not self.parameters.as_printed
+            and self.status is Status.ELECTION
             and self.halted is not None
             and self.halted > sender
             and self.now_us - self.heard_us(self.halted) < 2 * self._t_us

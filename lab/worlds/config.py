@@ -111,7 +111,9 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         tuple(kind.__name__ for kind in protocol.heartbeats),
         protocol.promises,
         protocol.relies_on,
-        protocol.settles_within_us(config.timing, msgspec.convert(config.parameters, protocol.Parameters)),
+        protocol.settles_within_us(
+            config.timing, msgspec.convert(config.parameters, protocol.Parameters), len(config.nodes)
+        ),
     )
     live = config.world == "live"
     return Header(
