@@ -17,7 +17,7 @@ from msgspec import Struct
 from lab.journal import Cluster, End, Header, Link, MemoryLog, Record, Routed, Writer, agreed_coordinator
 from lab.kernel import Message, Node, Payload, Protocol, Started, Step, Timing
 from lab.network import Hold, Links, Lose, Rule
-from lab.protocols import Bully, Election
+from lab.protocols import Algorithm, Bully
 from lab.script import parse
 from lab.worlds.config import RunConfig, header_of
 from lab.worlds.simulated.simulation import Simulation
@@ -30,7 +30,7 @@ T_US = TIMING.t_us
 
 
 def simulated_header(
-    protocol: type[Election],
+    protocol: type[Algorithm],
     ids: tuple[int, ...],
     timing: Timing = TIMING,
     link: Link | None = None,
@@ -53,7 +53,7 @@ class Rig(Simulation):
         self,
         ids: Iterable[int],
         *,
-        protocol: type[Election] = Bully,
+        protocol: type[Algorithm] = Bully,
         latency_us: int = 10_000,
         jitter_us: int = 0,
         seed: int = 1,
@@ -180,9 +180,14 @@ class Solo:
     """One node, fed by hand. ``now_us`` is the instant of the next input."""
 
     def __init__(
-        self, protocol: type[Protocol], node: int = 2, ids: tuple[int, ...] = (1, 2, 3), timing: Timing = TIMING
+        self,
+        protocol: type[Protocol],
+        node: int = 2,
+        ids: tuple[int, ...] = (1, 2, 3),
+        timing: Timing = TIMING,
+        parameters: Struct | None = None,
     ) -> None:
-        self.node = Node(protocol, node, ids, timing)
+        self.node = Node(protocol, node, ids, timing, parameters)
         self.now_us = 0
         self._serials = dict.fromkeys(ids, 0)
 

@@ -35,11 +35,15 @@ class Axis(Struct, frozen=True):
 
 
 class Series(Struct, frozen=True):
-    """Points, joined to a curve or each marked; the label is for the legend."""
+    """Points, joined to a curve or each marked; the label is for the legend.
+
+    ``hue`` numbers the colours: what belongs together has the same.
+    """
 
     label: str
     points: tuple[tuple[float, float], ...]
     curve: bool = False
+    hue: int = 0
 
 
 class Chart(Struct, frozen=True):

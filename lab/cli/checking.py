@@ -17,22 +17,15 @@ from lab.cli.settings import parameters_of, protocol_named, timing_of
 from lab.journal import Link
 from lab.properties import RAISES
 from lab.protocols import Algorithm
-from lab.worlds.campaign.campaign import (
-    Campaign,
-    Outcome,
-    Table,
-    Wanted,
-    WorkerDiedError,
-    default_workers,
-    outcomes,
-)
+from lab.worlds.campaign.campaign import Campaign, Outcome, Table, Wanted, outcomes
 from lab.worlds.campaign.draw import FAULTS, plan_of
 from lab.worlds.campaign.finding import Finding, again, shrunk, write
 from lab.worlds.campaign.trial import RunawayError
+from lab.worlds.campaign.workers import WorkerDiedError, default_workers
 from lab.worlds.config import RunConfig, header_of
 from lab.worlds.targets import absolute_target
 
-__all__ = ["Options", "run_check"]
+__all__ = ["Options", "fault_kinds", "run_check"]
 
 _MOST_NODES = 100
 _PROBE = "finding.jsonl"
@@ -103,24 +96,39 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def _campaign(options: Options, protocol: type[Algorithm]) -> Campaign:
     timing = timing_of(options.t, None, None)
-    faults = tuple(FAULTS) if options.faults == "all" else tuple(options.faults.replace(" ", "").split(","))
-    for fault in faults:
-        if fault not in FAULTS:
-            raise UsageError(f"--faults {options.faults}: {fault!r} is none of {', '.join(FAULTS)}")
+    faults = fault_kinds(options.faults)
     promised = (*protocol.promises, RAISES.id)
     if options.find is not None and options.find not in promised:
         raise UsageError(f"--find {options.find}: {protocol.name} promises {', '.join(promised)}")
+    least, most = _range(options.nodes)
     config = RunConfig(
-        "", options.target, (), timing, parameters_of(protocol, options.settings), Link(), 0, "", world="simulated"
+        "",
+        options.target,
+        tuple(range(1, most + 1)),
+        timing,
+        parameters_of(protocol, options.settings),
+        Link(),
+        0,
+        "",
+        world="simulated",
     )
     return Campaign(
         absolute_target(options.target),
         header_of(config, protocol),
-        plan_of(protocol, _range(options.nodes), faults, timing),
+        plan_of(protocol, (least, most), faults, timing),
         Wanted(options.find or "", options.strict),
         options.seed,
         options.runs,
     )
+
+
+def fault_kinds(text: str) -> tuple[str, ...]:
+    """The faults that ``--faults`` names; UsageError."""
+    faults = tuple(FAULTS) if text == "all" else tuple(text.replace(" ", "").split(","))
+    for fault in faults:
+        if fault not in FAULTS:
+            raise UsageError(f"--faults {text}: {fault!r} is none of {', '.join(FAULTS)}")
+    return faults
 
 
 def _range(text: str) -> tuple[int, int]:

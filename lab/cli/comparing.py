@@ -1,89 +1,133 @@
-"""``lab diff``: where two recordings part, with what was before it and what comes after it in each."""
+"""``lab compare``: from its options to a comparison, and what that came to, as it goes."""
 
-from contextlib import closing
+import contextlib
+from collections.abc import Generator
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
-from lab.cli.errors import EXIT_NOT_AS_EXPECTED
-from lab.cli.progress import counted
-from lab.cli.reading import log_row, opened, tell_damage
-from lab.journal import End, Lines, LogPage, count_lines, header_differences, parting_of
-from lab.journal.fields import differing_fields, plain
-from lab.text import sanitize
+from lab.cli.checking import fault_kinds
+from lab.cli.comparison_report import Sums, as_json, draw, report
+from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail
+from lab.cli.files import picture_file
+from lab.cli.progress import progress_line
+from lab.cli.settings import (
+    World,
+    election_named,
+    one_of,
+    protocol_named,
+    script_lines,
+    seed_of,
+    timing_of,
+    whole_number,
+)
+from lab.journal import Link
+from lab.protocols import TASKS
+from lab.worlds.campaign.comparison import Comparison, Measured, compared
+from lab.worlds.campaign.draw import Plan
+from lab.worlds.campaign.trial import RunawayError
+from lab.worlds.campaign.workers import WorkerDiedError, default_workers
+from lab.worlds.config import RunConfig, header_of
+from lab.worlds.targets import above, absolute_target
 
-__all__ = ["diff"]
+__all__ = ["CompareRequest", "run_compare"]
 
-_CONTEXT = 5
-_FARTHEST = 1_000
-_LONGEST = 300
-
-
-def diff(one: Path, other: Path) -> int:
-    """Print where they part; the exit status."""
-    with closing(opened(one)) as a, closing(opened(other)) as b:
-        differences = header_differences(a.header, b.header)
-        for name, here, there in differences:
-            print(f"header, {name}: A {sanitize(here)} · B {sanitize(there)}")
-        with counted(min(len(a), len(b))) as progress:
-            parting = parting_of(a, b, progress)
-        damaged = tell_damage(one, a) | tell_damage(other, b)
-        print(f"{parting.same} records are the same" + ("" if parting.parts else ", and there are no more"))
-        if parting.parts:
-            _print_rows(a, *_before(a, parting.one))
-            _print_side("A", one, a, parting.one)
-            _print_side("B", other, b, parting.other)
-            if parting.one is not None and parting.other is not None:
-                _print_fields(a.raw(parting.one), b.raw(parting.other))
-    return EXIT_NOT_AS_EXPECTED if differences or parting.parts or damaged else 0
+_MOST_NODES = 64
 
 
-def _before(lines: Lines, number: int | None) -> tuple[int, int]:
-    """The records, from and to, of the last lines of the log before that record."""
-    end = start = len(lines) if number is None else number
-    count = 0
-    while start > 1 and count < _CONTEXT and end - start < _FARTHEST:
-        start -= 1
-        record = lines.record(start)
-        count += 0 if record is None else count_lines(record)
-    return start, end
+class CompareRequest(Struct, frozen=True):
+    """What is to be compared, and where it is to be shown; ``said`` is what all protocols go through, in words."""
+
+    names: tuple[str, ...]
+    comparison: Comparison
+    said: str
+    workers: int
+    output: Path | None
+    json: bool
+
+    @classmethod
+    def of(
+        cls,
+        protocols: list[str],
+        script: Path | None,
+        faults: str,
+        runs: str,
+        nodes: str,
+        seed: str,
+        task: str,
+        t: str | None,
+        workers: str | None,
+        output: Path | None,
+        json: bool,
+    ) -> "CompareRequest":
+        """From the options of the command; UsageError."""
+        timing = timing_of(t, None, None)
+        count = whole_number("--nodes", nodes, 2, _MOST_NODES)
+        ids = tuple(range(1, count + 1))
+        kinds = fault_kinds(faults)
+        above_it = one_of("--task", task, ("none", *TASKS))
+        names: list[str] = []
+        targets: list[str] = []
+        bases = []
+        lines: list[str] = []
+        for protocol in protocols:
+            election = election_named(protocol)
+            if election.carries is not None and above_it != "none":
+                raise UsageError(f"{protocol} has a task above it already; name elections, or add --task none")
+            names.append(election.name)
+            if names[-1] in names[:-1]:
+                raise UsageError(f"{names[-1]} is named twice; name different protocols: lab compare bully ring")
+            target = absolute_target(protocol if above_it == "none" else above(above_it, protocol))
+            found = protocol_named(target)
+            if script is not None:
+                lines = script_lines(script, found, ids, World(simulated=True, headless=True))
+            config = RunConfig("", target, ids, timing, {}, Link(), 0, "", world="simulated")
+            targets.append(target)
+            bases.append(header_of(config, found))
+        comparison = Comparison(
+            tuple(targets),
+            tuple(bases),
+            Plan((count, count), kinds, timing, ()),
+            tuple(lines),
+            seed_of(seed),
+            whole_number("--runs", runs, 1),
+        )
+        said = f"{count} nodes, {script or ', '.join(kinds)}"
+        said += "" if above_it == "none" else f", the {above_it} above each"
+        busy = default_workers() if workers is None else whole_number("--workers", workers, 1)
+        return cls(tuple(names), comparison, said, busy, picture_file(output), json)
 
 
-def _print_side(name: str, path: Path, lines: Lines, number: int | None) -> None:
-    if number is None:
-        print(f"{name}  {path} ends here")
-        return
-    record = lines.record(number)
-    if isinstance(record, End):
-        print(f"{name}  {path} ends here, at {record.at_us / 1e6:.6f}: {sanitize(record.why)}")
-        return
-    print(f"{name}  {path}, record {number} (line {number + 1}):")
-    print(f"    {sanitize(lines.raw(number).decode('utf-8', 'replace'), _LONGEST)}")
-    if number in lines.damage:
-        print(f"    which cannot be read: {sanitize(lines.damage[number])}")
-    end, count = number, 0
-    while end < len(lines) and count < _CONTEXT and end - number < _FARTHEST:
-        following = lines.record(end)
-        count += 0 if following is None else count_lines(following)
-        end += 1
-    _print_rows(lines, number, end)
+def run_compare(request: CompareRequest) -> int:
+    """Compare and show; what was done before Ctrl-C is shown too."""
+    sums = [Sums(name) for name in request.names]
+    status = 0
+    with contextlib.closing(_measured(request)) as coming, progress_line() as tell:
+        tell(f"starting {request.workers} processes" if request.workers > 1 else "running")
+        try:
+            for done, measured in enumerate(coming, 1):
+                for each, one in zip(sums, measured, strict=True):
+                    each.add(one)
+                tell(f"{done:,} of {request.comparison.runs:,} runs of {len(sums)} protocols")
+        except KeyboardInterrupt:
+            status = EXIT_INTERRUPTED
+    t_us = request.comparison.bases[0].timing.t_us
+    if request.json:
+        told = {"t_us": t_us, "seed": request.comparison.seed, "protocols": [as_json(each) for each in sums]}
+        print(msgspec.json.encode(told).decode())
+    elif sums[0].runs:
+        print(f"{request.said}; {sums[0].runs:,} runs each, from seed {request.comparison.seed} on\n")
+        report(sums, t_us)
+    if sums[0].runs and request.output is not None:
+        draw(sums, t_us, request.output)
+        if not request.json:
+            print(f"\ndrawn: {request.output}")
+    return status
 
 
-def _print_rows(lines: Lines, start: int, end: int) -> None:
-    """The log's lines of these records, with the fates of their messages as known by then."""
-    page = LogPage(start, end)
-    for record in lines.records(start, end):
-        page.feed(record)
-    for line in page.lines:
-        print(f"    {log_row(line, page, end)}")
-
-
-def _print_fields(here: bytes, there: bytes) -> None:
+def _measured(request: CompareRequest) -> Generator[tuple[Measured, ...], None, None]:
     try:
-        one, other = plain(here), plain(there)
-    except (msgspec.DecodeError, RecursionError):
-        return  # a line that cannot be read has no fields
-    if one["record"] == other["record"]:
-        print("they differ in")
-        for name, left, right in differing_fields(one, other):
-            print(f"    {name}: A {sanitize(left)} · B {sanitize(right)}")
+        yield from compared(request.comparison, request.workers)
+    except (RunawayError, WorkerDiedError) as error:
+        fail(str(error), EXIT_NOT_AS_EXPECTED)

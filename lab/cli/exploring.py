@@ -4,7 +4,9 @@ import contextlib
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -16,14 +18,14 @@ from lab.cli.settings import parameters_of, protocol_named
 from lab.journal import Header, Link, Writer, open_recording
 from lab.kernel import Timing
 from lab.properties import A2, ASSERTIONS
-from lab.protocols import Algorithm
+from lab.protocols import Algorithm, Election
 from lab.text import sanitize
 from lab.units import count_of
 from lab.worlds.config import RunConfig, header_of
 from lab.worlds.explored.explorer import INTERRUPTED, Explorer, NeverSettledError, Tally
 from lab.worlds.explored.local import SendsInstantsError
-from lab.worlds.explored.moves import Move, Timeouts
 from lab.worlds.explored.performing import Performance
+from lab.worlds.explored.states import Move, Timeouts
 
 __all__ = ["Options", "run_explore"]
 
@@ -31,27 +33,37 @@ _TM_US = 100_000
 
 
 class Options(Struct, frozen=True):
-    """What is to be explored, and up to where."""
+    """What is to be explored, and up to where. ``settled`` None: from all Normal, if the protocol elects."""
 
     target: str
     nodes: int
     kills: int
     restarts: int
+    cuts: int
     timeouts: Timeouts
-    settled: bool
+    settled: bool | None
     states: int
     depth: int | None
     settings: list[str]
     out: Path | None
+    json: bool
 
 
 def run_explore(options: Options) -> int:
     """Explore, report, and record the shortest violation."""
     protocol = protocol_named(options.target)
+    if options.settled is None:
+        options = replace(options, settled=issubclass(protocol, Election))
     header = _header(options, protocol)
     _check_out(options.out)
     explorer = Explorer(
-        protocol, header, options.timeouts, options.kills, options.restarts, settled=options.settled
+        protocol,
+        header,
+        options.timeouts,
+        options.kills,
+        options.restarts,
+        settled=bool(options.settled),
+        cuts=options.cuts,
     )
     began_s = time.monotonic()
     try:
@@ -69,9 +81,15 @@ def run_explore(options: Options) -> int:
             f"{options.target} puts the time of its clock into {error}: explore knows no clock that all share; "
             "send how long ago it was"
         ) from None
-    _report(options, explorer, tally, time.monotonic() - began_s)
-    if explorer.violated:
-        _record(options, protocol, header, explorer)
+    seconds = time.monotonic() - began_s
+    if not options.json:
+        _report(options, explorer, tally, seconds)
+    path = _record(options, protocol, header, explorer) if explorer.violated else None
+    if options.json:
+        print(_as_json(options, explorer, tally, seconds, path))
+    elif path is not None:
+        print(f"recorded: {sanitize(str(path))}, the shortest violation found, of {explorer.violated[0]}")
+        print(f"replay:   lab replay {sanitize(str(path))}")
     if tally.cut == INTERRUPTED:
         return EXIT_INTERRUPTED
     return EXIT_NOT_AS_EXPECTED if explorer.violated else 0
@@ -109,7 +127,8 @@ def _report(options: Options, explorer: Explorer, tally: Tally, seconds: float) 
     begin = "from all Normal" if options.settled else "from the first start"
     print(
         f"{sanitize(options.target)}, {count_of(options.nodes, 'node')}, {begin}, timeouts {options.timeouts}, "
-        f"at most {count_of(options.kills, 'kill')} and {count_of(options.restarts, 'restart')}"
+        f"at most {count_of(options.kills, 'kill')}, {count_of(options.restarts, 'restart')} and "
+        f"{count_of(options.cuts, 'cut')}"
     )
     print(
         f"  {count_of(tally.states, 'state')}, {count_of(tally.transitions, 'transition')}, "
@@ -120,44 +139,85 @@ def _report(options: Options, explorer: Explorer, tally: Tally, seconds: float) 
         print(f"  not exhaustive: stopped at {tally.cut}, with {count_of(tally.waiting, 'state')} to go on from")
     else:
         print("  exhaustive: nothing else can happen")
-    for assertion, count in tally.violated.items():
-        if count:
-            moves = explorer.moves_to(assertion)
-            verdict = f"violated in {count_of(count, 'state')}, the first after {count_of(moves, 'move')}"
-        else:
-            verdict = _unviolated(assertion, explorer, tally)
-        print(f"  {assertion:7}{verdict}  ({ASSERTIONS[assertion].short})")
+    for assertion in tally.violated:
+        print(f"  {assertion:7}{_verdict(assertion, explorer, tally)}  ({ASSERTIONS[assertion].short})")
+
+
+def _verdict(assertion: str, explorer: Explorer, tally: Tally) -> str:
+    count = tally.violated[assertion]
+    if not count:
+        return _unviolated(assertion, explorer, tally)
+    moves = count_of(explorer.moves_to(assertion), "move")
+    said = f"violated in {count_of(count, 'state')}, the first after {moves}"
+    broken = explorer.broken[assertion]
+    if not broken:
+        return said
+    return f"{said}, outside the promise: {' and '.join(map(str, broken))} broken"
 
 
 def _unviolated(assertion: str, explorer: Explorer, tally: Tally) -> str:
     """What can be said of an assertion that was not seen violated."""
-    if assertion == A2.id and not tally.cut and not explorer.agrees:
+    lives = explorer.liveness is not None and assertion == explorer.liveness.id
+    if lives and not tally.cut and not explorer.agrees:
         return "not judged: no node is left that could agree"
-    if assertion == A2.id and (tally.cut or not explorer.judges_liveness):
+    if lives and (tally.cut or not explorer.judges_liveness):
         return "not judged; but wherever nothing can happen any more, all agree"
     return f"no violation in {count_of(tally.states, 'state')}" if tally.cut else "holds"
 
 
-def _record(options: Options, protocol: type[Algorithm], header: Header, explorer: Explorer) -> None:
+def _as_json(options: Options, explorer: Explorer, tally: Tally, seconds: float, path: Path | None) -> str:
+    """The same as one JSON object."""
+    result: dict[str, Any] = {
+        "protocol": options.target,
+        "nodes": options.nodes,
+        "begin": "normal" if options.settled else "start",
+        "timeouts": options.timeouts,
+        "kills": options.kills,
+        "restarts": options.restarts,
+        "cuts": options.cuts,
+        "states": tally.states,
+        "transitions": tally.transitions,
+        "depth": tally.depth,
+        "seconds": round(seconds, 3),
+        "exhaustive": not tally.cut,
+        "stopped_at": tally.cut,
+        "waiting": tally.waiting,
+        "assertions": [
+            {
+                "assertion": assertion,
+                "violated": count,
+                "moves": explorer.moves_to(assertion) if count else None,
+                "broken": explorer.broken.get(assertion, ()),
+                "verdict": _verdict(assertion, explorer, tally),
+            }
+            for assertion, count in tally.violated.items()
+        ],
+        "recording": None if path is None else str(path),
+    }
+    return msgspec.json.encode(result).decode()
+
+
+def _record(options: Options, protocol: type[Algorithm], header: Header, explorer: Explorer) -> Path:
     assertion = explorer.violated[0]
     path = options.out or Path(f"{protocol.name}-{assertion}-{options.timeouts}.jsonl")
     writer = Writer(path, header)
     performance = Performance(protocol, header, writer, options.timeouts, options.restarts)
     for move in explorer.path_to(explorer.first_found[assertion]):
         performance.make(move)
-    if assertion == A2.id:
+    if explorer.liveness is not None and assertion == explorer.liveness.id:
         _wait_for_agreement(explorer, performance, header.protocol.settles_within_us)
     performance.end(f"{assertion} does not hold")
     writer.close()
     with contextlib.closing(open_recording(path)) as lines:
         for line in failure_lines(failed_steps(lines), header.protocol.file):
             print(f"lab: {sanitize(line)}", file=sys.stderr)
-    print(f"recorded: {sanitize(str(path))}, the shortest violation found, of {assertion}")
-    print(f"replay:   lab replay {sanitize(str(path))}")
+    return path
 
 
 def _wait_for_agreement(explorer: Explorer, performance: Performance, within_us: int) -> None:
-    """Let time pass until A2 is seen not to hold: nothing happens, or the same again and again."""
+    """Let time pass until it is seen that they never agree: nothing happens, or the same again and again."""
+    if explorer.liveness is A2 and performance.is_cut:  # between nodes one of which is dead for ever
+        performance.make(Move("strike", commands=("heal",)))
     ends_us = performance.now_us + within_us
     around = explorer.round or [Move("wait", us=within_us + 1)]
     while performance.now_us <= ends_us:

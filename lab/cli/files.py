@@ -7,7 +7,7 @@ from lab.cli.errors import UsageError
 from lab.journal import BeingWrittenError, NotARecordingError, open_alone, open_recording
 from lab.places import new_recording_path
 
-__all__ = ["recording_path", "writable", "writable_recording"]
+__all__ = ["picture_file", "recording_path", "writable", "writable_recording"]
 
 
 def recording_path(record: Path | None, run: str, parent: Path | None = None) -> Path:
@@ -29,6 +29,15 @@ def writable_recording(option: str, path: Path) -> Path:
         except BeingWrittenError:
             raise UsageError(f"{option} {path} is being written by another run; name another file") from None
     return file
+
+
+def picture_file(path: Path | None) -> Path | None:
+    """The file to draw charts into, if any. UsageError."""
+    if path is not None:
+        if path.suffix != ".svg":
+            raise UsageError(f"--output {path}: only SVG can be drawn; name a file that ends in .svg")
+        writable("--output", path)
+    return path
 
 
 def writable(option: str, path: Path) -> Path:

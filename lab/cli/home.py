@@ -7,7 +7,7 @@ import sys
 
 from lab.cli.errors import EXIT_INTERRUPTED
 from lab.places import recordings_folder, shipped_recordings
-from lab.protocols import PROTOCOLS
+from lab.protocols import PROTOCOLS, TASKS
 from lab.tui.guard import run_guarded
 from lab.worlds.runs import list_runs
 
@@ -23,7 +23,7 @@ def choices() -> list[Choice]:
     found: list[Choice] = []
     for info in list_runs()[0]:
         found.append(("going on", f"{info.run}, since {info.began}", ["attach", info.run]))
-    for name, protocol in sorted(PROTOCOLS.items()):
+    for name, protocol in sorted({**PROTOCOLS, **TASKS}.items()):
         told = (protocol.__doc__ or "").partition("\n")[0]
         found.append(("run", f"{name}, five nodes: {told}", ["run", name]))
         found.append(("run", f"{name}, slowly, to watch every message (T = 1 s)", ["run", name, "--t", "1s"]))

@@ -7,7 +7,7 @@ import msgspec
 
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError
 from lab.cli.terminal import need_terminal
-from lab.protocols import PROTOCOLS
+from lab.protocols import PROTOCOLS, TASKS
 from lab.script import CommandError, parse
 from lab.text import sanitize
 from lab.units import listed
@@ -41,8 +41,11 @@ def print_runs(as_json: bool) -> int:
         print(f"{info.run}  {info.protocol},{nodes}, since {info.began}, process {info.pid}")
         print(f'    lab attach {info.run}    lab ctl {info.run} "kill {info.nodes[-1]}"')
     print("protocols:")
-    for name, protocol in sorted(PROTOCOLS.items()):
-        print(f"  {name:10} {(protocol.__doc__ or '').partition(chr(10))[0]}")
+    known = {**PROTOCOLS, **TASKS}
+    longest = max(map(len, known))
+    for name, protocol in sorted(known.items()):
+        print(f"  {name.ljust(longest)}  {(protocol.__doc__ or '').partition(chr(10))[0]}")
+    print("more about them: lab list protocols")
     return 0
 
 

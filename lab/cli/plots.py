@@ -6,8 +6,15 @@ from lab.cli.chart import Chart
 
 __all__ = ["plot"]
 
-_CURVES = (("braille", "orange"), ("·", "gray"), ("-", "green"))
-"""Marker and colour of one curve after the other, behind the points: to be told apart without colours too."""
+_HUES = (
+    ("●", "•", "blue+"),
+    ("■", "braille", "orange"),
+    ("▲", "·", "gray"),
+    ("◆", "-", "green"),
+    ("○", "x", "magenta"),
+    ("□", "+", "red"),
+)
+"""Of each hue the marks of points and of curves, and the colour: to be told apart without colours too."""
 
 
 def plot(chart: Chart, width: int, height: int, colours: bool) -> str:
@@ -15,24 +22,41 @@ def plot(chart: Chart, width: int, height: int, colours: bool) -> str:
     plotext.clear_figure()
     plotext.theme("clear")
     plotext.limit_size(False, False)
-    plotext.plot_size(width, height)
+    legend = _legend(chart, width)
+    plotext.plot_size(width, height - len(legend))
     left, right, bottom, top = chart.bounds()
     plotext.xlim(left, right)
     plotext.ylim(bottom, top)
-    for number, series in reversed(list(enumerate(chart.series))):  # what comes first is drawn on top
+    for series in reversed(chart.series):  # what comes first is drawn on top
         xs = [chart.x.place(x) for x, _ in series.points]
         ys = [chart.y.place(y) for _, y in series.points]
-        label = series.label if len(chart.series) > 1 else None
+        point, line, colour = _HUES[series.hue % len(_HUES)]
         if series.curve:
-            marker, colour = _CURVES[(number - 1) % len(_CURVES)]
-            plotext.plot(xs, ys, marker=marker, color=colour, label=label)
+            plotext.plot(xs, ys, marker=line, color=colour)
         else:
-            plotext.scatter(xs, ys, marker="●", color="blue+", label=label)
+            plotext.scatter(xs, ys, marker=point, color=colour)
     plotext.xticks([chart.x.place(tick) for tick in chart.x.apart()], [f"{tick:,}" for tick in chart.x.apart()])
     plotext.yticks([chart.y.place(tick) for tick in chart.y.apart()], [f"{tick:,}" for tick in chart.y.apart()])
     plotext.title(chart.title)
     plotext.xlabel(chart.x.name)
-    drawn = str(plotext.build())
+    drawn = "\n".join([str(plotext.build()).rstrip("\n"), *legend])
     if not colours:
         drawn = str(plotext.uncolorize(drawn))
-    return "\n".join(line.rstrip() for line in drawn.rstrip("\n").splitlines())
+    return "\n".join(line.rstrip() for line in drawn.splitlines())
+
+
+def _legend(chart: Chart, width: int) -> list[str]:
+    """What is what, below the chart, where it hides nothing; a single series needs none."""
+    lines: list[str] = []
+    room = 0
+    for series in chart.series if len(chart.series) > 1 else ():
+        point, line, colour = _HUES[series.hue % len(_HUES)]
+        mark = point if not series.curve else "⠒⠒" if line == "braille" else line * 2
+        said = f"  {plotext.colorize(mark, colour)} {series.label}"
+        taken = len(mark) + len(series.label) + 3
+        if taken > room:
+            lines.append("")
+            room = width
+        lines[-1] += said
+        room -= taken
+    return lines

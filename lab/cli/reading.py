@@ -17,7 +17,7 @@ from lab.worlds.watchdog import watch_steps
 
 __all__ = ["log_row", "opened", "show", "tell_damage", "verify"]
 
-_WHATS = ("message", "status", "process", "command", "note", "failure", "end")
+_WHATS = ("message", "status", "process", "command", "told", "note", "failure", "end")
 
 
 def opened(path: Path) -> RecordedLines:

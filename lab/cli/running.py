@@ -214,7 +214,8 @@ def _report(summary: Summary) -> None:
     print(f"{summary.protocol}, {summary.world}, {format_us(round(summary.duration_us, -3))}")
     for node, view in summary.nodes.items():
         led = "" if view.coordinator is None else f" under {view.coordinator}"
-        print(f"  node {node}  {view.process:8} {view.status}{led}")
+        group = "" if view.group is None else f" in group {view.group}"
+        print(f"  node {node}  {view.process:8} {view.status}{led}{group}")
     for election in summary.elections:
         lost = (
             ""

@@ -1,10 +1,7 @@
-"""``lab scale``: one cluster measured after the other, in a table and charts."""
+"""``lab scale``: one cluster measured after the other, of one protocol or of several."""
 
-import os
 import re
-import shutil
 import sys
-import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -12,34 +9,27 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lab.cli.chart import Axis, Chart, Series, decades, whole_numbers
 from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError
-from lab.cli.files import writable
-from lab.cli.plots import plot
+from lab.cli.files import picture_file
 from lab.cli.progress import progress_line
-from lab.cli.settings import protocol_named, seed_of, timing_of
-from lab.cli.svg import picture
+from lab.cli.scale_report import Row, Scale, draw, show
+from lab.cli.settings import election_named, seed_of, timing_of
 from lab.kernel import Timing
-from lab.protocols import Algorithm, Cost
+from lab.protocols import Election
 from lab.text import sanitize
-from lab.units import format_us
-from lab.worlds.scaling import Measurement, NeverSettledError, measure
+from lab.worlds.scaling import NeverSettledError, measure
 
 __all__ = ["ScaleRequest", "run_scale"]
 
 _FEWEST, _MOST = 2, 2_000
-_WIDEST = 120
-_CURVE_POINTS = 200
-_REMARK = (
-    "Heartbeats are not counted. Messages take no time here, and nodes none to handle them: the virtual time is "
-    "what the timeouts add up to."
-)
+_SIZES_OF_ONE = "3,10,30,100,300,1000"
+_SIZES_OF_SEVERAL = "3,10,30,100"
 
 
 class ScaleRequest(Struct, frozen=True):
     """What is to be measured, and where it is to be shown."""
 
-    protocol: type[Algorithm]
+    protocols: tuple[type[Election], ...]
     nodes: tuple[int, ...]
     timing: Timing
     seed: int
@@ -48,53 +38,61 @@ class ScaleRequest(Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, protocol: str, nodes: str, t: str | None, seed: str, output: Path | None, json: bool
+        cls, protocols: list[str], nodes: str | None, t: str | None, seed: str, output: Path | None, json: bool
     ) -> "ScaleRequest":
         """From the options of the command; UsageError."""
-        found = protocol_named(protocol)
-        return cls(found, _sizes(nodes), timing_of(t, None, None), seed_of(seed), _picture_file(output), json)
-
-
-class Row(Struct, frozen=True):
-    """One measurement, and how long it took to make."""
-
-    measured: Measurement
-    seconds: float
+        found = tuple(map(election_named, protocols))
+        for place, each in enumerate(found):
+            if each in found[:place]:
+                raise UsageError(f"{each.name} is named twice; name each protocol once: lab scale bully ring")
+        sizes = _sizes(nodes or (_SIZES_OF_ONE if len(found) == 1 else _SIZES_OF_SEVERAL))
+        return cls(found, sizes, timing_of(t, None, None), seed_of(seed), picture_file(output), json)
 
 
 def run_scale(request: ScaleRequest) -> int:
     """Measure and show; what was measured before Ctrl-C is shown too."""
-    rows: list[Row] = []
-    status = 0
-    try:
-        for nodes in request.nodes:
-            rows.append(_measured(request, nodes))
-    except KeyboardInterrupt:
-        status = EXIT_INTERRUPTED
-    except NeverSettledError as error:
-        print(f"lab: {sanitize(str(error))}", file=sys.stderr)
-        status = EXIT_NOT_AS_EXPECTED
+    scales = [Scale(protocol, []) for protocol in request.protocols]
+    status = _measure(request, scales)
     if request.json:
-        print(msgspec.json.encode(_as_json(request, rows)).decode())
-    elif rows:
-        _show(request, rows)
-    if rows and request.output is not None:
-        charts = list(zip(_charts(request, rows), (440, 280), strict=True))
-        request.output.write_text(picture(charts), "utf-8")
+        told = [_as_json(request, scale) for scale in scales]
+        print(msgspec.json.encode(told[0] if len(told) == 1 else {"protocols": told}).decode())
+    measured = [scale for scale in scales if scale.rows]
+    if measured and not request.json:
+        show(measured, request.timing)
+    if measured and request.output is not None:
+        draw(measured, request.timing, request.output)
         if not request.json:
             print(f"\ndrawn: {request.output}")
     return status
 
 
-def _measured(request: ScaleRequest, nodes: int) -> Row:
+def _measure(request: ScaleRequest, scales: list[Scale]) -> int:
+    """All protocols in one cluster after the other; one whose nodes do not agree is left out from then on."""
+    status = 0
+    going = list(scales)
+    try:
+        for nodes in request.nodes:
+            for scale in list(going):
+                try:
+                    scale.rows.append(_measured(request, scale.protocol, nodes))
+                except NeverSettledError as error:
+                    print(f"lab: {scale.name}: {sanitize(str(error))}", file=sys.stderr)
+                    status = EXIT_NOT_AS_EXPECTED
+                    going.remove(scale)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    return status
+
+
+def _measured(request: ScaleRequest, protocol: type[Election], nodes: int) -> Row:
     began_s = time.monotonic()
     with progress_line() as tell:
         measured = measure(
-            request.protocol,
+            protocol,
             nodes,
             request.timing,
             request.seed,
-            lambda messages: tell(f"{nodes:,} nodes: {messages:,} messages"),
+            lambda messages: tell(f"{protocol.name}, {nodes:,} nodes: {messages:,} messages"),
         )
     return Row(measured, time.monotonic() - began_s)
 
@@ -111,92 +109,16 @@ def _sizes(text: str) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def _picture_file(path: Path | None) -> Path | None:
-    if path is not None:
-        if path.suffix != ".svg":
-            raise UsageError(f"--output {path}: only SVG can be drawn; name a file that ends in .svg")
-        writable("--output", path)
-    return path
-
-
-def _as_json(request: ScaleRequest, rows: list[Row]) -> dict[str, Any]:
-    costs = request.protocol.costs
+def _as_json(request: ScaleRequest, scale: Scale) -> dict[str, Any]:
+    costs = scale.protocol.costs
     return {
-        "protocol": request.protocol.name,
+        "protocol": scale.name,
         "t_us": request.timing.t_us,
         "seed": request.seed,
         "formulas": [{"case": cost.case, "formula": cost.formula, "source": cost.source} for cost in costs],
         "elections": [
             msgspec.to_builtins(row.measured)
             | {"formulas": [cost.messages(row.measured.nodes) for cost in costs], "seconds": round(row.seconds, 3)}
-            for row in rows
+            for row in scale.rows
         ],
     }
-
-
-def _show(request: ScaleRequest, rows: list[Row]) -> None:
-    name, costs = request.protocol.name, request.protocol.costs
-    columns, lines = shutil.get_terminal_size((100, 30))
-    width = min(columns, _WIDEST)
-    print(f"{name}: what an election takes, from the crash of the coordinator to all Normal\n")
-    print(_table(rows, costs, request.timing))
-    print("\n" + textwrap.fill(_REMARK, width) + "\n")
-    for cost in costs:
-        source = cost.source.replace(" − ", "\xa0−\xa0")  # no line ends within a difference
-        said = f"{cost.formula:>14}  {cost.case}: {source}"
-        print(textwrap.fill(said, width, subsequent_indent=" " * 16))
-    colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    messages, virtual = _charts(request, rows)
-    for chart, height in ((messages, min(lines - 2, 26)), (virtual, min(lines - 2, 16))):
-        print("\n" + plot(chart, width, height, colours))
-
-
-def _table(rows: list[Row], costs: tuple[Cost, ...], timing: Timing) -> str:
-    titles = ["nodes", "messages"]
-    for cost in costs:
-        titles += [cost.formula, "ratio"] if cost is costs[0] else [cost.formula]
-    lines = [[*titles, "virtual", "in T", "real"]]
-    for row in rows:
-        measured = row.measured
-        cells = [f"{measured.nodes:,}", f"{measured.messages:,}"]
-        for cost in costs:
-            expected = cost.messages(measured.nodes)
-            cells.append(f"{expected:,}")
-            if cost is costs[0]:
-                cells.append(f"{measured.messages / expected:.3f}")
-        in_t = measured.virtual_us / timing.t_us
-        lines.append([*cells, format_us(round(measured.virtual_us, -3)), f"{in_t:.2f}", f"{row.seconds:.1f} s"])
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
-    )
-
-
-def _charts(request: ScaleRequest, rows: list[Row]) -> tuple[Chart, Chart]:
-    """Messages with the formulas' curves, and the virtual time, over the number of nodes."""
-    elections = [row.measured for row in rows]
-    sizes = tuple(election.nodes for election in elections)
-    first, last = sizes[0], sizes[-1]
-    between = [first * (last / first) ** (step / _CURVE_POINTS) for step in range(_CURVE_POINTS + 1)]
-    curves = tuple(
-        Series(f"{cost.formula}, {cost.case}", tuple((n, cost.messages(n)) for n in between), curve=True)
-        for cost in request.protocol.costs
-    )
-    counted = Series("measured", tuple((each.nodes, each.messages) for each in elections))
-    counts = [y for series in (*curves, counted) for _, y in series.points]
-    in_t = tuple((each.nodes, each.virtual_us / request.timing.t_us) for each in elections)
-    nodes = Axis("nodes", sizes, logarithmic=True)
-    return (
-        Chart(
-            f"{request.protocol.name}: messages of an election",
-            nodes,
-            Axis("messages", decades(min(counts), max(counts)), logarithmic=True),
-            (counted, *curves),
-        ),
-        Chart(
-            f"{request.protocol.name}: virtual time of an election, in T = {format_us(request.timing.t_us)}",
-            nodes,
-            Axis("virtual time, T", whole_numbers(max(y for _, y in in_t)), logarithmic=False),
-            (Series("measured", in_t),),
-        ),
-    )

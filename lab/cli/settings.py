@@ -12,7 +12,7 @@ from lab.cli.errors import UsageError
 from lab.cli.files import recording_path
 from lab.journal import Cluster, Link
 from lab.kernel import Protocol, Timing
-from lab.protocols import Algorithm
+from lab.protocols import ELECTION, TASKS, Algorithm, Election
 from lab.script import (
     FASTEST,
     SLOWEST,
@@ -23,27 +23,34 @@ from lab.script import (
     OnMessage,
     Partition,
     Scripted,
+    Tell,
+    WhenNormal,
     WorldCommand,
     parse,
     partition_rule,
+    resolve_links,
+    resolve_nodes,
+    told_by,
 )
-from lab.script.resolve import resolve_links, resolve_nodes
 from lab.text import did_you_mean
 from lab.units import parse_us
 from lab.worlds.config import RunConfig, new_run_name
-from lab.worlds.targets import TargetError, absolute_target, load_protocol
+from lab.worlds.targets import TargetError, above, absolute_target, load_protocol
 
 __all__ = [
     "World",
     "check_command",
     "check_headless",
     "duration",
+    "election_named",
     "one_of",
     "parameters_of",
     "positive",
     "protocol_named",
     "run_config",
+    "script_lines",
     "seed_of",
+    "target_of",
     "timing_of",
     "whole_number",
     "world_of",
@@ -71,6 +78,20 @@ def protocol_named(target: str) -> type[Algorithm]:
         raise UsageError(str(error)) from None
 
 
+def target_of(protocol: str, settings: list[str]) -> str:
+    """The target with the election that is set below a task: ``--set election=ring``."""
+    chosen = [value for name, _, value in (each.partition("=") for each in settings) if name == ELECTION]
+    return above(protocol, chosen[-1]) if protocol in TASKS and chosen else protocol
+
+
+def election_named(target: str) -> type[Election]:
+    """The same for what is about elections: the protocol has to hold them."""
+    found = protocol_named(target)
+    if not issubclass(found, Election):
+        raise UsageError(f"{found.name} elects nobody, and this is about elections; name one, such as bully")
+    return found
+
+
 def run_config(
     protocol: str,
     nodes: str,
@@ -88,17 +109,18 @@ def run_config(
     world: World,
 ) -> RunConfig:
     """The run that the options ask for."""
-    found = protocol_named(protocol)
+    target = target_of(protocol, settings)
+    found = protocol_named(target)
     ids = _nodes(nodes, world)
     for line in commands:
         check_command(line, found, ids, world)
     if script is not None:
-        commands = [*commands, *_script(script, found, ids, world)]
+        commands = [*commands, *script_lines(script, found, ids, world)]
     timing = timing_of(t, tm, tp)
     run = new_run_name(found.name)
     return RunConfig(
         run,
-        absolute_target(protocol),
+        absolute_target(target),
         ids,
         timing,
         parameters_of(found, settings),
@@ -162,7 +184,7 @@ def _check_count(count: int, text: str, world: World) -> None:
         raise UsageError(f"--nodes {text} is {count} nodes; {what} has 1 to {most}{more}")
 
 
-def _script(path: Path, protocol: type[Protocol], ids: tuple[int, ...], world: World) -> list[str]:
+def script_lines(path: Path, protocol: type[Protocol], ids: tuple[int, ...], world: World) -> list[str]:
     """The commands of a script, a line each; what follows a # is a remark."""
     try:
         text = path.read_text("utf-8")
@@ -234,15 +256,19 @@ def check_command(
         for trigger in (scripted.trigger, *scripted.then):
             if isinstance(trigger, OnMessage):
                 _check_kind(trigger.kind, protocol)
+            if isinstance(trigger, WhenNormal) and not issubclass(protocol, Election):
+                raise CommandError(f"{protocol.name} elects nobody, so its nodes are never Normal; write at 2s")
         if isinstance(command, WorldCommand):
             _check_world_command(command, world)
-        if isinstance(command, NodeCommand) and "coordinator" not in command.nodes.words:
+        if isinstance(command, Tell):
+            told_by(command, protocol)
+        if isinstance(command, NodeCommand | Tell) and not command.nodes.by_role:
             resolve_nodes(command.nodes, nobody_yet)
-        elif isinstance(command, Partition) and not any(side.words for side in command.sides):
+        elif isinstance(command, Partition) and not any(side.by_role for side in command.sides):
             partition_rule(command, nobody_yet)
         elif isinstance(command, LinkFault | Heal) and command.links is not None:
             ends = (command.links.sources, command.links.targets)
-            if not any(end is not None and "coordinator" in end.words for end in ends):
+            if not any(end is not None and end.by_role for end in ends):
                 resolve_links(command.links, nobody_yet)
     except CommandError as error:
         raise UsageError(f"{place or f'--do {line!r}'}: {error}") from None

@@ -11,19 +11,26 @@ __all__ = ["picture"]
 _WIDTH = 760
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 24, 44, 52
 _INK, _FAINT, _PAPER = "#222222", "#dddddd", "#ffffff"
-_POINTS = "#0072b2"
-_CURVES = (("#d55e00", "none"), ("#777777", "6 4"), ("#009e73", "2 3"))
-"""Colour and dashes of one curve after the other, behind the points.
+_HUES = (
+    ("#0072b2", "none"),
+    ("#d55e00", "none"),
+    ("#777777", "6 4"),
+    ("#009e73", "2 3"),
+    ("#cc79a7", "8 3 2 3"),
+    ("#e69f00", "12 4"),
+)
+"""The colours, and how a curve of each is dashed.
 
-The colours are some that most colour-blind people tell apart (Okabe and Ito).
+They are some that most colour-blind people tell apart (Okabe and Ito).
 """
 
 
 def picture(charts: list[tuple[Chart, int]]) -> str:
     """The charts, each with its height, as the text of an SVG file with a white background."""
     total = sum(height for _, height in charts)
-    drawing = drawsvg.Drawing(_WIDTH, total, font_family="Helvetica, Arial, sans-serif")
-    drawing.append(drawsvg.Rectangle(0, 0, _WIDTH, total, fill=_PAPER))
+    width = _WIDTH + max(_legend_width(chart) for chart, _ in charts)
+    drawing = drawsvg.Drawing(width, total, font_family="Helvetica, Arial, sans-serif")
+    drawing.append(drawsvg.Rectangle(0, 0, width, total, fill=_PAPER))
     above = 0
     for chart, height in charts:
         drawing.append(_Panel(chart, height).drawn(above))
@@ -53,11 +60,9 @@ class _Panel:
         """The panel, so far from the top of the picture."""
         group = drawsvg.Group(transform=f"translate(0,{above})")
         self._frame(group)
-        for number, series in reversed(list(enumerate(self.chart.series))):
-            self._series(group, series, number)
+        for series in reversed(self.chart.series):
+            self._series(group, series)
         if len(self.chart.series) > 1:
-            room = 20 * len(self.chart.series) + 8
-            group.append(drawsvg.Rectangle(_LEFT + 10, _TOP + 10, 380, room, fill=_PAPER, fill_opacity=0.9))
             for number, series in enumerate(self.chart.series):
                 self._legend(group, series, number)
         return group
@@ -77,30 +82,36 @@ class _Panel:
         turned = f"rotate(-90,18,{(_TOP + foot) / 2})"
         group.append(_text(chart.y.name, 13, 18, (_TOP + foot) / 2, text_anchor="middle", transform=turned))
 
-    def _series(self, group: drawsvg.Group, series: Series, number: int) -> None:
+    def _series(self, group: drawsvg.Group, series: Series) -> None:
         places = [(self.x(x), self.y(y)) for x, y in series.points]
         if series.curve:
-            group.append(_line([each for place in places for each in place], number))
+            group.append(_line([each for place in places for each in place], series.hue))
         else:
             for x, y in places:
-                group.append(_point(x, y))
+                group.append(_point(x, y, series.hue))
 
     def _legend(self, group: drawsvg.Group, series: Series, number: int) -> None:
-        y = _TOP + 24 + 20 * number
+        y = _TOP + 8 + 20 * number
         if series.curve:
-            group.append(_line((_LEFT + 20, y, _LEFT + 50, y), number))
+            group.append(_line((_WIDTH, y, _WIDTH + 30, y), series.hue))
         else:
-            group.append(_point(_LEFT + 35, y))
-        group.append(_text(series.label, 13, _LEFT + 60, y + 4))
+            group.append(_point(_WIDTH + 15, y, series.hue))
+        group.append(_text(series.label, 13, _WIDTH + 40, y + 4))
 
 
-def _line(path: Iterable[float], number: int) -> drawsvg.Lines:
-    colour, dashes = _CURVES[(number - 1) % len(_CURVES)]
+def _legend_width(chart: Chart) -> int:
+    """Room to the right of the chart; a single series needs no legend."""
+    return 0 if len(chart.series) < 2 else 60 + 8 * max(len(series.label) for series in chart.series)
+
+
+def _line(path: Iterable[float], hue: int) -> drawsvg.Lines:
+    colour, dashes = _HUES[hue % len(_HUES)]
     return drawsvg.Lines(*path, fill="none", stroke=colour, stroke_width=2, stroke_dasharray=dashes)
 
 
-def _point(x: float, y: float) -> drawsvg.Circle:
-    return drawsvg.Circle(x, y, 4.5, fill=_POINTS, stroke=_PAPER)
+def _point(x: float, y: float, hue: int) -> drawsvg.Circle:
+    colour, _ = _HUES[hue % len(_HUES)]
+    return drawsvg.Circle(x, y, 4.5, fill=colour, stroke=_PAPER)
 
 
 def _text(text: str, size: int, x: float, y: float, **style: str) -> drawsvg.Text:

@@ -5,6 +5,8 @@ from lab.journal.cluster import Cluster
 from lab.journal.elections import ElectionLog, SettledElection, agreed_coordinator
 from lab.journal.family import Twig, family_of
 from lab.journal.fates import Ending, LogPage
+from lab.journal.groups import GroupLife, GroupLog
+from lab.journal.leadership import Leadership, Span
 from lab.journal.loglines import LogLine, count_lines, lines_of
 from lab.journal.marks import MarkKind, Marks
 from lab.journal.memory import Log, MemoryLog
@@ -35,6 +37,7 @@ from lab.journal.records import (
 from lab.journal.reexecution import Difference, Reexecution, Report, reexecute
 from lab.journal.summary import Summary, summarize
 from lab.journal.timeline import Timeline
+from lab.journal.work import Work, WorkLog
 from lab.journal.writer import BeingWrittenError, Writer, open_alone
 
 __all__ = [
@@ -52,8 +55,11 @@ __all__ = [
     "Fault",
     "FaultView",
     "Flight",
+    "GroupLife",
+    "GroupLog",
     "Header",
     "Keyframe",
+    "Leadership",
     "Lines",
     "Link",
     "Log",
@@ -75,10 +81,13 @@ __all__ = [
     "Routed",
     "SettledElection",
     "Snapshot",
+    "Span",
     "SpooledLines",
     "Summary",
     "Timeline",
     "Twig",
+    "Work",
+    "WorkLog",
     "Writer",
     "agreed_coordinator",
     "count_lines",

@@ -6,8 +6,8 @@ the cluster, and find line one million of a recording by its keyframes.
 
 from msgspec import Struct
 
-from lab.journal.records import Commanded, End, Process, Record
-from lab.kernel import Step
+from lab.journal.records import Commanded, End, Process, Record, group_in
+from lab.kernel import Step, Told
 from lab.units import format_us
 
 __all__ = ["LogLine", "count_lines", "lines_of"]
@@ -16,7 +16,7 @@ __all__ = ["LogLine", "count_lines", "lines_of"]
 class LogLine(Struct, frozen=True, omit_defaults=True, gc=False):
     """One line: a message sent (``source`` to ``target``), or something that happened at ``source``, if anywhere.
 
-    ``what`` is one of message, status, note, failure, process, command, end.
+    ``what`` is one of message, status, note, failure, told, process, command, end.
     """
 
     record: int
@@ -39,12 +39,13 @@ class LogLine(Struct, frozen=True, omit_defaults=True, gc=False):
 def count_lines(record: Record) -> int:
     """How many lines ``lines_of`` gives."""
     if isinstance(record, Step):
-        return len(record.sent) + len(record.notes) + _has_status(record) + bool(record.failed)
+        told = isinstance(record.input, Told)
+        return len(record.sent) + len(record.notes) + _has_status(record) + bool(record.failed) + told
     return isinstance(record, Process | Commanded | End)
 
 
 def lines_of(number: int, record: Record) -> list[LogLine]:
-    """The lines of the record with that number; within a step the change of status comes before messages."""
+    """The lines of the record with that number; in a step what it was told, and its status, before messages."""
     if isinstance(record, Step):
         return _step_lines(number, record)
     if isinstance(record, Process):
@@ -59,11 +60,16 @@ def lines_of(number: int, record: Record) -> list[LogLine]:
 
 def _step_lines(number: int, step: Step) -> list[LogLine]:
     lines = []
+    if isinstance(step.input, Told):
+        text = " ".join((step.input.command, *step.input.words))
+        lines.append(LogLine(number, step.at_us, "told", text, step.node, kind=step.input.command))
     if _has_status(step):
         status = step.changed.get("status")
         told = [str(status)] if status else []
         if step.changed.get("coordinator") is not None:
             told.append(f"coordinator {step.changed['coordinator']}")
+        if (group := group_in(step.changed)) is not None:
+            told.append(f"group {group[0]}.{group[1]}")
         text = ", ".join(told) or "no coordinator"
         lines.append(LogLine(number, step.at_us, "status", text, step.node, kind=str(status or "")))
     lines += [
@@ -87,7 +93,8 @@ def _step_lines(number: int, step: Step) -> list[LogLine]:
 
 
 def _has_status(step: Step) -> bool:
-    return "status" in step.changed or "coordinator" in step.changed
+    changed = step.changed
+    return "status" in changed or "coordinator" in changed or group_in(changed) is not None
 
 
 def _process_text(record: Process) -> str:

@@ -38,6 +38,7 @@ __all__ = [
     "Snapshot",
     "decode",
     "encode",
+    "group_in",
 ]
 
 FORMAT = 1
@@ -161,13 +162,27 @@ class Fault(Struct, frozen=True, omit_defaults=True, tag="fault", tag_field="rec
 
 
 class Commanded(Struct, frozen=True, omit_defaults=True, tag="command", tag_field="record", gc=False):
-    """A command was carried out, found to change nothing (``changed`` False), or ``refused``: it could not be."""
+    """A command was carried out, found to change nothing (``changed`` False), or ``refused``: it could not be.
+
+    ``reached``: the nodes that are given a command of their protocol's own. One that stands still takes it when
+    it goes on.
+    """
 
     at_us: int
     text: str
     outcome: str
     changed: bool = True
     refused: bool = False
+    reached: tuple[int, ...] = ()
+
+
+def group_in(state: dict[str, Any]) -> tuple[int, int] | None:
+    """The group in a state vector, (the node that formed it, that node's counter); None where it has none."""
+    group = state.get("group")
+    if not (isinstance(group, list) and len(group) == 2):
+        return None
+    node, counter = group
+    return (node, counter) if isinstance(node, int) and isinstance(counter, int) and counter > 0 else None
 
 
 class NodeView(Struct, frozen=True, omit_defaults=True):
@@ -212,12 +227,8 @@ class NodeView(Struct, frozen=True, omit_defaults=True):
 
     @property
     def group(self) -> tuple[int, int] | None:
-        """The identifier of its group, (the node that formed it, that node's counter); None where it has none."""
-        group = self.state.get("group")
-        if not isinstance(group, dict):
-            return None
-        node, counter = group.get("id"), group.get("counter")
-        return (node, counter) if isinstance(node, int) and isinstance(counter, int) and counter > 0 else None
+        """The identifier of its group; None where it has none."""
+        return group_in(self.state)
 
     @property
     def leads(self) -> bool:

@@ -10,7 +10,7 @@ __all__ = ["FaultSummary", "NodeSummary", "Summary", "summarize"]
 
 
 class NodeSummary(Struct, frozen=True):
-    """A node at the end of the run. ``alive``: its process exists, even if paused."""
+    """A node at the end of the run. ``alive``: its process exists, even if paused. ``group``: such as ``5.3``."""
 
     alive: bool
     process: str
@@ -18,6 +18,7 @@ class NodeSummary(Struct, frozen=True):
     coordinator: int | None
     up: tuple[int, ...]
     definition_version: int
+    group: str | None = None
 
 
 class FaultSummary(Struct, frozen=True):
@@ -65,6 +66,7 @@ def _node(view: NodeView) -> NodeSummary:
         view.coordinator,
         view.up,
         view.definition_version,
+        None if view.group is None else ".".join(map(str, view.group)),
     )
 
 

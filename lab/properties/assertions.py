@@ -20,9 +20,11 @@ __all__ = [
     "A3_2",
     "A4",
     "A5",
+    "A9",
     "AGREEMENTS",
     "ASSERTIONS",
     "CLAIMS",
+    "K1",
     "RAISES",
     "Agreement",
     "Assertion",
@@ -31,6 +33,7 @@ __all__ = [
 ]
 
 _LED = ("Reorganization", "Normal")
+_HOLDING = ("Inside", "Holding")
 
 
 class Assertion(Struct, frozen=True):
@@ -101,6 +104,18 @@ def _group_formed(before: NodeView, after: NodeView) -> tuple[Hashable, None] | 
     return (f"group {group[0]}.{group[1]}", None) if group is not None and formed else None
 
 
+def _edition_published(before: NodeView, after: NodeView) -> tuple[Hashable, Hashable] | None:
+    """The newest edition that a node knows of, and the operation that it says published it."""
+    match after.state.get("published"):
+        case [int(edition), int(node), int(number)] if edition > 0:
+            return f"edition {edition}", f"operation {number} of {node}"
+    return None
+
+
+def _holder(node: NodeView) -> tuple[Hashable, Hashable] | None:
+    return ("token", node.id) if node.status in _HOLDING else None
+
+
 A1_1 = Agreement(
     "A1.1",
     "any two nodes in Reorganization or Normal have the same Coordinator",
@@ -147,9 +162,24 @@ A5 = Claim(
     claims=_group_formed,
     done="formed",
 )
+A9 = Claim(
+    "A9",
+    "each edition is published by one operation, ever",
+    "one publication",
+    marked=True,
+    claims=_edition_published,
+    done="published",
+)
+K1 = Agreement(
+    "K1",
+    "at most one node holds the token, in every consistent state",
+    "one token",
+    marked=True,
+    says=_holder,
+)
 RAISES = Assertion("raises", "no node fails by an error of its own code", "no error raised")
 
-_IN_ORDER: tuple[Assertion, ...] = (A1_1, A1_2, A2, A3_1, A3_2, A4, A5, RAISES)
+_IN_ORDER: tuple[Assertion, ...] = (A1_1, A1_2, A2, A3_1, A3_2, A4, A5, A9, K1, RAISES)
 ASSERTIONS: dict[str, Assertion] = {each.id: each for each in _IN_ORDER}
 AGREEMENTS: dict[str, Agreement] = {each.id: each for each in _IN_ORDER if isinstance(each, Agreement)}
 CLAIMS: dict[str, Claim] = {each.id: each for each in _IN_ORDER if isinstance(each, Claim)}

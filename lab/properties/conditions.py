@@ -88,8 +88,8 @@ class Conditions:
                 self._resumed_us[node] = at_us
 
     def routed(self, routed: Routed) -> None:
-        """A fault touched a message: until that is gone, its effect is still to come."""
-        if not self._in_force.keys().isdisjoint(routed.by):
+        """A fault touched a message: until that is gone, its effect is still to come. Of one dropped, none is."""
+        if routed.fate != "dropped" and not self._in_force.keys().isdisjoint(routed.by):
             self._touched.add((routed.source, routed.serial))
 
     def arrived(self, source: int, target: int, sent_us: int, at_us: int) -> None:

@@ -188,7 +188,8 @@ class Judge:
             if self._counts_now(name, not broken):
                 self.violations.append(Violation(name, self.number, self.at_us, states, {}, broken, text))
         says = self._says(view)
-        goes_on = says == ended.says and was.status == view.status and was.coordinator == view.coordinator
+        same = was.status == view.status and was.coordinator == view.coordinator and was.group == view.group
+        goes_on = says == ended.says and same
         if not goes_on:
             ended.over, ended.broken = self.number, self._conditions.broken
             epoch = self._epochs[view.id] = self._epoch(view, says)

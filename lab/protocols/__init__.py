@@ -2,43 +2,84 @@
 
 import inspect
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType, ModuleType
+from typing import Any
 
 from lab.protocols.algorithm import Algorithm
 from lab.protocols.bully import Bully
+from lab.protocols.bully_tanenbaum import BullyTanenbaum
 from lab.protocols.cost import Cost
-from lab.protocols.definition import Definition, Formed, Group, Survey
+from lab.protocols.definition import Definition
 from lab.protocols.election import Election, Status
+from lab.protocols.field import Field
+from lab.protocols.history import Formed, Group
+from lab.protocols.invitation import InvitationElection
+from lab.protocols.ring import Ring
+from lab.protocols.stack import ELECTION, stacked
+from lab.protocols.survey import Survey
 from lab.protocols.task import Task
+from lab.protocols.token import Token
 
 __all__ = [
+    "ELECTION",
     "PROTOCOLS",
+    "TASKS",
     "Algorithm",
     "Bully",
+    "BullyTanenbaum",
     "Cost",
     "Definition",
     "Election",
+    "Field",
     "Formed",
     "Group",
+    "InvitationElection",
+    "Ring",
     "Status",
     "Survey",
     "Task",
+    "Token",
     "UnknownProtocolError",
     "find_protocol",
     "source_of",
+    "stacked",
 ]
 
-PROTOCOLS: dict[str, type[Algorithm]] = {each.name: each for each in (Bully,)}
+PROTOCOLS: dict[str, type[Algorithm]] = {
+    each.name: each for each in (Bully, BullyTanenbaum, InvitationElection, Ring, Token)
+}
+
+TASKS: dict[str, type[Task]] = {each.name: each for each in (Field,)}
+"""They run above an election, which is a parameter of the run: any of PROTOCOLS that is one."""
+
+_USUAL_ELECTION = "invitation"
 
 
 class UnknownProtocolError(LookupError):
     """No protocol has this name."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"there is no protocol {name!r}; there is: {', '.join(sorted(PROTOCOLS))}")
+        known = ", ".join(sorted((*PROTOCOLS, *TASKS)))
+        super().__init__(f"there is no protocol {name!r}; there is: {known}")
 
 
-def find_protocol(name: str) -> type[Algorithm]:
-    """The protocol that users call ``name``; UnknownProtocolError."""
+class UnknownElectionError(UnknownProtocolError):
+    """No election has this name."""
+
+    def __init__(self, task: str, name: str) -> None:
+        elections = ", ".join(sorted(key for key, each in PROTOCOLS.items() if issubclass(each, Election)))
+        LookupError.__init__(self, f"{task} runs above an election, and {name!r} is none; there is: {elections}")
+
+
+def find_protocol(name: str, parameters: Mapping[str, Any] = MappingProxyType({})) -> type[Algorithm]:
+    """The protocol that users call ``name``, a task above the election that is set; UnknownProtocolError."""
+    if name in TASKS:
+        chosen = parameters.get(ELECTION, _USUAL_ELECTION)
+        election = PROTOCOLS.get(chosen)
+        if election is None or not issubclass(election, Election):
+            raise UnknownElectionError(name, chosen)
+        return stacked(TASKS[name], election)
     try:
         return PROTOCOLS[name]
     except KeyError:
@@ -46,6 +87,21 @@ def find_protocol(name: str) -> type[Algorithm]:
 
 
 def source_of(protocol: type[Algorithm]) -> tuple[str, str]:
-    """(file name, source text) of the file that the protocol is written in, for display beside a run."""
-    module = sys.modules[protocol.__module__]
+    """(file name, source text) of the file that the protocol is written in, for display beside a run.
+
+    Behind the source of an election come the files of the task above it, each below a line that names it.
+    """
+    file, source = _file(sys.modules[protocol.__module__])
+    for module in _modules_above(protocol):
+        source += "\n# ---- {} ----\n{}".format(*_file(module))
+    return file, source
+
+
+def _modules_above(protocol: type[Algorithm]) -> list[ModuleType]:
+    own = [] if protocol.carries is None else protocol.carries.__mro__
+    tasks = [each for each in own if issubclass(each, Task) and each is not Task]
+    return list(dict.fromkeys(sys.modules[each.__module__] for each in tasks))
+
+
+def _file(module: ModuleType) -> tuple[str, str]:
     return (module.__file__ or "").rpartition("/")[2], inspect.getsource(module)

@@ -17,6 +17,9 @@ class Algorithm(Protocol):
     relies_on: ClassVar[dict[str, tuple[int, ...]]] = {}
     """The numbers of the assumptions that a promise needs, where it does not need all nine."""
 
+    chosen: ClassVar[dict[str, str]] = {}
+    """The parameters that tell this class from others of its name: what a task runs above."""
+
     costs: ClassVar[tuple[Cost, ...]] = ()
     """What an election costs by the formula; of several cases, the first is the one that a plain run shows."""
 

@@ -43,12 +43,11 @@ Four places at which the listings leave a node in the lurch, and what is done he
 from functools import cached_property
 from typing import ClassVar
 
-from msgspec import Struct
-
 from lab.kernel import Payload, Request, Safe, Timing, on, periodic, procedure
 from lab.protocols.cost import Cost
 from lab.protocols.definition import Definition
-from lab.protocols.election import Election, Status
+from lab.protocols.election import Status
+from lab.protocols.paced import PacedElection
 
 __all__ = ["Bully"]
 
@@ -101,7 +100,7 @@ class NewState(Request[NewStateAnswer], frozen=True):
     definition: Definition
 
 
-class Bully(Election):
+class Bully(PacedElection):
     """Garcia-Molina's bully: the highest node that is up leads."""
 
     name: ClassVar[str] = "bully"
@@ -131,40 +130,19 @@ class Bully(Election):
         ),
     )
 
-    class Parameters(Struct, frozen=True):
-        """How often the coordinator checks, and how long it may be silent. 0: derived, T and 3·T.
+    class Parameters(PacedElection.Parameters, frozen=True):
+        """A time of 0 is derived from T."""
 
-        ``as_printed``: the four holes of the listings are left open.
-        """
-
-        check_every_us: int = 0
-        coordinator_timeout_us: int = 0
         as_printed: bool = False
+        """Leave the four holes of the listings open."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:
         """Three elections, each of which may first have to be missed, and then be found astray by a Check."""
-        timeout_us = parameters.coordinator_timeout_us or 3 * timing.t_us
-        return 9 * timing.t_us + 6 * timeout_us + 3 * (parameters.check_every_us or timing.t_us)
+        return 9 * timing.t_us + 6 * parameters.timeout_us(timing) + 3 * parameters.check_us(timing)
 
     halted: int | None = None
     version: Safe[int] = 0
-
-    @cached_property
-    def _t_us(self) -> int:
-        return self.timing.t_us
-
-    @cached_property
-    def _check_every_us(self) -> int:
-        return int(self.parameters.check_every_us) or self._t_us
-
-    @cached_property
-    def _coordinator_timeout_us(self) -> int:
-        return int(self.parameters.coordinator_timeout_us) or 3 * self._t_us
-
-    @property
-    def _leads(self) -> bool:
-        return self.status is Status.NORMAL and self.coordinator == self.id
 
     # listing 10.18
 
@@ -181,7 +159,7 @@ class Bully(Election):
         leader = self._leader_of_election() if self.status is Status.ELECTION else self.coordinator
         if leader is None or leader == self.id:
             return None
-        return self.heard_us(leader) + self._coordinator_timeout_us
+        return self.heard_us(leader) + self.timeout_us
 
     def _leader_of_election(self) -> int | None:
         return None if self.parameters.as_printed else self.halted
@@ -191,7 +169,7 @@ class Bully(Election):
         """B1. In status Election it is the leader of the election that is missed."""
         if self.status in (Status.NORMAL, Status.REORGANIZATION):
             assert self.coordinator is not None
-            answer = await self.ask(self.coordinator, AreYouUp(), within=self._t_us)
+            answer = await self.ask(self.coordinator, AreYouUp(), within=self.t_us)
             if answer is not None:
                 return
         self.begin(self.election)
@@ -199,12 +177,12 @@ class Bully(Election):
     # listing 10.19
 
     def _check_due_us(self) -> int | None:
-        return self.begun_us(self.check) + self._check_every_us if self._leads else None
+        return self.begun_us(self.check) + self.check_us if self.leads else None
 
     @periodic(_check_due_us)
     async def check(self) -> None:
         """B3."""
-        answers = await self.ask_all(self.peers, AreYouNormal(), within=self._t_us)
+        answers = await self.ask_all(self.peers, AreYouNormal(), within=self.t_us)
         silent = self.up - answers.keys()
         strangers = answers.keys() - self.up
         astray = [node for node, answer in answers.items() if not answer.normal]
@@ -217,7 +195,7 @@ class Bully(Election):
     async def election(self) -> None:
         """B4-B7."""
         self.stop(self.check, self.coordinator_timeout)
-        above = await self.ask_all(self.higher, AreYouUp(), within=self._t_us, enough=1)
+        above = await self.ask_all(self.higher, AreYouUp(), within=self.t_us, enough=1)
         if above and self.parameters.as_printed:
             return
         if above:
@@ -230,7 +208,7 @@ class Bully(Election):
         self._step_down()
         self.halted = self.id
         self.up = frozenset()
-        entered = await self.ask_all(self.lower, EnterElection(), within=self._t_us)
+        entered = await self.ask_all(self.lower, EnterElection(), within=self.t_us)
         if not all(answer.entered for answer in entered.values()):
             self.restart(self.election)
             return
@@ -238,13 +216,13 @@ class Bully(Election):
 
         self.coordinator = self.id
         self.status = Status.REORGANIZATION
-        followers = await self.ask_all(sorted(self.up), SetCoordinator(), within=self._t_us)
+        followers = await self.ask_all(sorted(self.up), SetCoordinator(), within=self.t_us)
         if len(followers) < len(self.up):
             self.restart(self.election)
             return
 
         self._define(entered)
-        informed = await self.ask_all(sorted(self.up), NewState(self.definition), within=self._t_us)
+        informed = await self.ask_all(sorted(self.up), NewState(self.definition), within=self.t_us)
         if len(informed) < len(self.up):
             self.restart(self.election)
             return
@@ -253,7 +231,7 @@ class Bully(Election):
 
     def leave_office(self) -> None:
         """A coordinator leads no longer once it leaves an election to a higher node."""
-        if self._leads:
+        if self.leads:
             self._step_down()
 
     def _step_down(self) -> None:
@@ -265,7 +243,7 @@ class Bully(Election):
     def _takeover_us(self) -> int:
         # the higher node may just have heard its coordinator, and then takes its timeout, T to ask it and T
         # for stage 1; the sources allow T more
-        return self._coordinator_timeout_us + 3 * self._t_us
+        return self.timeout_us + 3 * self.t_us
 
     def _is_led(self) -> bool:
         silence_ends_us = self._silence_ends_us()
@@ -307,7 +285,7 @@ class Bully(Election):
             and self.status is Status.ELECTION
             and self.halted is not None
             and self.halted > sender
-            and self.now_us - self.heard_us(self.halted) < 2 * self._t_us
+            and self.now_us - self.heard_us(self.halted) < 2 * self.t_us
         )
 
     @on(SetCoordinator)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import Enum
+from functools import cached_property
 
 from msgspec.structs import replace
 
@@ -29,6 +30,16 @@ class Election(Algorithm):
     definition: Definition = Definition()
     up: frozenset[int] = frozenset()
     processing: bool = False
+
+    @cached_property
+    def t_us(self) -> int:
+        """T: the bound of a request with its answer, in microseconds."""
+        return self.timing.t_us
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is Normal, and its own coordinator."""
+        return self.status is Status.NORMAL and self.coordinator == self.id
 
     def stop_processing(self) -> None:
         """Stop performing the task: whoever is not Normal performs none (rule M7)."""

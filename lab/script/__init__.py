@@ -14,6 +14,7 @@ from lab.script.commands import (
     OnMessage,
     Partition,
     Scripted,
+    Tell,
     Trigger,
     Verb,
     WhenNormal,
@@ -21,7 +22,16 @@ from lab.script.commands import (
 )
 from lab.script.director import Director
 from lab.script.parse import parse
-from lab.script.resolve import coordinator_of, link_rule, partition_rule, resolve_links, resolve_nodes, rule_over
+from lab.script.resolve import (
+    coordinator_of,
+    coordinators_of,
+    link_rule,
+    partition_rule,
+    resolve_links,
+    resolve_nodes,
+    rule_over,
+)
+from lab.script.telling import own_commands, told_by
 
 __all__ = [
     "FASTEST",
@@ -38,15 +48,19 @@ __all__ = [
     "OnMessage",
     "Partition",
     "Scripted",
+    "Tell",
     "Trigger",
     "Verb",
     "WhenNormal",
     "WorldCommand",
     "coordinator_of",
+    "coordinators_of",
     "link_rule",
+    "own_commands",
     "parse",
     "partition_rule",
     "resolve_links",
     "resolve_nodes",
     "rule_over",
+    "told_by",
 ]

@@ -21,6 +21,7 @@ __all__ = [
     "OnMessage",
     "Partition",
     "Scripted",
+    "Tell",
     "Trigger",
     "Verb",
     "WhenNormal",
@@ -62,6 +63,7 @@ VERBS: dict[str, Verb] = {
     ),
     "partition": Verb("partition NODES | NODES …", "nothing passes from side to side", "partition 1 2 | 3 4 5"),
     "heal": Verb("heal [LINKS]", "end the faults of links: all, or those of some links", "heal"),
+    "tell": Verb("tell NODES COMMAND [WORDS…]", "a command of the protocol's own", "tell 5 publish"),
     "freeze": Verb("freeze", "simulated: let virtual time stand still", "freeze"),
     "go": Verb("go", "simulated: let it go on", "go"),
     "speed": Verb("speed FACTOR", "simulated: virtual over real time, from 0.01 to 1000, or max", "speed 0.1"),
@@ -83,10 +85,15 @@ def commands_as_markdown() -> str:
 
 
 class Nodes(Struct, frozen=True):
-    """Nodes as the user named them: by number, and as *all* and *coordinator*."""
+    """Nodes as the user named them: by number, and as *all*, *coordinator* and *coordinators*."""
 
     ids: tuple[int, ...] = ()
-    words: tuple[Literal["all", "coordinator"], ...] = ()
+    words: tuple[Literal["all", "coordinator", "coordinators"], ...] = ()
+
+    @property
+    def by_role(self) -> bool:
+        """Whether who is meant depends on who leads at that time."""
+        return any(word != "all" for word in self.words)
 
 
 class LinkSet(Struct, frozen=True):
@@ -126,6 +133,14 @@ class Heal(Struct, frozen=True):
     links: LinkSet | None = None
 
 
+class Tell(Struct, frozen=True):
+    """A command of the protocol's own; whether the protocol has it is not looked at here."""
+
+    nodes: Nodes
+    command: str
+    words: tuple[str, ...] = ()
+
+
 class WorldCommand(Struct, frozen=True):
     """freeze, go, speed, step, deliver, fire: of time itself, so only a simulated run obeys.
 
@@ -141,7 +156,7 @@ class WorldCommand(Struct, frozen=True):
     kind: str = ""
 
 
-Command = NodeCommand | LinkFault | Partition | Heal | WorldCommand
+Command = NodeCommand | LinkFault | Partition | Heal | Tell | WorldCommand
 
 
 class At(Struct, frozen=True):

@@ -21,9 +21,11 @@ from lab.script.commands import (
     OnMessage,
     Partition,
     Scripted,
+    Tell,
     WhenNormal,
     WorldCommand,
 )
+from lab.script.telling import own_commands
 from lab.text import sanitize
 from lab.units import parse_us
 
@@ -35,12 +37,15 @@ __all__ = ["LONGEST", "parse"]
 LONGEST = 1000
 """A command has at most so many characters."""
 
+_NAMED = ("all", "coordinator", "coordinators")
+
 _WORDS = {
     "TIME": "a time (400ms, 2s)",
     "PERCENT": "a percentage (30%)",
     "NUMBER": "a node's number",
-    "WORD": "all or coordinator",
+    "WORD": "all, coordinator or coordinators",
     "ARROW": "-> or <->",
+    "NAME": "a command of the protocol's own (publish)",
     "KIND": "a kind of message (EnterElection)",
     "MOMENT": "send or deliver",
     "FACTOR": "a factor (0.1)",
@@ -56,6 +61,9 @@ _WORDS = {
     "$END": "the end",
 }
 
+_NOTHING = "(?!)."
+"""A pattern that matches nothing, though it is not empty."""
+
 _WAITS = "on send NewState freeze"
 _TRIGGERS = {"at": "at 2s ", "after": "after 2s ", "when": "when all normal ", "on": "on send NewState "}
 
@@ -68,7 +76,7 @@ def parse(text: str) -> Scripted:
     if len(text) > LONGEST:
         raise CommandError(f"a command has at most {LONGEST} characters; this has {len(text)}")
     try:
-        tree = _parser().parse(text)
+        tree = _parser("|".join(sorted(own_commands()))).parse(text)
         *triggers, command = _transformer().transform(tree)
     except UnexpectedInput as error:
         raise CommandError(_explain(text, error)) from None
@@ -84,10 +92,11 @@ def parse(text: str) -> Scripted:
 
 
 @functools.cache
-def _parser() -> "Lark":
+def _parser(own: str) -> "Lark":
     from lark import Lark  # noqa: PLC0415
 
     grammar = files("lab.script").joinpath("grammar.lark").read_text("utf-8")
+    grammar = grammar.replace("OWN_COMMANDS", own or _NOTHING)
     return Lark(grammar, parser="lalr", lexer="contextual", propagate_positions=True, maybe_placeholders=True)
 
 
@@ -140,6 +149,14 @@ def _transformer() -> Any:
 
         def heal(self, items: list[Any]) -> Heal:
             return Heal(items[0])
+
+        def tell(self, items: list[Any]) -> Tell:
+            nodes, command, *words = items
+            return Tell(nodes, str(command), tuple(map(str, words)))
+
+        def own(self, items: list[Any]) -> Tell:
+            command, nodes = items
+            return Tell(nodes or Nodes(words=("coordinators",)), str(command))
 
         def freeze(self, items: list[Any]) -> WorldCommand:
             return WorldCommand("freeze")
@@ -202,11 +219,12 @@ def _explain(text: str, error: "UnexpectedInput") -> str:
     parser = getattr(error, "interactive_parser", None)  # what comes next here, not what the lexer would take
     expected: set[str] = parser.accepts() if parser else set()
     verbs = [verb for verb in VERBS if verb.upper() in expected or "NODE_VERB" in expected]
+    verbs += own_commands() if "OWN" in expected else ()
     starts = [word for word in ("at", "after", "when", "on") if word.upper() in expected]
     words = list(dict.fromkeys(_WORDS.get(name, name.lower()) for name in sorted(expected) if not _is_verb(name)))
     said = f"column {position + 1}: "
     said += f"{sanitize(got, 30)!r} is not expected here" if got else "the command ends too soon"
-    near = difflib.get_close_matches(got.lower(), [*verbs, *starts, "all", "coordinator", "normal"], 1)
+    near = difflib.get_close_matches(got.lower(), [*verbs, *starts, *_NAMED, "normal"], 1)
     if near and near[0] != got:
         said += f" (did you mean {near[0]!r}?)"
     if verbs:
@@ -219,7 +237,7 @@ def _explain(text: str, error: "UnexpectedInput") -> str:
 
 
 def _is_verb(name: str) -> bool:
-    return name == "NODE_VERB" or name.lower() in VERBS
+    return name in ("NODE_VERB", "OWN") or name.lower() in VERBS
 
 
 def _either(words: list[str]) -> str:

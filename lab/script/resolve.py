@@ -4,15 +4,28 @@ from lab.journal import Cluster
 from lab.network import Cut, Delay, Duplicate, Links, Lose, Reorder, Rule, links_among
 from lab.script.commands import CommandError, LinkFault, LinkSet, Nodes, Partition
 
-__all__ = ["coordinator_of", "link_rule", "partition_rule", "resolve_links", "resolve_nodes", "rule_over"]
+__all__ = [
+    "coordinator_of",
+    "coordinators_of",
+    "link_rule",
+    "partition_rule",
+    "resolve_links",
+    "resolve_nodes",
+    "rule_over",
+]
 
 
 def coordinator_of(cluster: Cluster) -> int:
-    """The node that leads: Normal, and its own coordinator; of several the highest. CommandError if none."""
+    """The node that leads; of several the highest. CommandError if none."""
+    return max(coordinators_of(cluster))
+
+
+def coordinators_of(cluster: Cluster) -> list[int]:
+    """The nodes that lead: Normal, and their own coordinators. CommandError if none."""
     leaders = [view.id for view in cluster.nodes.values() if view.process in ("running", "paused") and view.leads]
     if not leaders:
         raise CommandError("nobody is coordinator at present; name a node by its number")
-    return max(leaders)
+    return leaders
 
 
 def resolve_nodes(named: Nodes, cluster: Cluster) -> tuple[int, ...]:
@@ -26,6 +39,8 @@ def resolve_nodes(named: Nodes, cluster: Cluster) -> tuple[int, ...]:
         ids |= known
     if "coordinator" in named.words:
         ids.add(coordinator_of(cluster))
+    if "coordinators" in named.words:
+        ids.update(coordinators_of(cluster))
     return tuple(sorted(ids))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from lab.tui.fieldmap import has_field
 from lab.tui.logrows import LogRows
 from lab.tui.player import Player
 from lab.tui.source import Source
@@ -13,7 +14,8 @@ def first_hint(source: Source) -> str:
     """What to press first."""
     if source.is_live and source.lines.header.world == "simulated":
         return "space freezes time and lets it go on, . lets one event happen, c chooses which; ? for all keys"
-    return "press a node's number to select it, ? for all keys"
+    field = "; m shows the map of the field" if has_field(source.lines.header) else ""
+    return f"press a node's number to select it, ? for all keys{field}"
 
 
 async def answer_to(

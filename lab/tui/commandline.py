@@ -5,12 +5,11 @@ from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import Input
 
-from lab.script import VERBS
+from lab.script import VERBS, own_commands
 from lab.tui.actions import ACTIONS
 
 __all__ = ["CommandLine", "complete"]
 
-_WORDS = tuple(sorted({*VERBS, *(action.word for action in ACTIONS)}))
 _STARTS = ("at ", "when all normal ", "on send ", "on deliver ")
 
 
@@ -27,7 +26,10 @@ def complete(text: str, history: list[str]) -> str | None:
     before, space, word = text.rpartition(" ")
     if not word:
         return None
-    words = ("all", "coordinator", "normal", *VERBS) if space else _WORDS
+    if space:
+        words = ["all", "coordinator", "coordinators", "normal", *VERBS, *own_commands()]
+    else:
+        words = sorted({*VERBS, *own_commands(), *(action.word for action in ACTIONS)})
     found = next((each for each in words if each.startswith(word) and each != word), None)
     return None if found is None else before + space + found
 

@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from lab.journal import Lines
-from lab.script import VERBS
+from lab.script import VERBS, own_commands
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS
 from lab.tui.look import DIM, Look
@@ -59,6 +59,9 @@ _SIGNS = {
     "Down": "has crashed, or has come up and knows nothing yet",
     "paused": "its process stands still; it does not know",
     "failed": "the protocol raised an error; the log has it",
+    "Inside": "of the token: is in its critical section",
+    "Holding": "of the token: has it, and does not need it",
+    "Waiting": "of the token: has asked for it",
 }
 
 
@@ -91,11 +94,13 @@ class HelpDialog(_Dialog):
             table.add_row(Text("commands, after :", style="bold underline"))
             for verb in VERBS.values():
                 table.add_row(verb.usage, "", f"{verb.help}  ({verb.example})")
+            for name, said in own_commands().items():
+                table.add_row(f"{name} [NODES]", "", f"{said} Without NODES: all that lead.")
             table.add_row("at 2s …", "", "before a command: when. Also: when all normal …, on send KIND 4->1 …")
         table.add_row(Text("signs", style="bold underline"))
-        for status in ("Normal", "Election", "Reorganization", "Down", "paused", "failed"):
+        for status, said in _SIGNS.items():
             sign = Text(f"{self._look.glyph(status)} {status}", self._look.status(status))
-            table.add_row(sign, "", _SIGNS[status])
+            table.add_row(sign, "", said)
         table.add_row(Text(f"{self._look.glyphs.leads} leads", self._look.leader), "", "is its own coordinator")
         return table
 

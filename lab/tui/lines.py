@@ -64,19 +64,22 @@ def title_text(source: Source, number: int, hidden: int, name: str, look: Look) 
 
 
 class LeaderLine(_Line):
-    """Who leads whom; more than one leader is said loudly."""
+    """Who leads whom, more than one leader is said loudly; or who is in which Status, where nobody leads."""
 
     DEFAULT_CSS = "LeaderLine { height: 1; padding: 0 1; }"
 
-    def show(self, leaders: tuple[tuple[str, int | None], ...], look: Look) -> None:
+    def show(self, leaders: tuple[tuple[str, int | str | None], ...], look: Look) -> None:
         """Show these leaders."""
-        led = [leader for _, leader in leaders if leader is not None]
+        led = [leader for _, leader in leaders if isinstance(leader, int)]
         text = Text()
         if len(led) > 1:
             text.append(f"{len(led)} COORDINATORS  ", look.warning)
         for place, (said, leader) in enumerate(leaders):
             if place:
                 text.append(f"  {look.glyphs.dot}  ", DIM)
+            if isinstance(leader, str):
+                text.append(f"{look.glyph(leader)} {said}", look.status(leader))
+                continue
             if leader is not None:
                 text.append(f"{look.glyphs.leads} ", look.leader)
             text.append(said, look.warning if leader is None else look.leader)

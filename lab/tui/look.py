@@ -21,6 +21,9 @@ _STATUS = {
     "Election": "orange",
     "Reorganization": "sky",
     "Down": "vermilion",
+    "Inside": "green",
+    "Holding": "sky",
+    "Waiting": "orange",
     "killed": "vermilion",
     "failed": "vermilion",
     "paused": "purple",
@@ -34,6 +37,15 @@ _FATES = {
     "not sent": "vermilion",
     "held": "purple",
 }
+_GROUPS_ON_DARK = (
+    *("#66eeee", "#ee88ee", "#eeee22", "#6666ee", "#88cc22"),
+    *("#eeccaa", "#aa4466", "#0088aa", "#88aa88", "#448800"),
+)
+_GROUPS_ON_LIGHT = (
+    *("#6666ee", "#448822", "#662244", "#004466", "#8866aa"),
+    *("#442200", "#226666", "#440088", "#006600", "#4444aa"),
+)
+"""Found by search: as far apart as ten colours can be, with red-green blindness too, and none like a warning."""
 _QUIET = ("delivered", "receiver down")
 _KINDS = ("sky", "orange", "green", "purple", "yellow", "vermilion")
 
@@ -54,6 +66,9 @@ class Glyphs(Struct, frozen=True):
     pause: str
     marks: dict[str, str]
     dot: str
+    whole: str
+    broken: str
+    done: str
 
 
 _UNICODE = Glyphs(
@@ -62,6 +77,9 @@ _UNICODE = Glyphs(
         "Election": "?",
         "Reorganization": "~",
         "Down": "✖",
+        "Inside": "●",
+        "Holding": "○",
+        "Waiting": "…",
         "killed": "✖",
         "failed": "!",
         "paused": "‖",
@@ -79,6 +97,9 @@ _UNICODE = Glyphs(
     "‖",
     {"fault": "✖", "election": "?", "status": "·"},
     "·",
+    "┃",
+    "╎",
+    " ",
 )
 _ASCII = Glyphs(
     {
@@ -86,6 +107,9 @@ _ASCII = Glyphs(
         "Election": "?",
         "Reorganization": "~",
         "Down": "x",
+        "Inside": "*",
+        "Holding": "o",
+        "Waiting": "?",
         "killed": "x",
         "failed": "!",
         "paused": "=",
@@ -103,6 +127,9 @@ _ASCII = Glyphs(
     "=",
     {"fault": "x", "election": "?", "status": "."},
     "-",
+    "|",
+    ":",
+    "#",
 )
 
 
@@ -154,6 +181,14 @@ class Look:
         if word == "fails":
             return self.warning
         return self._style({"holds": "green", "outside": "orange"}.get(word), bold=word == "outside")
+
+    def group(self, hue: int) -> Style:
+        """The style of a group, by the number of its colour. Beside it there is always its identifier."""
+        return Style(color=(_GROUPS_ON_DARK if self.dark else _GROUPS_ON_LIGHT)[hue])
+
+    def plate(self, hue: int) -> Style:
+        """The same as a ground to write the identifier on."""
+        return Style(color="#121212" if self.dark else "#ffffff", bgcolor=self.group(hue).color, bold=True)
 
     @property
     def warning(self) -> Style:

@@ -191,4 +191,5 @@ class MessageLog(ScrollView, can_focus=True):
             ]
         style = look.warning if line.what == "failure" else Style(italic=True)
         who = "  " if line.source is None else f"{line.source:>2}"
-        return [(f"{who}      {look.glyphs.dot} ", style), (sanitize(line.text, 300), style)]
+        told = f"told: {line.text}" if line.what == "told" else line.text
+        return [(f"{who}      {look.glyphs.dot} ", style), (sanitize(told, 300), style)]

@@ -21,6 +21,8 @@ __all__ = ["NodePanes"]
 _BOX_HEIGHT = 5
 _LEAST_WIDTH = 26
 _BEST_WIDTH = 40
+_LEAST_UP = 8
+"""With fewer columns than this beside the coordinator, nothing can be said of the members."""
 
 
 class NodePanes(Widget, can_focus=True):
@@ -173,7 +175,9 @@ class NodePanes(Widget, can_focus=True):
         left = "" if pane.left_us is None else f" {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
         room, where = width - len(left), f"{pane.doing}, line {pane.line}"
         doing = fit([(where if cell_len(where) <= room else pane.doing, Style())], room)
-        return [*led, ("  ", Style()), *up], [*doing, (left, self._look.leader)], [(pane.waits, Style())]
+        if width - sum(cell_len(text) for text, _ in led) >= _LEAST_UP:
+            led = [*led, ("  ", Style()), *up]
+        return led, [*doing, (left, self._look.leader)], [(pane.waits, Style())]
 
     def _status(self, pane: Pane) -> list[Piece]:
         look = self._look
@@ -187,11 +191,17 @@ class NodePanes(Widget, can_focus=True):
         return shown
 
     def _led(self, pane: Pane) -> list[Piece]:
+        if pane.facts:
+            return [("  ".join(pane.facts[:2]), Style())]
         led = "no coordinator" if pane.coordinator is None else f"coordinator {pane.coordinator}"
+        if pane.hue is not None:
+            return [(f" {pane.group} ", self._look.plate(pane.hue)), (f" {led}", Style())]
         group = "" if pane.group is None else f", group {pane.group}"
         return [(led + group, Style())]
 
     def _up(self, pane: Pane) -> list[Piece]:
+        if pane.facts:
+            return [("  ".join(pane.facts[2:]), DIM)]
         return [(f"up {' '.join(map(str, pane.up))}" if pane.up else "", DIM)]
 
     def _list_line(self, pane: Pane) -> list[Piece]:
@@ -206,7 +216,8 @@ class NodePanes(Widget, can_focus=True):
         else:
             left = "" if pane.left_us is None else f", {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
             doing = f"{pane.doing}, line {pane.line}: {pane.waits}{left}" if pane.doing else pane.waits
-            pieces += [*fit(self._led(pane), 15), *fit(self._up(pane), 20), (f" {doing}", Style())]
+            led = fit(self._led(pane), 19 if pane.facts else 15 if pane.group is None else 21)
+            pieces += [*led, *fit(self._up(pane), 20), (f" {doing}", Style())]
         if pane.links:
             pieces.append((f"  {pane.links}", look.warning))
         return pieces

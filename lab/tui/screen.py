@@ -19,12 +19,12 @@ from lab.tui.branching import Branched, Left, TreeWanted
 from lab.tui.choosing import ChooseDialog
 from lab.tui.clusterkeys import applies, cluster_command
 from lab.tui.commandline import CommandLine
-from lab.tui.dialogs import HelpDialog, PartitionDialog, RecordDialog
+from lab.tui.dialogs import HelpDialog, PartitionDialog
 from lab.tui.digits import Digits
+from lab.tui.groupview import GroupView
 from lab.tui.lines import FaultLines, LeaderLine, ScrubBar, TitleLine, VerdictLine, title_text
-from lab.tui.logrows import LogRows
 from lab.tui.look import Look
-from lab.tui.messagelog import MessageLog
+from lab.tui.middle import Middle
 from lab.tui.panes import NodePanes
 from lab.tui.player import Player
 from lab.tui.source import Source
@@ -85,7 +85,7 @@ class RunScreen(Screen[None]):
         yield NodePanes(self._look)
         yield FaultLines("faults")
         yield VerdictLine("verdicts")
-        yield MessageLog(self._look, LogRows(self._source.lines, self._source.is_live))
+        yield Middle(self._look, self._source)
         yield ScrubBar(self._look)
         yield TitleLine("said")
         yield CommandLine()
@@ -117,7 +117,7 @@ class RunScreen(Screen[None]):
             self._take_clock(self._source.clock)
         cluster = player.cluster()
         snapshot = cluster.snapshot()
-        panes = panes_of(snapshot, player.now_us)
+        panes = panes_of(snapshot, player.now_us, self._source.groups)
         if [(p.id, p.process) for p in panes] != [(p.id, p.process) for p in self._panes]:
             self.refresh_bindings()
         self._panes = panes
@@ -126,13 +126,13 @@ class RunScreen(Screen[None]):
         self.query_one(LeaderLine).show(leaders_said(panes), self._look)
         self.query_one(FaultLines).show(faults_said(snapshot.faults), self._look)
         self.query_one(VerdictLine).show(verdicts_said(self._source, player.number), self._look)
-        log = self.query_one(MessageLog)
-        log.show(cluster)
+        middle = self.query_one(Middle)
+        middle.show(cluster)
         self._drawn_frames += 1
         if not player.following or self._drawn_frames % _SLOW_FRAMES == 0:
             # what changes at every record need not be drawn at every frame
             self.query_one(ScrubBar).show(player, self._source.clock)
-            hidden = 0 if log.rows.heartbeats else log.rows.hidden_count(cluster)
+            hidden = 0 if middle.rows.heartbeats else middle.rows.hidden_count(cluster)
             self.query_one("#title", TitleLine).put(
                 title_text(self._source, player.number, hidden, self.run_name, self._look)
             )
@@ -237,7 +237,7 @@ class RunScreen(Screen[None]):
 
     @work
     async def _give(self, command: str) -> None:
-        rows = self.query_one(MessageLog).rows
+        rows = self.query_one(Middle).rows
         said, done = await answer_to(command, self._source, self._player, rows, self._frame)
         self.say(said, warn=not done)
 
@@ -245,7 +245,9 @@ class RunScreen(Screen[None]):
         """The actions that only change what is seen."""
         deeds: dict[str, Callable[[], object]] = {
             "command": lambda: self._open_line(""),
-            "open": self.query_one(MessageLog).open_cursor,
+            "open": self.query_one(Middle).open_cursor,
+            "groups": lambda: self.say(self.query_one(Middle).turn_to(word)),
+            "map": lambda: self.say(self.query_one(Middle).turn_to(word)),
             "heartbeats": self._toggle_heartbeats,
             "witness": self._to_witness,
             "deselect": self._deselect,
@@ -268,14 +270,14 @@ class RunScreen(Screen[None]):
     def _mark(self, violation: Violation | None) -> None:
         self._witness = violation
         states = () if violation is None else violation.states
-        self.query_one(MessageLog).mark(frozenset(state.record for state in states))
+        self.query_one(Middle).message_log.mark(frozenset(state.record for state in states))
 
     def _deselect(self) -> None:
         self._select(None)
         self._mark(None)
 
     def _toggle_heartbeats(self) -> None:
-        rows = self.query_one(MessageLog).rows
+        rows = self.query_one(Middle).rows
         rows.heartbeats = not rows.heartbeats
         self.say(f"heartbeats {'shown' if rows.heartbeats else 'hidden'}")
 
@@ -287,7 +289,7 @@ class RunScreen(Screen[None]):
         self._look.dark = self.app.current_theme.dark
         self._panes = ()
         self.refresh(recompose=False)
-        for widget in (self.query_one(NodePanes), self.query_one(MessageLog), self.query_one(ScrubBar)):
+        for widget in (self.query_one(NodePanes), self.query_one(Middle), self.query_one(ScrubBar)):
             widget.refresh()
 
     def _open_line(self, text: str) -> None:
@@ -326,10 +328,10 @@ class RunScreen(Screen[None]):
         self._player.seek(round(message.share * max(self._player.end_us, self._player.now_us)))
         self._frame()
 
-    def on_message_log_opened(self, message: MessageLog.Opened) -> None:
-        """A line was opened."""
-        line = message.line
-        self.app.push_screen(RecordDialog(self._source.lines, line.record, sanitize(line.text, 300)))
+    def on_group_view_sought(self, message: GroupView.Sought) -> None:
+        """A line of the history of groups was opened."""
+        self._player.go(message.record)
+        self._frame()
 
     def on_command_line_left(self) -> None:
         """Back."""

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from lab.journal import End, Marks, RecordedLines, SpooledLines, decode, open_recording
+from lab.journal import End, GroupLog, Marks, RecordedLines, SpooledLines, decode, open_recording
 from lab.journal.reader import Lines
 from lab.properties import Judge
 from lab.worlds.orders import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, Order, Reply
@@ -32,6 +32,7 @@ class Source:
     lines: Lines
     marks: Marks
     judge: Judge
+    groups: GroupLog
     can_command = False
     is_live = False
     ended: str = ""
@@ -66,13 +67,15 @@ class FileSource(Source):
         self.recording = path
         self.marks = Marks()
         self.judge = Judge(self.lines.header)
+        self.groups = GroupLog()
 
     async def work(self) -> None:
-        """Find the marks, and judge, a piece at a time, so that the screen goes on."""
+        """Find the marks, judge, and learn the groups, a piece at a time, so that the screen goes on."""
         for _ in self.marks.find_in(self.lines):
             await asyncio.sleep(0)
         for number, record in enumerate(self.lines.records()):
             self.judge.observe(record)
+            self.groups.observe(record)
             if number % _JUDGED_AT_ONCE == 0:
                 await asyncio.sleep(0)
 
@@ -101,6 +104,7 @@ class FeedSource(Source):
         self.marks = Marks()
         self.judge = Judge(self.lines.header)
         self.judge.observe(self.lines.header)
+        self.groups = GroupLog.of([self.lines.header])
         self._orders = 0
         self._replies: dict[int, asyncio.Future[Reply]] = {}
         self._newest_us = 0
@@ -184,9 +188,11 @@ class FeedSource(Source):
             record = decode(line)
         except msgspec.DecodeError:
             self.judge.observe(None)
+            self.groups.observe(None)
             return
         self.marks.add(number, record)
         self.judge.observe(record)
+        self.groups.observe(record)
         at_us = getattr(record, "at_us", 0)
         if at_us > self._newest_us:
             self._newest_us = at_us

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from lab.journal import ASSUMPTIONS, FaultView, NodeView, Snapshot
+from lab.journal import ASSUMPTIONS, FaultView, GroupLog, NodeView, Snapshot
 from lab.text import sanitize
 from lab.units import count_of
 
@@ -15,7 +15,8 @@ class Pane(Struct, frozen=True):
     """What a node's pane says. ``shown`` is its Status, or what its process does where that matters more.
 
     ``doing`` is the procedure that waits, at ``line``, and ``waits`` says for what; ``left_us`` of ``total_us``
-    remain, where the wait has a bound. ``group`` is None where the protocol has none.
+    remain, where the wait has a bound. ``group`` is None where the protocol has none; ``hue`` is the number of its
+    colour, if it has one. ``facts`` is what the state of a protocol that elects nobody has beside the Status.
     """
 
     id: int
@@ -26,6 +27,8 @@ class Pane(Struct, frozen=True):
     leads: bool
     up: tuple[int, ...]
     group: str | None
+    hue: int | None
+    facts: tuple[str, ...]
     doing: str
     line: int
     waits: str
@@ -34,13 +37,15 @@ class Pane(Struct, frozen=True):
     links: str
 
 
-def panes_of(snapshot: Snapshot, now_us: int) -> tuple[Pane, ...]:
-    """All panes, by id, as of that instant."""
-    return tuple(pane_of(view, snapshot, now_us) for view in sorted(snapshot.nodes, key=lambda view: view.id))
+def panes_of(snapshot: Snapshot, now_us: int, groups: GroupLog | None = None) -> tuple[Pane, ...]:
+    """All panes, by id, as of that instant. ``groups`` know the groups' colours."""
+    views = sorted(snapshot.nodes, key=lambda view: view.id)
+    return tuple(pane_of(view, snapshot, now_us, groups) for view in views)
 
 
-def pane_of(view: NodeView, snapshot: Snapshot, now_us: int) -> Pane:
+def pane_of(view: NodeView, snapshot: Snapshot, now_us: int, groups: GroupLog | None = None) -> Pane:
     """One node's pane."""
+    group = groups.newest(view.group) if groups is not None and view.group is not None else None
     status = sanitize(view.status, 16)
     doing, waits, left_us, total_us = _doing(view, now_us)
     return Pane(
@@ -51,7 +56,9 @@ def pane_of(view: NodeView, snapshot: Snapshot, now_us: int) -> Pane:
         view.coordinator,
         view.coordinator == view.id and status in ("Normal", "Reorganization"),
         view.up,
-        _group(view.state.get("group")),
+        _group(view),
+        None if group is None else group.hue,
+        _facts(view.state),
         doing,
         view.waits[0].line if doing else 0,
         waits,
@@ -61,10 +68,21 @@ def pane_of(view: NodeView, snapshot: Snapshot, now_us: int) -> Pane:
     )
 
 
-def _group(group: Any) -> str | None:
+def _group(view: NodeView) -> str | None:
+    if view.group is not None:
+        return sanitize(".".join(map(str, view.group)), 12)
+    group = view.state.get("group")
     if group is None:
         return None
     return sanitize("/".join(map(str, group.values())) if isinstance(group, dict) else str(group), 12)
+
+
+def _facts(state: dict[str, Any]) -> tuple[str, ...]:
+    if "coordinator" in state:
+        return ()
+    plain = [(name, value) for name, value in state.items() if isinstance(value, int | float | str | None)]
+    said = [f"{name} {'-' if value is None else value}" for name, value in plain if name != "status"]
+    return tuple(sanitize(each, 40) for each in said)
 
 
 def _doing(view: NodeView, now_us: int) -> tuple[str, str, int | None, int]:
@@ -86,6 +104,8 @@ def _doing(view: NodeView, now_us: int) -> tuple[str, str, int | None, int]:
 
 
 def _idle(view: NodeView) -> str:
+    if "coordinator" not in view.state:
+        return "no procedure runs"
     if not view.state.get("processing"):
         return "waits to be told"
     version = view.definition_version
@@ -114,9 +134,15 @@ def _ids(ids: set[int], others: set[int]) -> str:
     return "all" if ids == others else ",".join(map(str, sorted(ids)))
 
 
-def leaders_said(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | None], ...]:
-    """Who leads whom: (text, leader) for each, the nodes without one last. Two leaders: two entries."""
+def leaders_said(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None], ...]:
+    """Who leads whom: (text, leader) for each, the nodes without one last. Two leaders: two entries.
+
+    Where nobody is elected, which nodes are in each Status: (text, Status).
+    """
     alive = [pane for pane in panes if pane.process in ("running", "paused")]
+    if any(pane.facts for pane in alive):
+        statuses = sorted({pane.status for pane in alive})
+        return tuple((f"{_in_status(alive, status)} {status}", status) for status in statuses)
     followed: dict[int, list[int]] = {pane.id: [] for pane in alive if pane.leads}
     lost = []
     for pane in alive:
@@ -126,7 +152,7 @@ def leaders_said(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | None], ...]:
             followed[pane.coordinator].append(pane.id)
         else:
             lost.append(pane)
-    said: list[tuple[str, int | None]] = []
+    said: list[tuple[str, int | str | None]] = []
     for leader in sorted(followed, reverse=True):
         paused = " (paused)" if any(pane.id == leader and pane.process == "paused" for pane in alive) else ""
         whom = " ".join(map(str, followed[leader])) or "nobody"
@@ -134,6 +160,10 @@ def leaders_said(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | None], ...]:
     if lost:
         said.append((f"{' '.join(str(pane.id) for pane in lost)} without a coordinator", None))
     return tuple(said) or (("nobody is up", None),)
+
+
+def _in_status(panes: list[Pane], status: str) -> str:
+    return " ".join(str(pane.id) for pane in panes if pane.status == status)
 
 
 def faults_said(faults: tuple[FaultView, ...]) -> tuple[tuple[str, bool], ...]:

@@ -12,6 +12,7 @@ from lab import __version__
 from lab.journal import FORMAT, Header, Link, ProtocolInfo
 from lab.kernel import Timing
 from lab.protocols import Algorithm, source_of
+from lab.worlds.targets import recorded_target
 
 __all__ = [
     "NotRunnableError",
@@ -85,7 +86,7 @@ def branch_config(
     """The run that goes on from record ``at`` of ``parent``; ``target`` names a protocol of the user's own."""
     return RunConfig(
         run,
-        target or header.protocol.name,
+        recorded_target(header.protocol, target),
         header.nodes,
         header.timing,
         header.protocol.parameters,
@@ -105,7 +106,7 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
     file, source = source_of(protocol)
     info = ProtocolInfo(
         protocol.name,
-        config.parameters,
+        {**config.parameters, **protocol.chosen},
         file,
         source,
         tuple(kind.__name__ for kind in protocol.heartbeats),

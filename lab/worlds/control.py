@@ -1,11 +1,13 @@
 """Carrying out commands in any world: faults of nodes through its ``NodeHandles``, of links in the network."""
 
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.journal import Cluster, Commanded, Fault, Log, Record, Routed
+from lab.kernel import Protocol, Told
 from lab.network import Links, Network, Rule
 from lab.script import (
     At,
@@ -17,12 +19,14 @@ from lab.script import (
     NodeCommand,
     Partition,
     Scripted,
+    Tell,
     WorldCommand,
     link_rule,
     parse,
     partition_rule,
     resolve_links,
     resolve_nodes,
+    told_by,
 )
 from lab.units import count_of
 
@@ -59,6 +63,14 @@ class NodeHandles:
         """Empty its safe storage; only of a node that is down."""
         raise NotImplementedError
 
+    def reach(self, node: int) -> Literal["reached", "standing", "down"]:
+        """Whether it could be told something now; one that stands still will take it when it goes on."""
+        raise NotImplementedError
+
+    def tell(self, node: int, told: Told) -> None:
+        """Give it a command of its protocol's own. It is not down."""
+        raise NotImplementedError
+
     def steer(self, command: WorldCommand) -> tuple[bool, str]:
         """Do something to the course of time; (whether anything changed, what in words). CommandError."""
         raise CommandError(f"{command.verb}: only in a simulated run: lab run bully --sim")
@@ -71,15 +83,20 @@ _STATES = {
     "resume": ("resumed", "not paused"),
     "wipe": ("wiped", "up, or has nothing stored; wipe a node that is down"),
 }
+_REACHED = {"reached": "told", "standing": "told once it goes on", "down": "down"}
 _BREAKS = {"kill": (), "pause": (9,), "wipe": (4,)}
 
 
 class Outcome(Struct, frozen=True):
-    """What came of a command: whether anything changed, and what, in words. ``refused``: it could not be."""
+    """What came of a command: whether anything changed, and what, in words. ``refused``: it could not be.
+
+    ``told``: what these nodes are to be given.
+    """
 
     changed: bool
     text: str
     refused: bool = False
+    told: dict[int, Told] = {}
 
 
 class Control:
@@ -90,6 +107,7 @@ class Control:
 
     def __init__(
         self,
+        protocol: type[Protocol],
         nodes: NodeHandles,
         network: Network,
         log: Log,
@@ -97,6 +115,7 @@ class Control:
         record: Callable[[Record], None],
         now_us: Callable[[], int],
     ) -> None:
+        self._protocol = protocol
         self._nodes = nodes
         self._network = network
         self._log = log
@@ -117,24 +136,44 @@ class Control:
     def execute(self, scripted: Scripted) -> Outcome:
         """Carry out a command, and record what came of it, even if it could not be carried out."""
         # to know the state of the cluster may take a while, and most commands name nodes by their ids
-        cluster = self._log.cluster if "coordinator" in scripted.text else self._ids_alone
+        by_role = "coordinator" in scripted.text or isinstance(scripted.command, Tell)
+        cluster = self._log.cluster if by_role else self._ids_alone
         try:
-            outcome = Outcome(*self._execute(scripted.command, scripted.text, cluster))
+            outcome = self._execute(scripted.command, scripted.text, cluster)
         except CommandError as error:
             outcome = Outcome(False, str(error), refused=True)
-        self._record(Commanded(self._now_us(), scripted.source, outcome.text, outcome.changed, outcome.refused))
+        reached = tuple(outcome.told)
+        self._record(
+            Commanded(self._now_us(), scripted.source, outcome.text, outcome.changed, outcome.refused, reached)
+        )
+        for node, told in outcome.told.items():
+            self._nodes.tell(node, told)
         return outcome
 
-    def _execute(self, command: Command, text: str, cluster: Cluster) -> tuple[bool, str]:
+    def _execute(self, command: Command, text: str, cluster: Cluster) -> Outcome:
         if isinstance(command, NodeCommand):
-            return self._strike(command, cluster)
+            return Outcome(*self._strike(command, cluster))
         if isinstance(command, LinkFault):
-            return self._set_rule(command.verb, text, link_rule(command, cluster))
+            return Outcome(*self._set_rule(command.verb, text, link_rule(command, cluster)))
         if isinstance(command, Partition):
-            return self._set_rule("partition", text, partition_rule(command, cluster))
+            return Outcome(*self._set_rule("partition", text, partition_rule(command, cluster)))
         if isinstance(command, WorldCommand):
-            return self._nodes.steer(command)
-        return self._heal(command, cluster)
+            return Outcome(*self._nodes.steer(command))
+        if isinstance(command, Tell):
+            return self._tell(command, cluster)
+        return Outcome(*self._heal(command, cluster))
+
+    def _tell(self, command: Tell, cluster: Cluster) -> Outcome:
+        told = told_by(command, self._protocol)
+        named = resolve_nodes(command.nodes, cluster)
+        how = {node: self._nodes.reach(node) for node in named}
+        reached = {node: told for node in named if how[node] != "down"}
+        said = [
+            f"{_ids(nodes)} {became}"
+            for state, became in _REACHED.items()
+            if (nodes := tuple(node for node in named if how[node] == state))
+        ]
+        return Outcome(bool(reached), "; ".join(said) + ("" if reached else ", nothing changed"), told=reached)
 
     def _strike(self, command: NodeCommand, cluster: Cluster) -> tuple[bool, str]:
         verb = command.verb

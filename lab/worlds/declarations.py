@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from lab.kernel import Payload
 from lab.properties import ASSERTIONS
-from lab.protocols import PROTOCOLS, Algorithm
+from lab.protocols import PROTOCOLS, TASKS, Algorithm
 from lab.worlds.awaits import first_mistake
 
 __all__ = ["DeclarationError", "check_declarations"]
@@ -41,7 +41,7 @@ def _check_name(protocol: type[Algorithm]) -> None:
             f"the name of {protocol.__name__} is {name!r}: write small letters, digits and hyphens, "
             "such as name: ClassVar[str] = 'my-election'"
         )
-    if PROTOCOLS.get(name, protocol) is not protocol:
+    if PROTOCOLS.get(name, protocol) is not protocol or name in TASKS:
         raise DeclarationError(
             f"{protocol.__name__} has the name {name!r}, which is the program's own: give it another"
         )

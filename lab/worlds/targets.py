@@ -3,6 +3,7 @@
     bully                       by name
     my_election.py              the one election protocol in that file
     my_election.py:MyElection   this class of it
+    field above bully           a task of the program's, above any election of these
 
 A file is run as ``python my_election.py`` would run it: the files beside it can be imported. It is this room
 that does it, and none below: ``lab.protocols`` opens no file, what a class promises is looked up in
@@ -19,11 +20,24 @@ from types import ModuleType
 
 from lab.journal import ProtocolInfo
 from lab.kernel import ProtocolError
-from lab.protocols import PROTOCOLS, Algorithm, Election, Task, UnknownProtocolError, find_protocol
+from lab.protocols import (
+    ELECTION,
+    PROTOCOLS,
+    TASKS,
+    Algorithm,
+    Election,
+    Task,
+    UnknownProtocolError,
+    find_protocol,
+    stacked,
+)
 from lab.worlds.declarations import DeclarationError, check_declarations
 
-__all__ = ["TargetError", "absolute_target", "load_protocol", "recorded_protocol"]
+__all__ = ["TargetError", "above", "absolute_target", "load_protocol", "recorded_protocol", "recorded_target"]
 
+_ABOVE = " above "
+_YOURS = "one-of-your-own"
+"""No protocol has this name: a recording's own words are no file to be run."""
 _BASES = (Algorithm, Election, Task)
 
 
@@ -33,6 +47,9 @@ class TargetError(LookupError):
 
 def load_protocol(target: str) -> type[Algorithm]:
     """The protocol that ``target`` names. A file is loaded once in a process. TargetError."""
+    task, stacks, election = target.partition(_ABOVE)
+    if stacks:
+        return _stack(task, load_protocol(election))
     file, name = _parts(target)
     if not _is_file(file):
         try:
@@ -60,20 +77,51 @@ def load_protocol(target: str) -> type[Algorithm]:
 def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]:
     """The protocol that a recording names, or, for one of the user's own, the one at ``target``. TargetError.
 
-    What is run is the user's file, never the source text in the recording.
+    What is run is the user's file, never the source text in the recording, nor a file that the recording names.
+    Where a task ran above an election of the user's own, that is the one at ``target``.
     """
-    if info.name in PROTOCOLS:
-        return PROTOCOLS[info.name]
+    try:
+        return find_protocol(info.name, info.parameters)
+    except UnknownProtocolError:
+        election = info.parameters.get(ELECTION) if info.name in TASKS else None
     if target is None:
-        raise TargetError(f"its protocol, {info.name}, is not the program's: add --protocol {info.file}:CLASS")
+        own = info.name if election is None else f"{election}, below the {info.name}"
+        raise TargetError(f"its protocol, {own}, is not the program's: add --protocol {info.file}:CLASS")
     found = load_protocol(target)
-    if found.name != info.name:
-        raise TargetError(f"its protocol is {info.name}, and --protocol {target} is {found.name}")
-    return found
+    if found.name != (info.name if election is None else election):
+        raise TargetError(f"its protocol is {election or info.name}, and --protocol {target} is {found.name}")
+    return found if election is None else _stack(info.name, found)
+
+
+def recorded_target(info: ProtocolInfo, own: str = "") -> str:
+    """The target of what ``recorded_protocol`` finds with the user's ``own``."""
+    if info.name not in TASKS:
+        return own or info.name
+    election = str(info.parameters.get(ELECTION, ""))
+    return above(info.name, own or (election if election in PROTOCOLS else _YOURS))
+
+
+def above(task: str, target: str) -> str:
+    """The target of this task above the election of that target."""
+    return f"{task}{_ABOVE}{target}"
+
+
+def _stack(task: str, election: type[Algorithm]) -> type[Algorithm]:
+    if task not in TASKS:
+        raise TargetError(f"{task!r} runs above no election; what does: {', '.join(sorted(TASKS))}")
+    if not issubclass(election, Election) or election.carries is not None:
+        raise TargetError(f"{task} runs above an election, and {election.name} is none")
+    try:
+        return stacked(TASKS[task], election)
+    except ProtocolError as error:
+        raise TargetError(str(error)) from None
 
 
 def absolute_target(target: str) -> str:
     """The same target, as a process in another folder can name it."""
+    task, stacks, election = target.partition(_ABOVE)
+    if stacks:
+        return above(task, absolute_target(election))
     file, name = _parts(target)
     if not _is_file(file):
         return target

@@ -6,7 +6,7 @@ from pathlib import Path
 from lab.kernel import Timing
 from lab.protocols import Bully
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.moves import Timeouts
+from lab.worlds.explored.states import Timeouts
 from tests.benchmarks.figures import Figure
 from tests.harness import simulated_header
 

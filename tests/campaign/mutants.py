@@ -75,7 +75,7 @@ class BlindCheck(Bully):
     @periodic(Bully._check_due_us)
     async def check(self) -> None:
         """Ask, for the members to hear something."""
-        await self.ask_all(self.peers, AreYouNormal(), within=self._t_us)
+        await self.ask_all(self.peers, AreYouNormal(), within=self.t_us)
 
 
 class AstrayUnseen(Bully):

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from lab.journal import Header
 from lab.kernel import Timing
-from lab.protocols import Election
+from lab.protocols import Algorithm
 from lab.worlds.campaign.draw import Plan, draw, plan_of
 from lab.worlds.campaign.trial import Trial, carry_out
 from tests.harness import simulated_header
@@ -23,24 +23,24 @@ class Caught(Struct, frozen=True):
     runs: int
 
 
-def base_of(protocol: type[Election]) -> Header:
-    """The campaign's header."""
+def base_of(protocol: type[Algorithm]) -> Header:
+    """The campaign's header, for as many nodes as ``plan`` may draw: the more, the longer an election may take."""
     if "name" not in vars(protocol):
         protocol.name = protocol.__name__
-    return simulated_header(protocol, (1,), TIMING)
+    return simulated_header(protocol, tuple(range(1, 8)), TIMING)
 
 
-def plan(protocol: type[Election], *faults: str, nodes: tuple[int, int] = (3, 7)) -> Plan:
+def plan(protocol: type[Algorithm], *faults: str, nodes: tuple[int, int] = (3, 7)) -> Plan:
     """As ``lab check`` plans."""
     return plan_of(protocol, nodes, faults or ("kill",), TIMING)
 
 
-def trial(protocol: type[Election], seed: int, *faults: str) -> Trial:
+def trial(protocol: type[Algorithm], seed: int, *faults: str) -> Trial:
     """The run with that seed."""
     return carry_out(protocol, base_of(protocol), draw(plan(protocol, *faults), seed))
 
 
-def caught(protocol: type[Election], runs: int, *faults: str, first: int = 1) -> Caught | None:
+def caught(protocol: type[Algorithm], runs: int, *faults: str, first: int = 1) -> Caught | None:
     """The first failure with all assumptions intact, in so many runs."""
     base, drawn_from = base_of(protocol), plan(protocol, *faults)
     for seed in range(first, first + runs):

@@ -10,9 +10,10 @@ import pytest
 
 from lab.kernel import Timing
 from lab.properties import RAISES
-from lab.worlds.campaign.campaign import Campaign, Outcome, Table, Wanted, WorkerDiedError, outcomes
+from lab.worlds.campaign.campaign import Campaign, Outcome, Table, Wanted, outcomes
 from lab.worlds.campaign.draw import plan_of
 from lab.worlds.campaign.trial import RunawayError
+from lab.worlds.campaign.workers import WorkerDiedError
 from lab.worlds.targets import load_protocol
 from tests.harness import simulated_header
 from tests.waiting import wait_for

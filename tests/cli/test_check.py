@@ -130,7 +130,10 @@ def test_all_faults_have_a_short_table(lab: Lab) -> None:
         (("--out", "found.txt"), "--out found.txt: name a .jsonl file; the script goes beside it"),
         (("--out", "mine.jsonl"), "--out mine.jsonl exists and is no recording; it is left alone"),
         (("--t", "soon"), "--t: 'soon' is not a duration: write a number and a unit, such as 200ms, 1.5s or 2m"),
-        (("--set", "x=1"), "--set x=1: bully has check_every, coordinator_timeout to set: --set NAME=VALUE"),
+        (
+            ("--set", "x=1"),
+            "--set x=1: bully has check_every, coordinator_timeout, as_printed to set: --set NAME=VALUE",
+        ),
     ],
 )
 def test_mistakes(lab: Lab, words: tuple[str, ...], said: str) -> None:

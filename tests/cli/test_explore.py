@@ -1,5 +1,6 @@
 """``lab explore``: what it says, what it leaves behind, and its exit statuses."""
 
+import json
 import os
 import pty
 import re
@@ -32,7 +33,7 @@ def test_two_coordinators_are_found(lab: Lab) -> None:
     assert (done.status, done.err) == (1, "")
     assert COUNTS.search(done.out)
     assert "  not exhaustive: stopped at 5,000 states, with " in done.out
-    assert re.search(r"^  A1\.1 +violated in [\d,]+ states, the first after 3 moves ", done.out, re.MULTILINE)
+    assert re.search(r"^  A1\.1 +violated in [\d,]+ states, the first after 3 moves, ", done.out, re.MULTILINE)
     assert "recorded: two.jsonl, the shortest violation found, of A1.1\n" in done.out
     assert [path.name for path in lab.folder.iterdir()] == ["two.jsonl"]
     verified = lab("verify", "two.jsonl")
@@ -51,6 +52,55 @@ def test_a_failure_is_recorded_under_a_name_of_its_own(lab: Lab) -> None:
     verified = lab("verify", "no-timeout-A2-synchronous.jsonl", "--protocol", target)
     assert verified.status == 1, verified
     assert "A2" in verified.out
+
+
+def test_a_cut_network(lab: Lab) -> None:
+    """What relies on the network is outside the promise, and the report says so; a recording has the commands."""
+    done = lab("explore", "bully", "--nodes", "2", "--kills", "0", "--cuts", "1", "--out", "cut.jsonl")
+    assert done.status == 1, done
+    assert "at most 0 kills, 0 restarts and 1 cut\n" in done.out
+    said = r"^  A1\.1 +violated in [\d,]+ states, the first after \d+ moves, outside the promise: 8 broken  \("
+    assert re.search(said, done.out, re.MULTILINE)
+    verified = lab("verify", "cut.jsonl")
+    assert verified.status == 0, verified
+    assert "outside the promise" in verified.out
+    assert "partition 1 | 2" in lab("show", "cut.jsonl").out
+    branched = lab("branch", "cut.jsonl", "--at", "20", "--headless", "--for", "5s", "--do", "heal")
+    assert branched.status == 0, branched
+
+
+def test_for_programs(lab: Lab) -> None:
+    """One object with what the report says, and nothing else."""
+    done = lab(
+        "explore", "bully", "--nodes", "2", "--cuts", "1", "--timeouts", "prompt", "--json", "--out", "cut.jsonl"
+    )
+    assert (done.status, done.err) == (1, "")
+    told = json.loads(done.out)
+    assert told.pop("seconds") > 0
+    verdicts = {each.pop("assertion"): each for each in told.pop("assertions")}
+    assert told.pop("states") < told.pop("transitions")
+    assert told.pop("depth") > 10
+    assert told == {
+        "protocol": "bully",
+        "nodes": 2,
+        "begin": "normal",
+        "timeouts": "prompt",
+        "kills": 1,
+        "restarts": 0,
+        "cuts": 1,
+        "exhaustive": True,
+        "stopped_at": "",
+        "waiting": 0,
+        "recording": "cut.jsonl",
+    }
+    assert verdicts["A1.1"]["violated"] > 0
+    assert verdicts["A1.1"]["moves"] > 1
+    assert verdicts["A1.1"]["broken"] == [8]
+    assert verdicts["A2"] == {"violated": 0, "moves": None, "broken": [], "verdict": "holds"}
+    cut = json.loads(lab("explore", "bully", "--states", "10", "--json").out)
+    assert (cut["exhaustive"], cut["stopped_at"], cut["recording"]) == (False, "10 states", None)
+    assert cut["waiting"] > 0
+    assert cut["assertions"][0]["verdict"] == "no violation in 10 states"
 
 
 def test_a_search_that_was_cut_proves_nothing(lab: Lab) -> None:
@@ -89,9 +139,10 @@ def test_mistakes(lab: Lab) -> None:
         ("--nodes 8", "--nodes 8: write a whole number, from 1 to 7"),
         ("--states many", "--states many: write a whole number, 1 or more"),
         ("--kills -1", "--kills -1: write a whole number, 0 or more"),
+        ("--cuts one", "--cuts one: write a whole number, 0 or more"),
         (
             "--timeouts sinchronous",
-            "--timeouts sinchronous: write synchronous, ordered or any; did you mean synchronous?",
+            "--timeouts sinchronous: write synchronous, prompt, ordered or any; did you mean synchronous?",
         ),
         ("--from here", "--from here: write normal or start"),
     ):

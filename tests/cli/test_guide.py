@@ -9,7 +9,7 @@ import pytest
 
 from lab.kernel import Node, Protocol
 from lab.properties import Judge, Violation
-from lab.protocols import Election
+from lab.protocols import Algorithm, Election
 from lab.worlds.targets import load_protocol
 from tests.cli.calling import ROOT, Lab
 from tests.harness import T_US, TM_US, Rig
@@ -38,7 +38,7 @@ def _judged(rig: Rig) -> list[Violation]:
     return judge.violations
 
 
-def _violations(protocol: type[Election], seed: int) -> list[Violation]:
+def _violations(protocol: type[Algorithm], seed: int) -> list[Violation]:
     """Three to six nodes, killed and restarted at random, often within an election; then long enough to agree."""
     chance = random.Random(seed)
     rig = Rig(range(1, 4 + seed % 4), protocol=protocol, latency_us=TM_US // 2, jitter_us=TM_US // 2, seed=seed)

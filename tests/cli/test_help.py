@@ -26,7 +26,8 @@ OPTIONS = {
         "--runs --seed --nodes --faults --find --strict --keep-going --minutes --workers --cluster --out --t "
         "--set --json"
     ),
-    "explore": "--nodes --kills --restarts --timeouts --from --states --depth --set --out",
+    "compare": "--script --faults --runs --nodes --seed --task --t --workers --output --json",
+    "explore": "--nodes --kills --restarts --cuts --timeouts --from --states --depth --set --out --json",
     "scale": "--nodes --t --seed --output --json",
 }
 
@@ -83,7 +84,7 @@ def test_the_version(lab: Lab) -> None:
         (("run", "bully", "--frob"), "--frob", "lab run --help"),
         (("run", "bully", "--nodes"), "--nodes", "lab run --help"),
         (("show",), "file", "lab show --help"),
-        (("list", "extra"), "extra", "lab list --help"),
+        (("branches", "a", "extra"), "extra", "lab branches --help"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )

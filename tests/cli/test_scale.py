@@ -28,7 +28,7 @@ CHART = Chart(
 
 
 def _request(output: Path | None = None, json: bool = False, nodes: str = "3,6,9") -> ScaleRequest:
-    return ScaleRequest.of("bully", nodes, None, "1", output, json)
+    return ScaleRequest.of(["bully"], nodes, None, "1", output, json)
 
 
 def test_table_charts_and_picture(lab: Lab) -> None:
@@ -74,6 +74,44 @@ def test_a_protocol_without_formulas(lab: Lab) -> None:
     assert "measured" not in done.out, "a legend of one"
 
 
+def test_several_protocols_side_by_side(lab: Lab) -> None:
+    """One table, one chart for each measure with all of them, and every formula; who has none says so."""
+    (lab.folder / "mine.py").write_text(
+        "from lab.protocols import Bully\n\n\nclass Mine(Bully):\n    name = 'mine'\n    costs = ()\n"
+    )
+    done = lab("scale", "bully", "mine.py", "--nodes", "3,10", "-o", "both.svg")
+    assert (done.status, done.err) == (0, "")
+    first = re.escape(Bully.costs[0].formula)
+    assert re.search(rf"^nodes +bully +to {first} +in T +mine +ratio +in T$", done.out, re.MULTILINE)
+    assert re.search(r"^ +3 +12 +1\.000 +\d\.\d\d +12 +- +\d\.\d\d$", done.out, re.MULTILINE)
+    assert re.search(r"^ +10 +138 +1\.000 +\d\.\d\d +138 +- +\d\.\d\d$", done.out, re.MULTILINE)
+    assert "\nmine: there is no formula to compare it with\n" in done.out
+    assert done.out.count("┌") == 2
+    assert len(re.findall(f"{first}, bully", done.out)) == 1, "it is not in the legend"
+    assert "Tanenbaum tells it, worst case: " in done.out
+    circles = _circles((lab.folder / "both.svg").read_text("utf-8"))
+    assert len(circles) == 2 * (2 * 2 + 2), "in each chart two points of each, and both in the legend"
+
+
+def test_several_protocols_as_json(lab: Lab) -> None:
+    """As one is told, in a list."""
+    (lab.folder / "mine.py").write_text("from lab.protocols import Bully\nclass Mine(Bully): name = 'mine'\n")
+    done = lab("scale", "bully", "mine.py", "--nodes", "5", "--json")
+    told = json.loads(done.out)["protocols"]
+    assert [each["protocol"] for each in told] == ["bully", "mine"]
+    assert [each["elections"][0]["messages"] for each in told] == [38, 38]
+
+
+def test_who_never_agrees_is_left_out_and_the_others_go_on(lab: Lab) -> None:
+    """One line says why; the status is 1."""
+    (lab.folder / "silent.py").write_text("from lab.protocols import Election\nclass Silent(Election): pass\n")
+    done = lab("scale", "bully", "silent.py", "--nodes", "3,4")
+    assert done.status == 1
+    assert done.line() == "silent: at the start 3 nodes did not agree within 6s"
+    assert re.search(r"^ +4 +24 +24 +1\.000 ", done.out, re.MULTILINE)
+    assert "silent" not in done.out
+
+
 def test_an_interrupt_shows_what_there_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -101,7 +139,7 @@ def test_nodes_that_never_agree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     _cut_short(monkeypatch, NeverSettledError("9 nodes did not agree"))
     assert run_scale(_request(json=True)) == 1
     said = capsys.readouterr()
-    assert said.err == "lab: 9 nodes did not agree\n"
+    assert said.err == "lab: bully: 9 nodes did not agree\n"
     assert [each["nodes"] for each in json.loads(said.out)["elections"]] == [3, 6]
 
 

@@ -37,6 +37,9 @@ run bully --headless --for 1s --do 'kil 5'
 run bully --headless --for 1s --do 'kill 9'
 run bully --headless --for 1s --do 'at noon kill 5'
 run bully --headless --for 1s --do 'lose all 130%'
+run bully --headless --for 1s --do 'tell 5 publish'
+run field --headless --for 1s --do 'publish 9'
+run field --headless --for 1s --do 'tell 5 publish now'
 run bully --headless --for 1s --do 'partition 1 2 | 2 3'
 run bully --headless --for 1s --do ''
 run bully --headless --for 1s --record folder
@@ -68,7 +71,21 @@ branches missing.jsonl
 branches diary.txt
 diff whole.jsonl diary.txt
 guide yours
+compare bully token
+compare bully bully
+compare bully bulli
+compare field
+compare bully --nodes 1
+compare bully --runs none
+compare bully --faults kill,rain
+compare bully --task chess
+compare bully --workers 0
+compare bully --script missing.script
+compare bully --script struck.script
+compare bully --output bully.png
 scale bulli
+scale bully token
+scale bully bully
 scale bully --nodes 1
 scale bully --nodes 3,2001
 scale bully --nodes 5-9
@@ -97,6 +114,7 @@ def test_wrong_calls(lab: Lab, transcript: Callable[[str, str], None]) -> None:
     (lab.folder / "whole.jsonl").write_bytes(SHIPPED.read_bytes())
     edited = SHIPPED.read_bytes().replace(b'"status":"Normal"', b'"status":"Election"', 1)
     (lab.folder / "edited.jsonl").write_bytes(edited)
+    (lab.folder / "struck.script").write_text("at 2s kill 5\non send Gossip kill 4\n")
     calls = CALLS.strip().splitlines()
 
     def call(line: str) -> Called:

@@ -60,6 +60,7 @@ def test_what_is_in_the_wheel(wheel: Path) -> None:
         "lab/script/grammar.lark",
         "lab/py.typed",
         f"lab/recordings/{SHIPPED.name}",
+        "lab/recordings/holes/bully-two-leaders.jsonl",
     } <= names
     assert {name.split("/")[0] for name in names} == {"lab"}
     assert not [name for name in names if "__pycache__" in name]

@@ -1,9 +1,11 @@
 """Brute force: every path of a small protocol, each done again from the start, with nothing interned or left out.
 
-It shares nothing with the explorer but the kernel. A state is described by what both can tell of it.
+It shares nothing with the explorer but the kernel. A state is described by what both can tell of it; whether a cut
+is in force that has stopped nothing yet, or is healed and has let nothing pass yet, they see differently.
 """
 
 from collections.abc import Iterator
+from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 import msgspec
@@ -12,41 +14,56 @@ from lab.kernel import Message, Node, Started
 from lab.kernel.state import plain
 from lab.protocols import Election
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.moves import State, Timeouts
+from lab.worlds.explored.states import KILLS, State, Timeouts, links_of
 from tests.explored.toys import TIMING
 
 __all__ = ["described", "described_by_brute_force"]
 
 Description = tuple[Any, ...]
+Links = frozenset[tuple[int, int]]
+
+WITHIN_US = {"synchronous": TIMING.tm_us, "prompt": 0}
+"""How long a message may take, in those models of time in which that is bounded."""
 
 
 class Happening(NamedTuple):
-    """One thing that happens; ``sent``: how many messages of the step go out before a kill, if one strikes."""
+    """One thing that happens; ``links``: of a cut; ``during``: what strikes within the step, each when so many
+    messages of it have gone out.
+    """
 
     what: str
     source: int = 0
     target: int = 0
-    sent: int | None = None
+    links: Links = frozenset()
+    during: "tuple[tuple[int, Happening], ...]" = ()
 
 
 class Cluster:
     """Nodes, and messages in flight with the times at which they were sent."""
 
-    def __init__(self, protocol: type[Election], ids: tuple[int, ...], timeouts: Timeouts, kills: int) -> None:
+    def __init__(
+        self, protocol: type[Election], ids: tuple[int, ...], timeouts: Timeouts, kills: int, cuts: int
+    ) -> None:
         self.ids = ids
         self.timeouts = timeouts
         self.kills = kills
+        self.cuts = cuts
+        self.cut: Links = frozenset()
         self.nodes = {node: Node(protocol, node, ids, TIMING) for node in ids}
         self.clocks = dict.fromkeys(ids, 0)
         self.flying: list[tuple[Message, int]] = []
         for node in ids:
-            self._feed(node, Started({}, 1, 1), None)
+            self._feed(node, Started({}, 1, 1), ())
 
     def happen(self, happening: Happening) -> int:
         """Let it happen; how many messages the step of it sent."""
-        what, source, target, sent = happening
+        what, source, target, links, during = happening
         if what == "kill":
             self._kill(target)
+            return 0
+        if what in ("cut", "heal"):
+            self.cuts -= what == "cut"
+            self.cut = links
             return 0
         if what == "tick":
             wait_us = self._wait_us()
@@ -56,14 +73,14 @@ class Cluster:
         if what == "deliver":
             message = next(m for m, _ in self.flying if (m.source, m.target) == (source, target))
             self.flying = [each for each in self.flying if each[0] is not message]
-            return self._feed(target, message, sent)
+            return 0 if (source, target) in self.cut else self._feed(target, message, during)
         due = self.nodes[target].next_timer()
         assert due is not None
         self.clocks[target] = max(self.clocks[target], due[0])
-        return self._feed(target, due[1], sent)
+        return self._feed(target, due[1], during)
 
     def happenings(self) -> list[Happening]:
-        """What may happen next; that a kill may strike within a step is left to the caller."""
+        """What may happen next; what may strike within a step is left to the caller."""
         found = [
             Happening("deliver", *link) for link in dict.fromkeys((m.source, m.target) for m, _ in self.flying)
         ]
@@ -73,8 +90,15 @@ class Cluster:
                 found.append(Happening("fire", target=node))
         if self.timeouts != "any" and self._wait_us():
             found.append(Happening("tick"))
-        if self.kills:
-            found += [Happening("kill", target=node) for node in self.nodes]
+        return found + self.strikes()
+
+    def strikes(self) -> list[Happening]:
+        """What may strike now."""
+        found = [Happening("kill", target=node) for node in self.nodes] if self.kills else []
+        if self.cut:
+            found.append(Happening("heal"))
+        elif self.cuts:
+            found += [Happening("cut", links=links) for links in all_cuts(self.ids)]
         return found
 
     def describe(self) -> Description:
@@ -101,9 +125,9 @@ class Cluster:
         )
 
     def _left_us(self, message: Message, sent_us: int) -> int | None:
-        if self.timeouts != "synchronous":
+        if self.timeouts not in WITHIN_US:
             return None
-        return sent_us + TIMING.tm_us - self.clocks[message.source]
+        return sent_us + WITHIN_US[self.timeouts] - self.clocks[message.source]
 
     def _wait_us(self) -> int:
         """How long until the next instant; 0 where there is none, or one is now."""
@@ -112,11 +136,13 @@ class Cluster:
         waits += [left for m, at_us in self.flying if (left := self._left_us(m, at_us)) is not None]
         return min(waits, default=0)
 
-    def _feed(self, node: int, given: Any, sent: int | None) -> int:
+    def _feed(self, node: int, given: Any, during: tuple[tuple[int, Happening], ...]) -> int:
         step = self.nodes[node].step(given, self.clocks[node])
-        self.flying += [(message, self.clocks[node]) for message in step.sent[:sent]]
-        if sent is not None:
-            self._kill(node)
+        for place, message in enumerate(step.sent):
+            for strike in (strike for sent, strike in during if sent == place):
+                self.happen(strike)
+            if node in self.nodes and (node, message.target) not in self.cut:
+                self.flying.append((message, self.clocks[node]))
         self.flying = [(m, at_us) for m, at_us in self.flying if m.target in self.nodes]
         return len(step.sent)
 
@@ -126,8 +152,20 @@ class Cluster:
         self.flying = [(m, at_us) for m, at_us in self.flying if m.target != node]
 
 
+def all_cuts(ids: tuple[int, ...]) -> list[Links]:
+    """Two sides between which nothing passes, or two nodes."""
+    sides = chain.from_iterable(combinations(ids, size) for size in range(1, len(ids)))
+    parted = [frozenset((a, b) for a in ids for b in ids if (a in side) != (b in side)) for side in sides]
+    return list(dict.fromkeys([*parted, *(frozenset({(a, b), (b, a)}) for a, b in combinations(ids, 2))]))
+
+
 def described_by_brute_force(
-    protocol: type[Election], count: int, timeouts: Timeouts, kills: int, most_moves: int | None
+    protocol: type[Election],
+    count: int,
+    timeouts: Timeouts,
+    kills: int,
+    most_moves: int | None,
+    cuts: int = 0,
 ) -> tuple[set[Description], int]:
     """(descriptions of all states at the ends of all paths of so many moves, how many such paths there are)."""
     ids = tuple(range(1, count + 1))
@@ -135,7 +173,7 @@ def described_by_brute_force(
     paths = 0
 
     def again(path: tuple[Happening, ...]) -> tuple[Cluster, int]:
-        cluster, sent = Cluster(protocol, ids, timeouts, kills), 0
+        cluster, sent = Cluster(protocol, ids, timeouts, kills, cuts), 0
         for happening in path:
             sent = cluster.happen(happening)
         return cluster, sent
@@ -148,10 +186,20 @@ def described_by_brute_force(
         if len(path) == most_moves:
             return
         for happening in cluster.happenings():
-            _, sent = again((*path, happening))
-            follow((*path, happening))
-            for part in range(sent if cluster.kills else 0):
-                follow((*path, happening._replace(sent=part)))
+            disturb((*path, happening), 0)
+
+    def disturb(path: tuple[Happening, ...], begin: int) -> None:
+        """Follow the path, and all in which more strikes within its last step, not before ``begin``."""
+        follow(path)
+        last = path[-1]
+        cluster, sent = again(path)
+        if last.target not in cluster.nodes:
+            return
+        for place in range(begin, sent):
+            for strike in cluster.strikes():
+                if strike.what != "kill" or strike.target == last.target:
+                    during = (*last.during, (place, strike))
+                    disturb((*path[:-1], last._replace(during=during)), place)
 
     follow(())
     return found, paths
@@ -171,15 +219,15 @@ def _describe(explorer: Explorer, state: State, ids: tuple[int, ...], timeouts: 
             nodes.append(("running", view, locals_.due_us[local]))
         else:
             nodes.append(("killed",))
-    return tuple(nodes), tuple(_flying(explorer, state, len(ids), timeouts)), state[-2]
+    return tuple(nodes), tuple(_flying(explorer, state, len(ids), timeouts)), state[KILLS]
 
 
 def _flying(explorer: Explorer, state: State, count: int, timeouts: Timeouts) -> Iterator[Description]:
     queues = explorer.queues
-    for queue in state[count:-2]:
+    for queue in links_of(state, count):
         left = queue
         while left:
             m = queues.messages[queues.first[left]]
-            left_us = queues.left_us[left] if timeouts == "synchronous" else None
+            left_us = queues.left_us[left] if timeouts in WITHIN_US else None
             yield m.source, m.target, m.kind, bytes(m.body), bool(m.answers), left_us
             left = queues.rest[left]

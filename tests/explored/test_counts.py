@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.protocols import Bully, Election
+from lab.protocols import Bully, BullyTanenbaum, Election
 from lab.worlds.explored.local import SendsInstantsError
-from lab.worlds.explored.moves import Timeouts
+from lab.worlds.explored.states import Timeouts
 from tests.explored.toys import Asking, Beating, Stamping, Telling, explorer_of
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +53,20 @@ def test_all_that_may_happen_to_the_bully(
 ) -> None:
     """Exhaustive, and the same numbers as ever; they change with the protocol, and with nothing else."""
     tally = explorer_of(Bully, count, timeouts, kills, restarts, settled).run(100_000)
+    assert (tally.states, tally.transitions, tally.depth) == found
+    assert tally.cut == ""
+    assert not any(tally.violated.values())
+
+
+@pytest.mark.parametrize(
+    ("count", "kills", "restarts", "found"),
+    [(2, 0, 0, (97, 145, 19)), (2, 1, 1, (6078, 9300, 41)), (3, 1, 0, (9564, 19651, 39))],
+)
+def test_all_that_may_happen_to_the_bully_as_tanenbaum_tells_it(
+    count: int, kills: int, restarts: int, found: tuple[int, int, int]
+) -> None:
+    """Exhaustive, and the same numbers as ever; A1.1 and A2 hold."""
+    tally = explorer_of(BullyTanenbaum, count, "synchronous", kills, restarts, settled=True).run(100_000)
     assert (tally.states, tally.transitions, tally.depth) == found
     assert tally.cut == ""
     assert not any(tally.violated.values())

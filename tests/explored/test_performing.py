@@ -7,25 +7,14 @@ import pytest
 
 from lab.journal import Cluster, MemoryLog, Process, Record, Routed, Writer, open_recording, reexecute
 from lab.kernel import Step
-from lab.properties import Judge, Violation
+from lab.properties import Violation
 from lab.protocols import Bully, Election, source_of
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.moves import Move, State, Timeouts
 from lab.worlds.explored.performing import Performance
+from lab.worlds.explored.states import State, Timeouts, links_of
 from tests.campaign.mutants import BlindCheck, NoTimeout
+from tests.explored.performed import judged, performed
 from tests.explored.toys import Counting, Giving, Raising, explorer_of, header_of
-
-
-def performed(
-    protocol: type[Election], count: int, timeouts: Timeouts, restarts: int, path: list[Move], quiet_us: int = 0
-) -> list[Record]:
-    """The records of the moves."""
-    log = MemoryLog(header_of(protocol, count))
-    performance = Performance(protocol, log.header, log, timeouts, restarts)
-    for move in (*path, Move("wait", us=quiet_us)):
-        performance.make(move)
-    performance.end("the test ended")
-    return log.records
 
 
 def found(
@@ -36,18 +25,15 @@ def found(
     explorer.run(20_000)
     path = explorer.path_to(explorer.first_found[assertion])
     records = performed(protocol, 3, timeouts, 0, path, quiet_us)
-    judge = Judge(header_of(protocol, 3))
-    for record in records:
-        judge.observe(record)
-    return records, [violation for violation in judge.violations if violation.assertion == assertion]
+    return records, [each for each in judged(protocol, 3, records) if each.assertion == assertion]
 
 
 def follow(explorer: Explorer, number: int) -> State:
     """The state with this number, by the explorer's own account of how it came about."""
     state = explorer.origin
     for wanted in explorer.path_to(number)[len(explorer.path_to(0)) :]:
-        ways = [*explorer.moves.steps(state), *explorer.moves.strikes(state)]
-        state = next(after for move, after in ways if explorer.moves.describe(move) == wanted)
+        ways = [*explorer.moves.steps(state), *explorer.moves.strikes(state, still=False)]
+        state = next(after for move, after in ways if move == wanted)
     return state
 
 
@@ -75,7 +61,7 @@ def in_flight(explorer: Explorer, state: State, count: int) -> Counter[tuple[int
     """The same of a state."""
     queues = explorer.queues
     on_the_way: Counter[tuple[int, int, str]] = Counter()
-    for queue in state[count:-2]:
+    for queue in links_of(state, count):
         left = queue
         while left:
             message = queues.messages[queues.first[left]]
@@ -134,7 +120,7 @@ def test_a_kill_strikes_between_two_messages() -> None:
     explorer = explorer_of(Giving, 2, "any", 1)
     explorer.run(100)
     paths = [explorer.path_to(number) for number in range(explorer.tally.states)]
-    path = next(path for path in paths if path and path[-1].sent == 1)
+    path = next(path for path in paths if path and path[-1].during == ((1, "kill 2"),))
     records = performed(Giving, 2, "any", 0, path)
     assert [record.why for record in records if isinstance(record, Routed)] == ["unsent"]
     assert [record.event for record in records if isinstance(record, Process)] == ["started", "started", "killed"]
@@ -157,7 +143,4 @@ def test_going_round_for_ever_is_a_failure() -> None:
     assert tally.violated == {"A1.1": 0, "A1.2": 0, "A2": len(explorer.round), "raises": 0}
     path = explorer.path_to(explorer.first_found["A2"])
     records = performed(BlindCheck, 2, "synchronous", 1, [*path, *explorer.round * 100])
-    judge = Judge(header_of(BlindCheck, 2))
-    for record in records:
-        judge.observe(record)
-    assert [violation.assertion for violation in judge.violations if violation.is_failure] == ["A2"]
+    assert [each.assertion for each in judged(BlindCheck, 2, records) if each.is_failure] == ["A2"]

@@ -4,20 +4,27 @@ from typing import ClassVar
 
 from lab.journal import Header
 from lab.kernel import Payload, Request, Safe, Timing, on, periodic, procedure
-from lab.protocols import Election
+from lab.protocols import Election, Group, Status
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.moves import Timeouts
+from lab.worlds.explored.states import Timeouts
 from tests.harness import simulated_header
 
 __all__ = [
     "TIMING",
     "Asking",
     "Beating",
+    "Cautious",
+    "Clinging",
     "Counting",
+    "Forgetting",
     "Giving",
+    "Joining",
+    "Numbering",
     "Raising",
+    "Secluding",
     "Stamping",
     "Telling",
+    "Trusting",
     "explorer_of",
     "header_of",
 ]
@@ -142,6 +149,134 @@ class Stamping(Election):
             self.send(peer, Stamp(self.now_us))
 
 
+class Trusting(Election):
+    """Node 2 leads; node 1 asks it once, and takes silence for a crash. It says it needs no network for that."""
+
+    name: ClassVar[str] = "trusting"
+    promises: ClassVar[tuple[str, ...]] = ("A1.1",)
+    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A1.1": (3, 4)}
+
+    def started(self) -> None:
+        """Lead, or ask."""
+        if self.id == 1:
+            self.begin(self.asking)
+        else:
+            self.lead()
+
+    def lead(self) -> None:
+        """From now on."""
+        self.status, self.coordinator = Status.NORMAL, self.id
+
+    @procedure
+    async def asking(self) -> None:
+        """Once."""
+        answer = await self.ask(2, Ping(), within=self.timing.t_us)
+        if answer is None:
+            self.silence()
+
+    def silence(self) -> None:
+        """It must be dead."""
+        self.lead()
+
+    @on(Ping)
+    def ping(self, sender: int, message: Ping) -> Pong:
+        """It is not."""
+        return Pong()
+
+
+class Cautious(Trusting):
+    """Trusting, but silence proves nothing."""
+
+    name: ClassVar[str] = "cautious"
+
+    def silence(self) -> None:
+        """Who knows."""
+
+
+class Secluding(Trusting):
+    """Trusting, but what it promises is agreement: once node 1 leads, nobody speaks any more."""
+
+    name: ClassVar[str] = "secluding"
+    promises: ClassVar[tuple[str, ...]] = ("A2",)
+
+    @procedure
+    async def asking(self) -> None:
+        """Follow, or lead."""
+        answer = await self.ask(2, Ping(), within=self.timing.t_us)
+        if answer is None:
+            self.silence()
+        else:
+            self.status, self.coordinator = Status.NORMAL, 2
+
+
+class Joining(Election):
+    """Node 2 is a group; node 1 asks it every T, and is in it or in one of its own."""
+
+    name: ClassVar[str] = "joining"
+    promises: ClassVar[tuple[str, ...]] = ("A4",)
+    group: Group = Group()
+
+    def started(self) -> None:
+        """Alone."""
+        self.join(self.id)
+
+    def join(self, leader: int) -> None:
+        """The one group that there is of each."""
+        self.status, self.coordinator, self.group = Status.NORMAL, leader, Group(leader, 1)
+
+    @periodic(lambda self: self.begun_us(self.ask_again) + self.timing.t_us if self.id == 1 else None)
+    async def ask_again(self) -> None:
+        """Is it there?"""
+        answer = await self.ask(2, Ping(), within=self.timing.t_us)
+        if answer is None:
+            self.silence()
+        else:
+            self.join(2)
+
+    def silence(self) -> None:
+        """Alone again."""
+        self.join(self.id)
+
+    @on(Ping)
+    def ping(self, sender: int, message: Ping) -> Pong:
+        """It is."""
+        return Pong()
+
+
+class Clinging(Joining):
+    """Joining, but it never leaves."""
+
+    name: ClassVar[str] = "clinging"
+
+    def silence(self) -> None:
+        """Never mind."""
+
+
+class Numbering(Election):
+    """Every life of a node is a group with a number of its own."""
+
+    name: ClassVar[str] = "numbering"
+    promises: ClassVar[tuple[str, ...]] = ("A5",)
+    lives: Safe[int] = 0
+    group: Group = Group()
+
+    def started(self) -> None:
+        """One more."""
+        self.lives += 1
+        self.group = Group(self.id, self.lives)
+
+
+class Forgetting(Numbering):
+    """Numbering, but two lives have one number."""
+
+    name: ClassVar[str] = "forgetting"
+
+    def started(self) -> None:
+        """One more for every two."""
+        self.lives += 1
+        self.group = Group(self.id, (1 + self.lives) // 2)
+
+
 class Beating(Election):
     """Node 1 beats for ever; node 2 thinks it dead when it has not heard it for longer than ``PATIENCE_T`` · T."""
 
@@ -179,6 +314,7 @@ def explorer_of(
     kills: int = 0,
     restarts: int = 0,
     settled: bool = False,
+    cuts: int = 0,
 ) -> Explorer:
     """An explorer of that many nodes, from their first start."""
-    return Explorer(protocol, header_of(protocol, count), timeouts, kills, restarts, settled)
+    return Explorer(protocol, header_of(protocol, count), timeouts, kills, restarts, settled, cuts)

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.kernel import Received, Step
-from lab.protocols import Status
-from lab.protocols.bully import Bully
+from lab.protocols import Bully, BullyTanenbaum, Election, Status
 from tests.harness import T_US, TIMING, TM_US, Rig, Solo
 from tests.papers.alone import enter, lone, normal
 
@@ -33,6 +32,22 @@ def test_M1_no_node_knows_who_is_up() -> None:
     assert rig.sent() == [(2, "AreYouUp", 3), (2, "AreYouUp", 10)]
     rig.run(2 * T_US)
     assert rig.agreed() == 2
+
+
+@pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum])
+def test_M1_the_ids_may_start_at_0(protocol: type[Election]) -> None:
+    """M1: node 0 is a node like any other. With all ids one less the same messages are sent, to the last node."""
+    sent = []
+    for first in (0, 1):
+        rig = Rig(range(first, first + 4), protocol=protocol).started()
+        for left in (3, 2, 1):
+            assert rig.settle() == first + left
+            rig.do("kill coordinator")
+        assert rig.settle() == first
+        rig.do(f"restart {first + 3}")
+        assert rig.settle() == first + 3
+        sent.append([(source - first, kind, target - first) for source, kind, target in rig.sent()])
+    assert sent[0] == sent[1]
 
 
 def test_M2_the_state_vector() -> None:

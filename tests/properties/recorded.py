@@ -63,11 +63,13 @@ class Records:
         """Something happens to a process."""
         return self.add(Process(self.at_us, node, event, 1))
 
-    def fault(self, kind: str, *breaks: int, nodes: tuple[int, ...] = ()) -> int:
+    def fault(
+        self, kind: str, *breaks: int, nodes: tuple[int, ...] = (), links: tuple[tuple[int, int], ...] = ()
+    ) -> int:
         """A fault comes into force; its number."""
         self._faults += 1
         text = f"{kind} {self._faults}"
-        self.add(Fault(self.at_us, self._faults, kind, text, nodes, breaks))
+        self.add(Fault(self.at_us, self._faults, kind, text, nodes, breaks, links))
         return self._faults
 
     def lift(self, number: int, kind: str = "") -> "Records":
@@ -83,6 +85,13 @@ class Records:
         """These are Normal under that one."""
         for node in nodes:
             self.says(node, "Normal", coordinator)
+        return self
+
+    def grouped(self, group: Any, coordinator: int, *nodes: int, status: str = "Normal") -> "Records":
+        """These are in that group under that one."""
+        for node in nodes:
+            changed = {"status": status, "coordinator": coordinator, "group": group, "definition": group}
+            self.add(Step(self.at_us, node, 1, Fired("timer"), changed))
         return self
 
     def sends(self, node: int, target: int) -> int:

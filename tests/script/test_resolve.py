@@ -38,6 +38,13 @@ def test_nodes(named: str, ids: tuple[int, ...]) -> None:
     assert resolve_nodes(_command(f"kill {named}").nodes, _cluster(4)) == ids
 
 
+def test_all_that_lead_can_be_meant() -> None:
+    """By *coordinators*; it is an error where nobody does."""
+    assert resolve_nodes(_command("pause coordinators 1").nodes, _cluster(2, 4)) == (1, 2, 4)
+    with pytest.raises(CommandError, match="nobody is coordinator"):
+        resolve_nodes(_command("pause coordinators").nodes, _cluster())
+
+
 def test_a_node_that_does_not_exist() -> None:
     """The text says which there are."""
     with pytest.raises(CommandError, match="there is no node 7; there are 1 2 3 4"):

@@ -12,7 +12,10 @@ from lab.tui.look import Glyphs, Look, glyphs_for
 
 UNICODE = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "xterm"})
 ASCII = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "linux"})
-STATUSES = ("Normal", "Election", "Reorganization", "Down", "killed", "failed", "paused", "absent")
+STATUSES = (
+    *("Normal", "Election", "Reorganization", "Down", "Inside", "Holding", "Waiting"),
+    *("killed", "failed", "paused", "absent"),
+)
 KINDS = ("AreYouNormal", "AreYouUp", "EnterElection", "SetCoordinator", "NewState")
 GROUNDS = {True: "#121212", False: "#e0e0e0"}
 

@@ -34,7 +34,7 @@ def _pane(view: NodeView, *others: NodeView, **more: Any) -> Pane:
     return pane_of(view, _snapshot(view, *others, **more), NOW_US)
 
 
-def _leaders(*views: NodeView) -> tuple[tuple[str, int | None], ...]:
+def _leaders(*views: NodeView) -> tuple[tuple[str, int | str | None], ...]:
     return leaders_said(panes_of(_snapshot(*views), NOW_US))
 
 

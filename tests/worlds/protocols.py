@@ -9,12 +9,42 @@ from typing import ClassVar
 
 import msgspec
 
-from lab.kernel import Payload, Request, on, procedure
+from lab.kernel import Payload, Request, command, on, procedure
 from lab.protocols import Bully, Election
 from lab.protocols.bully import NewState, NewStateAnswer
 from lab.worlds.live.wire import Fork, Hello
 
-__all__ = ["ALL", "Brittle", "Flood", "PingPong", "Rude", "Spill", "Twofaced"]
+__all__ = ["ALL", "Board", "Brittle", "Flood", "PingPong", "Rude", "Spill", "Twofaced"]
+
+
+class Pinned(Payload, frozen=True):
+    """A note for every board."""
+
+    text: str
+
+
+class Board(Bully):
+    """Bully, and every node has a board with notes, which the user gives it."""
+
+    name: ClassVar[str] = "board"
+    notes: tuple[str, ...] = ()
+
+    @command
+    def pin(self, text: str) -> None:
+        """Pin a note to all boards."""
+        self.notes = (*self.notes, text)
+        for peer in self.peers:
+            self.send(peer, Pinned(text))
+
+    @command
+    def clear(self) -> None:
+        """Take down what is on its board."""
+        self.notes = ()
+
+    @on(Pinned)
+    def pinned(self, sender: int, message: Pinned) -> None:
+        """Pin it here too."""
+        self.notes = (*self.notes, message.text)
 
 
 class Brittle(Bully):
@@ -163,4 +193,4 @@ class Spill(Election):
         """Take it."""
 
 
-ALL: tuple[type[Election], ...] = (Brittle, Flood, PingPong, Rude, Spill, Twofaced)
+ALL: tuple[type[Election], ...] = (Board, Brittle, Flood, PingPong, Rude, Spill, Twofaced)

@@ -17,7 +17,7 @@ from lab.journal import (
     decode,
     open_recording,
 )
-from lab.kernel import Received, Started, Step
+from lab.kernel import Message, Received, Started, Step
 from lab.network import links_among
 from lab.protocols import Bully
 from lab.protocols.bully import NewState, NewStateAnswer
@@ -174,7 +174,7 @@ def test_in_the_middle_of_a_pause(live: Path) -> None:
     waiting = [(flight.source, flight.serial) for flight in cluster.flights.values() if flight.target == 5]
     assert waiting
     grown = grow(live, at)
-    inbox = [(m.source, m.serial) for m in grown.run.lives[5].inbox]
+    inbox = [(m.source, m.serial) for m in grown.run.lives[5].inbox if isinstance(m, Message)]
     for source in (1, 2, 3, 4):
         assert [key for key in inbox if key[0] == source] == [key for key in waiting if key[0] == source]
     assert not [r for r in grown.new if isinstance(r, Step) and r.node == 5]

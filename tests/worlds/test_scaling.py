@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.protocols import Bully, Election
+from lab.protocols import Bully, BullyTanenbaum, Election
 from lab.worlds.scaling import NeverSettledError, measure
 from tests.harness import T_US, TIMING, Rig
 
@@ -73,6 +73,35 @@ def test_the_case_of_tanenbaum_is_his_figure() -> None:
     ok = [(j, i) for i, j in election if j != dead]
     coordinator = [(7, i) for i in ids if i != 7]
     assert TANENBAUM.messages(8) == len(election) + len(ok) + len(coordinator)
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 4, 5, 6, 7, 8, 40])
+def test_as_tanenbaum_tells_it(nodes: int) -> None:
+    """Whoever notices, and all do here: each asks all above it once, and the highest tells all."""
+    measured = measure(BullyTanenbaum, nodes, TIMING, 1)
+    asked, answered = nodes * (nodes - 1) // 2, (nodes - 1) * (nodes - 2) // 2
+    assert measured.coordinator == nodes - 1
+    assert measured.kinds == {
+        kind: count
+        for kind, count in (("ELECTION", asked), ("OK", answered), ("COORDINATOR", nodes - 1))
+        if count > 0
+    }
+    assert measured.messages == BullyTanenbaum.costs[0].messages(nodes) == TANENBAUM.messages(nodes)
+
+
+@pytest.mark.parametrize("nodes", [3, 4, 5, 8, 20])
+def test_as_tanenbaum_tells_it_when_only_the_next_coordinator_notices(nodes: int) -> None:
+    """The coordinator answers all but its question, and dies; two of the messages are lost on the dead node."""
+    parameters = BullyTanenbaum.Parameters(ask_every_us=6 * T_US)
+    rig = Rig(range(1, nodes + 1), latency_us=0, protocol=BullyTanenbaum, parameters=parameters).started()
+    assert rig.settle() == nodes
+    rig.do(f"on send AreYouThere {nodes - 1}->{nodes} kill {nodes}")
+    rig.run_until(lambda: nodes not in rig.lives, 8 * T_US, "the coordinator dies")
+    dead = len(rig.records)
+    assert rig.settle() == nodes - 1
+    sent = [(kind, to) for _, kind, to in rig.sent(since=dead) if kind not in rig.header.protocol.heartbeats]
+    assert len(sent) == BullyTanenbaum.costs[1].messages(nodes)
+    assert len([to for _, to in sent if to != nodes]) == BullyTanenbaum.costs[2].messages(nodes)
 
 
 def test_it_grows_between_the_cases() -> None:

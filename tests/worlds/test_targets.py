@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from lab.journal import ProtocolInfo
-from lab.protocols import PROTOCOLS, Bully, Election, source_of
+from lab.properties import ASSERTIONS
+from lab.protocols import PROTOCOLS, TASKS, Algorithm, Bully, source_of
 from lab.worlds.declarations import check_declarations
 from lab.worlds.targets import TargetError, absolute_target, load_protocol, recorded_protocol
 from tests.harness import Rig
@@ -15,6 +16,7 @@ HEAD = """from typing import ClassVar
 from lab.kernel import Protocol, on, procedure
 from lab.protocols import Bully, Election, Status
 """
+KNOWN = ", ".join(sorted((*PROTOCOLS, *TASKS)))
 MINE = f"{HEAD}class MyElection(Bully):\n    seen: int = 0\n"
 
 
@@ -147,16 +149,17 @@ def _body(line: str) -> str:
 @pytest.mark.parametrize(
     ("text", "target", "told"),
     [
-        ("", "bulli", "there is no protocol 'bulli'; there is: bully, or FILE.py:CLASS for your own"),
+        ("", "bulli", f"there is no protocol 'bulli'; there is: {KNOWN}, or FILE.py:CLASS for your own"),
         (
             MINE,
             "mine",
-            "there is no protocol 'mine'; there is: bully, or FILE.py:CLASS for your own; did you mean mine.py?",
+            f"there is no protocol 'mine'; there is: {KNOWN}, or FILE.py:CLASS for your own; "
+            "did you mean mine.py?",
         ),
         (
             MINE,
             "mine:MyElection",
-            "there is no protocol 'mine:MyElection'; there is: bully, or FILE.py:CLASS for your own; "
+            f"there is no protocol 'mine:MyElection'; there is: {KNOWN}, or FILE.py:CLASS for your own; "
             "did you mean mine.py:MyElection?",
         ),
         ("", "gone.py:Mine", "there is no file gone.py; name a Python file of yours: FILE.py:CLASS"),
@@ -239,7 +242,7 @@ def _body(line: str) -> str:
         (
             _body("promises: ClassVar[tuple[str, ...]] = ('A1.1', 'A9.9')"),
             "mine.py",
-            "mine.py: Mine promises 'A9.9', which is no assertion; there is: A1.1, A1.2, A2, raises",
+            f"mine.py: Mine promises 'A9.9', which is no assertion; there is: {', '.join(ASSERTIONS)}",
         ),
         (
             _body("promises = ('A1.1')"),
@@ -388,7 +391,7 @@ def test_the_protocol_of_a_recording() -> None:
     """The program's own by its name, a user's by its file, which has to be the one that was recorded."""
     _write(MINE)
     assert recorded_protocol(_info("bully"), None) is Bully
-    found: type[Election] = recorded_protocol(_info("my-election"), "mine.py")
+    found: type[Algorithm] = recorded_protocol(_info("my-election"), "mine.py")
     assert found is load_protocol("mine.py")
     with pytest.raises(TargetError, match=r"my-election, is not the program's: add --protocol mine\.py:CLASS$"):
         recorded_protocol(_info("my-election"), None)

@@ -7,9 +7,11 @@ That is imported only where it is run, so that ``lab --help`` and the completion
 
 from lab.cli.commands.run import run
 from lab.cli.commands.recordings import replay, show, verify
+from lab.cli.commands.history import history
 from lab.cli.commands.branch import branch, branches, diff
 from lab.cli.commands.check import check
 from lab.cli.commands.explore import explore
+from lab.cli.commands.compare import compare
 from lab.cli.commands.scale import scale
 from lab.cli.commands.hosts import attach, ctl, list_
 from lab.cli.commands.guide import guide
@@ -19,10 +21,12 @@ __all__ = [
     "branch",
     "branches",
     "check",
+    "compare",
     "ctl",
     "diff",
     "explore",
     "guide",
+    "history",
     "list_",
     "replay",
     "run",

@@ -80,6 +80,6 @@ def diff(
     Exit status: 0 they are the same, 1 they differ, 2 one is no recording. It does not count which run it was,
     when it began, and what it is a branch of.
     """
-    from lab.cli.comparing import diff as show_difference  # noqa: PLC0415
+    from lab.cli.differing import diff as show_difference  # noqa: PLC0415
 
     return show_difference(one, other)

@@ -61,13 +61,13 @@ def check(
     Exit status: 0 nothing found, 1 found, 2 a mistake in the call, 130 Ctrl-C.
     """
     from lab.cli.checking import Options, run_check  # noqa: PLC0415
-    from lab.cli.settings import whole_number  # noqa: PLC0415
+    from lab.cli.settings import target_of, whole_number  # noqa: PLC0415
 
     if runs is None and minutes is None:
         runs = "1000"
     return run_check(
         Options(
-            target,
+            target_of(target, set_ or []),
             whole_number("--runs", runs, 0) if runs is not None else 0,
             whole_number("--seed", seed, 0),
             nodes,

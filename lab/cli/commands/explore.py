@@ -10,7 +10,12 @@ from lab.cli.commands.options import Parameters, Target
 
 __all__ = ["explore"]
 
-_TIMEOUTS: tuple[Literal["synchronous", "ordered", "any"], ...] = ("synchronous", "ordered", "any")
+_TIMEOUTS: tuple[Literal["synchronous", "prompt", "ordered", "any"], ...] = (
+    "synchronous",
+    "prompt",
+    "ordered",
+    "any",
+)
 _BEGINNINGS = ("normal", "start")
 
 
@@ -18,6 +23,7 @@ _BEGINNINGS = ("normal", "start")
     epilog="""Examples:\n
     lab explore bully\n
     lab explore bully --timeouts any --out two-coordinators.jsonl\n
+    lab explore invitation --cuts 1 --timeouts prompt\n
     lab explore my_election.py:MyElection --kills 2 --from start""",
 )
 def explore(
@@ -31,6 +37,12 @@ def explore(
     restarts: Annotated[
         str, typer.Option(metavar="NUMBER", help="So many restarts at most of killed nodes.")
     ] = "0",
+    cuts: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER", help="So many cuts at most, one after the other, each of which may be healed."
+        ),
+    ] = "0",
     timeouts: Annotated[
         str,
         typer.Option(
@@ -38,13 +50,14 @@ def explore(
         ),
     ] = "synchronous",
     from_: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--from",
             metavar="|".join(_BEGINNINGS),
-            help="Begin where all are Normal under one coordinator, or where all have just come up.",
+            help="Begin where all are Normal under one coordinator, or where all have just come up. "
+            r"\[default: normal, where the protocol elects]",
         ),
-    ] = "normal",
+    ] = None,
     states: Annotated[
         str, typer.Option(metavar="NUMBER", help="Stop at so many states; a million take about half a gigabyte.")
     ] = "1000000",
@@ -56,37 +69,45 @@ def explore(
         Path | None,
         typer.Option(metavar="FILE", help="Where to record the shortest violation; a .jsonl file."),
     ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")] = False,
 ) -> int:
-    """Try every order of deliveries, timeouts and kills, and look at every state that comes of it.
+    """Try every order of deliveries, timeouts, kills and cuts, and look at every state that comes of it.
 
     Breadth first, so the violation that is recorded is a shortest one. A kill strikes also between two messages
-    of one step. Links keep their order and lose nothing. T is 300 ms, and Tm a third of it.
+    of one step. Links keep their order and lose nothing but by a cut. T is 300 ms, and Tm a third of it.
+
+    A cut parts the nodes into two sides, or two nodes from each other, at any moment, and may be healed at any
+    later one, or never. It is looked at where it stops a message, and its end where one passes again. It breaks
+    assumption 8; A4 is asked of each side of it, A2 once it is healed.
 
     \b
     synchronous  messages arrive within Tm, timers fire on time: no assumption is broken
+    prompt       the same, but messages take no time: far fewer states
     ordered      messages take as long as they like (8 is broken)
     any          and a timer may fire at any moment, as if its node or the others were slow (8 and 9)
 
     It is exhaustive when nothing new is left to look at before a bound is met; what protocols count, such as
-    versions, may grow for ever. A2 is violated where nothing can happen any more, or, if synchronous and
-    exhaustive, where the same can happen again and again for ever, without agreement.
+    versions, may grow for ever. A2 and A4 are violated where nothing can happen any more, or, if exhaustive,
+    and synchronous or prompt, where the same can happen again and again for ever, without agreement.
 
     Exit status: 0 nothing found, 1 found, 2 a mistake in the call, 130 Ctrl-C (with what was covered so far).
     """
     from lab.cli.exploring import Options, run_explore  # noqa: PLC0415
-    from lab.cli.settings import one_of, whole_number  # noqa: PLC0415
+    from lab.cli.settings import one_of, target_of, whole_number  # noqa: PLC0415
 
     return run_explore(
         Options(
-            target,
+            target_of(target, set_ or []),
             whole_number("--nodes", nodes, 1, 7),
             whole_number("--kills", kills, 0),
             whole_number("--restarts", restarts, 0),
+            whole_number("--cuts", cuts, 0),
             one_of("--timeouts", timeouts, _TIMEOUTS),
-            one_of("--from", from_, _BEGINNINGS) == "normal",
+            None if from_ is None else one_of("--from", from_, _BEGINNINGS) == "normal",
             whole_number("--states", states, 1),
             None if depth is None else whole_number("--depth", depth, 1),
             set_ or [],
             out,
+            json,
         )
     )

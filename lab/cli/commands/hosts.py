@@ -1,17 +1,34 @@
-"""``lab list``, ``lab attach`` and ``lab ctl``: runs that are going on."""
+"""``lab list``, ``lab attach`` and ``lab ctl``: runs that are going on, and what can be run."""
 
 from typing import Annotated
 
 import typer
 
 from lab.cli.app import app
+from lab.cli.errors import UsageError
 
 __all__ = ["attach", "ctl", "list_"]
 
+_LISTED = ("runs", "protocols")
+
 
 @app.command("list")
-def list_(json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False) -> int:
-    """List the runs that are going on and the protocols; clean up after hosts that died."""
+def list_(
+    what: Annotated[str, typer.Argument(metavar="[runs|protocols]", help="Which of them.")] = "runs",
+    protocol: Annotated[
+        str | None, typer.Argument(metavar="[PROTOCOL]", help="This one, in more detail; or FILE.py:CLASS.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="As one JSON object.")] = False,
+) -> int:
+    """List the runs that are going on, and clean up after hosts that died; or describe the protocols."""
+    from lab.cli.settings import one_of  # noqa: PLC0415
+
+    if one_of("lab list", what, _LISTED) == "protocols":
+        from lab.cli.protocols import print_protocols  # noqa: PLC0415
+
+        return print_protocols(protocol, json)
+    if protocol is not None:
+        raise UsageError(f"lab list runs {protocol}: nothing more is said of a run; leave out {protocol}")
     from lab.cli.hosts import print_runs  # noqa: PLC0415
 
     return print_runs(json)
@@ -29,13 +46,14 @@ def attach(
 
 
 def _ctl_help() -> str:
-    from lab.script import VERBS  # noqa: PLC0415
+    from lab.script import VERBS, own_commands  # noqa: PLC0415
 
     rows = [f"  {verb.usage:32} {verb.help}" for verb in VERBS.values()]
+    rows += [f"  {name + ' [NODES]':32} {said}" for name, said in own_commands().items()]
     return (
         "Give commands to a run that is going on.\n\n"
         "\b\nCommands:\n" + "\n".join(rows) + "\n\n"
-        "\b\nNODES   5 · 1 2 · 1,2 · all · coordinator\n"
+        "\b\nNODES   5 · 1 2 · 1,2 · all · coordinator · coordinators (all that lead)\n"
         "LINKS   2->3 · 2<->3 · 5 (all from and to 5) · all\n"
         "TIME    400ms · 2s          PERCENT  30%\n"
         "before a command, optionally, when:\n"

@@ -14,7 +14,10 @@ RequestBound = Annotated[
 ]
 
 Parameters = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the protocol.")
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="A parameter of the protocol; lab list protocols NAME says which."
+    ),
 ]
 
 OwnProtocol = Annotated[

@@ -53,7 +53,7 @@ def run(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="A parameter of the protocol; bully: check_every, coordinator_timeout.",
+            help="A parameter of the protocol; lab list protocols NAME says which there are.",
         ),
     ] = None,
     do: Annotated[

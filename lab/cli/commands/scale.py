@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from lab.cli.app import app
-from lab.cli.commands.options import RequestBound, Target
+from lab.cli.commands.options import RequestBound
 
 __all__ = ["scale"]
 
@@ -14,14 +14,22 @@ __all__ = ["scale"]
 @app.command(
     epilog="""Examples:\n
     lab scale bully\n
+    lab scale bully bully-tanenbaum ring invitation\n
     lab scale bully --nodes 5,50,500 -o bully.svg\n
     lab scale my_election.py:MyElection --nodes 3,10,30 --json""",
 )
 def scale(
-    protocol: Target,
+    protocols: Annotated[
+        list[str], typer.Argument(metavar="PROTOCOL", help="By name, or FILE.py:CLASS for your own.")
+    ],
     nodes: Annotated[
-        str, typer.Option(metavar="N,N,…", help="How many nodes, one cluster after the other; up to 2,000.")
-    ] = "3,10,30,100,300,1000",
+        str | None,
+        typer.Option(
+            metavar="N,N,…",
+            help="How many nodes, one cluster after the other; up to 2,000. "
+            r"\[default: 3,10,30,100,300,1000; of several protocols 3,10,30,100]",
+        ),
+    ] = None,
     t: RequestBound = None,
     seed: Annotated[
         str, typer.Option(metavar="NUMBER", help="For the moment, between two heartbeats, of the crash.")
@@ -36,8 +44,10 @@ def scale(
     """Measure what an election costs as the cluster grows, in simulation, beside the formula from the literature.
 
     In each cluster the coordinator crashes, and what is sent until all others are Normal again is counted,
-    heartbeats apart. A thousand nodes take about half a minute; Ctrl-C ends with what was measured so far.
+    heartbeats apart. Several protocols are measured in the same clusters, and shown side by side.
+
+    A thousand nodes take about half a minute; Ctrl-C ends with what was measured so far.
     """
     from lab.cli.scaling import ScaleRequest, run_scale  # noqa: PLC0415
 
-    return run_scale(ScaleRequest.of(protocol, nodes, t, seed, output, json))
+    return run_scale(ScaleRequest.of(protocols, nodes, t, seed, output, json))

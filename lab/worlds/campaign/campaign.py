@@ -1,22 +1,12 @@
-"""Many runs, on this machine's processors or on a cluster's, with one and the same result.
+"""Many runs under drawn faults, judged and summed up.
 
-Runs go out in chunks, and their results come back in the order of their seeds, whoever was first. A campaign
-that stops at its first finding counts the runs up to that one and no further, so the table and the finding
-hang on the target and the options alone, and not on the number of workers.
-
-Workers end with the campaign, however that ends: a protocol of the user's own may never come back from a step.
+A campaign that stops at its first finding counts the runs up to that one and no further, so the table and the
+finding hang on the target and the options alone, and not on the number of workers.
 """
 
-import os
-import signal
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import active_children, get_context, parent_process
-from typing import Any
+from collections.abc import Iterator
+from functools import partial
 
 from msgspec import Struct
 
@@ -26,17 +16,14 @@ from lab.properties import Violation
 from lab.worlds.campaign.coverage import reached
 from lab.worlds.campaign.draw import Plan, draw
 from lab.worlds.campaign.trial import Touched, carry_out, tally
+from lab.worlds.campaign.workers import chunks_of, spread
 from lab.worlds.targets import load_protocol
 
-__all__ = ["Campaign", "Outcome", "Table", "Wanted", "WorkerDiedError", "default_workers", "outcomes"]
+__all__ = ["Campaign", "Outcome", "Table", "Wanted", "outcomes"]
 
 _CHUNK = 10
 _TRACED = 10
 """Lines reached are looked for in the first runs, and in every tenth after that."""
-
-
-class WorkerDiedError(Exception):
-    """A worker process ended in the middle of its work; the text is for the user."""
 
 
 class Wanted(Struct, frozen=True):
@@ -144,81 +131,13 @@ def outcomes(
     a protocol of the user's own, its file at the same path. Close the iterator to stop. RunawayError,
     WorkerDiedError; for a cluster ImportError, OSError.
     """
-    chunks = _chunks(campaign, for_s)
-    if cluster:
-        yield from _on_cluster(campaign, chunks, cluster)
-    elif workers > 1:
-        yield from _on_processes(campaign, chunks, workers)
-    else:
-        for seeds in chunks:
-            for seed in seeds:
-                yield from run_chunk(campaign, range(seed, seed + 1))
-
-
-def _on_processes(campaign: Campaign, chunks: Iterator[range], workers: int) -> Iterator[Outcome]:
-    others = active_children()
-    with ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker) as pool:
-        try:
-            yield from _in_order(chunks, lambda seeds: pool.submit(run_chunk, campaign, seeds), 2 * workers)
-        except BrokenProcessPool:
-            raise WorkerDiedError(
-                "a worker died, killed or out of memory; --workers 1 shows what becomes of it, and where"
-            ) from None
-        except BaseException:
-            for child in active_children():
-                if child not in others:
-                    child.terminate()  # it may be in a step from which it never comes back
-            raise
-
-
-def _begin_worker() -> None:
-    """Ctrl-C is for the campaign to see; and where that is killed, nobody else would end its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-def _on_cluster(campaign: Campaign, chunks: Iterator[range], address: str) -> Iterator[Outcome]:
-    from distributed import Client, KilledWorker  # noqa: PLC0415 - an extra
-
-    with Client(address, timeout="5s") as client:  # type: ignore[no-untyped-call]
-        most = 2 * max(1, sum(client.nthreads().values()))
-        try:
-            yield from _in_order(chunks, lambda seeds: client.submit(run_chunk, campaign, seeds, pure=False), most)
-        except KilledWorker as error:
-            raise WorkerDiedError(f"the cluster's workers died: {error}") from None
+    yield from spread(partial(run_chunk, campaign), _chunks(campaign, for_s), workers, cluster)
 
 
 def _chunks(campaign: Campaign, for_s: float | None) -> Iterator[range]:
     began_s = time.monotonic()
     end = campaign.seed + campaign.runs if campaign.runs else 1 << 62
-    for first in range(campaign.seed, end, _CHUNK):
+    for seeds in chunks_of(campaign.seed, end, _CHUNK):
         if for_s is not None and time.monotonic() - began_s >= for_s:
             return
-        yield range(first, min(first + _CHUNK, end))
-
-
-def _in_order(chunks: Iterator[range], submit: Callable[[range], Any], most: int) -> Iterator[Outcome]:
-    """Keep so many chunks going, and give their outcomes in their order."""
-    going: deque[Any] = deque()
-    try:
-        for seeds in chunks:
-            going.append(submit(seeds))
-            if len(going) >= most:
-                yield from going.popleft().result()
-        while going:
-            yield from going.popleft().result()
-    finally:
-        for future in going:
-            future.cancel()
-
-
-def default_workers() -> int:
-    """As many as this process may use processors."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        yield seeds

@@ -15,7 +15,7 @@ from lab.worlds.campaign.schedule import Schedule, Strike
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
 
-__all__ = ["RunawayError", "Touched", "Trial", "carry_out", "header_for", "tally"]
+__all__ = ["RunawayError", "Touched", "Trial", "carry_out", "header_for", "judged_log", "tally"]
 
 
 _MOST_RECORDS = 20_000
@@ -43,28 +43,32 @@ def header_for(base: Header, schedule: Schedule) -> Header:
 
 def carry_out(protocol: type[Protocol], base: Header, schedule: Schedule, extend: bool = True) -> Trial:
     """Run it to its end, and, to ``extend``, on until it is known whether the nodes agree again. RunawayError."""
-    header = header_for(base, schedule)
-    judge = Judge(header)
-    judge.observe(header)
-    most = _MOST_RECORDS * len(schedule.nodes)
-
-    def observe(record: Record) -> None:
-        judge.observe(record)
-        if judge.number > most:
-            within = format_us(round(judge.at_us, -3))
-            raise RunawayError(
-                f"seed {schedule.seed}: more than {most:,} records within {within} of a run of "
-                f"{len(schedule.nodes)} nodes; do its messages multiply?"
-            )
-
-    log = MemoryLog(header, observe)
-    simulation = started(protocol, header, schedule, log)
+    log, judge = judged_log(header_for(base, schedule))
+    simulation = started(protocol, log.header, schedule, log)
     simulation.run_to(schedule.end_us)
     most_us = schedule.end_us + 4 * judge.within_us
     while extend and simulation.now_us < min(judge.decided_us, most_us):
         simulation.run_to(min(judge.decided_us, most_us))
     log.append(End(simulation.now_us, "its time was up"))
     return Trial(schedule, log.records, judge.violations, simulation.now_us)
+
+
+def judged_log(header: Header) -> tuple[MemoryLog, Judge]:
+    """A log whose records the judge sees as they come. RunawayError where they become too many."""
+    judge = Judge(header)
+    judge.observe(header)
+    most = _MOST_RECORDS * len(header.nodes)
+
+    def observe(record: Record) -> None:
+        judge.observe(record)
+        if judge.number > most:
+            within = format_us(round(judge.at_us, -3))
+            raise RunawayError(
+                f"seed {header.seed}: more than {most:,} records within {within} of a run of "
+                f"{len(header.nodes)} nodes; do its messages multiply?"
+            )
+
+    return MemoryLog(header, observe), judge
 
 
 def started(protocol: type[Protocol], header: Header, schedule: Schedule, log: Log) -> Simulation:

@@ -2,9 +2,9 @@
 
 Breadth first, so the first state found in which an assertion does not hold is one with the fewest moves before it.
 
-A2 asks for more than states: that the nodes agree in the end. It does not hold where nothing can happen any more
-and not all live nodes are Normal under one; nor, where time must pass (``synchronous``) and all states are known,
-if the cluster can go round for ever without agreeing.
+A2 and A4 ask for more than states: that the nodes agree in the end. They do not hold where nothing can happen any
+more and the live nodes do not agree; nor, where time must pass (``synchronous``, ``prompt``) and all states are
+known, if the cluster can go round for ever without agreeing.
 """
 
 import contextlib
@@ -14,13 +14,16 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from lab.journal import Header, NodeView
-from lab.properties import A2, AGREEMENTS, RAISES, offend
+from lab.journal import Header
+from lab.properties import CLAIMS, RAISES
 from lab.protocols import Algorithm
+from lab.worlds.explored.claimed import Claimed
+from lab.worlds.explored.judging import StateJudge
 from lab.worlds.explored.local import Ages, LearnedError, LocalStates
 from lab.worlds.explored.loops import Graph
-from lab.worlds.explored.moves import Move, Moves, State, Timeouts
+from lab.worlds.explored.moves import Moves
 from lab.worlds.explored.queues import NEVER_US, Queues
+from lab.worlds.explored.states import BREAKS, CUTS, Move, State, Timeouts, links_of, with_strikes
 
 __all__ = ["INTERRUPTED", "Explorer", "NeverSettledError", "Tally"]
 
@@ -56,8 +59,9 @@ class Explorer:
 
     It begins at ``origin``: the first start, or, with ``settled``, what that comes to by itself, all Normal under
     one. ``agrees``: in some state there are live nodes, and they agree. ``first_found`` is, for each assertion
-    that does not hold, the first state found in which it does not; where A2 does not hold for ever going round,
-    ``round`` are the moves from that state back to itself.
+    that does not hold, the first state found in which it does not, or, if there is one, the first in which that is
+    a failure: ``broken`` are the assumptions that it needs and that do not hold there. ``liveness`` is A2 or A4,
+    or none; where it does not hold for ever going round, ``round`` are the moves from that state back to itself.
     """
 
     def __init__(
@@ -68,14 +72,13 @@ class Explorer:
         kills: int,
         restarts: int = 0,
         settled: bool = True,
+        cuts: int = 0,
     ) -> None:
         self._protocol = protocol
         self._header = header
         self._timeouts: Timeouts = timeouts
-        self._strikes = (kills, restarts)
+        self._strikes = (kills, restarts, cuts)
         self._settled = settled
-        self.judges_liveness = A2.id in protocol.promises and timeouts == "synchronous"
-        self._agreements = [AGREEMENTS[name] for name in protocol.promises if name in AGREEMENTS]
         self._count = len(header.nodes)
         self._ages = Ages(_OLD_T * header.timing.t_us, set())
         self._begin()
@@ -86,19 +89,25 @@ class Explorer:
         self.tally = Tally(violated=dict.fromkeys([*protocol.promises, RAISES.id], 0))
         self.seen: dict[State, int] = {}
         self.round: list[Move] = []
-        self._graph = Graph() if self.judges_liveness else None
         self._astray = bytearray()
         self.agrees = False
         self.origin: State = ()
         parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
-        self.queues = Queues(header.timing.tm_us if self._timeouts == "synchronous" else NEVER_US)
+        within_us = {"synchronous": header.timing.tm_us, "prompt": 0}
+        self.queues = Queues(within_us.get(self._timeouts, NEVER_US))
         self.locals = LocalStates(protocol, header.nodes, header.timing, parameters, self.queues, self._ages)
-        self.moves = Moves(self.locals, self.queues, header.nodes, self._timeouts)
-        self._verdicts: dict[State, tuple[tuple[str, ...], bool]] = {}
+        claimed = Claimed(CLAIMS[name] for name in protocol.promises if name in CLAIMS)
+        self.moves = Moves(self.locals, self.queues, header.nodes, self._timeouts, claimed)
+        self._judge = StateJudge(protocol.promises, header.nodes, self.locals, self.moves)
+        self.liveness = self._judge.liveness
+        self.judges_liveness = self.liveness is not None and not BREAKS[self._timeouts]
+        self._graph = Graph() if self.judges_liveness else None
         self.first_found: dict[str, int] = {}
+        self.broken: dict[str, tuple[int, ...]] = {}
         self._parents = array("q")
-        self._numbers = array("q")
-        self._prefix: list[int] = []
+        self._moves: list[Move] = []
+        self._same: dict[Move, Move] = {}
+        self._prefix: list[Move] = []
         self._frontier: list[State] = []
 
     def run(
@@ -125,28 +134,28 @@ class Explorer:
 
     @property
     def violated(self) -> list[str]:
-        """The assertions that do not hold in some state, the one that is broken in the fewest moves first."""
-        return sorted(self.first_found, key=self.moves_to)
+        """The assertions that do not hold in some state: failures first, then by the fewest moves."""
+        return sorted(self.first_found, key=lambda name: (bool(self.broken[name]), self.moves_to(name)))
 
     def moves_to(self, assertion: str) -> int:
         """How many moves lead to the first state in which the assertion does not hold."""
-        return len(self._numbers_to(self.first_found[assertion]))
+        return len(self._moves_to(self.first_found[assertion]))
 
     def path_to(self, state: int) -> list[Move]:
         """The moves from the first start to this state, counted as they were found."""
-        return [self.moves.describe(number) for number in (*self._prefix, *self._numbers_to(state))]
+        return [*self._prefix, *self._moves_to(state)]
 
-    def _numbers_to(self, state: int) -> list[int]:
-        numbers: list[int] = []
+    def _moves_to(self, state: int) -> list[Move]:
+        moves: list[Move] = []
         while self._parents[state] >= 0:
-            numbers.append(self._numbers[state])
+            moves.append(self._moves[state])
             state = self._parents[state]
-        return numbers[::-1]
+        return moves[::-1]
 
     def _search(self, most_states: int, most_depth: int | None, progress: Callable[[], object]) -> None:
         tally, seen, moves = self.tally, self.seen, self.moves
-        self.origin = (*self._begins_at()[:-2], *self._strikes)
-        self._add(-1, 0, self.origin)
+        self.origin = with_strikes(self._begins_at(), *self._strikes)
+        self._add(-1, Move("wait"), self.origin)
         number = 0
         while self._frontier:
             if tally.depth == most_depth:
@@ -157,9 +166,9 @@ class Explorer:
                 if number % _PROGRESS_EVERY == 0:
                     progress()
                 found = moves.steps(state)
-                if not found and A2.id in tally.violated and self._astray[number]:
-                    self._violated(A2.id, number)
-                found += moves.strikes(state)
+                if not found and self.liveness is not None and self._astray[number]:
+                    self._violated(self.liveness.id, number, state)
+                found += moves.strikes(state, still=not found)
                 tally.transitions += len(found)
                 for move, after in found:
                     if after in seen:
@@ -170,78 +179,70 @@ class Explorer:
                         return
                     self._add(number, move, after)
                 if self._graph is not None:
-                    wait = next((seen[after] for move, after in found if move < 0), None)
+                    wait = next((seen[after] for move, after in found if move.what == "wait"), None)
                     self._graph.add([seen[after] for _, after in found], wait)
                 number += 1
                 tally.waiting = len(states) - 1 - index + len(self._frontier)
             if self._frontier:
                 tally.depth += 1
 
-    def _add(self, parent: int, move: int, state: State) -> None:
+    def _add(self, parent: int, move: Move, state: State) -> None:
         number = self.seen[state] = len(self.seen)
         self.tally.states = len(self.seen)
         self._parents.append(parent)
-        self._numbers.append(move)
+        self._moves.append(self._same.setdefault(move, move))
         self._frontier.append(state)
-        there = state[: self._count]
-        verdict = self._verdicts.get(there)
-        if verdict is None:
-            verdict = self._verdicts[there] = (self._judge(there), not self._agreed(there))
-            self.agrees |= not verdict[1] and any(self.locals.alive[local] for local in there)
-        for assertion in verdict[0]:
-            self._violated(assertion, number)
-        self._astray.append(verdict[1])
+        verdict = self._judge.judge(state)
+        for assertion in verdict.broken:
+            self._violated(assertion, number, state)
+        self.agrees |= verdict.agree
+        self._astray.append(verdict.astray)
 
-    def _violated(self, assertion: str, number: int) -> None:
+    def _violated(self, assertion: str, number: int, state: State) -> None:
         self.tally.violated[assertion] += 1
-        self.first_found.setdefault(assertion, number)
+        if self.broken.get(assertion) == ():
+            return
+        broken = self._broken(assertion, state)
+        if assertion not in self.first_found or not broken:
+            self.first_found[assertion], self.broken[assertion] = number, broken
 
-    def _judge(self, there: State) -> tuple[str, ...]:
-        """Which assertions do not hold of nodes in these local states."""
-        views = self._views(there)
-        broken = [
-            each.id
-            for each in self._agreements
-            if any(offend(each, one, other) for place, one in enumerate(views) for other in views[:place])
-        ]
-        failed = any(self.locals.views[local].process == "failed" for local in there)
-        return (*broken, *([RAISES.id] if failed else []))
+    def _broken(self, assertion: str, state: State) -> tuple[int, ...]:
+        """The assumptions that do not hold, of those that matter. That all agree in the end does not need that
+        there was no cut, for it is asked only of those between whom there is none.
+        """
+        if assertion == RAISES.id:
+            return ()
+        lives = self.liveness is not None and assertion == self.liveness.id
+        was_cut = not lives and state[CUTS] < self._strikes[-1]
+        relied = self._header.protocol.relies_on.get(assertion)
+        broken = {*BREAKS[self._timeouts], *((8,) if was_cut else ())}
+        return tuple(each for each in sorted(broken) if relied is None or each in relied)
 
     def _look_for_rounds(self) -> None:
-        """Judge A2 when all states are known."""
-        if self._graph is None or A2.id in self.first_found:
+        """Judge liveness when all states are known."""
+        if self._graph is None or self.liveness is None or self.liveness.id in self.first_found:
             return
         cycle = self._graph.cycle(self._astray)
         if not cycle:
             return
         state = next(state for state, number in self.seen.items() if number == cycle[0])
         for number in (*cycle[1:], cycle[0]):
-            self._violated(A2.id, cycle[0])
+            self._violated(self.liveness.id, cycle[0], state)
             move, state = next(way for way in self.moves.steps(state) if self.seen[way[1]] == number)
-            self.round.append(self.moves.describe(move))
-
-    def _agreed(self, there: State) -> bool:
-        """Whether all live nodes are Normal under one of them (A2); where none lives, nobody is to agree."""
-        views = self._views(there)
-        leaders = {view.coordinator if view.status == "Normal" else None for view in views}
-        return not views or (len(leaders) == 1 and bool(leaders & {view.id for view in views}))
-
-    def _views(self, there: State) -> list[NodeView]:
-        return [self.locals.views[local] for local in there if self.locals.alive[local]]
+            self.round.append(move)
 
     def _begins_at(self) -> State:
         """Where the search begins: the first start, or what that comes to by itself, without any fault."""
         state = self.moves.first()
         if not self._settled:
             return state
-        one_clock: Timeouts = "synchronous" if self._timeouts == "synchronous" else "ordered"
-        moves = self.moves.under(one_clock)
+        moves = self.moves.under("ordered" if self._timeouts == "any" else self._timeouts)
         for _ in range(_SETTLES_WITHIN):
-            if not any(state[self._count : -2]) and self._agreed(state[: self._count]):
+            if not any(links_of(state, self._count)) and not self._judge.judge(state).astray:
                 return state
             steps = moves.steps(state)
             if not steps:
                 break
-            move, state = next((each for each in steps if each[0] >= self._count), steps[0])
+            move, state = next((each for each in steps if each[0].what == "deliver"), steps[0])
             self._prefix.append(move)
         raise NeverSettledError

@@ -1,204 +1,271 @@
-"""What may happen next in a global state: deliveries, timeouts, the passing of time, kills and restarts.
+"""What may happen next in a global state: deliveries, timeouts, the passing of time, kills, restarts and cuts.
 
-A global state is a tuple of numbers: the local state of each node, the queue of each link, and how many kills
-and restarts are left. Nodes take no time to handle an input. How timers fire is the model of time, and says
-which of Garcia-Molina's assumptions hold:
+Nodes take no time to handle an input. How timers fire is the model of time, and says which of Garcia-Molina's
+assumptions hold:
 
 * ``synchronous``: one clock, and every message arrives within Tm. The clock moves to the next instant, when a
   timer or the deadline of a message is due, once no timer is left that is due, and no message would be late;
   at each such instant any message may arrive, up to its deadline. What lies between two instants is not tried;
   with Tm = Tp, and timeouts that are multiples of it, they are the multiples of Tm. All nine assumptions hold.
+* ``prompt``: the same, but messages take no time: the clock moves on when none is on its way. Of all that may
+  happen if synchronous it is that which does in a network much faster than the timeouts, and far fewer states.
 * ``ordered``: one clock, on which timers fire in the order of their due times, but messages take as long as
   they like. Assumption 8 is broken: a slow network.
 * ``any``: each node has a clock of its own; its next timer may fire at any moment, and moves that clock to its
   time. Assumptions 8 and 9 are broken: a slow network, and slow or paused nodes.
 
-In all three, links are FIFO and lose, invent and double nothing (3, 6, 7), and safe storage is safe (4). A kill
-may strike any node at any moment (5), also between two messages of one step; what was sent before it still
-arrives. What comes to a node that is down is lost; so where no node can come up again, it is gone at once.
+In all four, links are FIFO and invent and double nothing (3, 6, 7), and safe storage is safe (4). A kill may
+strike any node at any moment (5), also between two messages of one step; what was sent before it still arrives.
+What comes to a node that is down is lost; so where no node can come up again, it is gone at once.
 
-A move is told by a number: minus the time that passes; or a place in the global state (a node's: its timer
-fires; a link's: its first message arrives), or beyond these the nodes again, to be killed, and restarted; and
-so many strides more, less one, as messages of the step go out before a kill ends it. ``Move`` spells it out.
+A cut may come at any moment, also between two messages of one step, and be healed at any later one; it breaks
+assumption 8. As in the other worlds, what is sent while it is in force is lost, and so is what would arrive then;
+what is still on its way when it is healed arrives. So a cut is tried right before each message that it stops, and
+its end right before each that passes by that: at any moment since the last of these it would come to the same.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from lab.worlds.explored.claimed import NOTHING, Claimed, Made
+from lab.worlds.explored.cuts import WHOLE, Cuts
 from lab.worlds.explored.local import LocalStates, Transition
 from lab.worlds.explored.queues import EMPTY, NEVER_US, Queues
+from lab.worlds.explored.states import CLAIMED, CUT, CUTS, KILLS, RESTARTS, Move, State, Timeouts, with_strikes
 
-__all__ = ["Move", "Moves", "State", "Timeouts"]
+__all__ = ["Moves"]
 
-Timeouts = Literal["synchronous", "ordered", "any"]
-State = tuple[int, ...]
-_Effect = tuple[int, tuple[tuple[int, int], ...], frozenset[int]]
-_Found = list[tuple[int, State]]
-
-_KILLS, _RESTARTS = -2, -1
+_Found = list[tuple[Move, State]]
 
 
-class Move(NamedTuple):
-    """What happens. ``node`` is whom it happens to, ``source`` where a message comes from, both as places; ``us``
-    the time that passes. ``sent`` is how many messages of the step go out before a kill; None: no kill.
+class _Effect(NamedTuple):
+    """What a step comes to: the local state after it, the (link, message) sent, the requests whose answers are
+    waited for no longer, and what is claimed by it.
     """
 
-    what: Literal["fire", "deliver", "kill", "restart", "wait"]
-    node: int = 0
-    source: int = 0
-    us: int = 0
-    sent: int | None = None
+    local: int
+    sent: tuple[tuple[int, int], ...]
+    released: frozenset[int]
+    claims: tuple[Made, ...]
 
 
 class Moves:
-    """The moves over these local states and queues."""
+    """The moves over these local states and queues; ``claimed`` is what is claimed by them, ``cuts`` those that
+    there may be.
+    """
 
-    def __init__(self, locals_: LocalStates, queues: Queues, ids: tuple[int, ...], timeouts: Timeouts) -> None:
+    def __init__(
+        self, locals_: LocalStates, queues: Queues, ids: tuple[int, ...], timeouts: Timeouts, claimed: Claimed
+    ) -> None:
+        self.claimed = claimed
         self._locals = locals_
         self._queues = queues
         self._own_clocks = timeouts == "any"
         self._count = count = len(ids)
         self._places = {node: place for place, node in enumerate(ids)}
         self._ids = ids
+        self.cuts = Cuts(ids, self._link)
         self._links = range(count, count + count * count)
         self._to = [range(count + place, count + count * count, count) for place in range(count)]
         self._from = [range(count + place * count, count + place * count + count) for place in range(count)]
         self._of = [(*self._to[place], *self._from[place]) for place in range(count)]
-        self._kill = count + count * count + 2
-        self._restart = self._kill + count
-        self._stride = self._restart + count
+        self._kills = [f"kill {node}" for node in ids]
+        self._fires = [Move("fire", node) for node in ids]
+        self._arrivals = {
+            self._link(source, node): Move("deliver", node, source) for source in ids for node in ids
+        }
         self._fired: dict[int, _Effect] = {}
         self._started: dict[int, _Effect] = {}
         self._delivered: dict[int, dict[int, _Effect]] = {}
         self._waited: dict[int, dict[int, int]] = {}
 
-    def describe(self, number: int) -> Move:
-        """What a move's number stands for."""
-        if number < 0:
-            return Move("wait", us=-number)
-        strides, place = divmod(number, self._stride)
-        sent = strides - 1 if strides else None
-        if place >= self._restart:
-            return Move("restart", place - self._restart, sent=sent)
-        if place >= self._kill:
-            return Move("kill", place - self._kill)
-        if place >= self._count:
-            source, node = divmod(place - self._count, self._count)
-            return Move("deliver", node, source, sent=sent)
-        return Move("fire", place, sent=sent)
-
     def under(self, timeouts: Timeouts) -> "Moves":
         """The moves over the same local states and queues in another model of time."""
-        return Moves(self._locals, self._queues, self._ids, timeouts)
+        return Moves(self._locals, self._queues, self._ids, timeouts, self.claimed)
 
     def first(self) -> State:
         """The state in which all nodes have just come up for the first time, one after the other."""
         down = [self._locals.stopped(node, "killed", {}) for node in self._ids]
-        state: State = (*down, *(EMPTY for _ in self._links), 0, self._count)
+        state = with_strikes((*down, *(EMPTY for _ in self._links), 0, 0, 0, WHOLE, NOTHING), 0, self._count, 0)
         for place in range(self._count):
             ((_, state),) = self._come_up(state, place)
         return state
 
     def steps(self, state: State) -> _Found:
         """What may happen of itself, each with the state after it."""
-        locals_, queues = self._locals, self._queues
-        alive, due_us, first = locals_.alive, locals_.due_us, queues.first
         found: _Found = []
         for place in range(self._count):
-            local = state[place]
-            due = due_us[local]
+            due = self._locals.due_us[state[place]]
             if due is not None and (self._own_clocks or not due):
-                effect = self._fired.get(local) or self._fired.setdefault(local, self._effect(locals_.fire(local)))
-                self._follow(found, place, list(state), place, effect)
-        for place in self._links:
-            queue = state[place]
-            if not queue:
-                continue
-            node = (place - self._count) % self._count
-            local = state[node]
-            after = list(state)
-            after[place] = queues.rest[queue]
-            if alive[local]:
-                known = self._delivered.get(local) or self._delivered.setdefault(local, {})
-                effect = known.get(first[queue]) or known.setdefault(
-                    first[queue], self._effect(locals_.deliver(local, first[queue]))
-                )
-                self._follow(found, place, after, node, effect)
-            else:
-                found.append((place, tuple(after)))
+                self._fire(found, state, place)
+        for link in self._links:
+            if state[link]:
+                self._arrive(found, self._arrivals[link], state, link)
+                for commands, cut in self._turns(state, link) if state[CUTS] or state[CUT] else ():
+                    move = self._arrivals[link]._replace(commands=commands)
+                    self._arrive(found, move, self._turned(state, cut), link)
         if not self._own_clocks:
             self._wait(found, state)
         return found
 
-    def strikes(self, state: State) -> _Found:
-        """Whom a kill may strike now, and who may come up again, each with the state after it."""
+    def strikes(self, state: State, still: bool) -> _Found:
+        """Whom a kill may strike now, and who may come up again, each with the state after it; and where the world
+        stands ``still``, because nothing can happen of itself, the end of the cut.
+        """
         alive, views = self._locals.alive, self._locals.views
         found: _Found = []
         for place in range(self._count):
             if alive[state[place]]:
-                if state[_KILLS]:
-                    found.append((self._kill + place, self._killed(list(state), place)))
-            elif state[_RESTARTS] and views[state[place]].process == "killed":
+                if state[KILLS]:
+                    move = Move("strike", commands=(self._kills[place],))
+                    found.append((move, self._killed(list(state), place)))
+            elif state[RESTARTS] and views[state[place]].process == "killed":
                 found += self._come_up(state, place)
+        if still and state[CUT]:
+            found.append((Move("strike", commands=("heal",)), tuple(self._turned(state, WHOLE))))
         return found
 
-    def _effect(self, transition: Transition) -> _Effect:
-        sent = tuple((self._slot(message), message) for message in transition.sent)
-        return transition.local, sent, transition.released
+    # steps of nodes
 
-    def _slot(self, number: int) -> int:
-        message = self._queues.messages[number]
-        return self._count + self._places[message.source] * self._count + self._places[message.target]
+    def _fire(self, found: _Found, state: State, node: int) -> None:
+        local = state[node]
+        effect = self._fired.get(local)
+        if effect is None:
+            effect = self._fired[local] = self._effect(local, self._locals.fire(local))
+        self._follow(found, self._fires[node], list(state), node, effect)
 
-    def _follow(self, found: _Found, number: int, after: list[int], node: int, effect: _Effect) -> None:
-        """The states after a step of ``node``: the whole of it, and, while kills are left, each part of it."""
-        local, sent, released = effect
+    def _arrive(self, found: _Found, move: Move, state: State | list[int], link: int) -> None:
         queues, alive = self._queues, self._locals.alive
+        source, node = divmod(link - self._count, self._count)
+        local, message = state[node], queues.first[state[link]]
+        after = list(state)
+        after[link] = queues.rest[state[link]]
+        if after[CUT] and not alive[state[source]]:
+            self._narrow(after)
+        if not alive[local] or self._is_cut(state, link):
+            found.append((move, tuple(after)))
+            return
+        known = self._delivered.setdefault(local, {})
+        effect = known.get(message)
+        if effect is None:
+            effect = known[message] = self._effect(local, self._locals.deliver(local, message))
+        self._follow(found, move, after, node, effect)
+
+    def _come_up(self, state: State, node: int) -> _Found:
+        found: _Found = []
+        local = state[node]
+        effect = self._started.get(local)
+        if effect is None:
+            effect = self._started[local] = self._effect(local, self._locals.start(local))
+        after = list(state)
+        after[RESTARTS] -= 1
+        for other in range(self._count):
+            if other != node and not self._locals.alive[after[other]]:
+                self._bury(after, other)
+        self._follow(found, Move("restart", self._ids[node]), after, node, effect)
+        return found
+
+    def _effect(self, local: int, transition: Transition) -> _Effect:
+        messages = ((number, self._queues.messages[number]) for number in transition.sent)
+        sent = tuple((self._link(message.source, message.target), number) for number, message in messages)
+        claims = self.claimed.made(self._locals.views[local], self._locals.views[transition.local])
+        return _Effect(transition.local, sent, transition.released, claims)
+
+    def _link(self, source: int, target: int) -> int:
+        return self._count + self._places[source] * self._count + self._places[target]
+
+    def _follow(self, found: _Found, move: Move, after: list[int], node: int, effect: _Effect) -> None:
+        """The states after a step of ``node``: of the whole of it, and of what may strike within it."""
+        local, sent, released, claims = effect
         after[node] = local
+        if claims:
+            after[CLAIMED] = self.claimed.add(after[CLAIMED], claims)
         if released:
-            for link in self._of[node]:
-                if after[link]:
-                    after[link] = queues.release(after[link], self._ids[node], released)
-        if not alive[local]:
+            self._release(after, node, released)
+        if not self._locals.alive[local]:
             self._bury(after, node)
-        for slot, message in sent:
-            if after[_KILLS]:
-                number += self._stride
-                found.append((number, self._killed(list(after), node)))
-            if after[_RESTARTS] or alive[after[(slot - self._count) % self._count]]:
-                after[slot] = queues.push(after[slot], message)
-        found.append((number % self._stride, tuple(after)))
+        self._send(found, move, after, node, sent, 0)
+
+    def _send(
+        self, found: _Found, move: Move, after: list[int], node: int, sent: tuple[tuple[int, int], ...], begin: int
+    ) -> None:
+        """Send those from ``begin`` on, and try all that may strike before each."""
+        for place in range(begin, len(sent)):
+            link, message = sent[place]
+            if after[KILLS]:
+                found.append((move.struck(place, self._kills[node]), self._killed(list(after), node)))
+            for commands, cut in self._turns(after, link) if after[CUTS] or after[CUT] else ():
+                turned = self._turned(after, cut)
+                self._put(turned, link, message)
+                self._send(found, move.struck(place, *commands), turned, node, sent, place + 1)
+            self._put(after, link, message)
+        found.append((move, tuple(after)))
+
+    def _put(self, after: list[int], link: int, message: int) -> None:
+        if after[CUT] and self._is_cut(after, link):
+            return
+        if after[RESTARTS] or self._locals.alive[after[(link - self._count) % self._count]]:
+            after[link] = self._queues.push(after[link], message)
+
+    def _release(self, after: list[int], node: int, names: frozenset[int] | None) -> None:
+        for link in self._of[node]:
+            if after[link]:
+                after[link] = self._queues.release(after[link], self._ids[node], names)
+
+    # kills
 
     def _killed(self, after: list[int], node: int) -> State:
         """The state after a kill; ``after`` is changed."""
-        after[_KILLS] -= 1
-        after[node] = self._locals.killed(after[node], bool(after[_RESTARTS]))
-        for link in self._of[node]:
-            if after[link]:
-                after[link] = self._queues.release(after[link], self._ids[node], None)
+        after[KILLS] -= 1
+        after[node] = self._locals.killed(after[node], bool(after[RESTARTS]))
+        self._release(after, node, None)
         self._bury(after, node)
         return tuple(after)
 
     def _bury(self, after: list[int], node: int) -> None:
         """Of a node that is down for ever, neither what it stored matters nor what is on its way to it."""
-        if after[_RESTARTS]:
+        if after[RESTARTS]:
             return
         after[node] = self._locals.killed(after[node], False)
         for link in self._to[node]:
             after[link] = EMPTY
+        if after[CUT]:
+            self._narrow(after)
 
-    def _come_up(self, state: State, node: int) -> _Found:
-        found: _Found = []
-        local = state[node]
-        effect = self._started.get(local) or self._started.setdefault(
-            local, self._effect(self._locals.start(local))
-        )
+    # cuts
+
+    def _turns(self, state: State | list[int], link: int) -> list[tuple[tuple[str, ...], int]]:
+        """The commands that stop a message on this link now, or let it pass, each with the cut then in force."""
+        heal = ("heal",) if state[CUT] else ()
+        if heal and self._is_cut(state, link):
+            return [(heal, WHOLE)]
+        if not state[CUTS]:
+            return []
+        others = self.cuts.without(self._idle(state))
+        return [((*heal, command), cut) for command, cut in others if link in self.cuts.stops[cut]]
+
+    def _turned(self, state: State | list[int], cut: int) -> list[int]:
         after = list(state)
-        after[_RESTARTS] -= 1
-        for other in range(self._count):
-            if other != node and not self._locals.alive[after[other]]:
-                self._bury(after, other)
-        self._follow(found, self._restart + node, after, node, effect)
-        return found
+        after[CUTS] -= cut != WHOLE
+        after[CUT] = cut
+        return after
+
+    def _is_cut(self, state: State | list[int], link: int) -> bool:
+        return link in self.cuts.stops[state[CUT]]
+
+    def _narrow(self, after: list[int]) -> None:
+        """Let the cut be the same as all others that differ from it only where nothing can pass any more."""
+        after[CUT] = self.cuts.narrowed(after[CUT], self._idle(after))
+
+    def _idle(self, state: State | list[int]) -> frozenset[int]:
+        """The links over which nothing can come any more: to the dead, and, once all has arrived, from them."""
+        if state[RESTARTS]:
+            return frozenset()
+        dead = [place for place in range(self._count) if not self._locals.alive[state[place]]]
+        return frozenset(
+            link for place in dead for link in (*self._to[place], *self._from[place]) if state[link] == EMPTY
+        )
+
+    # time
 
     def _wait(self, found: _Found, state: State) -> None:
         """Let time pass, if it may."""
@@ -213,11 +280,11 @@ class Moves:
         for link in self._links:
             if after[link]:
                 after[link] = self._queues.later(after[link], wait_us)
-        found.append((-wait_us, tuple(after)))
+        found.append((Move("wait", us=wait_us), tuple(after)))
 
     def _later(self, local: int, us: int) -> int:
         if not self._locals.alive[local]:
             return local
-        known = self._waited.get(local) or self._waited.setdefault(local, {})
+        known = self._waited.setdefault(local, {})
         after = known.get(us)
         return known.setdefault(us, self._locals.later(local, us)) if after is None else after

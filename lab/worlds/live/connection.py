@@ -2,7 +2,7 @@
 
 import socket
 
-from lab.kernel import Message
+from lab.kernel import Message, Told
 from lab.worlds.host.lines import LineBuffer
 
 __all__ = ["MOST_PENDING", "Connection"]
@@ -14,7 +14,8 @@ MOST_PENDING = 8 << 20
 class Connection:
     """A connected node process.
 
-    ``handed`` are the messages written to it that no step has consumed yet: they die with it.
+    ``handed`` are the messages written to it that no step has consumed yet, ``told`` the commands: they die
+    with it.
     ``standing``: a pause has struck. What the process still had on its way to the host, and the rest of the
     step that the pause struck in, then wait in ``backlog`` and ``unsent`` until it goes on.
     """
@@ -26,6 +27,7 @@ class Connection:
         self.socket = peer
         self.buffer = LineBuffer()
         self.handed: dict[tuple[int, int], list[Message]] = {}
+        self.told: list[Told] = []
         self.standing = False
         self.backlog: list[bytes] = []
         self.unsent: list[Message] = []

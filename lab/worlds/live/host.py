@@ -26,6 +26,7 @@ from lab.worlds.live.switch import Switch
 from lab.worlds.live.wire import Fork, Forked, Seen, Signal
 from lab.worlds.routing import network_of, spare_us
 from lab.worlds.runs import RunFolder
+from lab.worlds.targets import load_protocol
 
 __all__ = ["LiveHost"]
 
@@ -60,6 +61,7 @@ class LiveHost(Host):
         )
         self._reception.nodes = self._nodes
         self.control = Control(
+            load_protocol(config.protocol),
             self._nodes,
             self._switch.network,
             writer,

@@ -15,16 +15,17 @@ from pathlib import Path
 
 import msgspec
 
-from lab.kernel import Message, Node, Protocol, Started, Step, Timing
+from lab.kernel import Message, Node, Protocol, Started, Step, Timing, Told
 from lab.worlds.host.lines import LineBuffer
 from lab.worlds.live.safe_storage import SafeStorage
-from lab.worlds.live.wire import Fork, Hello, Start
+from lab.worlds.live.wire import TOLD_PREFIX, Fork, Hello, Start
 from lab.worlds.watchdog import watch_steps
 
 __all__ = ["run_and_leave", "serve"]
 
 _encode = msgspec.json.Encoder().encode
 _decode_message = msgspec.json.Decoder(Message).decode
+_decode_told = msgspec.json.Decoder(Told).decode
 _decode_start = msgspec.json.Decoder(Start).decode
 
 
@@ -79,7 +80,8 @@ class _Process:
     def _handle_lines(self) -> None:
         for line in self._lines:
             if not self._node.halted:
-                self._take(self._node.step(_decode_message(line), self._now_us()))
+                given = _decode_told(line) if line.startswith(TOLD_PREFIX) else _decode_message(line)
+                self._take(self._node.step(given, self._now_us()))
         self._lines.clear()
 
     def _take(self, step: Step) -> None:

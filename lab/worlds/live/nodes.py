@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from lab.journal import Process
+from lab.kernel import Told
 from lab.worlds.control import NodeHandles
 from lab.worlds.live.connection import Connection
 from lab.worlds.live.safe_storage import wipe
@@ -170,6 +171,15 @@ class LiveNodes(NodeHandles):
             self._switch.record(Process(self._now_us(), node, "wiped", life.number))
             return True
         return False
+
+    def reach(self, node: int) -> Literal["reached", "standing", "down"]:
+        """Whether it runs, stands still, or is down."""
+        connection = self._switch.connections.get(node)
+        return "down" if connection is None else "standing" if connection.standing else "reached"
+
+    def tell(self, node: int, told: Told) -> None:
+        """By its socket, where it waits as long as the node stands still."""
+        self._switch.tell(self._switch.connections[node], told)
 
     # the course of a life
 

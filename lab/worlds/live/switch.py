@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from lab.journal import Cluster, Record, Routed, Writer
-from lab.kernel import Message, Received, Step
+from lab.kernel import Message, Received, Step, Told
 from lab.network import Network
 from lab.script import Director, Scripted
 from lab.worlds.host.lines import GARBAGE
@@ -79,6 +79,8 @@ class Switch:
             raise NotAStepError(str(error)) from None
         if step.node != connection.node or step.life != connection.life:
             raise NotAStepError(f"a step of node {step.node}, life {step.life}")
+        if isinstance(step.input, Told) and (not connection.told or connection.told.pop(0) != step.input):
+            raise NotAStepError(f"{step.input.command}, which it was not told")
         if not isinstance(step.input, Received):
             return step, None
         received = connection.consumed(step.input.source, step.input.serial)
@@ -106,6 +108,12 @@ class Switch:
         """Let a node begin."""
         connection.put(_encode(start))
         self.touched[connection.node] = connection
+
+    def tell(self, connection: Connection, told: Told) -> None:
+        """Give a node a command of its protocol's own, behind what it was handed before."""
+        if connection.put(_encode(told)):
+            connection.told.append(told)
+            self.touched[connection.node] = connection
 
     def release(self, connection: Connection) -> None:
         """A node goes on: so does what it had on its way when it was paused."""

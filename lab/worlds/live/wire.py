@@ -1,14 +1,18 @@
 """What goes over the sockets between a node process and its host: JSON, a line each.
 
 A node says ``Hello``, the host answers ``Start``; from then on the node sends ``Step`` and the host sends
-``Message``. Between host and warm parent go ``Fork``, ``Signal``, and ``Forked``, ``Seen`` the other way.
+``Message`` and ``Told``. Between host and warm parent go ``Fork``, ``Signal``, and ``Forked``, ``Seen`` the
+other way.
 """
 
 from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Fork", "Forked", "Hello", "Seen", "Signal", "Start"]
+__all__ = ["TOLD_PREFIX", "Fork", "Forked", "Hello", "Seen", "Signal", "Start"]
+
+TOLD_PREFIX = b'{"type":"told"'
+"""How the line of a ``Told`` begins, and no message's."""
 
 
 class Hello(Struct, frozen=True):

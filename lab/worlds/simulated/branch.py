@@ -16,8 +16,9 @@ from lab import __version__
 from lab.journal import Header, Log, NotARecordingError, Parent, Routed, Writer, open_recording
 from lab.protocols import Algorithm
 from lab.worlds.config import RunConfig
+from lab.worlds.simulated.life import Life
 from lab.worlds.simulated.past import Arrival, NotBranchableError, Past, relive
-from lab.worlds.simulated.simulation import Life, Simulation
+from lab.worlds.simulated.simulation import Simulation
 
 __all__ = ["Branch", "begin_branch"]
 
@@ -76,7 +77,8 @@ class Branch(Simulation):
 
     def start(self) -> None:
         """Do what was under way: messages of the last step leave it, nodes that had only been started begin, those
-        that had not even been are started, and faults of nodes strike that had not been seen to."""
+        that had not even been are started, faults of nodes strike that had not been seen to, and nodes get the
+        commands that they had not taken yet."""
         past = self._past
         for message in self.network.release(self.now_us):
             self.record(Routed(self.now_us, message.source, message.serial, "released"))
@@ -92,6 +94,8 @@ class Branch(Simulation):
                 self._begin(node, life)
         for verb, node in past.asked:
             getattr(self, verb)(node)
+        for node, told in past.told:
+            self.tell(node, told)
         for scripted in self.director.after(None, self.log):  # a command may wait for what is so already
             self.control.execute(scripted)
 

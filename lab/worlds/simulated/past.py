@@ -12,6 +12,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from lab.journal import (
+    PROCESS_AFTER,
     STRUCK_BY,
     Commanded,
     End,
@@ -23,10 +24,10 @@ from lab.journal import (
     Reexecution,
     Routed,
 )
-from lab.kernel import Message, Protocol, Received, Step
+from lab.kernel import Message, Protocol, Received, Step, Told
 from lab.network import Rule
 from lab.protocols import Algorithm, source_of
-from lab.script import CommandError, LinkFault, Partition, parse, rule_over
+from lab.script import CommandError, LinkFault, Partition, Scripted, Tell, parse, rule_over, told_by
 from lab.worlds.config import NotRunnableError
 
 __all__ = ["Arrival", "NotBranchableError", "Past", "relive"]
@@ -50,7 +51,8 @@ class Past:
 
     ``arrivals`` has the messages whose time of arrival was recorded, ``paused_at_us`` the nodes that stand
     still, ``asked`` the (verb, node) that are not seen done, each with its fault, ``unsent`` what the last step
-    has still to send, ``faults`` how many there were, ``rules`` those of links in force, each with its kind.
+    has still to send, ``faults`` how many there were, ``rules`` those of links in force, each with its kind,
+    ``told`` the commands of the protocol's own that nodes were given and have not taken.
     """
 
     def __init__(self, execution: Reexecution, protocol: type[Protocol]) -> None:
@@ -63,6 +65,8 @@ class Past:
         self.unsent: tuple[Message, ...] = ()
         self.faults = 0
         self.rules: dict[int, tuple[str, Rule]] = {}
+        self.told: list[tuple[int, Told]] = []
+        self._given: dict[int, list[str]] = {}
         self._last: Step | None = None
 
     def feed(self, record: Record | None) -> None:
@@ -72,6 +76,8 @@ class Past:
             self._last, self.unsent = record, record.sent
             if isinstance(record.input, Received):
                 self._arrived(record.input.source, record.input.serial)
+            elif isinstance(record.input, Told):
+                del self._given.get(record.node, [])[:1]
         elif isinstance(record, Routed):
             self._routed(record)
         elif isinstance(record, Process | Fault | Commanded):
@@ -80,16 +86,21 @@ class Past:
                 self._process(record)
             elif isinstance(record, Fault):
                 self._fault(record)
+            else:
+                for node in record.reached:
+                    self._given.setdefault(node, []).append(record.text)
 
     def complete(self) -> None:
-        """Make the rules of the faults in force. NotBranchableError where one cannot be."""
+        """Make the rules of the faults in force, and what nodes are still to take. NotBranchableError."""
+        for node, texts in self._given.items():
+            for text in texts:
+                command = _read(text, "the command").command
+                if isinstance(command, Tell):
+                    self.told.append((node, told_by(command, self.protocol)))
         for fault in self.execution.cluster.faults.values():
             if not fault.links:
                 continue
-            try:
-                command = parse(fault.text).command
-            except CommandError as error:
-                raise NotBranchableError(f"fault {fault.id} in force cannot be read: {error}") from None
+            command = _read(fault.text, f"fault {fault.id} in force").command
             if not isinstance(command, LinkFault | Partition):
                 raise NotBranchableError(f"fault {fault.id} in force, {fault.text!r}, is none of links")
             self.rules[fault.id] = fault.kind, rule_over(command, frozenset(fault.links))
@@ -117,6 +128,8 @@ class Past:
         elif record.event != "wiped":
             self.paused_at_us.pop(record.node, None)
         self.asked.pop((STRUCK_BY.get(record.event, ""), record.node), None)
+        if record.event in PROCESS_AFTER and record.event not in ("paused", "resumed"):
+            self._given.pop(record.node, None)
         if record.event in _OVER:
             for verb in STRUCK_BY.values():
                 self.asked.pop((verb, record.node), None)
@@ -127,6 +140,13 @@ class Past:
             self.asked[fault.kind, node] = fault.id
         if fault.lifted:
             self.asked = {asked: by for asked, by in self.asked.items() if by != fault.id}
+
+
+def _read(text: str, what: str) -> Scripted:
+    try:
+        return parse(text)
+    except CommandError as error:
+        raise NotBranchableError(f"{what} cannot be read: {error}") from None
 
 
 def relive(

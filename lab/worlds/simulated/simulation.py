@@ -11,36 +11,20 @@ Instead of letting the clock decide, ``choices`` lists what may happen next, and
 
 import heapq
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
 
 from lab.journal import Header, Log, Process, Record, Routed
-from lab.kernel import Fired, Message, Node, Protocol, Started
+from lab.kernel import Fired, Message, Node, Protocol, Started, Told
 from lab.script import Director, WorldCommand
 from lab.worlds.control import Control, NodeHandles
 from lab.worlds.routing import network_of, records_of, spare_us
 from lab.worlds.simulated.choices import Choice, Deliver, Fire
+from lab.worlds.simulated.life import Life
 from lab.worlds.simulated.steering import steer
 
-__all__ = ["Life", "Simulation"]
-
-
-class Life(Struct):
-    """One life of a node. ``due_us`` and ``fired`` are its next timer, unless it stands still.
-
-    ``alarm_us`` is the earliest alarm that is set for it, which is no later than ``due_us``.
-    """
-
-    node: Node
-    number: int
-    inbox: list[Message] = []
-    unsent: list[Message] = []
-    paused_at_us: int | None = None
-    due_us: int | None = None
-    fired: Fired | None = None
-    alarm_us: int | None = None
+__all__ = ["Simulation"]
 
 
 class Simulation(NodeHandles):
@@ -58,7 +42,9 @@ class Simulation(NodeHandles):
         self.lives: dict[int, Life] = {}
         self.director = Director(lambda: self.now_us)
         self.network = network_of(header)
-        self.control = Control(self, self.network, log, spare_us(header), self.record, lambda: self.now_us)
+        self.control = Control(
+            protocol, self, self.network, log, spare_us(header), self.record, lambda: self.now_us
+        )
         self._protocol = protocol
         self._timing = header.timing
         self._parameters = msgspec.convert(header.protocol.parameters, protocol.Parameters)
@@ -205,9 +191,7 @@ class Simulation(NodeHandles):
         self.record(Process(self.now_us, node, "resumed", life.number, paused_us=paused_us))
         unsent, life.unsent = life.unsent, []
         self._send(node, life, unsent)
-        inbox, life.inbox = life.inbox, []
-        for message in inbox:
-            self._arrive(message, None)
+        self._take_inbox(node, life)
         self._set_alarm(node, life)
         return True
 
@@ -218,6 +202,21 @@ class Simulation(NodeHandles):
         self._stores[node] = {}
         self.record(Process(self.now_us, node, "wiped", self._numbers[node]))
         return True
+
+    def reach(self, node: int) -> Literal["reached", "standing", "down"]:
+        """Whether it runs, stands still, or is down."""
+        life = self.lives.get(node)
+        return "down" if life is None else "reached" if life.paused_at_us is None else "standing"
+
+    def tell(self, node: int, told: Told) -> None:
+        """At once; in the middle of a step of its own, when that is over; when it stands still, later."""
+        life = self.lives.get(node)
+        if life is None:
+            return  # it has failed over what it was given before
+        if life.stepping or life.paused_at_us is not None:
+            life.inbox.append(told)
+        else:
+            self._feed(node, life, told)
 
     def steer(self, command: WorldCommand) -> tuple[bool, str]:
         """Freeze, or let the user decide what happens next."""
@@ -247,7 +246,8 @@ class Simulation(NodeHandles):
         assert life.fired is not None
         self._feed(node, life, life.fired)
 
-    def _feed(self, node: int, life: Life, given: Started | Message | Fired) -> None:
+    def _feed(self, node: int, life: Life, given: Started | Message | Fired | Told) -> None:
+        life.stepping = True
         step = life.node.step(given, self.now_us)
         if step.stored:
             self._stores[node].update(step.stored)
@@ -259,10 +259,21 @@ class Simulation(NodeHandles):
             self._due_on("deliver", given)
         if sent:
             self._send(node, life, sent)
+        life.stepping = False
         if step.failed:
             self._fail(node, life)
         else:
             self._set_alarm(node, life)
+            if life.inbox and life.paused_at_us is None:
+                self._take_inbox(node, life)
+
+    def _take_inbox(self, node: int, life: Life) -> None:
+        inbox, life.inbox = life.inbox, []
+        for given in inbox:
+            if isinstance(given, Told):
+                self.tell(node, given)
+            else:
+                self._arrive(given, None)
 
     def _fail(self, node: int, life: Life) -> None:
         if self.lives.get(node) is life:
@@ -293,8 +304,10 @@ class Simulation(NodeHandles):
 
     def _forget(self, life: Life, why: str) -> None:
         life.due_us = None
-        for message in life.inbox:
-            self._drop(message, why)
+        for given in life.inbox:
+            if isinstance(given, Message):
+                self._drop(given, why)
+        life.inbox = []
         for message in life.unsent:
             self._drop(message, "unsent")
 

@@ -1,0 +1,63 @@
+"""``lab compare``: several protocols under the same faults."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.cli.app import app
+from lab.cli.commands.options import RequestBound
+
+__all__ = ["compare"]
+
+
+@app.command(
+    epilog="""Examples:\n
+    lab compare bully invitation\n
+    lab compare bully ring --faults kill,partition --runs 50 -o elections.svg\n
+    lab compare bully my_election.py:MyElection --script lecture.script --task none""",
+)
+def compare(
+    protocols: Annotated[
+        list[str], typer.Argument(metavar="PROTOCOL", help="By name, or FILE.py:CLASS for your own.")
+    ],
+    script: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What is to happen, a command a line, instead of drawn faults."),
+    ] = None,
+    faults: Annotated[
+        str,
+        typer.Option(help="With commas: kill, pause, partition, delay, loss, duplicate, reorder, wipe; or all."),
+    ] = "kill,pause",
+    runs: Annotated[str, typer.Option(help="How many runs of each protocol.")] = "200",
+    nodes: Annotated[str, typer.Option(help="How many nodes.")] = "5",
+    seed: Annotated[str, typer.Option(help="The seed of the first run; the next ones follow.")] = "1",
+    task: Annotated[
+        str, typer.Option(help="What runs above each election: field, whose lost work is counted, or none.")
+    ] = "field",
+    t: RequestBound = None,
+    workers: Annotated[str | None, typer.Option(help=r"How many processes.  \[default: one a processor]")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Draw the charts into this file too.")
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object at the end, and nothing else.")
+    ] = False,
+) -> int:
+    """Compare protocols: what they take, and what goes wrong, under the same faults, in simulation.
+
+    Each seed draws one course of events: the links, and faults at certain times. Every protocol goes through
+    exactly that, and every run is judged. With a script the seeds draw the links alone. 200 runs of four
+    protocols take some minutes; Ctrl-C ends with what there is.
+
+    A node leads while it runs, is Normal, and is its own coordinator. The cluster is without a coordinator, once
+    it had one, while nobody leads, and while a node that runs is Normal under another one that does not lead: it
+    has died, or stands still. An election is what happens from when the nodes that run no longer agree on a
+    coordinator to when they do again, if anything is sent in it but heartbeats. Of the readings of the field, one
+    is lost that no running node knows in the end, and one is made twice whose region had been read already.
+    """
+    from lab.cli.comparing import CompareRequest, run_compare  # noqa: PLC0415
+
+    return run_compare(
+        CompareRequest.of(protocols, script, faults, runs, nodes, seed, task, t, workers, output, json)
+    )

@@ -1,0 +1,183 @@
+"""What ``lab compare`` says: a table with a column for each protocol, and charts of how measures are spread."""
+
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from lab.cli.chart import Axis, Chart, Series, whole_numbers
+from lab.cli.plots import plot
+from lab.cli.svg import picture
+from lab.journal import Work
+from lab.units import format_us
+from lab.worlds.campaign.comparison import Measured
+
+__all__ = ["Sums", "as_json", "draw", "quantile", "report"]
+
+_WIDEST = 120
+_NOTHING = "-"
+_REMARK = (
+    "Messages are counted without heartbeats. Violations are failures, with all assumptions intact, or outside "
+    "the promise. What an election, a time without a coordinator, and a lost reading are: lab compare --help"
+)
+
+
+class Sums:
+    """All runs of one protocol."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.runs = 0
+        self.elections: list[int] = []
+        self.outages_us: list[int] = []
+        self.several_us: list[int] = []
+        self.violations: dict[str, tuple[int, int]] = {}
+        self.work: Work | None = None
+
+    def add(self, measured: Measured) -> None:
+        """One more run."""
+        self.runs += 1
+        self.elections += measured.elections
+        self.outages_us += measured.outages_us
+        self.several_us.append(measured.several_us)
+        for assertion, (failures, outside) in measured.violations.items():
+            before = self.violations.get(assertion, (0, 0))
+            self.violations[assertion] = (before[0] + failures, before[1] + outside)
+        if measured.work is not None:
+            self.work = measured.work if self.work is None else self.work + measured.work
+
+
+def quantile(values: Sequence[int], share: float) -> int | None:
+    """The least value that this share of all values does not exceed; None where there are none."""
+    ordered = sorted(values)
+    return ordered[max(0, ceil(share * len(ordered)) - 1)] if ordered else None
+
+
+def as_json(sums: Sums) -> dict[str, Any]:
+    """The numbers of the table."""
+    return {
+        "protocol": sums.name,
+        "runs": sums.runs,
+        "elections": _spread(sums.elections, "messages"),
+        "without_coordinator": _spread(sums.outages_us, "us"),
+        "several_coordinators": {
+            "runs": sum(us > 0 for us in sums.several_us),
+            "total_us": sum(sums.several_us),
+            "worst_run_us": max(sums.several_us, default=0),
+        },
+        "violations": {
+            name: {"failures": failures, "outside": outside}
+            for name, (failures, outside) in sorted(sums.violations.items())
+        },
+        "readings": None
+        if sums.work is None
+        else {"made": sums.work.made, "lost": sums.work.lost, "twice": sums.work.duplicated},
+    }
+
+
+def _spread(values: list[int], unit: str) -> dict[str, int | None]:
+    return {
+        "count": len(values),
+        f"{unit}_median": quantile(values, 0.5),
+        f"{unit}_95th": quantile(values, 0.95),
+    }
+
+
+def report(sums: list[Sums], t_us: int) -> None:
+    """The table, and the charts."""
+    columns, lines = shutil.get_terminal_size((100, 30))
+    width = min(columns, _WIDEST)
+    rows = [["", *(each.name for each in sums)], *_rows(sums)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for title, *cells in rows:
+        shown = [title.ljust(widths[0]), *(cell.rjust(room) for cell, room in zip(cells, widths[1:], strict=True))]
+        print("  ".join(shown).rstrip())
+    print("\n" + textwrap.fill(_REMARK, width))
+    colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    for chart in _charts(sums, t_us):
+        print("\n" + plot(chart, width, min(lines - 2, 20), colours))
+
+
+def draw(sums: list[Sums], t_us: int, path: Path) -> None:
+    """The charts, into an SVG file. OSError."""
+    path.write_text(picture([(chart, 360) for chart in _charts(sums, t_us)]), "utf-8")
+
+
+def _rows(sums: list[Sums]) -> list[list[str]]:
+    rows = [
+        ["elections", *(f"{len(each.elections):,}" for each in sums)],
+        ["  messages of one, median", *(_count(quantile(each.elections, 0.5)) for each in sums)],
+        ["                   95th %", *(_count(quantile(each.elections, 0.95)) for each in sums)],
+        ["times without a coordinator", *(f"{len(each.outages_us):,}" for each in sums)],
+        ["  length, median", *(_time(quantile(each.outages_us, 0.5)) for each in sums)],
+        ["          95th %", *(_time(quantile(each.outages_us, 0.95)) for each in sums)],
+        ["runs with several coordinators", *(f"{sum(us > 0 for us in each.several_us):,}" for each in sums)],
+        ["  time with several, in all", *(_time(sum(each.several_us)) for each in sums)],
+        ["                     in the worst run", *(_time(max(each.several_us)) for each in sums)],
+    ]
+    if any(each.work for each in sums):
+        work = [each.work or Work() for each in sums]
+        rows += [
+            ["readings of the field", *(f"{each.made:,}" for each in work)],
+            ["  lost", *(f"{each.lost:,}" for each in work)],
+            ["  made twice", *(f"{each.duplicated:,}" for each in work)],
+        ]
+    for name in sorted({name for each in sums for name in each.violations}):
+        rows.append([f"violations of {name}", *(_violations(each.violations.get(name)) for each in sums)])
+    return rows
+
+
+def _count(value: int | None) -> str:
+    return _NOTHING if value is None else f"{value:,}"
+
+
+def _time(us: int | None) -> str:
+    return _NOTHING if us is None else format_us(round(us, -3))
+
+
+def _violations(found: tuple[int, int] | None) -> str:
+    """Failures, and outside the promise; a dash where it is not promised."""
+    if found is None:
+        return _NOTHING
+    failures, outside = found
+    said = [f"{failures:,} failures"] if failures else []
+    said += [f"{outside:,} outside"] if outside else []
+    return ", ".join(said) or "0"
+
+
+def _charts(sums: list[Sums], t_us: int) -> list[Chart]:
+    """How the measures are spread: what part of them is at most so high."""
+    in_t = f"T = {format_us(t_us)}"
+    outages, several = [each.outages_us for each in sums], [each.several_us for each in sums]
+    found = (
+        ("% of elections that took at most so many messages", "messages", [each.elections for each in sums], 1),
+        ("% of times without a coordinator that were at most so long", in_t, outages, t_us),
+        ("% of runs with several coordinators for at most so long", in_t, several, t_us),
+    )
+    charts = []
+    for title, name, values, unit in found:
+        if any(any(each) for each in values):
+            most = max(max(each, default=0) for each in values) / unit
+            series = tuple(
+                Series(one.name, _course(each, unit), curve=True, hue=hue)
+                for hue, (one, each) in enumerate(zip(sums, values, strict=True))
+                if each
+            )
+            charts.append(
+                Chart(
+                    title,
+                    Axis(name, whole_numbers(most), logarithmic=False),
+                    Axis("%", (0, 20, 40, 60, 80, 100), logarithmic=False),
+                    series,
+                )
+            )
+    return charts
+
+
+def _course(values: list[int], unit: int) -> tuple[tuple[float, float], ...]:
+    points = ((quantile(values, percent / 100), percent) for percent in range(101))
+    return tuple((value / unit, percent) for value, percent in points if value is not None)

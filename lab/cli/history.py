@@ -1,0 +1,135 @@
+"""``lab history``: the groups of a recording in the terminal, as SVG, for Graphviz, and as JSON."""
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from rich.console import Console
+from rich.text import Text
+
+from lab.cli.dot import graph_of
+from lab.cli.errors import EXIT_NOT_AS_EXPECTED, UsageError
+from lab.cli.files import writable
+from lab.cli.groupsvg import group_picture
+from lab.cli.progress import counted
+from lab.cli.reading import opened, tell_damage
+from lab.journal import GroupLife, GroupLog, Header, RecordedLines
+from lab.journal.groups import Point
+from lab.text import sanitize
+from lab.tui.fitting import Piece, fit
+from lab.tui.groupdrawing import GroupDrawing
+from lab.tui.look import Look, draws_unicode, glyphs_for
+from lab.tui.plain import ascii_of
+
+__all__ = ["HistoryRequest", "run_history"]
+
+_WIDEST = 160
+
+
+class HistoryRequest(Struct, frozen=True):
+    """Which recording, and where its history is to be shown."""
+
+    file: Path
+    svg: Path | None
+    dot: Path | None
+    json: bool
+
+    @classmethod
+    def of(cls, file: Path, svg: Path | None, dot: Path | None, json: bool) -> "HistoryRequest":
+        """From the options of the command; UsageError."""
+        for option, path in (("--svg", svg), ("--dot", dot)):
+            if path is not None:
+                if path.resolve() == file.resolve():
+                    raise UsageError(f"{option} {path} is the recording itself; name another file")
+                writable(option, path)
+        return cls(file, svg, dot, json)
+
+
+def run_history(request: HistoryRequest) -> int:
+    """Show it; the exit status."""
+    with closing(opened(request.file)) as lines:
+        log = _log_of(lines)
+        header = lines.header
+        damaged = tell_damage(request.file, lines)
+    if not log.groups:
+        raise UsageError(
+            f"{request.file}: no node is in a group in this run of {sanitize(header.protocol.name, 40)}; "
+            "a protocol that forms groups is needed: lab run invitation --record run.jsonl"
+        )
+    if request.json:
+        print(msgspec.json.encode(_as_json(header, log)).decode())
+    else:
+        _print(header, log)
+    drawings = ((request.svg, group_picture), (request.dot, graph_of))
+    for path, draw in drawings:
+        if path is not None:
+            path.write_text(draw(header, log), "utf-8")
+            if not request.json:
+                print(f"drawn: {path}")
+    return EXIT_NOT_AS_EXPECTED if damaged else 0
+
+
+def _log_of(lines: RecordedLines) -> GroupLog:
+    log = GroupLog()
+    with counted(len(lines)) as progress:
+        for number, record in enumerate(lines.records()):
+            log.observe(record)
+            progress(number)
+    return log
+
+
+def _print(header: Header, log: GroupLog) -> None:
+    unicode = draws_unicode()
+    width = min(shutil.get_terminal_size((100, 30)).columns, _WIDEST)
+    console = Console(width=width, highlight=False, soft_wrap=True)
+    drawing = GroupDrawing(log.groups, log.happenings, header.nodes, header.timing.t_us, Look(glyphs_for()), width)
+
+    def put(pieces: list[Piece]) -> None:
+        fitted = ((text if unicode else ascii_of(text), style) for text, style in fit(pieces, width))
+        text = Text.assemble(*fitted)
+        text.rstrip()
+        console.print(text)
+
+    put(drawing.head())
+    for line in drawing.lines():
+        put(drawing.beside_clock(line))
+    put(drawing.foot())
+
+
+def _as_json(header: Header, log: GroupLog) -> dict[str, Any]:
+    return {
+        "protocol": header.protocol.name,
+        "nodes": header.nodes,
+        "groups": [_group_as_json(group, log.groups) for group in log.groups],
+    }
+
+
+def _group_as_json(group: GroupLife, groups: list[GroupLife]) -> dict[str, Any]:
+    return {
+        "group": group.name,
+        "coordinator": group.coordinator,
+        "members": group.members,
+        "of": [groups[number].name for number in group.of],
+        "record": group.formed.record,
+        "formed_us": group.formed.at_us,
+        "defined_us": _us(group.defined),
+        "normal_us": _us(group.normal),
+        "all_normal_us": _us(group.all_normal),
+        "ended_us": _us(group.ended),
+        "stays": [
+            {
+                "node": stay.node,
+                "since_us": stay.since.at_us,
+                "normal_us": _us(stay.normal),
+                "until_us": _us(stay.until),
+            }
+            for stay in group.stays
+        ],
+    }
+
+
+def _us(point: Point | None) -> int | None:
+    return None if point is None else point.at_us

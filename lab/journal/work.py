@@ -1,0 +1,45 @@
+"""What became of the work of a run, where its task is the field of sensors (rules F1-F3)."""
+
+import msgspec
+from msgspec import Struct
+
+from lab.journal.cluster import Cluster
+from lab.journal.records import Record
+from lab.kernel import Step
+from lab.protocols.survey import Survey, join
+
+__all__ = ["Work", "WorkLog"]
+
+
+class Work(Struct, frozen=True):
+    """Readings: how many were ``made``; of those, ``lost`` are known to no node that runs in the end, and
+    ``duplicated`` gave a result that there was already. All others are results.
+    """
+
+    made: int = 0
+    lost: int = 0
+    duplicated: int = 0
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(self.made + other.made, self.lost + other.lost, self.duplicated + other.duplicated)
+
+
+class WorkLog:
+    """A fold: show it every record; a node alone knows for certain how many readings it made, in each life."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, int], int] = {}
+
+    def observe(self, record: Record | None) -> None:
+        """Take the next record."""
+        if isinstance(record, Step) and "survey" in record.changed:
+            for node, since_us, readings in record.changed["survey"].get("made", ()):
+                if node == record.node:
+                    self._made[node, since_us] = readings
+
+    def work(self, cluster: Cluster, regions: int) -> Work:
+        """What has become of it in the end, which is the cluster's; of a field with so many regions."""
+        told = (view.state.get("survey") for view in cluster.nodes.values() if view.process == "running")
+        known = join(msgspec.convert(survey, Survey) for survey in told if survey)
+        made = sum(self._made.values())
+        return Work(made, made - known.readings(), known.duplicates(regions))

@@ -1,0 +1,372 @@
+"""The ring algorithm, as Tanenbaum tells it (figure 3-13).
+
+The nodes stand in a ring in the order of their ids, and each knows the whole ring. Two messages go round:
+
+    ELECTION      who misses the coordinator sends it with its own id; each adds its id and passes it on
+    COORDINATOR   back at its starter, ELECTION becomes this: the highest id in the list leads, the list is the
+                  new ring; back at its starter again, it is removed
+
+Who gets a message acknowledges it. A successor that does not within T is skipped for the next one along.
+Several may start at once (2 and 5 in the figure): all messages go round, and the extra ones do no harm.
+
+The text has no statuses. Here, a node that starts or passes on an ELECTION is in status Election: it follows
+nobody. So when ELECTION is back at its starter, nobody in the ring follows anybody, and A1.1 holds. A node that
+COORDINATOR comes to is in Reorganization. The text says that everyone goes back to work when that has circulated
+once; but only its starter sees that. Here, a node asks its coordinator, and has the Definition as the answer:
+with that it is Normal. It goes on to ask, every T, which is also how it notices that the coordinator is silent.
+
+What is assumed, and can be broken here: messages arrive, in order, within Tm (8, 7: delay, loss, partition,
+reordering), none appears that nobody sent (3: duplication), nodes answer within Tp (9: pause), and safe storage
+is safe (4: wipe). With 8 or 9 broken, two coordinators at once are possible. A1.2 is not promised: members that
+come to ask their coordinator bring what they know of the task, and those that asked before have it T later.
+
+Four places at which the text leaves the ring in the lurch, and what is done here. With ``as_printed`` it is as the
+text has it; a recording in recordings/holes shows what comes of that:
+
+* The starter of an ELECTION dies: nobody else knows that the message has been round, and it circles for ever,
+  while all wait for a COORDINATOR. Here a node passes on no message twice (ring-starter-dies.jsonl).
+* A node acknowledges a message, and dies before it has passed it on. Nobody else has it. Here whoever waits for
+  COORDINATOR waits for as long as two circulations may take, and starts anew (ring-message-lost.jsonl).
+* Two ELECTIONs go round, and the highest node dies in between: it is in the one list, and not in the other, and
+  some follow the one COORDINATOR, some the other. Here elections are numbered, and one alone counts: a node
+  follows the COORDINATOR of the highest election that it has passed on, and only if that came by no node that
+  was in a higher one. The others go round, and do no harm (ring-two-lists.jsonl).
+* Participants miss their coordinator, but no coordinator misses its participants. After a partition there are two
+  rings, and each is content. Here a coordinator has the ring elect anew when one of its members asks it no more,
+  or when a node outside its ring turns out to be up (ring-two-rings.jsonl).
+
+That the highest in the list dies before COORDINATOR has gone round is no such place: who follows it misses it.
+"""
+
+from functools import cached_property
+from typing import ClassVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lab.kernel import Payload, Request, Safe, Timing, on, periodic, procedure
+from lab.protocols.cost import Cost
+from lab.protocols.definition import Definition
+from lab.protocols.election import Election, Status
+
+__all__ = ["Ring"]
+
+
+class Number(Struct, frozen=True, order=True):
+    """Which election it is. The higher one counts: the later round's, and in one round the higher starter's."""
+
+    round: int = 0
+    starter: int = 0
+
+
+class Passed(Payload, frozen=True):
+    """I have it, and pass it on."""
+
+
+class Circulating(Request[Passed], frozen=True):
+    """What goes round. ``met`` is the highest election that one of the nodes on its way was in."""
+
+    members: tuple[int, ...]
+    number: Number
+    met: Number
+
+    @property
+    def counts(self) -> bool:
+        """Whether no node on its way was in a higher election."""
+        return self.met == self.number
+
+
+class ELECTION(Circulating, frozen=True):
+    """These have passed me on: let us elect."""
+
+
+class COORDINATOR(Circulating, frozen=True):
+    """The highest of these leads, and these are the ring."""
+
+
+class Outgoing(Struct, frozen=True):
+    """What is to be passed on, and who was silent when it was tried."""
+
+    message: ELECTION | COORDINATOR
+    silent: frozenset[int] = frozenset()
+
+
+class AreYouThereAnswer(Payload, frozen=True, omit_defaults=True):
+    """I lead you, and this is what we do; without ``definition``: there is an election, wait."""
+
+    definition: Definition | None = None
+
+
+class AreYouThere(Request[AreYouThereAnswer], frozen=True):
+    """To the coordinator: are you still there? This is what I last knew of the task."""
+
+    report: Definition
+
+
+class AreYouUpAnswer(Payload, frozen=True):
+    """I am up."""
+
+
+class AreYouUp(Request[AreYouUpAnswer], frozen=True):
+    """A coordinator to those outside its ring."""
+
+
+class Ring(Election):
+    """Tanenbaum's ring: a list goes round, and the highest node in it leads."""
+
+    name: ClassVar[str] = "ring"
+    promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2")
+    heartbeats: ClassVar[tuple[type[Payload], ...]] = (AreYouThere, AreYouThereAnswer, AreYouUp, AreYouUpAnswer)
+
+    # An ELECTION goes to each of the n - 1 that are up and, in vain, to the dead one: n, of which n - 1 are
+    # acknowledged. COORDINATOR goes round the new ring: n - 1, and n - 1.
+    costs: ClassVar[tuple[Cost, ...]] = (
+        Cost(
+            "one notices",
+            "4n − 3",
+            lambda n: 4 * n - 3,
+            "R2 and R3: n ELECTION and n − 1 COORDINATOR, which are the ring's 2n, and 2(n − 1) acknowledgements",
+        ),
+        Cost(
+            "everyone notices, worst case",
+            "4n² − 7n + 3",
+            lambda n: (n - 1) * (4 * n - 3),
+            "R4: each of the n − 1 that are up starts an election, and finds the dead one anew",
+        ),
+    )
+
+    class Parameters(Struct, frozen=True):
+        """``as_printed``: the ring as the text has it, with the holes that it leaves."""
+
+        as_printed: bool = False
+
+    @classmethod
+    def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:
+        """Two elections, one of them in vain, and the time in which it is noticed that there has to be one."""
+        return 2 * (4 * timing.t_us + 2 * _circulation_us(timing, nodes))
+
+    number: Safe[Number] = Number()
+    outbox: tuple[Outgoing, ...] = ()
+    passed: tuple[tuple[str, int, int], ...] = ()
+    reported: frozenset[int] = frozenset()
+
+    @cached_property
+    def _t_us(self) -> int:
+        return self.timing.t_us
+
+    @cached_property
+    def _circulation_us(self) -> int:
+        return _circulation_us(self.timing, len(self.peers) + 1)
+
+    @cached_property
+    def _as_printed(self) -> bool:
+        return bool(self.parameters.as_printed)
+
+    @cached_property
+    def _along(self) -> tuple[int, ...]:
+        """R1: the others in the order of the ring, the successor first."""
+        return (*self.higher, *self.lower)
+
+    def started(self) -> None:
+        """R6: the node comes up, and gets itself into the ring by an election."""
+        self.begin(self.election)
+
+    # who notices
+
+    def _question_due_us(self) -> int | None:
+        if self.coordinator is None or self.coordinator == self.id:
+            return None
+        return self.begun_us(self.ask_coordinator) + self._t_us
+
+    @periodic(_question_due_us)
+    async def ask_coordinator(self) -> None:
+        """R2: it notices that the coordinator is silent."""
+        assert self.coordinator is not None
+        answer = await self.ask(self.coordinator, AreYouThere(self.report()), within=self._t_us)
+        if answer is None:
+            self.begin(self.election)
+        elif answer.definition is not None and self._is_news(answer.definition):
+            self._take(answer.definition)
+
+    def _is_news(self, definition: Definition) -> bool:
+        return self.status is Status.REORGANIZATION or definition.version > self.definition.version
+
+    def _check_due_us(self) -> int | None:
+        return self.begun_us(self.check) + self._t_us if self.leads and not self._as_printed else None
+
+    @periodic(_check_due_us)
+    async def check(self) -> None:
+        """The coordinator misses a member, or finds a node that is outside its ring."""
+        outside = [peer for peer in self.peers if peer not in self.up]
+        strangers = await self.ask_all(outside, AreYouUp(), within=self._t_us)
+        missed = [peer for peer in sorted(self.up) if self.now_us - self.heard_us(peer) > 3 * self._t_us]
+        if strangers or missed:
+            self.begin(self.election)
+
+    # the election
+
+    @procedure
+    async def election(self) -> None:
+        """R2: build an ELECTION with the own id, and send it to the successor."""
+        number = Number(self.number.round + 1, self.id)
+        self._enter(number)
+        self._pass(ELECTION((self.id,), number, number))
+
+    def _enter(self, number: Number) -> None:
+        self.stop(self.ask_coordinator, self.check, self.lead)
+        self.status = Status.ELECTION
+        self.stop_processing()
+        self.coordinator = None
+        self.up = frozenset()
+        self.number = number
+        self.restart(self.await_coordinator)
+
+    @procedure
+    async def await_coordinator(self) -> None:
+        """R5: what does not come back is lost with the node that had it, and the election starts again."""
+        await self.sleep(2 * self._circulation_us, "COORDINATOR to come")
+        if not self._as_printed:
+            self.begin(self.election)
+
+    def _pass(self, message: ELECTION | COORDINATOR) -> None:
+        self.outbox = (*self.outbox, Outgoing(message))
+        if not self.is_running(self.pass_on):
+            self.begin(self.pass_on)
+
+    @procedure
+    async def pass_on(self) -> None:
+        """R2: to the successor, or the next one along that acknowledges."""
+        while self.outbox:
+            successor = self._successor(self.outbox[0])
+            if successor is None:
+                self._come_round(self._taken_out())
+                continue
+            tried = len(self.outbox)
+            passed = await self.ask(successor, self.outbox[0].message, within=self._t_us)
+            if passed is not None:
+                self._taken_out()
+            else:
+                self._skip(successor, tried)
+
+    def _successor(self, outgoing: Outgoing) -> int | None:
+        message = outgoing.message
+        ring = message.members if isinstance(message, COORDINATOR) else self._along
+        return next((peer for peer in self._along if peer in ring and peer not in outgoing.silent), None)
+
+    def _taken_out(self) -> ELECTION | COORDINATOR:
+        first, *others = self.outbox
+        self.outbox = tuple(others)
+        return first.message
+
+    def _skip(self, peer: int, tried: int) -> None:
+        """For what waited behind when it was tried, too; what came since tries it itself, for it may be up again.
+
+        Else each of two nodes that come up could be skipped in the election of the other, and A1.1 would fail.
+        """
+        skipping = [Outgoing(each.message, each.silent | {peer}) for each in self.outbox[:tried]]
+        self.outbox = (*skipping, *self.outbox[tried:])
+
+    @on(ELECTION)
+    def election_comes(self, sender: int, message: ELECTION) -> Passed:
+        """R3."""
+        if self._comes_again(message):
+            return Passed()
+        if message.number.starter == self.id:
+            self._come_round(message)
+            return Passed()
+        if message.number > self.number or self._as_printed:
+            self._enter(message.number)
+        members, met = (*message.members, self.id), max(message.met, self.number)
+        self._pass(replace(message, members=members, met=met))
+        return Passed()
+
+    def _comes_again(self, message: ELECTION | COORDINATOR) -> bool:
+        """R5: who passed it on before removes it; so it goes round once, whoever has died."""
+        if self._as_printed:
+            return False
+        kind, starter, number = type(message).__name__, message.number.starter, message.number.round
+        others = [each for each in self.passed if each[:2] != (kind, starter)]
+        if any(each[2] >= number for each in self.passed if each not in others):
+            return True
+        self.passed = tuple(sorted([*others, (kind, starter, number)]))
+        return False
+
+    def _come_round(self, message: ELECTION | COORDINATOR) -> None:
+        """R3: back at its starter, an ELECTION becomes a COORDINATOR, and a COORDINATOR is removed."""
+        if message.number.starter != self.id or isinstance(message, COORDINATOR):
+            return
+        if not message.counts and self.number == message.number:
+            # the node was down while others elected, so its number was too low, and nobody heeded it
+            self.number = message.met
+            self.begin(self.election)
+            return
+        coordinator = COORDINATOR(message.members, message.number, message.met)
+        self._pass(coordinator)
+        self._follow(coordinator)
+
+    @on(COORDINATOR)
+    def coordinator_comes(self, sender: int, message: COORDINATOR) -> Passed:
+        """R3."""
+        if message.number.starter != self.id and not self._comes_again(message):
+            self._pass(message)
+            self._follow(message)
+        return Passed()
+
+    def _follow(self, message: COORDINATOR) -> None:
+        awaited = self.status is Status.ELECTION and message.counts and message.number == self.number
+        if not awaited and not self._as_printed:
+            return
+        self._enter(message.number)
+        self.stop(self.await_coordinator)
+        self.status = Status.REORGANIZATION
+        self.up = frozenset(message.members) - {self.id}
+        self.coordinator = max(message.members)
+        self.begin(self.lead if self.coordinator == self.id else self.ask_coordinator)
+
+    # the task
+
+    @procedure
+    async def lead(self) -> None:
+        """The new coordinator takes office, and expects to be asked by all members of the ring."""
+        self.reported = frozenset()
+        self._define([])
+        within_us = self._circulation_us + 2 * self._t_us
+        complete = await self.until(lambda: self.up <= self.reported, "all members to ask", within=within_us)
+        if not complete and not self._as_printed:
+            self.begin(self.election)
+
+    @on(AreYouThere)
+    def is_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer | None:
+        """Silent to who takes it for a coordinator that it is not: that one has missed an election."""
+        if self.status is Status.ELECTION:
+            return AreYouThereAnswer()
+        if not self.leads or sender not in self.up:
+            return None
+        if sender not in self.reported:
+            self.reported |= {sender}
+            self._define([message.report])
+        return AreYouThereAnswer(self.definition)
+
+    def _define(self, reports: list[Definition]) -> None:
+        known = [self.report(), *reports]
+        version = max(self.number.round, *(each.version for each in known)) + 1
+        self._take(self.define(version, sorted({*self.up, self.id}), known))
+
+    def _take(self, definition: Definition) -> None:
+        self.definition = definition
+        self.status = Status.NORMAL
+        self.resume_processing()
+
+    @on(AreYouUp)
+    def is_up(self, sender: int, message: AreYouUp) -> AreYouUpAnswer:
+        """To a coordinator that does not have it in its ring."""
+        return AreYouUpAnswer()
+
+
+def _circulation_us(timing: Timing, nodes: int) -> int:
+    """The longest that a message takes round: each node may be dead, or busy with one message of each other.
+
+    A message is passed on when the one before is acknowledged, so n of them leave a node within n·T; the last
+    has n journeys of Tm before it, or T for each that is skipped.
+    """
+    return nodes * timing.t_us * 3 // 2

@@ -1,0 +1,51 @@
+"""A task above an election, as one protocol: it has the task's name, and what both promise and may be set."""
+
+from functools import cache
+
+import msgspec
+
+from lab.kernel import ProtocolError
+from lab.protocols.election import Election
+from lab.protocols.task import Task
+
+__all__ = ["ELECTION", "stacked"]
+
+ELECTION = "election"
+"""The parameter that says which election is below a task."""
+
+
+def stacked(task: type[Task], election: type[Election]) -> type[Election]:
+    """The election, carrying the task: always the same class. ProtocolError where the two do not go together."""
+    return _stacked(task, election)  # type: ignore[arg-type]
+
+
+@cache
+def _stacked(task: type[Task], election: type[Election]) -> type[Election]:
+    return type(
+        f"{task.__name__}Above{election.__name__}",
+        (election,),
+        {
+            "__module__": election.__module__,
+            "__doc__": task.__doc__,
+            "name": task.name,
+            "carries": task,
+            "chosen": {ELECTION: election.name},
+            "promises": (*election.promises, *task.promises),
+            "relies_on": {**election.relies_on, **task.relies_on},
+            "heartbeats": (*election.heartbeats, *task.heartbeats),
+            "Parameters": _parameters(task, election),
+        },
+    )
+
+
+def _parameters(task: type[Task], election: type[Election]) -> type[msgspec.Struct]:
+    own, below = task.Parameters, election.Parameters
+    twice = [name for name in below.__struct_fields__ if name in (*own.__struct_fields__, ELECTION)]
+    if twice:
+        raise ProtocolError(
+            f"{task.__name__} cannot run above {election.__name__}: both have the parameter {', '.join(twice)}; "
+            "rename one"
+        )
+    fields = [(field.name, field.type, field.default) for field in msgspec.structs.fields(own)]
+    fields.append((ELECTION, str, election.name))
+    return msgspec.defstruct("Parameters", fields, bases=(below,), frozen=True, module=election.__module__)

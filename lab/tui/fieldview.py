@@ -1,0 +1,142 @@
+"""The map of the field, in the place of the log: one for each group, side by side, as large as will fit."""
+
+from itertools import product
+from math import ceil, isqrt
+
+from msgspec import Struct
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from lab.journal import Cluster, Header
+from lab.tui.fieldmap import Cell, FieldMap, has_field, idle_said, maps_of
+from lab.tui.fitting import Piece, fit
+from lab.tui.look import DIM, Look
+
+__all__ = ["FieldView"]
+
+_GAP = 3
+_NO_FIELD = "this run has no field; lab run field has one"
+_NO_MAP = "no group surveys the field"
+
+
+class _Layout(Struct, frozen=True):
+    """So many lines of words above a map, so many cells beside each other, and how large a cell is."""
+
+    head: int
+    across: int
+    wide: int
+    tall: int
+
+    def height(self, cells: int) -> int:
+        """Of a whole map."""
+        return self.head + ceil(cells / self.across) * self.tall
+
+
+class FieldView(Widget, can_focus=True):
+    """``show`` draws the field as of a record. A region is in the colour of its surveyor, and has its number."""
+
+    DEFAULT_CSS = "FieldView { height: 1fr; padding: 0 1; }"
+
+    def __init__(self, look: Look, header: Header) -> None:
+        super().__init__(id="map")
+        self._look = look
+        self._has_field = has_field(header)
+        self._hues = {node: place for place, node in enumerate(header.nodes)}
+        self._digits = max(len(str(node)) for node in header.nodes)
+        self._maps: tuple[FieldMap, ...] = ()
+        self._idle: tuple[tuple[int, str], ...] = ()
+
+    def show(self, cluster: Cluster) -> None:
+        """Draw the field of every group."""
+        shown = maps_of(cluster.nodes), idle_said(cluster.nodes) if self._has_field else ()
+        if shown != (self._maps, self._idle):
+            self._maps, self._idle = shown
+            self.refresh()
+
+    def open_cursor(self) -> None:
+        """There is nothing to open."""
+
+    def render_line(self, y: int) -> Strip:
+        """A line of all maps; the last of the widget says who surveys nothing."""
+        width, base = self.size.width, self.rich_style
+        pieces: list[Piece]
+        if y == self.size.height - 1 and self._idle:
+            pieces = self._idle_line()
+        elif not self._maps:
+            pieces = [] if y else [(_NO_MAP if self._has_field else _NO_FIELD, DIM)]
+        else:
+            layout, each = self._layout(), self._width_of_one()
+            pieces = []
+            for field in self._maps:
+                pieces += [*fit(self._line(field, y, layout), each), (" " * _GAP, Style())]
+        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
+
+    # how large
+
+    def _width_of_one(self) -> int:
+        return max(1, (self.size.width + _GAP) // len(self._maps) - _GAP)
+
+    def _layout(self) -> _Layout:
+        """The first that fits: large cells rather than many words, but a square rather than a strip."""
+        cells = max((len(field.cells) for field in self._maps), default=0)
+        root = max(1, isqrt(max(0, cells - 1)) + 1)
+        sizes = ((7, 3), (5, 2), (4, 2), (3, 1), (2, 1))
+        for head, across, (wide, tall) in product((3, 2, 1), (root, root * 3 // 2, root * 2, root * 4), sizes):
+            layout = _Layout(head, across, self._digits - 1 + wide, tall)
+            fits = layout.height(cells) <= self.size.height - bool(self._idle)
+            if fits and layout.across * layout.wide <= self._width_of_one():
+                return layout
+        return _Layout(1, root * 2, self._digits + 1, 1)
+
+    # what is in a line
+
+    def _line(self, field: FieldMap, y: int, layout: _Layout) -> list[Piece]:
+        if y < layout.head:
+            return self._head(field, layout.head)[y]
+        row, inside = divmod(y - layout.head, layout.tall)
+        cells = field.cells[row * layout.across : (row + 1) * layout.across]
+        return [self._cell(cell, layout, named=inside == layout.tall // 2) for cell in cells]
+
+    def _cell(self, cell: Cell, layout: _Layout, named: bool) -> Piece:
+        node, how = cell
+        look, hue = self._look, self._hues.get(node, 0)
+        lead = {"done": look.glyphs.done, "surveying": look.glyphs.play}.get(how, " ") if named else " "
+        text = f"{lead}{node:>{self._digits}}" if named else ""
+        left = (layout.wide - len(text)) // 2
+        style = look.plate(hue) if how == "done" else look.group(hue) + (DIM if how == "pending" else _BOLD)
+        return (" " * left + text).ljust(layout.wide), style
+
+    def _head(self, field: FieldMap, lines: int) -> list[list[Piece]]:
+        look, dot = self._look, f" {self._look.glyphs.dot} "
+        leads: list[Piece] = [(f"{look.glyphs.leads} {field.coordinator} leads ", look.leader)]
+        for node in field.others or ():
+            leads.append((f"{node} ", look.group(self._hues.get(node, 0)) + _BOLD))
+        if not field.others:
+            leads.append(("nobody else ", DIM))
+        so_far = f"survey {field.number}: {field.done} of {len(field.cells)}"
+        twice: Piece = (f"{dot}{field.duplicates} done twice", look.warning if field.duplicates else DIM)
+        if lines == 3:
+            return [leads, [(so_far, Style()), twice], self._published(field)]
+        short = f"survey {field.number} {field.done}/{len(field.cells)}"
+        least: list[Piece] = [(f"{look.glyphs.leads} {field.coordinator} ", look.leader), (short, Style()), twice]
+        return [least, self._published(field)][:lines]
+
+    def _published(self, field: FieldMap) -> list[Piece]:
+        """What the last attempt came to, unless that is plain from the newest edition."""
+        look = self._look
+        edition = f"edition {field.edition} is published" if field.edition else "nothing published"
+        if field.outcome in ("", edition):
+            return [(edition, look.accent if field.edition else DIM)]
+        return [(field.outcome, look.warning), (f" {look.glyphs.dot} {edition}", DIM)]
+
+    def _idle_line(self) -> list[Piece]:
+        look = self._look
+        pieces: list[Piece] = [("survey nothing: ", DIM)]
+        for node, instead in self._idle:
+            pieces.append((f"{look.glyph(instead)} {node} {instead}   ", look.status(instead)))
+        return pieces
+
+
+_BOLD = Style(bold=True)

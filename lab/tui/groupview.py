@@ -1,0 +1,126 @@
+"""The history of groups up to the cursor in time, in the place of the log."""
+
+from bisect import bisect_right
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from lab.journal import Cluster, GroupLog, Header
+from lab.tui.fitting import Piece, fit
+from lab.tui.groupdrawing import DrawnLine, GroupDrawing
+from lab.tui.look import DIM, Look
+
+__all__ = ["GroupView"]
+
+
+class GroupView(ScrollView, can_focus=True):
+    """Draws only the lines that are seen, under a head that stays. It follows the end, unless scrolled away.
+
+    ``cursor`` is the line to whose record ``Enter`` goes, the first of its row; None for the last row of all.
+    """
+
+    DEFAULT_CSS = "GroupView { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }"
+
+    class Sought(Message):
+        """The run is to be seen as of this record."""
+
+        def __init__(self, record: int) -> None:
+            super().__init__()
+            self.record = record
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("up", "cursor(-1)"),
+        ("down", "cursor(1)"),
+        ("pageup", "cursor_page(-1)"),
+        ("pagedown", "cursor_page(1)"),
+    ]
+
+    def __init__(self, look: Look, header: Header, groups: GroupLog) -> None:
+        super().__init__(id="groups")
+        self.cursor: int | None = None
+        self._look = look
+        self._header = header
+        self._groups = groups
+        self._drawn: tuple[int, int, bool] | None = None
+        self._head: list[Piece] = []
+        self._lines: list[DrawnLine] = []
+        self._follow = True
+
+    def show(self, cluster: Cluster) -> None:
+        """Draw the groups as they are known at the record that the cluster is at."""
+        to_draw = (self._groups.changes_by(cluster.record), self.size.width, self._look.dark)
+        if to_draw != self._drawn:
+            self._drawn = to_draw
+            groups, happenings = self._groups.at(cluster.record)
+            together_us = self._header.timing.t_us
+            drawing = GroupDrawing(
+                groups, happenings, self._header.nodes, together_us, self._look, self.size.width
+            )
+            self._head, self._lines = drawing.head(), drawing.lines()
+            if not groups:
+                self._head = [("no node is in a group so far", DIM)]
+            self.virtual_size = Size(self.size.width, len(self._lines) + 1)
+            if self.cursor is not None and self.cursor >= len(self._lines):
+                self.cursor = None
+            self.refresh()
+        self._follow |= self.scroll_offset.y >= self._last_top
+        if self._follow and self.scroll_offset.y != self._last_top:
+            self.scroll_to(y=self._last_top, animate=False, immediate=True)
+
+    def open_cursor(self) -> None:
+        """Go to the record of the row under the cursor, or of the last row."""
+        if self._lines:
+            self.post_message(self.Sought(self._lines[-1 if self.cursor is None else self.cursor].record))
+
+    def action_cursor(self, by: int) -> None:
+        """Move the cursor by so many rows; at the last one it follows the end."""
+        rows = [place for place, line in enumerate(self._lines) if line.clock]
+        if not rows:
+            return
+        here = len(rows) - 1 if self.cursor is None else bisect_right(rows, self.cursor) - 1
+        there = max(0, here + by)
+        self._follow = there >= len(rows) - 1
+        self.cursor = None if self._follow else rows[there]
+        if self.cursor is not None:
+            lowest = self.cursor - self.size.height + 3  # with the head, and the second line of the row
+            self.scroll_to(y=max(lowest, min(self.scroll_offset.y, self.cursor)), animate=False)
+        self.refresh()
+
+    def action_cursor_page(self, pages: int) -> None:
+        """Move the cursor by about what fits on the screen."""
+        self.action_cursor(pages * max(1, self.size.height // 2 - 1))
+
+    def on_mouse_scroll_up(self) -> None:
+        """Scrolled away from the end: do not follow it until it is reached again."""
+        self._follow = False
+
+    def on_scroll_to(self) -> None:
+        """The scroll bar was dragged."""
+        self._follow = False
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the record of a line."""
+        offset = event.get_content_offset(self)
+        place = -1 if offset is None else self.scroll_offset.y + offset.y - 1
+        if 0 <= place < len(self._lines):
+            self.post_message(self.Sought(self._lines[place].record))
+
+    def render_line(self, y: int) -> Strip:
+        """The head, or a line below it."""
+        width, place = self.size.width, self.scroll_offset.y + y - 1
+        pieces = self._head
+        if y:
+            mark = self._look.glyphs.play if place == self.cursor and self.has_focus else ""
+            pieces = GroupDrawing.beside_clock(self._lines[place], mark) if place < len(self._lines) else []
+        base = self.rich_style
+        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
+
+    @property
+    def _last_top(self) -> int:
+        return max(0, len(self._lines) + 1 - self.size.height)

@@ -1,0 +1,132 @@
+"""Several protocols under the same courses of events, each run in virtual time, judged and measured.
+
+A course is drawn from a seed, as a campaign's are, or follows a script; then the seed draws the links alone. What
+it strikes it strikes at certain times: messages have other names in other protocols. So all of them get the same
+strikes and the same links, and as long to settle after the last strike as the slowest of them asks for.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lab.journal import Cluster, Header, Leadership, Link, Record, Work, WorkLog
+from lab.protocols import Algorithm, Field
+from lab.script import After, At, Scripted, parse
+from lab.worlds.campaign.draw import Plan, draw
+from lab.worlds.campaign.trial import RunawayError, judged_log
+from lab.worlds.campaign.workers import chunks_of, spread
+from lab.worlds.simulated.simulation import Simulation
+from lab.worlds.targets import load_protocol
+from lab.worlds.watchdog import watch_steps
+
+__all__ = ["Comparison", "Course", "Measured", "compared", "course_of", "measure"]
+
+_CHUNK = 2
+"""Several protocols with a task above them take a while."""
+
+
+class Comparison(Struct, frozen=True):
+    """What to run: each target with its header in ``bases``, for ``runs`` seeds from ``seed`` on.
+
+    ``script``: lines of the command language, instead of drawn strikes.
+    """
+
+    targets: tuple[str, ...]
+    bases: tuple[Header, ...]
+    plan: Plan
+    script: tuple[str, ...]
+    seed: int
+    runs: int
+
+
+class Course(Struct, frozen=True):
+    """What happens to the cluster in one run, whatever protocol it runs."""
+
+    seed: int
+    nodes: tuple[int, ...]
+    link: Link
+    commands: tuple[Scripted, ...]
+    end_us: int
+
+
+class Measured(Struct, frozen=True):
+    """One run of one protocol. ``elections`` has the messages of each, ``several_us`` how long several led.
+
+    ``violations``: for each assertion that is promised, how many are failures, and how many outside the promise.
+    """
+
+    elections: tuple[int, ...]
+    outages_us: tuple[int, ...]
+    several_us: int
+    violations: dict[str, tuple[int, int]]
+    work: Work | None
+
+
+def compared(comparison: Comparison, workers: int = 1) -> Iterator[tuple[Measured, ...]]:
+    """What each run came to, of each protocol in its turn, in the order of the seeds. RunawayError."""
+    seeds = chunks_of(comparison.seed, comparison.seed + comparison.runs, _CHUNK)
+    return spread(partial(_compare, comparison), seeds, workers)
+
+
+def _compare(comparison: Comparison, seeds: range) -> list[tuple[Measured, ...]]:
+    found = []
+    for seed in seeds:
+        course = course_of(comparison, seed)
+        each = zip(comparison.targets, comparison.bases, strict=True)
+        found.append(tuple(measure(load_protocol(target), base, course) for target, base in each))
+    return found
+
+
+def course_of(comparison: Comparison, seed: int) -> Course:
+    """The course of this seed."""
+    drawn = draw(comparison.plan, seed)
+    commands = tuple(map(parse, comparison.script or map(str, drawn.strikes)))
+    last_us = max(map(_due_us, commands), default=0) if comparison.script else drawn.end_us
+    settle_us = max(base.protocol.settles_within_us for base in comparison.bases)
+    return Course(seed, drawn.nodes, drawn.link, commands, last_us + settle_us)
+
+
+def _due_us(scripted: Scripted) -> int:
+    """When it is due, as far as its triggers tell."""
+    return sum(each.us for each in (scripted.trigger, *scripted.then) if isinstance(each, At | After))
+
+
+def measure(protocol: type[Algorithm], base: Header, course: Course) -> Measured:
+    """One run of one protocol. RunawayError."""
+    watch_steps()
+    run = f"{base.protocol.name} seed {course.seed}"
+    header = replace(base, run=run, nodes=course.nodes, link=course.link, seed=course.seed)
+    log, judge = judged_log(header)
+    simulation = Simulation(protocol, header, log)
+    for scripted in course.commands:
+        simulation.director.add(scripted if scripted.trigger else replace(scripted, trigger=At(0)))
+    simulation.start()
+    try:
+        simulation.run_to(course.end_us)
+    except RunawayError as error:
+        raise RunawayError(f"{protocol.name}, {error}") from None
+    leadership, work = _folded(header, protocol, log.records)
+    return Measured(
+        tuple(leadership.elections),
+        tuple(outage.us(course.end_us) for outage in leadership.outages),
+        sum(span.us(course.end_us) for span in leadership.several),
+        {verdict.assertion: (verdict.failures, verdict.outside) for verdict in judge.verdicts()},
+        work,
+    )
+
+
+def _folded(header: Header, protocol: type[Algorithm], records: list[Record]) -> tuple[Leadership, Work | None]:
+    """Who led, and, where there is a field above, what became of the work."""
+    cluster, leadership, work = Cluster.of(header), Leadership(header.protocol.heartbeats), WorkLog()
+    for record in records:
+        cluster.apply(record)
+        leadership.observe(record, cluster)
+        work.observe(record)
+    if protocol.carries is None or not issubclass(protocol.carries, Field):
+        return leadership, None
+    parameters: Any = msgspec.convert(header.protocol.parameters, protocol.Parameters)
+    return leadership, work.work(cluster, parameters.regions)

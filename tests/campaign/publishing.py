@@ -1,0 +1,64 @@
+"""Schedules for the majority guard: faults as drawn, and everybody who leads told to publish, again and again."""
+
+from random import Random
+
+from msgspec.structs import replace
+
+from lab.journal import Header
+from lab.protocols import Election, Field, stacked
+from lab.worlds.campaign.draw import Plan, draw, plan_of
+from lab.worlds.campaign.schedule import Schedule, Strike
+from lab.worlds.campaign.trial import Trial, carry_out
+from tests.campaign.running import TIMING
+from tests.harness import simulated_header
+
+__all__ = ["FAULTS", "plain_trial", "publishing_trial"]
+
+FAULTS = ("kill", "pause", "partition", "delay", "loss", "duplicate", "reorder")
+"""All but a wipe, which breaks the one assumption that the guard needs."""
+
+_PARTS = ("AreYouReady", "Vote", "Published")
+
+
+def publishing_trial(
+    election: type[Election], seed: int, field: type[Field] = Field, faults: tuple[str, ...] = FAULTS
+) -> Trial:
+    """The run with that seed: of three to seven nodes, that have little to survey."""
+    protocol = stacked(field, election)
+    plan = plan_of(protocol, (3, 7), faults, TIMING)
+    return carry_out(protocol, _base(protocol), _with_publishing(plan, draw(plan, seed)), extend=False)
+
+
+def plain_trial(election: type[Election], seed: int, faults: tuple[str, ...] = FAULTS) -> Trial:
+    """The run with that seed, in which the field is surveyed and nothing is published."""
+    protocol = stacked(Field, election)
+    base = simulated_header(protocol, (1,), TIMING)
+    return carry_out(protocol, base, draw(plan_of(protocol, (3, 5), faults, TIMING), seed), extend=False)
+
+
+def _base(protocol: type[Election]) -> Header:
+    seldom = protocol.Parameters(reading_every_us=20 * TIMING.t_us)
+    return simulated_header(protocol, (1,), TIMING, parameters=seldom)
+
+
+def _with_publishing(plan: Plan, drawn: Schedule) -> Schedule:
+    """Once all is healed it goes on for a while, with attempts to the end."""
+    chance, t_us = Random(f"{drawn.seed}/publish"), plan.timing.t_us
+    end_us = drawn.end_us + 15 * t_us
+    strikes = [*drawn.strikes]
+    for _ in range(chance.randint(4, 12)):
+        who = chance.choice(["", "", " all", f" {chance.choice(drawn.nodes)}"])
+        strikes.append(Strike(chance.randint(0, end_us), "", f"publish{who}"))
+    for _ in range(chance.randint(0, 3)):  # in the middle of an operation
+        kind = chance.choice(_PARTS)
+        victim = chance.choice(drawn.nodes)
+        cut = f"partition {victim} | {' '.join(str(node) for node in drawn.nodes if node != victim)}"
+        what = chance.choice([f"kill {victim}", f"pause {victim}", cut, "publish"])
+        mended = {"k": f"restart {victim}", "p": "heal", "pause": f"resume {victim}"}
+        at_us = chance.randint(0, drawn.end_us)
+        strikes.append(Strike(at_us, f"{chance.choice(['send', 'deliver'])} {kind}", what))
+        if what != "publish":
+            undo = mended["pause" if what.startswith("pause") else what[0]]
+            strikes.append(Strike(at_us + chance.randint(0, 10 * t_us), "", undo))
+    ordered = tuple(sorted(strikes, key=lambda strike: strike.at_us))
+    return replace(drawn, strikes=ordered, end_us=end_us)

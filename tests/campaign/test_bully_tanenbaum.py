@@ -1,0 +1,30 @@
+"""Tanenbaum's bully under campaigns: whatever is struck, it keeps its promise while the assumptions hold.
+
+LAB_SOAK=10000 pytest tests/campaign/test_bully_tanenbaum.py   makes so many runs of each sort.
+"""
+
+import os
+
+import pytest
+
+from lab.protocols import BullyTanenbaum
+from lab.worlds.campaign.draw import FAULTS
+from tests.campaign.running import caught, trial
+
+SOAK = int(os.environ.get("LAB_SOAK", "0"))
+SORTS = [*FAULTS, "kill,delay", "kill,pause", "kill,wipe,duplicate", ",".join(FAULTS)]
+
+
+@pytest.mark.timeout(0 if SOAK else 120)
+@pytest.mark.parametrize("faults", SORTS)
+def test_it_keeps_its_promise(faults: str) -> None:
+    """A1.1, A2: no failure with all assumptions intact."""
+    found = caught(BullyTanenbaum, SOAK or 20, *faults.split(","))
+    assert found is None, f"lab check bully-tanenbaum --faults {faults} --seed {found.seed} --runs 1"
+
+
+@pytest.mark.timeout(0 if SOAK else 120)
+def test_crashes_break_nothing() -> None:
+    """With kills alone there is no violation at all, in the promise or outside."""
+    for seed in range(1, (SOAK or 60) + 1):
+        assert trial(BullyTanenbaum, seed).violations == [], f"lab check bully-tanenbaum --seed {seed} --runs 1"

@@ -1,0 +1,92 @@
+"""Comparing: all protocols go through the same, whoever does the work; and what that comes to."""
+
+from pathlib import Path
+
+from lab.journal import Header, Link
+from lab.kernel import Timing
+from lab.protocols import Bully
+from lab.script import At, parse
+from lab.worlds.campaign.comparison import Comparison, Course, compared, course_of, measure
+from lab.worlds.campaign.draw import FAULTS, Plan
+from lab.worlds.targets import load_protocol
+from tests.harness import simulated_header
+
+FOLDER = Path(__file__).parent
+TIMING = Timing(80_000, 40_000)
+NODES = (1, 2, 3, 4, 5)
+
+
+def _comparison(*targets: str, script: tuple[str, ...] = (), faults: tuple[str, ...] = ("kill",)) -> Comparison:
+    bases = tuple(_base(target) for target in targets)
+    return Comparison(targets, bases, Plan((5, 5), faults, TIMING, ()), script, 1, 12)
+
+
+def _base(target: str) -> Header:
+    return simulated_header(load_protocol(target), NODES, TIMING)
+
+
+def test_strikes_are_timed_and_the_same_for_all() -> None:
+    """None waits for a message, whose kind other protocols may not have; whatever is compared, they are these."""
+    drawn = [course_of(_comparison("bully", faults=tuple(FAULTS)), seed) for seed in range(40)]
+    mutant = f"{FOLDER / 'mutants.py'}:NoHalt"
+    assert drawn == [course_of(_comparison(mutant, "bully", faults=tuple(FAULTS)), seed) for seed in range(40)]
+    commands = [command for course in drawn for command in course.commands]
+    assert len(commands) > 100
+    assert all(isinstance(command.trigger, At) and not command.then for command in commands)
+
+
+def test_with_a_script_the_seed_draws_the_links_alone() -> None:
+    """And there is time to settle after its last line."""
+    script = ("at 2s after 500ms kill 5", "when all normal pause 4", "at 1s resume 4")
+    comparison = _comparison("bully", script=script)
+    courses = [course_of(comparison, seed) for seed in range(1, 7)]
+    assert {course.commands for course in courses} == {tuple(map(parse, script))}
+    assert len({course.link for course in courses}) > 2
+    settle_us = comparison.bases[0].protocol.settles_within_us
+    assert {course.end_us for course in courses} == {2_500_000 + settle_us}
+
+
+def test_what_a_kill_of_the_coordinator_comes_to() -> None:
+    """To the message, as ``lab scale`` counts it: with links that take no time, everyone notices."""
+    course = Course(1, NODES, Link(), (parse("at 2050ms kill coordinator"),), 8_000_000)
+    measured = measure(Bully, _base("bully"), course)
+    assert measured.elections[1:] == (Bully.costs[0].messages(5),)
+    (outage_us,) = measured.outages_us
+    assert 4 * TIMING.t_us < outage_us <= 5 * TIMING.t_us
+    assert (measured.several_us, measured.work) == (0, None)
+    assert measured.violations == dict.fromkeys(Bully.promises, (0, 0))
+
+
+def test_a_command_without_a_trigger_is_carried_out_at_the_start() -> None:
+    """As in the script of a run."""
+    struck = measure(Bully, _base("bully"), Course(1, NODES, Link(10_000), (parse("kill 5"),), 4_000_000))
+    assert struck.outages_us == ()
+    assert len(struck.elections) == 1
+
+
+def test_failures_are_told_from_what_is_outside_the_promise() -> None:
+    """A mutant fails with all assumptions intact; bully under a pause breaks what it then does not promise."""
+    faults = tuple(FAULTS)
+    mutant = compared(_comparison(f"{FOLDER / 'mutants.py'}:NoHalt"))
+    assert any(failures for (one,) in mutant for failures, _ in one.violations.values())
+    paused = list(compared(_comparison("bully", faults=faults)))
+    assert any(outside for (one,) in paused for _, outside in one.violations.values())
+    assert not any(failures for (one,) in paused for failures, _ in one.violations.values())
+
+
+def test_the_work_of_the_field_is_counted() -> None:
+    """A crash loses what had not been reported; and readings are no messages of an election."""
+    plain, field = _comparison("bully"), _comparison("field above bully")
+    without, with_field = list(compared(plain)), list(compared(field))
+    assert all(one.work is None for (one,) in without)
+    works = [one.work for (one,) in with_field if one.work is not None]
+    assert len(works) == 12
+    assert all(work.made > work.lost + work.duplicated for work in works)
+    assert sum(work.lost for work in works) > 0
+    assert [len(one.elections) for (one,) in without] == [len(one.elections) for (one,) in with_field]
+
+
+def test_two_workers_measure_the_same() -> None:
+    """Of every protocol, in the order of the seeds."""
+    comparison = _comparison("bully", f"{FOLDER / 'mutants.py'}:NoHalt", faults=("kill", "loss"))
+    assert list(compared(comparison, 2)) == list(compared(comparison))

@@ -1,0 +1,167 @@
+"""``lab compare``: the table, the charts, the picture, the script, and a comparison that is cut short."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from lab.cli.comparing import CompareRequest, run_compare
+from lab.cli.comparison_report import Sums, as_json, quantile, report
+from lab.journal import Work
+from lab.worlds.campaign.comparison import Comparison, Measured, compared
+from tests.cli.calling import Lab
+
+MINE = """from lab.protocols import Bully
+
+
+class Mine(Bully):
+    name = "mine"
+    promises = ("A1.1",)
+"""
+SCRIPT = """# the coordinator dies
+at 3s kill coordinator
+at 5s restart 5   # and comes back
+"""
+
+
+def _request(output: Path | None = None, json: bool = False, runs: str = "3") -> CompareRequest:
+    return CompareRequest.of(["bully"], None, "kill", runs, "3", "1", "none", None, "1", output, json)
+
+
+def _rows(out: str) -> dict[str, list[str]]:
+    """The cells of the table, by what stands before them."""
+    table = out.partition("\n\n")[2].partition("\n\n")[0].splitlines()
+    rows = (re.split(r" {2,}", line.strip()) for line in table[1:])
+    return {title: cells for title, *cells in rows}
+
+
+def test_table_charts_and_picture(lab: Lab) -> None:
+    """Called as a user calls it, with output to a pipe: no colours, no progress."""
+    (lab.folder / "mine.py").write_text(MINE)
+    words = (
+        "compare",
+        "bully",
+        "mine.py",
+        "--runs",
+        "4",
+        "--faults",
+        "kill,pause",
+        "--workers",
+        "2",
+        "-o",
+        "c.svg",
+    )
+    done = lab(*words)
+    assert (done.status, done.err) == (0, "")
+    assert "\x1b" not in done.out
+    assert done.out.startswith("5 nodes, kill, pause, the field above each; 4 runs each, from seed 1 on\n\n")
+    assert re.search(r"^ +bully +mine$", done.out, re.MULTILINE)
+    rows = _rows(done.out)
+    assert all(len(cells) == 2 for cells in rows.values()), rows
+    promised = {title: cells for title, cells in rows.items() if title.startswith("violations of")}
+    assert promised["violations of A1.2"][1] == "-", "mine does not promise it"
+    same = {title: cells for title, cells in rows.items() if title not in promised}
+    assert all(one == other for one, other in same.values()), "they are the same, under the same faults"
+    assert int(rows["elections"][0]) >= 4
+    assert int(rows["readings of the field"][0].replace(",", "")) > 100
+    assert done.out.count("┌") >= 2
+    assert done.out.endswith("drawn: c.svg\n")
+    root = ElementTree.parse(lab.folder / "c.svg").getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert {"bully", "mine"} <= {
+        "".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")
+    }
+
+
+def test_a_script_strikes_every_run(lab: Lab) -> None:
+    """Its remarks are left out; without the field there are no readings."""
+    (lab.folder / "lecture.script").write_text(SCRIPT)
+    words = ("compare", "bully", "--script", "lecture.script", "--task", "none", "--runs", "3", "--workers", "1")
+    done = lab(*words, "--json")
+    assert (done.status, done.err) == (0, "")
+    told = json.loads(done.out)
+    (bully,) = told["protocols"]
+    assert (told["t_us"], told["seed"], bully["protocol"], bully["runs"]) == (200_000, 1, "bully", 3)
+    assert bully["without_coordinator"]["count"] == 3 * 2, "when 5 dies, and when it takes over again"
+    assert bully["elections"]["count"] == 3 * 3, "the first, and one each time"
+    assert bully["readings"] is None
+    assert bully["violations"]["A1.1"] == {"failures": 0, "outside": 0}
+    assert lab(*words).out.startswith("5 nodes, lecture.script; 3 runs each")
+
+
+def test_an_interrupt_shows_what_there_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Ctrl-C during the third run: the table and the charts of two, the picture, and status 130."""
+    _cut_short(monkeypatch, 2)
+    assert run_compare(_request(tmp_path / "two.svg")) == 130
+    said = capsys.readouterr().out
+    assert "; 2 runs each, from seed 1 on" in said
+    assert said.count("┌") >= 1
+    assert (tmp_path / "two.svg").exists()
+
+
+def test_an_interrupt_before_anything(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """There is nothing to show, and no picture."""
+    _cut_short(monkeypatch, 0)
+    assert run_compare(_request(tmp_path / "none.svg")) == 130
+    assert capsys.readouterr().out == ""
+    assert not (tmp_path / "none.svg").exists()
+
+
+def _cut_short(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
+    def some(comparison: Comparison, workers: int) -> Iterator[tuple[Measured, ...]]:
+        coming = compared(comparison, workers)
+        for _ in range(runs):
+            yield next(coming)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lab.cli.comparing.compared", some)
+
+
+def test_a_protocol_whose_messages_multiply(lab: Lab) -> None:
+    """One line tells, and the status is 1."""
+    stubborn = f"{Path(__file__).parents[1] / 'campaign' / 'stubborn.py'}:Multiplies"
+    done = lab("compare", "bully", stubborn, "--runs", "2", "--nodes", "3", "--task", "none", "--workers", "1")
+    assert (done.status, done.out) == (1, "")
+    assert re.search(r"^multiplies, seed 1: more than .* multiply\?", done.line())
+
+
+def test_quantiles() -> None:
+    """The least value that this share does not exceed: always one of those measured."""
+    assert [quantile([5, 1, 3], share) for share in (0, 0.3, 0.5, 0.95, 1)] == [1, 1, 3, 5, 5]
+    assert quantile(range(1, 101), 0.95) == 95
+    assert quantile([], 0.5) is None
+
+
+def test_sums_over_runs() -> None:
+    """Everything measured, added up; and the run in which several led for longest."""
+    sums = Sums("ring")
+    sums.add(Measured((4, 8), (1_000_000,), 0, {"A1.1": (0, 2)}, Work(10, 1, 2)))
+    sums.add(Measured((), (3_000_000,), 500_000, {"A1.1": (1, 0), "raises": (1, 0)}, Work(5, 0, 1)))
+    assert as_json(sums) == {
+        "protocol": "ring",
+        "runs": 2,
+        "elections": {"count": 2, "messages_median": 4, "messages_95th": 8},
+        "without_coordinator": {"count": 2, "us_median": 1_000_000, "us_95th": 3_000_000},
+        "several_coordinators": {"runs": 1, "total_us": 500_000, "worst_run_us": 500_000},
+        "violations": {"A1.1": {"failures": 1, "outside": 2}, "raises": {"failures": 1, "outside": 0}},
+        "readings": {"made": 15, "lost": 1, "twice": 3},
+    }
+
+
+def test_where_nothing_was_measured_there_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+    """No election came to its end, and nobody ever led; then there is no chart either."""
+    sums = Sums("silent")
+    sums.add(Measured((), (), 0, {"A2": (3, 0)}, None))
+    report([sums], 200_000)
+    said = capsys.readouterr().out
+    rows = _rows(f"\n\n{said}")
+    assert rows["messages of one, median"] == rows["length, median"] == ["-"]
+    assert rows["violations of A2"] == ["3 failures"]
+    assert "┌" not in said

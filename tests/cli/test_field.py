@@ -1,0 +1,104 @@
+"""``lab run field``: a task above an election that is chosen with ``--set election=…``, in every world."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Header, Record, open_recording
+from lab.kernel import Step, Told
+from tests.cli.calling import Lab
+
+MINE = '''"""Bully, by another name."""
+
+from lab.protocols import Bully
+
+
+class MyElection(Bully):
+    """Bully."""
+'''
+
+
+def _records(path: Path) -> list[Record | None]:
+    lines = open_recording(path)
+    records = list(lines.records())
+    lines.close()
+    return records
+
+
+def _header(path: Path) -> Header:
+    (header, *_) = _records(path)
+    assert isinstance(header, Header)
+    return header
+
+
+@pytest.mark.parametrize("election", ["bully", "bully-tanenbaum", "ring", "invitation"])
+def test_above_each_election_in_virtual_time(lab: Lab, election: str) -> None:
+    """The same seed gives the same bytes in two processes, a recording of them verifies, and A9 holds."""
+    run = ("run", "field", "--set", f"election={election}", "--sim", "--headless", "--for", "8s", "--seed", "3")
+    do = ("--do", "at 3s publish", "--do", "at 5s kill 5", "--do", "at 7s publish coordinators")
+    for name, hashed in (("a", "1"), ("b", "2")):
+        done = lab(*run, *do, "--record", f"{name}.jsonl", environment={"PYTHONHASHSEED": hashed})
+        assert (done.status, done.err) == (0, ""), done
+    assert (lab.folder / "a.jsonl").read_bytes() == (lab.folder / "b.jsonl").read_bytes()
+    assert _header(lab.folder / "a.jsonl").protocol.parameters == {"election": election}
+    done = lab("verify", "a.jsonl")
+    assert done.status == 0, done
+    assert "A9 holds" in done.out
+
+
+@pytest.mark.parametrize("election", ["bully", "invitation"])
+def test_live_on_real_processes(lab: Lab, election: str) -> None:
+    """Every node surveys, the coordinator publishes, the coordinator is killed, and the recording verifies."""
+    done = lab(
+        *("run", "field", "--set", f"election={election}", "--headless", "--for", "9s", "--t", "400ms"),
+        *("--do", "when all normal after 3s publish", "--do", "at 6s kill 5", "--record", "live.jsonl"),
+    )
+    assert done.status == 0, done
+    steps = [record for record in _records(lab.folder / "live.jsonl") if isinstance(record, Step)]
+    assert [step.node for step in steps if isinstance(step.input, Told)] == [5]
+    surveys = [step for step in steps if "survey" in step.changed]
+    assert {step.node for step in surveys} == {1, 2, 3, 4, 5}
+    newest = {step.node: step.stored["published"][0] for step in steps if "published" in step.stored}
+    assert newest == dict.fromkeys((1, 2, 3, 4, 5), 1)
+    last = max(step.changed["survey"]["number"] for step in surveys if "number" in step.changed["survey"])
+    assert last > 2
+    assert lab("verify", "live.jsonl").status == 0
+
+
+def test_a_branch_runs_above_the_same_election(lab: Lab) -> None:
+    """Not above the usual one."""
+    lab("run", "field", "--set", "election=ring", "--sim", "--headless", "--for", "4s", "--record", "a.jsonl")
+    done = lab("branch", "a.jsonl", "--at", "200", "--headless", "--for", "2s", "--record", "b.jsonl")
+    assert done.status == 0, done
+    header = _header(lab.folder / "b.jsonl")
+    assert (header.protocol.name, header.protocol.parameters) == ("field", {"election": "ring"})
+    assert lab("verify", "b.jsonl").status == 0
+
+
+def test_above_an_election_of_the_users_own(lab: Lab) -> None:
+    """Run, checked and branched by its file; to verify it, the file is named."""
+    (lab.folder / "mine.py").write_text(MINE)
+    own = ("field", "--set", "election=mine.py:MyElection")
+    done = lab("run", *own, "--sim", "--headless", "--for", "3s", "--record", "a.jsonl")
+    assert done.status == 0, done
+    assert _header(lab.folder / "a.jsonl").protocol.parameters == {"election": "my-election"}
+    assert "my-election, below the field, is not the program's" in lab("verify", "a.jsonl").err
+    assert lab("verify", "a.jsonl", "--protocol", "mine.py").status == 0
+    branch = ("branch", "a.jsonl", "--at", "1s", "--protocol", "mine.py", "--headless", "--for", "1s")
+    assert lab(*branch, "--record", "b.jsonl").status == 0
+    done = lab("check", *own, "--set", "reading_every=4s", "--runs", "6", "--workers", "2", "--json")
+    assert done.status == 0, done
+    assert json.loads(done.out)["protocol"] == "field"
+
+
+def test_mistakes(lab: Lab) -> None:
+    """One line each."""
+    for setting, said in (
+        ("election=nope", "there is no protocol 'nope'; there is: "),
+        ("election=token", "field runs above an election, and token is none"),
+        ("elections=ring", "--set elections=ring: field has "),
+        ("regions=many", "--set regions=many: "),
+    ):
+        done = lab("run", "field", "--set", setting, "--sim", "--headless", "--for", "1s")
+        assert done.refused().startswith(said), done

@@ -1,0 +1,185 @@
+"""A network that may be cut: what breaks by it, what does not, and what is recorded of it."""
+
+from collections import Counter
+from itertools import product
+
+import pytest
+
+from lab.journal import Commanded, Fault, MemoryLog, Record, Reexecution
+from lab.protocols import Bully, Election
+from lab.worlds.explored.cuts import WHOLE, Cuts
+from lab.worlds.explored.explorer import Explorer
+from lab.worlds.explored.performing import Performance
+from lab.worlds.explored.states import CUT, CUTS, Move, Timeouts, links_of
+from tests.explored.performed import judged, performed
+from tests.explored.toys import (
+    Asking,
+    Cautious,
+    Clinging,
+    Forgetting,
+    Joining,
+    Numbering,
+    Secluding,
+    Telling,
+    Trusting,
+    explorer_of,
+    header_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "timeouts", "cuts", "states", "transitions"),
+    [
+        # the Call is under way, two Pongs are, one is, none; cut before the Call, the first or the second Pong:
+        # none heard, one under way, or one heard; the same healed
+        (Telling, "any", 1, 10, 14),
+        (Telling, "any", 2, 12, 16),
+        (Telling, "synchronous", 1, 15, 31),
+        (Asking, "synchronous", 1, 13, 22),
+        (Asking, "prompt", 1, 7, 8),
+        (Cautious, "any", 1, 8, 14),
+        (Joining, "synchronous", 1, 105, 171),
+    ],
+)
+def test_how_many_there_are(
+    protocol: type[Election], timeouts: Timeouts, cuts: int, states: int, transitions: int
+) -> None:
+    """Exhaustive, and the same numbers as ever."""
+    tally = explorer_of(protocol, 2, timeouts, cuts=cuts).run(1_000)
+    assert (tally.states, tally.transitions, tally.cut) == (states, transitions, "")
+
+
+def test_where_a_network_can_be_cut() -> None:
+    """Into two sides, and between two nodes; what differs only where nothing can pass is one."""
+    cuts = Cuts((1, 2, 3), lambda source, target: 10 * source + target)
+    commands = [command for command, _ in cuts.without(frozenset())]
+    assert commands == [
+        "partition 1 | 2 3",
+        "partition 2 | 1 3",
+        "partition 3 | 1 2",
+        "cut 1<->2",
+        "cut 1<->3",
+        "cut 2<->3",
+    ]
+    of_three_is_dead = frozenset({13, 31, 23, 32})
+    ((command, number),) = cuts.without(of_three_is_dead)
+    assert command == "partition 1 | 2 3"
+    assert cuts.links_of(number) == {(1, 2), (2, 1)}
+    assert cuts.narrowed(cuts.without(frozenset())[3][1], of_three_is_dead) == number
+    assert cuts.narrowed(cuts.without(frozenset())[2][1], of_three_is_dead) == WHOLE
+    sides = [command for command, _ in Cuts((1, 2, 3, 4), lambda a, b: 10 * a + b).without(frozenset())]
+    assert Counter(each.split()[0] for each in sides) == {"partition": 7, "cut": 6}
+
+
+def explored(protocol: type[Election], cuts: int, kills: int = 0, restarts: int = 0) -> Explorer:
+    """All that may happen to two nodes, synchronous."""
+    explorer = explorer_of(protocol, 2, "synchronous", kills, restarts, cuts=cuts)
+    assert explorer.run(10_000).cut == ""
+    return explorer
+
+
+@pytest.mark.parametrize(
+    ("breaks", "assertion", "holds"),
+    [(Trusting, "A1.1", Cautious), (Secluding, "A2", None), (Clinging, "A4", Joining)],
+)
+def test_what_only_a_cut_breaks(breaks: type[Election], assertion: str, holds: type[Election] | None) -> None:
+    """Nothing without one; with one a failure, for it is promised whatever the network does. The judge agrees."""
+    assert explored(breaks, 0).violated == []
+    explorer = explored(breaks, 1)
+    assert explorer.violated == [assertion]
+    assert explorer.broken[assertion] == ()
+    path = [*explorer.path_to(explorer.first_found[assertion]), *explorer.round * 100]
+    records = performed(breaks, 2, "synchronous", 0, path, quiet_us=10_000_000)
+    assert [each.assertion for each in judged(breaks, 2, records) if each.is_failure] == [assertion]
+    if holds is not None:
+        assert explored(holds, 1, kills=1).violated == []
+
+
+def test_what_relies_on_the_network_is_outside_the_promise() -> None:
+    """The bully's A1 needs assumption 8, which a cut breaks; broken without a cut it is a failure."""
+    explorer = explorer_of(Bully, 2, "synchronous", settled=True, cuts=1)
+    explorer.run(3_000)
+    assert explorer.broken == {"A1.1": (8,), "A1.2": (8,)}
+    path = explorer.path_to(explorer.first_found["A1.1"])
+    violations = judged(Bully, 2, performed(Bully, 2, "synchronous", 0, path))
+    assert {(each.assertion, each.is_failure) for each in violations} == {("A1.1", False), ("A1.2", False)}
+
+    class Hasty(Trusting):
+        promises = ("A1.1",)
+        relies_on = {}  # noqa: RUF012
+
+    failing = explorer_of(Hasty, 3, "synchronous", cuts=1)
+    failing.run(10_000)
+    assert failing.tally.violated["A1.1"] == failing.tally.states, "node 3 leads as well"
+    assert failing.broken["A1.1"] == ()
+
+
+@pytest.mark.parametrize("timeouts", ["synchronous", "any"])
+def test_an_identifier_that_is_used_again(timeouts: Timeouts) -> None:
+    """A5 is about a whole run: two lives that never are at one time have one number."""
+    explorer = explorer_of(Forgetting, 2, timeouts, 1, 1)
+    assert explorer.run(1_000).cut == ""
+    assert explorer.violated == ["A5"]
+    records = performed(Forgetting, 2, timeouts, 1, explorer.path_to(explorer.first_found["A5"]))
+    assert [each.assertion for each in judged(Forgetting, 2, records)] == ["A5"]
+    never = explorer_of(Numbering, 2, timeouts, 2, 2)
+    assert never.run(1_000).cut == ""
+    assert never.violated == []
+
+
+def reached(explorer: Explorer, number: int, timeouts: Timeouts) -> tuple[list[Record], MemoryLog]:
+    """The records of the way to a state, and what they add up to."""
+    log = MemoryLog(header_of(Bully, 3))
+    performance = Performance(Bully, log.header, log, timeouts, 0)
+    for move in explorer.path_to(number):
+        performance.make(move)
+    return log.records, log
+
+
+def in_queue(explorer: Explorer, queue: int) -> int:
+    """How many messages it has."""
+    return 1 + in_queue(explorer, explorer.queues.rest[queue]) if queue else 0
+
+
+@pytest.mark.parametrize("timeouts", ["synchronous", "ordered", "any"])
+def test_real_nodes_come_to_the_same_in_a_real_network(timeouts: Timeouts) -> None:
+    """Commands as a user gives them cut it: each node has that state, that is on its way, and every step holds."""
+    explorer = explorer_of(Bully, 3, timeouts, 1, settled=True, cuts=1)
+    explorer.run(6_000)
+    states = list(explorer.seen)
+    cut = [number for number, state in enumerate(states) if not state[CUTS]]
+    for number in cut[:: len(cut) // 60]:
+        state = states[number]
+        records, log = reached(explorer, number, timeouts)
+        for local, seen in zip(state, log.cluster.nodes.values(), strict=False):
+            view = explorer.locals.views[local]
+            assert view.process == seen.process
+            assert view.process == "killed" or view.state == seen.state
+        flights = Counter((each.source, each.target) for each in log.cluster.flights.values())
+        assert flights == Counter(
+            {
+                (source, target): in_queue(explorer, queue)
+                for (source, target), queue in zip(product((1, 2, 3), repeat=2), links_of(state, 3), strict=True)
+                if queue
+            }
+        )
+        commands = [record.text for record in records if isinstance(record, Commanded)]
+        faults = [
+            record for record in records if isinstance(record, Fault) and record.kind in ("cut", "partition")
+        ]
+        assert faults[0].breaks == (8,)
+        assert faults[0].text in commands
+        assert bool(faults[-1].lifted) == ("heal" in commands)
+        assert "heal" not in commands or state[CUT] == WHOLE
+        execution = Reexecution(log.header, Bully, False)
+        assert [execution.check(at, record) for at, record in enumerate(records)] == [None] * len(records)
+
+
+def test_a_cut_strikes_between_two_messages() -> None:
+    """The first Pong passes, the second does not; or it does, once that is healed."""
+    explorer = explorer_of(Telling, 2, "any", cuts=1)
+    explorer.run(100)
+    moves = {explorer.path_to(number)[-1] for number in range(1, explorer.tally.states)}
+    assert Move("deliver", 2, 1, during=((1, "partition 1 | 2"),)) in moves
+    assert Move("deliver", 2, 1, during=((0, "partition 1 | 2"), (1, "heal"))) in moves
+    assert Move("deliver", 1, 2, commands=("partition 1 | 2",)) in moves

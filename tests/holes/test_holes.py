@@ -1,0 +1,76 @@
+"""Every hole of a listing: the shipped recording shows it, byte for byte, and what closes it closes it.
+
+``pytest tests/holes --rewrite`` writes the recordings.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from lab.journal import End, Writer, open_recording
+from lab.properties import Judge
+from lab.script import parse
+from lab.worlds.simulated.simulation import Simulation
+from tests.holes.cases import HOLES, Hole
+
+RECORDINGS = Path(__file__).parents[2] / "recordings" / "holes"
+MOST_BYTES = 200_000
+
+
+def _record(hole: Hole, path: Path, as_printed: bool) -> None:
+    writer = Writer(path, hole.header(as_printed))
+    simulation = Simulation(hole.protocol, writer.header, writer)
+    for line in hole.script:
+        simulation.director.add(parse(line))
+    simulation.start()
+    simulation.run_to(hole.end_us)
+    writer.append(End(simulation.now_us, "its time was up"))
+    writer.close()
+
+
+def _found(path: Path, hole: Hole) -> set[tuple[str, tuple[int, ...]]]:
+    """Which assertions are violated, and under which broken assumptions; the sign of no assertion is ""."""
+    lines = open_recording(path)
+    judge = Judge(lines.header)
+    records = [record for record in lines.records() if record is not None]
+    for record in records:
+        judge.observe(record)
+    lines.close()
+    signs = {("", ())} if hole.sign is not None and hole.sign(records) else set()
+    return signs | {
+        (each.assertion, tuple(broken.assumption for broken in each.broken)) for each in judge.violations
+    }
+
+
+@pytest.mark.parametrize("hole", HOLES, ids=lambda hole: hole.name)
+def test_as_printed_it_is_there(hole: Hole, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """The run is the recording, and the assertion fails in it under the assumptions that the case names."""
+    shipped = RECORDINGS / f"{hole.name}.jsonl"
+    if request.config.getoption("--rewrite"):
+        _record(hole, shipped, as_printed=True)
+    _record(hole, tmp_path / "run.jsonl", as_printed=True)
+    assert (tmp_path / "run.jsonl").read_bytes() == shipped.read_bytes(), "pytest tests/holes --rewrite"
+    assert shipped.stat().st_size < MOST_BYTES
+    assert (hole.assertion, hole.broken) in _found(shipped, hole)
+
+
+@pytest.mark.parametrize("hole", HOLES, ids=lambda hole: hole.name)
+def test_closed_it_is_not(hole: Hole, tmp_path: Path) -> None:
+    """The same schedule: the assertion holds, and nothing else fails."""
+    _record(hole, tmp_path / "run.jsonl", as_printed=False)
+    found = _found(tmp_path / "run.jsonl", hole)
+    assert (hole.assertion, hole.broken) not in found
+    assert not [assertion for assertion, broken in found if not broken]
+
+
+def test_every_recording_has_its_case() -> None:
+    """And every case a name of its own."""
+    names = [hole.name for hole in HOLES]
+    assert sorted(names) == sorted({path.stem for path in RECORDINGS.iterdir()})
+
+
+@pytest.mark.parametrize("hole", HOLES, ids=lambda hole: hole.name)
+def test_the_protocol_names_its_recording(hole: Hole) -> None:
+    """Who reads the file finds the run that shows the hole."""
+    told = f"{hole.name}.jsonl" in hole.header(as_printed=True).protocol.source
+    assert told, f"{hole.header(as_printed=True).protocol.file} does not name {hole.name}.jsonl"

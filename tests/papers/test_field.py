@@ -1,0 +1,306 @@
+"""Section 7, rules F1 to F3 and M7: the field of sensors, above every election, in simulated runs."""
+
+import pytest
+
+from lab.journal import Process, Record
+from lab.kernel import Step
+from lab.protocols import PROTOCOLS, Definition, Election, Field, Survey, stacked
+from lab.protocols.survey import NOBODY, Made, join
+from tests.campaign.publishing import FAULTS, plain_trial
+from tests.harness import T_US, Rig, Solo
+
+REGIONS = 64
+ELECTIONS = [each for each in PROTOCOLS.values() if issubclass(each, Election)]
+above_each = pytest.mark.parametrize("election", ELECTIONS, ids=lambda each: each.name)
+
+
+def rig(election: type[Election], ids: tuple[int, ...] = (1, 2, 3, 4, 5)) -> Rig:
+    """A cluster that surveys the field, all Normal under one coordinator."""
+    started = Rig(ids, protocol=stacked(Field, election)).started()
+    started.settle()
+    return started.run(20 * T_US)
+
+
+def leader(rig: Rig) -> int:
+    """The coordinator of all."""
+    agreed = rig.agreed()
+    assert agreed is not None
+    return agreed
+
+
+def survey(rig: Rig, node: int) -> Survey:
+    """What a node knows of the field."""
+    known: Survey = rig.protocol(node).above.survey
+    return known
+
+
+def surveyed(rig: Rig, node: int, more: int) -> None:
+    """Let time pass until the node knows of so many more whole surveys."""
+    number = survey(rig, node).number + more
+    rig.run_until(lambda: survey(rig, node).number >= number, 100 * T_US, f"{more} more whole surveys")
+
+
+def states(records: list[Record]) -> list[tuple[Step, dict[str, object]]]:
+    """Every step, with the state that its node is in after it."""
+    found: list[tuple[Step, dict[str, object]]] = []
+    now: dict[int, dict[str, object]] = {}
+    for record in records:
+        if isinstance(record, Process) and record.event == "started":
+            now[record.node] = {}
+        elif isinstance(record, Step):
+            now[record.node] = {**now[record.node], **record.changed, **record.stored}
+            found.append((record, now[record.node]))
+    return found
+
+
+# F1
+
+
+@above_each
+def test_F1_each_region_is_given_to_one_member(election: type[Election]) -> None:
+    """The Definition gives each of the 64 regions to one member of the group, to each as many as can be."""
+    run = rig(election)
+    definition: Definition = run.protocol(leader(run)).definition
+    assert len(definition.regions) == REGIONS
+    counts = [definition.regions.count(member) for member in definition.members]
+    assert sum(counts) == REGIONS
+    assert max(counts) - min(counts) <= 2  # what is left of a survey, and what is done, are each shared out
+
+
+def test_F1_a_field_of_another_size() -> None:
+    """``regions`` is a parameter."""
+    protocol = stacked(Field, ELECTIONS[0])
+    run = Rig((1, 2, 3), protocol=protocol, parameters=protocol.Parameters(regions=7)).started()
+    run.settle()
+    assert len(run.protocol(3).definition.regions) == 7
+    run.run(20 * T_US)
+    assert survey(run, leader(run)).number > 2
+    assert run.protocol(leader(run)).above.duplicates == 0
+
+
+@above_each
+def test_F1_every_normal_member_surveys_its_own_regions_in_turn(election: type[Election]) -> None:
+    """One after the other, in their order, and no region of anybody else's."""
+    run = rig(election)
+    since = len(run.records)
+    surveyed(run, leader(run), 2)
+    given = run.protocol(leader(run)).definition.regions
+    for node in run.ids:
+        own = [region for region, member in enumerate(given) if member == node]
+        turns = [
+            record.changed["surveying"]
+            for record in run.records[since:]
+            if isinstance(record, Step) and record.node == node
+            if record.changed.get("surveying") is not None
+        ]
+        begin = own.index(turns[0])
+        expected = (own * 4)[begin : begin + len(turns)]
+        assert turns == expected, node
+
+
+@above_each
+def test_F1_readings_are_reported_to_the_coordinator(election: type[Election]) -> None:
+    """To nobody else, and there it is joined: a whole survey was made by all members."""
+    run = rig(election)
+    since, coordinator = len(run.records), leader(run)
+    duplicates = run.protocol(coordinator).above.duplicates  # where each node began by itself
+    surveyed(run, coordinator, 3)
+    assert {target for _, _, target in run.sent("Reading", since=since)} == {coordinator}
+    made = {each.node for each in survey(run, coordinator).made}
+    assert made == set(run.ids)
+    assert run.protocol(coordinator).above.duplicates == duplicates
+
+
+@above_each
+def test_F1_a_reading_that_is_lost_is_reported_again(election: type[Election]) -> None:
+    """A survey is complete, and nothing counted twice, though a node's reports, and answers to it, were lost."""
+    run = rig(election)
+    coordinator = leader(run)
+    duplicates = run.protocol(coordinator).above.duplicates
+    rule = run.lose(frozenset({(1, coordinator)}), "Reading")
+    whole = survey(run, coordinator).number
+    run.run(20 * T_US)
+    assert survey(run, coordinator).number == whole, "the regions of 1 are missing"
+    run.release(rule)
+    rule = run.lose(frozenset({(coordinator, 1)}), "ReadingAnswer")
+    surveyed(run, coordinator, 1)
+    run.release(rule)
+    surveyed(run, coordinator, 2)
+    assert run.protocol(coordinator).above.duplicates == duplicates
+
+
+def test_F1_the_same_report_twice_counts_once() -> None:
+    """Reports say all that was done so far: one more of them changes nothing."""
+    run = rig(ELECTIONS[0])
+    run.do("duplicate all 100%")
+    surveyed(run, leader(run), 4)
+    assert run.protocol(leader(run)).above.duplicates == 0
+
+
+# F2
+
+
+@above_each
+@pytest.mark.parametrize("victim", [1, 5])
+def test_F2_a_new_definition_covers_all_regions_with_the_members_that_there_are(
+    election: type[Election], victim: int
+) -> None:
+    """After the crash of a member, or of the coordinator, its regions are the others'."""
+    run = rig(election)
+    run.run(8 * T_US)
+    run.do(f"kill {victim}")
+    run.run_until(
+        lambda: run.agreed() is not None and victim not in run.protocol(leader(run)).definition.members,
+        200 * T_US,
+        "a group without it",
+    )
+    definition: Definition = run.protocol(leader(run)).definition
+    assert len(definition.regions) == REGIONS
+    assert set(definition.regions) == {1, 2, 3, 4, 5} - {victim}
+    surveyed(run, leader(run), 1)
+
+
+@above_each
+def test_F2_what_was_done_is_not_lost(election: type[Election]) -> None:
+    """B10: the new coordinator goes on from all that the members that are left know."""
+    run = rig(election)
+    coordinator = leader(run)
+    surveyed(run, coordinator, 2)
+    run.run(T_US)
+    run.do(f"kill {coordinator}")
+    left = join(survey(run, node) for node in run.ids if node != coordinator)
+    run.run_until(
+        lambda: run.agreed() is not None and len(run.protocol(leader(run)).definition.members) == 4,
+        200 * T_US,
+        "a group of four",
+    )
+    now = survey(run, leader(run))
+    assert join((left, now)) == now
+    assert now.results(REGIONS) >= left.results(REGIONS) > 2 * REGIONS
+
+
+def test_F2_only_what_is_left_is_surveyed() -> None:
+    """In the survey that was going on, no region is surveyed a second time after a crash of a member."""
+    run = rig(ELECTIONS[0])
+    surveyed(run, 5, 2)
+    run.run(T_US)
+    run.do("kill 1")
+    surveyed(run, 5, 3)
+    assert run.protocol(5).above.duplicates == 0
+
+
+def test_F2_what_is_left_is_shared_out_by_itself() -> None:
+    """Else the last regions of a survey could all fall to one member."""
+    solo = Solo(stacked(Field, ELECTIONS[0]))
+    done = tuple(9 if region < 56 else NOBODY for region in range(REGIONS))
+    reports = [Definition(survey=Survey(3, done, (Made(9, 0, 56 + 2 * REGIONS),)))]
+    divided = solo.protocol.above.divide(Definition(members=(1, 2, 3, 4)), reports)
+    assert divided.regions[56:] == (1, 1, 2, 2, 3, 3, 4, 4)
+    assert [divided.regions.count(member) for member in (1, 2, 3, 4)] == [16] * 4
+
+
+# F3
+
+
+@above_each
+def test_F3_two_groups_each_cover_the_whole_field(election: type[Election]) -> None:
+    """While the network is cut, both sides go on to survey all of it."""
+    run = rig(election)
+    run.run(10 * T_US)
+    run.do("partition 1 2 | 3 4 5")
+    run.run(60 * T_US)
+    before = {node: survey(run, node).number for node in (2, 5)}
+    run.run(30 * T_US)
+    for side in ((1, 2), (3, 4, 5)):
+        coordinator = run.protocol(side[0]).coordinator
+        assert coordinator in side
+        assert set(run.protocol(coordinator).definition.regions) == set(side)
+        assert survey(run, coordinator).number > before[2 if 2 in side else 5]
+
+
+@above_each
+def test_F3_at_a_merge_duplicates_are_counted_and_dropped_and_nothing_is_lost(election: type[Election]) -> None:
+    """The results are those of both sides, and what both did is counted, to the last reading."""
+    run = rig(election)
+    run.run(10 * T_US)
+    run.do("partition 1 2 | 3 4 5")
+    run.run(60 * T_US)
+    run.do("heal")
+    run.run_until(
+        lambda: run.agreed() is not None and len(run.protocol(leader(run)).definition.members) == 5,
+        300 * T_US,
+        "one group again",
+    )
+    apart = join(survey(run, node) for node in run.ids)
+    surveyed(run, leader(run), 2)
+    now = survey(run, leader(run))
+    assert join((apart, now)) == now
+    made = {
+        (step.node, each[1]): each[2]
+        for step, state in states(run.records)
+        if isinstance(known := state.get("survey"), dict)
+        for each in known.get("made", ())
+        if each[0] == step.node
+    }
+    assert sum(made.values()) == join(survey(run, node) for node in run.ids).readings()
+    assert run.protocol(leader(run)).above.duplicates == now.readings() - now.results(REGIONS) >= REGIONS
+
+
+# M7
+
+
+@above_each
+def test_M7_a_node_that_is_not_normal_surveys_nothing(election: type[Election]) -> None:
+    """Under all faults: no region under survey, no reading finished, none reported; and the records show it."""
+    seen = 0
+    for seed in range(1, 9):
+        stopped: dict[int, int] = {}
+        for step, state in states(plain_trial(election, seed, FAULTS).records):
+            readings = _readings_of_this_life(step.node, state)
+            assert readings == stopped.pop(step.node, readings), f"seed {seed}: {step}"
+            if state["status"] != "Normal":
+                seen += 1
+                stopped[step.node] = readings
+                assert state["surveying"] is None, f"seed {seed}: {step}"
+                assert not [message for message in step.sent if message.kind == "Reading"], f"seed {seed}: {step}"
+    assert seen > 100
+
+
+def _readings_of_this_life(node: int, state: dict[str, object]) -> int:
+    known, first_us = state["survey"], state["first_reading_us"]
+    assert isinstance(known, dict)
+    return sum(count for who, since_us, count in known.get("made", ()) if (who, since_us) == (node, first_us))
+
+
+def test_M7_it_stops_at_once() -> None:
+    """In the very step in which it leaves Normal."""
+    run = rig(ELECTIONS[0])
+    run.run(5 * T_US)
+    run.do("kill 5")
+    run.settle()
+    stopped = [step for step, state in states(run.records) if step.changed.get("status") == "Election"]
+    started = [step for step in stopped if step.at_us > 10 * T_US]
+    assert started
+    for step, state in states(run.records):
+        if step.changed.get("status") == "Election":
+            assert state["surveying"] is None
+
+
+def test_M7_a_crash_costs_what_was_not_reported() -> None:
+    """What a node had reported is known; what it had not is lost with its state."""
+    run = rig(ELECTIONS[0], (1, 2, 3))
+    surveyed(run, 3, 1)
+    known = next(each for each in survey(run, 3).made if each.node == 1)
+    rule = run.lose(frozenset({(1, 3)}), "Reading")
+    run.run(2 * T_US)
+    made = next(each for each in survey(run, 1).made if each.node == 1)
+    run.do("kill 1")
+    run.release(rule)
+    run.run(T_US)
+    run.do("restart 1")
+    run.run(30 * T_US)
+    lives = [each for each in survey(run, 3).made if each.node == 1]
+    assert made.readings > known.readings
+    assert lives[0].readings < made.readings, "the readings of its first life that 3 had not been told are lost"
+    assert len(lives) == 2
+    assert run.protocol(3).above.duplicates == 0

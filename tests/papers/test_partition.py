@@ -1,0 +1,91 @@
+"""Partition 1 2 | 3 4 5, and its end: under invitation, and under bully.
+
+LAB_SOAK=2000 pytest tests/papers/test_partition.py   makes so many runs; with LAB_FIGURES=1 and -s what they took.
+"""
+
+import os
+from random import Random
+from statistics import median
+
+from lab.protocols import Bully, Group, InvitationElection, Status
+from tests.harness import T_US, TIMING, TM_US, Rig
+from tests.properties.recorded import judged
+
+RUNS = int(os.environ.get("LAB_SOAK", "200"))
+SIDES = ((1, 2), (3, 4, 5))
+BOUND_US = T_US + 3 * T_US + TM_US + TIMING.tp_us
+"""As ``test_I5_a_partition_heals_to_one_group`` derives it, with Check every T: 550 ms."""
+
+
+def _parted(seed: int) -> tuple[Rig, set[Group]]:
+    """A cluster whose two sides have come to rest, at some instant of it; the groups of the two sides."""
+    chance = Random(f"partition {seed}")
+    jitter_us = chance.choice([0, 5_000, 20_000])
+    latency_us = chance.choice([1_000, 10_000, TM_US - 1 - jitter_us])
+    rig = Rig((1, 2, 3, 4, 5), protocol=InvitationElection, latency_us=latency_us, jitter_us=jitter_us, seed=seed)
+    rig.started().run(10 * T_US)
+    rig.do("partition 1 2 | 3 4 5")
+    rig.run(22 * T_US + chance.randrange(3 * T_US))
+    nodes = {node: rig.protocol(node) for node in rig.ids}
+    for side in SIDES:
+        led = {(nodes[n].status, nodes[n].coordinator, nodes[n].group, nodes[n].definition) for n in side}
+        assert len(led) == 1, f"seed {seed}: {led}"
+        ((status, coordinator, _, definition),) = led
+        assert status is Status.NORMAL
+        assert coordinator in side
+        assert definition.members == side
+    return rig, {nodes[1].group, nodes[5].group}
+
+
+def _is_whole(rig: Rig) -> bool:
+    return rig.agreed() is not None and len({rig.protocol(node).group for node in rig.ids}) == 1
+
+
+def _until_whole(rig: Rig, seed: int) -> int:
+    return rig.run_until(lambda: _is_whole(rig), 100 * T_US, f"seed {seed}: one group")
+
+
+def test_I5_a_partition_heals_to_one_group() -> None:
+    """I3, I5: two groups, each Normal under one of its own; healed, one with a new identifier, in a bounded time.
+
+    Both coordinators check every ``check_every``, and a Check takes T at most: so 5's next one that is not of the
+    partition begins ``check_every`` after the heal at the latest, and finds 2 within T, for 2 is Normal: it may
+    have found 5 before, but then waits 2·T for each of the nodes above it. 5 waits for nobody, collects Accepts
+    for T + Tm + Tp, and has the answers to Ready within T. Together check_every + 3·T + Tm + Tp.
+    """
+    took = []
+    for seed in range(RUNS):
+        rig, groups = _parted(seed)
+        assert len(groups) == 2
+        healed_us = rig.now_us
+        rig.do("heal")
+        took.append(_until_whole(rig, seed) - healed_us)
+        assert took[-1] <= BOUND_US, f"seed {seed}"
+        assert rig.protocol(1).group not in groups
+        assert rig.protocol(1).definition.members == (1, 2, 3, 4, 5)
+        if seed < 20:
+            assert [verdict.word for verdict in judged(rig.records).verdicts()] == ["holds"] * 4, f"seed {seed}"
+    if "LAB_FIGURES" in os.environ:
+        print(f"{RUNS} runs, bound {BOUND_US} µs: median {median(took)}, from {min(took)} to {max(took)}")
+
+
+def test_the_same_under_bully() -> None:
+    """Each side elects as if the other had crashed. So there are two coordinators, and A1.1 and A1.2 are broken,
+    outside the promise, under assumption 8; when it is healed, A2 brings all back under 5."""
+    rig = Rig((1, 2, 3, 4, 5)).started()
+    rig.run(20 * T_US)
+    rig.do("partition 1 2 | 3 4 5")
+    rig.run(40 * T_US)
+    assert {node: rig.protocol(node).coordinator for node in rig.ids} == {1: 2, 2: 2, 3: 5, 4: 5, 5: 5}
+    assert {rig.protocol(node).status for node in rig.ids} == {Status.NORMAL}
+    rig.do("heal")
+    rig.run(60 * T_US)
+    judge = judged(rig.records)
+    assert rig.agreed() == 5
+    assert {verdict.assertion: verdict.word for verdict in judge.verdicts()} == {
+        "A1.1": "outside",
+        "A1.2": "outside",
+        "A2": "holds",
+    }
+    assert {tuple(broken.assumption for broken in each.broken) for each in judge.violations} == {(8,)}
+    assert Bully.promises == ("A1.1", "A1.2", "A2")

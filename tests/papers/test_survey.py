@@ -1,0 +1,140 @@
+"""Rules F2 and F3, of the arithmetic alone: what nodes know of the field is joined, and readings are counted.
+
+A model keeps for each node the set of the very readings that it knows of. Whatever the nodes survey, tell each
+other and forget, a ``Survey`` says of that set exactly how many results are in it, and how many were made twice.
+"""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from lab.protocols.survey import NOBODY, Made, Survey, join
+
+REGIONS = 5
+NODES = 4
+
+regions = st.integers(0, REGIONS - 1)
+nodes = st.integers(0, NODES - 1)
+Reading = tuple[int, int, int, int, int]
+"""The node, its life, the how many-th of that life; the survey and the region."""
+
+
+class Node(Struct):
+    """One life of a node: what it knows by ``Survey``, and by the readings themselves."""
+
+    id: int
+    life: int = 1
+    survey: Survey = Survey()
+    known: frozenset[Reading] = frozenset()
+    made: int = 0
+
+    def read(self, region: int) -> None:
+        """Survey one region, unless it is done."""
+        if region not in self.survey.pending(REGIONS):
+            return
+        self.made += 1
+        self.known |= {(self.id, self.life, self.made, self.survey.number, region)}
+        done = tuple(self.id if each == region else NOBODY for each in range(REGIONS))
+        made = (Made(self.id, self.life, self.made),)
+        self.survey = join((self.survey, Survey(self.survey.number, done, made)))
+
+    def learn(self, other: "Node") -> None:
+        """All that the other knows."""
+        self.survey = join((self.survey, other.survey))
+        self.known |= other.known
+
+    def crash(self) -> None:
+        """Forget all."""
+        self.life += 1
+        self.survey, self.known, self.made = Survey(), frozenset(), 0
+
+
+steps = st.one_of(
+    st.tuples(st.just("read"), nodes, regions),
+    st.tuples(st.just("read"), nodes, regions),
+    st.tuples(st.just("learn"), nodes, nodes),
+    st.tuples(st.just("crash"), nodes, regions),
+)
+
+
+def after(course: Iterable[tuple[str, int, int]]) -> list[Node]:
+    """The nodes, once all of this has happened to them."""
+    there = [Node(number) for number in range(NODES)]
+    for verb, node, detail in course:
+        if verb == "learn":
+            there[node].learn(there[detail])
+        elif verb == "read":
+            there[node].read(detail)
+        else:
+            there[node].crash()
+    return there
+
+
+def results(known: Iterable[Reading]) -> set[tuple[int, int]]:
+    """The different results of these readings."""
+    return {(number, region) for _, _, _, number, region in known}
+
+
+@given(st.lists(steps, max_size=120))
+def test_F3_total_is_distinct_and_duplicates(course: list[tuple[str, int, int]]) -> None:
+    """Readings are the results and the duplicates, exactly those of the readings that a node knows of."""
+    for node in after(course):
+        assert node.survey.readings() == len(node.known)
+        assert node.survey.results(REGIONS) == len(results(node.known))
+        assert node.survey.duplicates(REGIONS) == len(node.known) - len(results(node.known)) >= 0
+
+
+@given(st.lists(steps, max_size=120))
+def test_F3_no_result_is_lost(course: list[tuple[str, int, int]]) -> None:
+    """What anybody knows, all know once it is joined."""
+    there = after(course)
+    together = join(node.survey for node in there)
+    for number, region in results(reading for node in there for reading in node.known):
+        assert number < together.number or together.done[region] != NOBODY
+
+
+@given(st.lists(steps, max_size=80), st.permutations(range(NODES)))
+def test_F3_the_order_of_the_reports_does_not_matter(course: list[tuple[str, int, int]], order: list[int]) -> None:
+    """Joined in any order, in any grouping, and with a report that comes twice."""
+    known = [node.survey for node in after(course)]
+    together = join(known)
+    assert join(known[place] for place in order) == together
+    assert join((join(known[:2]), join(known[2:]))) == together
+    assert join((*known, *known)) == together
+    assert join((together, known[0])) == together
+
+
+@given(st.lists(steps, max_size=80))
+def test_F3_what_is_joined_never_goes_back(course: list[tuple[str, int, int]]) -> None:
+    """Nobody who learns more has fewer results, readings or duplicates for it."""
+    known = [node.survey for node in after(course)]
+    for one in known:
+        for other in known:
+            both = join((one, other))
+            assert both.results(REGIONS) >= one.results(REGIONS)
+            assert both.readings() >= one.readings()
+
+
+def test_F3_two_groups_that_surveyed_the_whole_field() -> None:
+    """Each made all five readings; of ten, five are duplicates."""
+    one = Survey(2, (), (Made(1, 0, 5),))
+    other = Survey(2, (), (Made(2, 0, 3), Made(3, 0, 2)))
+    both = join((one, other))
+    assert (both.results(REGIONS), both.readings(), both.duplicates(REGIONS)) == (5, 10, 5)
+
+
+def test_F2_a_whole_survey_is_the_next_one_not_begun() -> None:
+    """When the last region is done, all are pending again."""
+    half, rest = Survey(7, (1, 1, NOBODY, NOBODY, NOBODY)), Survey(7, (NOBODY, NOBODY, 2, 2, 3))
+    assert join((half, rest)) == Survey(8)
+    assert Survey(8).pending(REGIONS) == (0, 1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("surveys", [[], [Survey()], [Survey(), Survey()]])
+def test_F2_nothing_known_is_nothing(surveys: list[Survey]) -> None:
+    """No reports, or empty ones."""
+    assert join(surveys) == Survey()
+    assert join(surveys).duplicates(REGIONS) == 0

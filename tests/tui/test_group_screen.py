@@ -1,0 +1,127 @@
+"""The history of groups in the interface, in the place of the log, and the group in each node's pane."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.journal import GroupLog, LogPage, open_recording
+from lab.tui.groupview import GroupView
+from lab.tui.middle import Middle
+from tests.tui.grouped import parted_file
+from tests.tui.seen import Seen, replay
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Groups that part and merge."""
+    return parted_file(tmp_path_factory.mktemp("groups") / "run.jsonl")
+
+
+async def _to_end(seen: Seen) -> None:
+    await seen.press("end")
+    await seen.until(lambda: "4.4" in seen.text, "the last group")
+
+
+def test_g_shows_the_history_of_groups_and_g_again_the_log(recording: Path) -> None:
+    """The same drawing as in the terminal; who reads it is told how to go on."""
+
+    async def test(seen: Seen) -> None:
+        await _to_end(seen)
+        await seen.press("g")
+        await seen.until(lambda: "4 leads 1-4, of 1.3 4.3" in seen.text, "the last group's row")
+        assert "seconds    1     2     3     4     5" in seen.text
+        await seen.says("Enter goes to")
+        await seen.press("g")
+        await seen.until(lambda: "AcceptAnswer" in seen.text, "the log")
+        await seen.says("the log again")
+
+    replay(test, recording)
+
+
+def test_the_history_follows_the_cursor_in_time(recording: Path) -> None:
+    """At the start there is nothing, and what comes after the cursor is not shown."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("g")
+        await seen.until(lambda: "no node is in a group so far" in seen.text, "an empty history")
+        await seen.press("right_curly_bracket")
+        await seen.until(lambda: "partition 1 2 | 3 4 5" in seen.text, "the first fault")
+        assert "★5.2" in seen.text
+        assert "★5.3" not in seen.text
+        await _to_end(seen)
+        assert "★5.3" in seen.text
+
+    replay(test, recording, size=(120, 60))
+
+
+@pytest.mark.parametrize("by", ["key", "click"])
+def test_a_row_leads_to_the_record_at_which_its_group_was_formed(recording: Path, by: str) -> None:
+    """Up goes from row to row; the whole screen is there then, and End goes back."""
+    with open_recording(recording) as lines:
+        formed = {group.name: group.formed.record for group in GroupLog.of(lines.records()).groups}
+
+    async def test(seen: Seen) -> None:
+        await _to_end(seen)
+        await seen.press("g")
+        await seen.until(lambda: "4 leads 1-4" in seen.text, "the last row")
+        if by == "key":
+            await seen.press("up", "enter")
+        else:
+            view = seen.of("#groups", GroupView)
+            shown = seen.text.splitlines()[view.region.y :]
+            row = next(place for place, line in enumerate(shown) if "4 leads 2-4" in line)
+            await seen.pilot.click("#groups", offset=(40, row))
+        await seen.until(lambda: seen.player.number == formed["4.3"], "the record that forms 4.3")
+        await seen.until(lambda: "4 is forming it" in seen.text, "what was known then")
+        await _to_end(seen)
+
+    replay(test, recording)
+
+
+def test_the_cursor_stays_in_sight_and_follows_the_end(recording: Path) -> None:
+    """Also where the history is longer than the screen is high."""
+
+    async def test(seen: Seen) -> None:
+        await _to_end(seen)
+        await seen.press("g")
+        await seen.until(lambda: "4 leads 1-4" in seen.text, "the last row")
+        view = seen.of("#groups", GroupView)
+        assert view.scroll_offset.y > 0
+        await seen.press("pageup", "pageup", "pageup", "pageup", "pageup")
+        await seen.until(lambda: "▶" in seen.text and "1-5 come up" in seen.text, "the first row under the cursor")
+        await seen.press("pagedown", "pagedown", "pagedown", "pagedown", "pagedown", "pagedown")
+        await seen.until(lambda: view.cursor is None and "4 leads 1-4" in seen.text, "the end, followed")
+
+    replay(test, recording, size=(80, 24))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (60, 16)])
+def test_a_pane_has_its_group_as_id_and_counter(recording: Path, size: tuple[int, int]) -> None:
+    """However narrow it is, in boxes and in the list; a group of one colour wherever it is seen."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("right_parenthesis", "right_parenthesis", "right_parenthesis")
+        for group in ("5.2",):
+            await seen.until(lambda group=group: f" {group} " in seen.text, f"group {group}")
+        await _to_end(seen)
+        assert seen.text.count(" 4.4  coordinator 4") == 4
+
+    replay(test, recording, size=size)
+
+
+def test_the_log_and_the_keys_are_where_they_were(recording: Path) -> None:
+    """The log's lines tell changes of groups; heartbeats are hidden in it though another view is shown."""
+
+    async def test(seen: Seen) -> None:
+        await _to_end(seen)
+        await seen.press("g", "f")
+        assert seen.of("Middle", Middle).rows.heartbeats
+        await seen.press("f", "g")
+        await seen.until(lambda: "AcceptAnswer" in seen.text, "the log")
+        with open_recording(recording) as lines:
+            page = LogPage(0, len(lines))
+            for record in lines.records():
+                page.feed(record)
+        assert "Election, coordinator 4, group 4.4" in {line.text for line in page.lines}
+
+    replay(test, recording)

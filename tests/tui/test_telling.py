@@ -1,0 +1,39 @@
+"""A command of a protocol's own, in the log, in the record that is opened, and in the help."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from lab.protocols import TASKS
+from lab.tui.dialogs import HelpDialog
+from lab.tui.look import Look, glyphs_for
+from tests.harness import Rig
+from tests.tui.seen import Seen, replay
+from tests.worlds.protocols import Board
+
+
+def test_the_log_and_the_record_say_what_the_node_was_told(tmp_path: Path) -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("end")
+        await seen.until(lambda: " 2      · told: pin hello" in seen.text, "the row of the step")
+        assert "tell 2 pin hello · 2 told" in seen.text
+        await seen.press("colon")
+        await seen.type("open")
+        await seen.press("enter")
+        await seen.until(lambda: seen.top is not seen.run, "the last record")
+        assert '"command": "pin"' in seen.text
+
+    rig = Rig((1, 2), protocol=Board).started()
+    rig.settle()
+    rig.do("cut 1<->2", "tell 2 pin hello")
+    replay(test, rig.write(tmp_path / "told.jsonl", end=False))
+
+
+def test_the_help_has_the_commands_of_the_programs_protocols() -> None:
+    console = Console(width=200, no_color=True)
+    with console.capture() as capture:
+        console.print(HelpDialog(True, Look(glyphs_for())).content())
+    told = capture.get()
+    for task in TASKS.values():
+        for name, said in task.commands.items():
+            assert any(f"{name} [NODES]" in line and said in line for line in told.splitlines()), name

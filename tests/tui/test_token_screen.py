@@ -1,0 +1,83 @@
+"""A protocol that elects nobody in the interface: its own Status, and its state where a coordinator would be."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.journal import NodeView, Snapshot
+from lab.protocols import Token
+from lab.tui.look import Look, glyphs_for
+from lab.tui.view import leaders_said, pane_of, panes_of
+from tests.harness import Rig
+from tests.tui.seen import Seen, replay
+
+
+def _view(node: int, status: str, process: str = "running", **more: object) -> NodeView:
+    return NodeView(node, process, 1, 100 + node, {"status": status, **more})  # type: ignore[arg-type]
+
+
+def _snapshot(*views: NodeView) -> Snapshot:
+    return Snapshot(9, 0, views, (), (), {}, 0)
+
+
+def test_the_state_stands_where_a_coordinator_would() -> None:
+    """Plain values in the order of declaration, none of them left out, so that each keeps its place."""
+    view = _view(1, "Inside", guess=3, next=None, entries=2, nested=[1, 2])
+    pane = pane_of(view, _snapshot(view), 0)
+    assert pane.facts == ("guess 3", "next -", "entries 2")
+    assert (pane.shown, pane.coordinator, pane.leads, pane.waits) == ("Inside", None, False, "no procedure runs")
+
+
+def test_an_election_has_its_coordinator_there() -> None:
+    """Also while it has none."""
+    view = _view(1, "Election", coordinator=None, version=3)
+    assert pane_of(view, _snapshot(view), 0).facts == ()
+
+
+def test_who_is_in_which_status() -> None:
+    """Nobody is without a coordinator where there is none to be had."""
+    views = [_view(1, "Idle", guess=2), _view(2, "Inside", guess=2), _view(3, "Idle", process="paused", guess=1)]
+    killed = NodeView(4, "killed", 1, 104, {"status": "Down"})
+    said = leaders_said(panes_of(_snapshot(*views, killed), 0))
+    assert said == (("1 3 Idle", "Idle"), ("2 Inside", "Inside"))
+    assert leaders_said(panes_of(_snapshot(killed), 0)) == (("nobody is up", None),)
+
+
+def test_each_status_has_a_glyph_of_its_own() -> None:
+    """With or without the symbols of UTF-8."""
+    for environment in ({"LANG": "C.UTF-8", "TERM": "xterm"}, {"LANG": "C", "TERM": "linux"}):
+        look = Look(glyphs_for(environment))
+        assert len({look.glyph(status) for status in ("Idle", "Waiting", "Inside", "Holding")}) == 4
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+def test_on_the_screen(tmp_path: Path, size: tuple[int, int]) -> None:
+    """Who is inside, who waits, what each guesses; a violated K1 would be said below."""
+    rig = Rig((1, 2, 3), protocol=Token).started()
+    rig.do("tell 1 request", "tell 2 request")
+    rig.run(30_000)
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end")
+        assert seen.leaders == "· 3 Idle  ·  ● 1 Inside  ·  … 2 Waiting"
+        assert " 1 ● Inside " in seen.text
+        assert " 2 … Waiting " in seen.text
+        assert "guess 2  next 2" in seen.text
+        assert "waits for the token" in seen.text
+        assert "K1 holds" in seen.text
+        assert "coordinator" not in seen.text
+
+    replay(test, rig.write(tmp_path / "token.jsonl"), size)
+
+
+def test_a_list_of_many(tmp_path: Path) -> None:
+    """One line a node, where boxes would take too much."""
+    rig = Rig(range(1, 13), protocol=Token).started()
+    rig.do("tell 12 request")
+    rig.run(50_000)
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end")
+        assert "guess 12  next -   entries 0  number 1" in seen.text
+
+    replay(test, rig.write(tmp_path / "token.jsonl"), (80, 24))

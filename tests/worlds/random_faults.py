@@ -1,0 +1,43 @@
+"""Random commands for live runs: faults of nodes and of links, at some time or at some message."""
+
+from random import Random
+
+from lab.protocols import Algorithm
+
+__all__ = ["random_commands"]
+
+
+def random_commands(chance: Random, protocol: type[Algorithm], many: int, within_ms: int) -> tuple[str, ...]:
+    """So many lines for a cluster of nodes 1 to 5; messages are those of this protocol but its heartbeats."""
+    kinds = sorted(name for name, kind in protocol.payloads.items() if kind not in protocol.heartbeats)
+    commands = []
+    for _ in range(many):
+        node, other = chance.sample(range(1, 6), 2)
+        some = " ".join(str(n) for n in sorted(chance.sample(range(1, 6), chance.randrange(1, 4))))
+        command = chance.choice(
+            [
+                f"kill {node}",
+                f"kill {some}",
+                "kill coordinator",
+                f"restart {node}",
+                "restart all",
+                f"pause {node}",
+                "pause coordinator",
+                "resume all",
+                f"wipe {some}",
+                f"partition {some}",
+                f"delay {node}->{other} {chance.randrange(80)}ms ±{chance.randrange(1, 20)}ms",
+                f"lose {node} {chance.randrange(100)}%",
+                f"cut {node}->{other}",
+                f"duplicate all {chance.randrange(60)}%",
+                f"reorder all {chance.randrange(60)}% {chance.randrange(1, 30)}ms",
+                "heal",
+                f"heal {node}<->{other}",
+            ]
+        )
+        moment = chance.choice(["send", "deliver"])
+        trigger = chance.choice(
+            [f"at {chance.randrange(within_ms)}ms", f"on {moment} {chance.choice(kinds)}", "when all normal"]
+        )
+        commands.append(f"{trigger}: {command}")
+    return tuple(commands)

@@ -1,0 +1,53 @@
+"""Live runs of every election under random faults: each recording passes ``lab verify``, and nothing is left.
+
+LAB_SOAK=3 pytest tests/worlds/test_live_random.py   makes three runs of each, with 50 commands; else one with 15.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from lab.journal import End
+from lab.protocols import PROTOCOLS, Election
+from lab.worlds.runs import list_runs
+from tests.worlds.live import LiveRun, is_gone
+from tests.worlds.random_faults import random_commands
+
+SOAK = "LAB_SOAK" in os.environ
+SEEDS = range(int(os.environ.get("LAB_SOAK", "1")))
+COMMANDS, FOR_MS = (50, 8_000) if SOAK else (15, 2_000)
+ELECTIONS = [each for each in PROTOCOLS.values() if issubclass(each, Election)]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("protocol", ELECTIONS, ids=lambda protocol: protocol.name)
+def test_random_faults(tmp_path: Path, runs: Path, protocol: type[Election], seed: int) -> None:
+    """Issue 4: every recording passes ``lab verify``; no process, socket or folder is left."""
+    commands = random_commands(Random(f"live/{protocol.name}/{seed}"), protocol, COMMANDS, FOR_MS)
+    shown = f"{protocol.name}, seed {seed}:\n" + "\n".join(commands)
+    run = LiveRun(tmp_path, commands=commands, end_us=FOR_MS * 1000, seed=seed, protocol=protocol)
+    try:
+        run.host.wait(FOR_MS / 1000 + 20)
+        assert run.host.process.returncode == 0, f"{shown}\n{run.host.said()}"
+        assert run.host.said() == "", shown
+        assert is_gone(run.session) == [], shown
+        assert list_runs() == ([], []), shown
+        assert [path for path in runs.rglob("*") if not path.is_dir()] == [], shown
+        assert not run.folder.exists(), shown
+        assert isinstance(run.tail.read().records[-1], End), shown
+    finally:
+        run.close()
+    verified = subprocess.run(
+        [sys.executable, "-m", "lab", "verify", str(run.path)], capture_output=True, text=True, check=False
+    )
+    assert verified.returncode == 0, f"{shown}\n{verified.stdout}{verified.stderr}"
+
+
+def test_every_election_is_tried() -> None:
+    """Bully in both tellings, the ring, and invitation."""
+    assert {each.name for each in ELECTIONS} >= {"bully", "bully-tanenbaum", "ring", "invitation"}
