@@ -151,7 +151,7 @@ def _violations(found: tuple[int, int] | None) -> str:
 
 def _charts(sums: list[Sums], t_us: int) -> list[Chart]:
     """How the measures are spread: what part of them is at most so high."""
-    in_t = f"T = {format_us(t_us)}"
+    in_t = f"in T = {format_us(t_us)}"
     outages, several = [each.outages_us for each in sums], [each.several_us for each in sums]
     found = (
         ("% of elections that took at most so many messages", "messages", [each.elections for each in sums], 1),

@@ -16,6 +16,7 @@ from msgspec import Struct, json
 
 from lab.kernel.errors import DriverError, ProtocolError
 from lab.kernel.failure import describe
+from lab.kernel.layers import layers_of
 from lab.kernel.payload import Payload, encode
 from lab.kernel.procedure import Running
 from lab.kernel.protocol import Port, Protocol, Timing
@@ -33,16 +34,6 @@ _MOST_ADVANCES = 10_000
 @cache
 def _decoder(kind: type[Payload]) -> Callable[[Any], Any]:
     return json.Decoder(kind).decode
-
-
-class _Layer:
-    """One protocol of the node's stack, and which procedures are its own."""
-
-    def __init__(self, protocol: Protocol, stack: type[Protocol]) -> None:
-        own = {name: due for name, due in stack.procedures.items() if hasattr(type(protocol), name)}
-        self.protocol = protocol
-        self.procedures = frozenset(own)
-        self.periodic = tuple((name, due) for name, due in own.items() if due is not None)
 
 
 class Node(Port):
@@ -79,7 +70,7 @@ class Node(Port):
         self._late = False
         peers = tuple(sorted(set(ids) - {node}))
         self.protocol = protocol(self, node, peers, timing, parameters or protocol.Parameters())
-        self._layers = tuple(_Layer(layer, protocol) for layer in self.protocol.layers)
+        self._layers = layers_of(self.protocol)
         self._firings = {name: Fired(name) for name in protocol.procedures}
         self._kinds = {
             kind: (_decoder(payload), self._handler(kind)) for kind, payload in protocol.payloads.items()
@@ -218,7 +209,7 @@ class Node(Port):
 
     def _obey(self, told: Told) -> None:
         if told.command not in self.protocol.commands:
-            raise DriverError(f"node {self.id}: {told.command} is not a command of {self.protocol.name}")
+            raise DriverError(f"node {self.id}: {told.command} is not a command of its protocol")
         getattr(self.protocol.layer_of(told.command), told.command)(*told.words)
 
     def _deliver(self, message: Message) -> None:

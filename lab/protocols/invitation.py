@@ -205,7 +205,7 @@ class InvitationElection(PacedElection):
     async def check(self) -> None:
         """I3."""
         answers = await self.ask_all(self.peers, AreYouCoordinator(), within=self.t_us)
-        self.others |= self._coordinators(answers)
+        self.others = self._coordinators(answers)
         if self.others or self._misses_members():
             await self.sleep(self._courtesy_us, "coordinators of a higher priority")
             self.begin(self.merge)

@@ -9,19 +9,19 @@ The nodes stand in a ring in the order of their ids, and each knows the whole ri
 Who gets a message acknowledges it. A successor that does not within T is skipped for the next one along.
 Several may start at once (2 and 5 in the figure): all messages go round, and the extra ones do no harm.
 
-The text has no statuses. Here, a node that starts or passes on an ELECTION is in status Election: it follows
-nobody. So when ELECTION is back at its starter, nobody in the ring follows anybody, and A1.1 holds. A node that
-COORDINATOR comes to is in Reorganization. The text says that everyone goes back to work when that has circulated
-once; but only its starter sees that. Here, a node asks its coordinator, and has the Definition as the answer:
-with that it is Normal. It goes on to ask, every T, which is also how it notices that the coordinator is silent.
+The text has no statuses. Here, who starts or passes on an ELECTION is in status Election, and follows nobody. So
+when ELECTION is back at its starter, nobody follows anybody, and A1.1 holds. Who gets COORDINATOR is in
+Reorganization. By the text everyone goes back to work when that has circulated once, but only its starter sees
+that. Here, a node asks its coordinator, is Normal with the Definition that it gets, and goes on to ask every T,
+which is also how it notices that the coordinator is silent.
 
 What is assumed, and can be broken here: messages arrive, in order, within Tm (8, 7: delay, loss, partition,
 reordering), none appears that nobody sent (3: duplication), nodes answer within Tp (9: pause), and safe storage
 is safe (4: wipe). With 8 or 9 broken, two coordinators at once are possible. A1.2 is not promised: members that
 come to ask their coordinator bring what they know of the task, and those that asked before have it T later.
 
-Four places at which the text leaves the ring in the lurch, and what is done here. With ``as_printed`` it is as the
-text has it; a recording in recordings/holes shows what comes of that:
+Four places at which the text leaves the ring in the lurch, and what is done here (not with ``as_printed``; what
+comes of that is in recordings/holes):
 
 * The starter of an ELECTION dies: nobody else knows that the message has been round, and it circles for ever,
   while all wait for a COORDINATOR. Here a node passes on no message twice (ring-starter-dies.jsonl).
@@ -34,8 +34,6 @@ text has it; a recording in recordings/holes shows what comes of that:
 * Participants miss their coordinator, but no coordinator misses its participants. After a partition there are two
   rings, and each is content. Here a coordinator has the ring elect anew when one of its members asks it no more,
   or when a node outside its ring turns out to be up (ring-two-rings.jsonl).
-
-That the highest in the list dies before COORDINATOR has gone round is no such place: who follows it misses it.
 """
 
 from functools import cached_property
@@ -118,14 +116,12 @@ class Ring(Election):
     promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2")
     heartbeats: ClassVar[tuple[type[Payload], ...]] = (AreYouThere, AreYouThereAnswer, AreYouUp, AreYouUpAnswer)
 
-    # An ELECTION goes to each of the n - 1 that are up and, in vain, to the dead one: n, of which n - 1 are
-    # acknowledged. COORDINATOR goes round the new ring: n - 1, and n - 1.
     costs: ClassVar[tuple[Cost, ...]] = (
         Cost(
             "one notices",
             "4n − 3",
             lambda n: 4 * n - 3,
-            "R2 and R3: n ELECTION and n − 1 COORDINATOR, which are the ring's 2n, and 2(n − 1) acknowledgements",
+            "R2, R3, from 3 nodes on: n ELECTION, n − 1 COORDINATOR (the ring's 2n), 2(n − 1) acknowledgements",
         ),
         Cost(
             "everyone notices, worst case",
@@ -151,18 +147,6 @@ class Ring(Election):
     reported: frozenset[int] = frozenset()
 
     @cached_property
-    def _t_us(self) -> int:
-        return self.timing.t_us
-
-    @cached_property
-    def _circulation_us(self) -> int:
-        return _circulation_us(self.timing, len(self.peers) + 1)
-
-    @cached_property
-    def _as_printed(self) -> bool:
-        return bool(self.parameters.as_printed)
-
-    @cached_property
     def _along(self) -> tuple[int, ...]:
         """R1: the others in the order of the ring, the successor first."""
         return (*self.higher, *self.lower)
@@ -174,15 +158,14 @@ class Ring(Election):
     # who notices
 
     def _question_due_us(self) -> int | None:
-        if self.coordinator is None or self.coordinator == self.id:
-            return None
-        return self.begun_us(self.ask_coordinator) + self._t_us
+        led = self.coordinator not in (None, self.id)
+        return self.begun_us(self.ask_coordinator) + self.timing.t_us if led else None
 
     @periodic(_question_due_us)
     async def ask_coordinator(self) -> None:
         """R2: it notices that the coordinator is silent."""
         assert self.coordinator is not None
-        answer = await self.ask(self.coordinator, AreYouThere(self.report()), within=self._t_us)
+        answer = await self.ask(self.coordinator, AreYouThere(self.report()), within=self.timing.t_us)
         if answer is None:
             self.begin(self.election)
         elif answer.definition is not None and self._is_news(answer.definition):
@@ -192,14 +175,16 @@ class Ring(Election):
         return self.status is Status.REORGANIZATION or definition.version > self.definition.version
 
     def _check_due_us(self) -> int | None:
-        return self.begun_us(self.check) + self._t_us if self.leads and not self._as_printed else None
+        return (
+            self.begun_us(self.check) + self.timing.t_us if self.leads and not self.parameters.as_printed else None
+        )
 
     @periodic(_check_due_us)
     async def check(self) -> None:
         """The coordinator misses a member, or finds a node that is outside its ring."""
         outside = [peer for peer in self.peers if peer not in self.up]
-        strangers = await self.ask_all(outside, AreYouUp(), within=self._t_us)
-        missed = [peer for peer in sorted(self.up) if self.now_us - self.heard_us(peer) > 3 * self._t_us]
+        strangers = await self.ask_all(outside, AreYouUp(), within=self.timing.t_us)
+        missed = [peer for peer in sorted(self.up) if self.now_us - self.heard_us(peer) > 3 * self.timing.t_us]
         if strangers or missed:
             self.begin(self.election)
 
@@ -208,9 +193,8 @@ class Ring(Election):
     @procedure
     async def election(self) -> None:
         """R2: build an ELECTION with the own id, and send it to the successor."""
-        number = Number(self.number.round + 1, self.id)
-        self._enter(number)
-        self._pass(ELECTION((self.id,), number, number))
+        self._enter(Number(self.number.round + 1, self.id))
+        self._pass(ELECTION((self.id,), self.number, self.number))
 
     def _enter(self, number: Number) -> None:
         self.stop(self.ask_coordinator, self.check, self.lead)
@@ -224,8 +208,8 @@ class Ring(Election):
     @procedure
     async def await_coordinator(self) -> None:
         """R5: what does not come back is lost with the node that had it, and the election starts again."""
-        await self.sleep(2 * self._circulation_us, "COORDINATOR to come")
-        if not self._as_printed:
+        await self.sleep(2 * _circulation_us(self.timing, len(self.peers) + 1), "COORDINATOR to come")
+        if not self.parameters.as_printed:
             self.begin(self.election)
 
     def _pass(self, message: ELECTION | COORDINATOR) -> None:
@@ -242,7 +226,7 @@ class Ring(Election):
                 self._come_round(self._taken_out())
                 continue
             tried = len(self.outbox)
-            passed = await self.ask(successor, self.outbox[0].message, within=self._t_us)
+            passed = await self.ask(successor, self.outbox[0].message, within=self.timing.t_us)
             if passed is not None:
                 self._taken_out()
             else:
@@ -254,15 +238,12 @@ class Ring(Election):
         return next((peer for peer in self._along if peer in ring and peer not in outgoing.silent), None)
 
     def _taken_out(self) -> ELECTION | COORDINATOR:
-        first, *others = self.outbox
-        self.outbox = tuple(others)
-        return first.message
+        message, self.outbox = self.outbox[0].message, self.outbox[1:]
+        return message
 
     def _skip(self, peer: int, tried: int) -> None:
-        """For what waited behind when it was tried, too; what came since tries it itself, for it may be up again.
-
-        Else each of two nodes that come up could be skipped in the election of the other, and A1.1 would fail.
-        """
+        """For what waited when it was tried, too. What came since tries it itself, for it may be up again: or each
+        of two nodes that come up could be skipped in the election of the other, and A1.1 would fail."""
         skipping = [Outgoing(each.message, each.silent | {peer}) for each in self.outbox[:tried]]
         self.outbox = (*skipping, *self.outbox[tried:])
 
@@ -273,16 +254,16 @@ class Ring(Election):
             return Passed()
         if message.number.starter == self.id:
             self._come_round(message)
-            return Passed()
-        if message.number > self.number or self._as_printed:
-            self._enter(message.number)
-        members, met = (*message.members, self.id), max(message.met, self.number)
-        self._pass(replace(message, members=members, met=met))
+        else:
+            if message.number > self.number or self.parameters.as_printed:
+                self._enter(message.number)
+            members, met = (*message.members, self.id), max(message.met, self.number)
+            self._pass(replace(message, members=members, met=met))
         return Passed()
 
     def _comes_again(self, message: ELECTION | COORDINATOR) -> bool:
         """R5: who passed it on before removes it; so it goes round once, whoever has died."""
-        if self._as_printed:
+        if self.parameters.as_printed:
             return False
         kind, starter, number = type(message).__name__, message.number.starter, message.number.round
         others = [each for each in self.passed if each[:2] != (kind, starter)]
@@ -314,7 +295,7 @@ class Ring(Election):
 
     def _follow(self, message: COORDINATOR) -> None:
         awaited = self.status is Status.ELECTION and message.counts and message.number == self.number
-        if not awaited and not self._as_printed:
+        if not (awaited or self.parameters.as_printed):
             return
         self._enter(message.number)
         self.stop(self.await_coordinator)
@@ -330,9 +311,9 @@ class Ring(Election):
         """The new coordinator takes office, and expects to be asked by all members of the ring."""
         self.reported = frozenset()
         self._define([])
-        within_us = self._circulation_us + 2 * self._t_us
+        within_us = _circulation_us(self.timing, len(self.peers) + 1) + 2 * self.timing.t_us
         complete = await self.until(lambda: self.up <= self.reported, "all members to ask", within=within_us)
-        if not complete and not self._as_printed:
+        if not complete and not self.parameters.as_printed:
             self.begin(self.election)
 
     @on(AreYouThere)
@@ -364,9 +345,5 @@ class Ring(Election):
 
 
 def _circulation_us(timing: Timing, nodes: int) -> int:
-    """The longest that a message takes round: each node may be dead, or busy with one message of each other.
-
-    A message is passed on when the one before is acknowledged, so n of them leave a node within n·T; the last
-    has n journeys of Tm before it, or T for each that is skipped.
-    """
+    """The longest that a message takes round: n journeys of Tm, behind n others, each acknowledged within T."""
     return nodes * timing.t_us * 3 // 2

@@ -38,9 +38,13 @@ class _State(Struct, frozen=True):
 
 
 class FieldMap(Struct, frozen=True):
-    """The field of one group, as its coordinator knows it; ``outcome`` is that of the last attempt to publish."""
+    """The field of one group, as its coordinator knows it, if that still ``leads``: it may have just crashed.
+
+    ``outcome`` is that of its last attempt to publish.
+    """
 
     coordinator: int
+    leads: bool
     others: tuple[int, ...]
     number: int
     cells: tuple[Cell, ...]
@@ -60,9 +64,10 @@ def has_field(header: Header) -> bool:
 
 
 def maps_of(nodes: Mapping[int, NodeView]) -> tuple[FieldMap, ...]:
-    """One for each node that leads a group, the highest first; none where nobody surveys a field."""
+    """One for each coordinator that a node follows, the highest first; none where nobody surveys a field."""
     told = {node: state for node, view in nodes.items() if (state := _told(view)) is not None}
-    return tuple(_map_of(node, told, nodes) for node in sorted(told, reverse=True) if _leads(nodes[node]))
+    leaders = {leader for node in told if (leader := _follows(nodes[node])) is not None}
+    return tuple(_map_of(leader, told, nodes) for leader in sorted(leaders, reverse=True))
 
 
 def idle_said(nodes: Mapping[int, NodeView]) -> tuple[tuple[int, str], ...]:
@@ -78,23 +83,32 @@ def _told(view: NodeView) -> _State | None:
         return None  # another protocol, or a recording from anybody
 
 
-def _leads(view: NodeView) -> bool:
-    return view.status == "Normal" and view.coordinator == view.id and view.process in ("running", "paused")
+def _follows(view: NodeView) -> int | None:
+    """The coordinator that it is Normal under, itself or another, as far as anybody can see."""
+    return view.coordinator if view.status == "Normal" and view.process in ("running", "paused") else None
 
 
 def _map_of(leader: int, told: dict[int, _State], nodes: Mapping[int, NodeView]) -> FieldMap:
-    state = told[leader]
-    members = [node for node in told if nodes[node].status == "Normal" and nodes[node].coordinator == leader]
+    members = [node for node in sorted(told) if _follows(nodes[node]) == leader]
+    # where the coordinator is there no more, it is as the members know it, who have not noticed
+    knowing = [leader] if leader in members else members
+    state = max((told[node] for node in knowing), key=lambda each: each.survey.number)
+    surveys = [told[node].survey for node in knowing if told[node].survey.number == state.survey.number]
     busy = {told[node].surveying for node in members if nodes[node].process == "running"}
-    done = state.survey.done
     cells: list[Cell] = []
     for region, surveyor in enumerate(state.definition.regions):
-        if region < len(done) and done[region] >= 0:
-            cells.append((done[region], "done"))
+        done = max((survey.done[region] for survey in surveys if region < len(survey.done)), default=-1)
+        if done >= 0:
+            cells.append((done, "done"))
         else:
             cells.append((surveyor, "surveying" if region in busy else "pending"))
-    others = tuple(sorted(node for node in members if node != leader))
-    outcome = sanitize(state.outcome, 200)
     return FieldMap(
-        leader, others, state.survey.number, tuple(cells), state.duplicates, state.published[0], outcome
+        leader,
+        leader in members,
+        tuple(node for node in members if node != leader),
+        state.survey.number,
+        tuple(cells),
+        state.duplicates,
+        state.published[0],
+        sanitize(state.outcome, 200) if leader in members else "",
     )

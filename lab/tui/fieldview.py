@@ -111,7 +111,9 @@ class FieldView(Widget, can_focus=True):
     def _head(self, field: FieldMap, lines: int) -> list[list[Piece]]:
         look, dot = self._look, f" {self._look.glyphs.dot} "
         leads: list[Piece] = [(f"{look.glyphs.leads} {field.coordinator} leads ", look.leader)]
-        for node in field.others or ():
+        if not field.leads:
+            leads = [(f"{field.coordinator} leads no more, not noticed by ", look.warning)]
+        for node in field.others:
             leads.append((f"{node} ", look.group(self._hues.get(node, 0)) + _BOLD))
         if not field.others:
             leads.append(("nobody else ", DIM))

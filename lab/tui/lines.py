@@ -64,16 +64,22 @@ def title_text(source: Source, number: int, hidden: int, name: str, look: Look) 
 
 
 class LeaderLine(_Line):
-    """Who leads whom, more than one leader is said loudly; or who is in which Status, where nobody leads."""
+    """Who leads whom, or who is in which Status, where nobody leads.
+
+    More than one leader is said loudly, unless each leads a group of its own.
+    """
 
     DEFAULT_CSS = "LeaderLine { height: 1; padding: 0 1; }"
 
-    def show(self, leaders: tuple[tuple[str, int | str | None], ...], look: Look) -> None:
-        """Show these leaders."""
+    def show(self, leaders: tuple[tuple[str, int | str | None], ...], look: Look, groups: int = 0) -> None:
+        """Show these leaders, of so many groups."""
         led = [leader for _, leader in leaders if isinstance(leader, int)]
         text = Text()
         if len(led) > 1:
-            text.append(f"{len(led)} COORDINATORS  ", look.warning)
+            apart = groups == len(led)
+            text.append(
+                f"{groups} groups  " if apart else f"{len(led)} COORDINATORS  ", DIM if apart else look.warning
+            )
         for place, (said, leader) in enumerate(leaders):
             if place:
                 text.append(f"  {look.glyphs.dot}  ", DIM)

@@ -29,7 +29,7 @@ from lab.tui.panes import NodePanes
 from lab.tui.player import Player
 from lab.tui.source import Source
 from lab.tui.verdicts import next_violation, verdicts_said, witness_said
-from lab.tui.view import Pane, faults_said, leaders_said, panes_of
+from lab.tui.view import Pane, faults_said, groups_led, leaders_said, panes_of
 from lab.tui.worldtime import time_command
 from lab.worlds.orders import Clock
 
@@ -123,7 +123,7 @@ class RunScreen(Screen[None]):
         self._panes = panes
         offend = frozenset(self._witness.nodes) if self._witness is not None else frozenset()
         self.query_one(NodePanes).show(panes, self._selected, offend)
-        self.query_one(LeaderLine).show(leaders_said(panes), self._look)
+        self.query_one(LeaderLine).show(leaders_said(panes), self._look, groups_led(panes))
         self.query_one(FaultLines).show(faults_said(snapshot.faults), self._look)
         self.query_one(VerdictLine).show(verdicts_said(self._source, player.number), self._look)
         middle = self.query_one(Middle)

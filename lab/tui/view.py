@@ -8,7 +8,7 @@ from lab.journal import ASSUMPTIONS, FaultView, GroupLog, NodeView, Snapshot
 from lab.text import sanitize
 from lab.units import count_of
 
-__all__ = ["Pane", "faults_said", "leaders_said", "pane_of", "panes_of", "short_body"]
+__all__ = ["Pane", "faults_said", "groups_led", "leaders_said", "pane_of", "panes_of", "short_body"]
 
 
 class Pane(Struct, frozen=True):
@@ -160,6 +160,11 @@ def leaders_said(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None],
     if lost:
         said.append((f"{' '.join(str(pane.id) for pane in lost)} without a coordinator", None))
     return tuple(said) or (("nobody is up", None),)
+
+
+def groups_led(panes: tuple[Pane, ...]) -> int:
+    """How many groups have a leader; 0 where the protocol has none."""
+    return len({pane.group for pane in panes if pane.leads and pane.group is not None})
 
 
 def _in_status(panes: list[Pane], status: str) -> str:

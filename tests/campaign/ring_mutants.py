@@ -256,7 +256,7 @@ class AnswersStrangers(Ring):
 
 
 class SilentInElection(Ring):
-    """A member that asks during an election is not told to wait: it holds one of its own, and disturbs the first."""
+    """A member that asks during an election is not told to wait: it holds its own, and disturbs the first."""
 
     @on(AreYouThere)
     def is_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer | None:

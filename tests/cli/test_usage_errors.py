@@ -58,6 +58,10 @@ verify object.jsonl
 verify escape.jsonl
 verify folder
 verify whole.jsonl --protocol gone.py
+history missing.jsonl
+history whole.jsonl
+history whole.jsonl --svg nowhere/groups.svg
+history whole.jsonl --dot whole.jsonl
 branch missing.jsonl --at 5
 branch whole.jsonl --at 5
 branch whole.jsonl --at 5 --headless

@@ -44,7 +44,7 @@ def test_slowness_too(timeouts: Timeouts) -> None:
     ],
 )
 def test_a_mutant_is_caught(mutant: type[InvitationElection], kills: int, cuts: int, assertion: str) -> None:
-    """Two nodes, and a kill with a restart or a cut: a failure, for none of these needs the network to be whole."""
+    """Two nodes, and a kill with a restart or a cut: a failure, for none of these needs a whole network."""
     explorer = explorer_of(mutant, 2, "prompt", kills, kills, True, cuts)
     explorer.run(20_000)
     assert explorer.broken[assertion] == ()

@@ -8,7 +8,7 @@ import pytest
 from lab.kernel import Protocol, Step, procedure
 from lab.protocols import bully
 from lab.protocols.bully import AreYouUpAnswer, EnterElectionAnswer, NewStateAnswer, SetCoordinatorAnswer
-from lab.protocols.election import Definition
+from lab.protocols.definition import Definition
 from tests.harness import T_US, Solo
 
 ANSWERS = {

@@ -16,6 +16,7 @@ from lab.protocols.invitation import (
 from tests.harness import T_US, Rig
 from tests.papers.alone import asked, body
 from tests.papers.invited import GROUP, STATES, checks, in_status, lone, merges, participates
+from tests.properties.recorded import judged
 
 
 @pytest.mark.parametrize("status", STATES)
@@ -187,6 +188,24 @@ def test_I9_quick_regroup_at_one_node() -> None:
         )
     solo, _ = lone(quick_regroup=True)
     assert asked(solo.fire())[0][0] == "AreYouCoordinator"
+
+
+CUTS = (("cut 1->2",), ("cut 2->1",), ("cut 1->2", "cut 3->2", "cut 3->1"), ("cut 2->1", "cut 2->3", "cut 1->3"))
+
+
+@pytest.mark.parametrize("option", ["", "priority_invitations", "informed_answers", "quick_regroup"])
+@pytest.mark.parametrize("cuts", CUTS)
+def test_I9_who_is_heard_and_does_not_hear_keeps_nobody_busy(option: str, cuts: tuple[str, ...]) -> None:
+    """A4 while links are cut in one direction: whoever can talk to nobody both ways stays Normal, alone; to be
+    asked by one that does not hear the answers is no reason to merge."""
+    for nodes in ((1, 2), (1, 2, 3))[-len(cuts) :]:
+        rig = _cluster(nodes, **({option: True} if option else {}))
+        rig.do(*(f"at 0s {cut}" for cut in cuts))
+        rig.started().run(100 * T_US)
+        assert {verdict.assertion: verdict.word for verdict in judged(rig.records).verdicts()} == dict.fromkeys(
+            InvitationElection.promises, "holds"
+        )
+        assert judged(rig.records).decided_us < rig.now_us
 
 
 # I10

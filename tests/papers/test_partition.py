@@ -69,6 +69,15 @@ def test_I5_a_partition_heals_to_one_group() -> None:
         print(f"{RUNS} runs, bound {BOUND_US} µs: median {median(took)}, from {min(took)} to {max(took)}")
 
 
+def test_A4_is_judged_while_the_partition_is_in_force() -> None:
+    """A4: both sides have to have come to rest within the bound that the protocol gives itself."""
+    rig, _ = _parted(1)
+    rig.run(rig.header.protocol.settles_within_us)
+    judge = judged(rig.records)
+    assert 0 < judge.decided_us < rig.now_us
+    assert [verdict.word for verdict in judge.verdicts()] == ["holds"] * 4
+
+
 def test_the_same_under_bully() -> None:
     """Each side elects as if the other had crashed. So there are two coordinators, and A1.1 and A1.2 are broken,
     outside the promise, under assumption 8; when it is healed, A2 brings all back under 5."""

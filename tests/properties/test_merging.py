@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.journal import End, Fault
+from lab.journal import End, Fault, Routed
 from lab.properties.liveness import parties
 from tests.properties.recorded import WITHIN_US, Records, judged, said
 
@@ -121,6 +121,16 @@ def test_a_partition_that_is_narrowed() -> None:
     assert not late(told), "whoever hears some does not hear all of them"
     told.add(Fault(told.at_us, number, "partition", links=((1, 2), (1, 3), (1, 4), (1, 5))))
     assert late(told) == [("A4", (1, 2, 3, 4, 5), [])], "and 1 is alone, under one it cannot hear"
+
+
+def test_what_a_partition_drops_puts_nothing_off() -> None:
+    """A4: coordinators look for each other all the time, and what they send is lost; that is no new failure."""
+    told = records().grouped([2, 1], 2, 1, 2)
+    number = told.fault("partition", 8, links=BETWEEN)
+    for _ in range(5):
+        serial = told.after(WITHIN_US // 4).sends(2, 5)
+        told.add(Routed(told.at_us, 2, serial, "dropped", "cut", by=(number,)))
+    assert said(told.violations) == [("A4", (3, 4, 5), [])]
 
 
 @pytest.mark.parametrize(("kind", "assumption"), [("lose", 8), ("delay", 8), ("hold", 8), ("duplicate", 3)])

@@ -67,6 +67,7 @@ def cluster_at(at_us: int) -> Cluster:
 def test_one_map_of_one_group() -> None:
     """All regions are given, done ones have who did them, and each member surveys at most one."""
     (shown,) = maps_of(cluster_at(11_000_000).nodes)
+    assert shown.leads
     assert (shown.coordinator, shown.others, shown.edition) == (5, (1, 2, 3, 4), 1)
     assert shown.outcome == "edition 1 is published"
     assert len(shown.cells) == 64
@@ -88,11 +89,21 @@ def test_one_map_for_each_group() -> None:
 
 
 def test_a_node_that_stops_is_seen_to_stop() -> None:
-    """A dead node, and one that stands still, survey nothing: it is said, and no region is under survey by them."""
+    """A dead node, and one that stands still, survey nothing: it is said, and they have no region under survey."""
     nodes = cluster_at(STRUCK_US).nodes
     assert idle_said(nodes) == ((3, "paused"), (4, "killed"))
     upper, _ = maps_of(nodes)
     assert not [node for node, how in upper.cells if how == "surveying" and node in (3, 4)]
+
+
+def test_members_that_have_not_noticed_the_crash_of_their_coordinator_survey_on() -> None:
+    """They are Normal: the map is what they know."""
+    cluster = cluster_at(11_000_000)
+    nodes = {node: view for node, view in cluster.nodes.items() if node != 5}
+    (shown,) = maps_of(nodes)
+    assert (shown.coordinator, shown.leads, shown.others) == (5, False, (1, 2, 3, 4))
+    assert len(shown.cells) == 64
+    assert {node for node, how in shown.cells if how == "surveying"} <= {1, 2, 3, 4}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,110 @@
+"""``lab history``: the groups of a recording in the terminal, as a picture, as a graph and as JSON (rule I10)."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+
+from lab.cli.dot import graph_of
+from lab.cli.groupsvg import group_picture
+from lab.journal import Fault, GroupLog
+from tests.cli.calling import SHIPPED, Lab
+from tests.properties.synthetic import header
+from tests.tui.grouped import parted, parted_file
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Groups that part and merge."""
+    return parted_file(tmp_path_factory.mktemp("groups") / "run.jsonl")
+
+
+def test_the_terminal_has_who_led_who_was_in_of_what_and_when(lab: Lab, recording: Path) -> None:
+    """In 80 columns too, without escape codes where nobody looks at colours."""
+    for columns in ("80", "120"):
+        shown = lab("history", str(recording), environment={"COLUMNS": columns})
+        assert (shown.status, shown.err) == (0, "")
+        lines = shown.out.splitlines()
+        assert max(map(len, lines)) <= int(columns)
+        assert "\x1b" not in shown.out
+        assert any(
+            re.search(r"9\.\d+ +5\.4 ━ 5\.4 ━ 5\.4 ━ 5\.4 ━★5\.4  5 leads 1-5, of 2\.3 5\.3", line)
+            for line in lines
+        )
+
+
+def test_a_terminal_without_unicode_gets_ascii(lab: Lab, recording: Path) -> None:
+    """Nothing is lost but the beauty."""
+    shown = lab("history", str(recording), environment={"LC_ALL": "C", "LANG": "C"})
+    assert shown.out.isascii()
+    assert "5.4 = 5.4 = 5.4 = 5.4 =^5.4" in shown.out
+    assert "?" not in shown.out
+
+
+def test_the_picture_is_svg_with_every_group_in_it(lab: Lab, recording: Path) -> None:
+    """And the terminal's drawing beside it."""
+    shown = lab("history", str(recording), "--svg", "out.svg")
+    assert shown.status == 0
+    assert shown.out.endswith("drawn: out.svg\n")
+    root = ElementTree.parse(lab.folder / "out.svg").getroot()
+    texts = ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    log = GroupLog.of(parted().records)
+    assert {group.name for group in log.groups} <= {text.removeprefix("★ ") for text in texts}
+    assert texts.count("★ 5.4") == 1
+    assert texts.count("5.4") == 4
+    assert "5 leads 3-5, of 5.2, all Normal after 211ms" in texts
+
+
+def test_the_graph_has_an_arrow_from_each_group_to_what_became_of_it(lab: Lab, recording: Path) -> None:
+    """Who led, who was in and when is in the groups' labels."""
+    assert lab("history", str(recording), "--dot", "out.dot").status == 0
+    text = (lab.folder / "out.dot").read_text("utf-8")
+    names = dict(re.findall(r'(g\d+) \[label="([\d.]+)\\n', text))
+    arrows = {(names[of], names[group]) for of, group in re.findall(r"(g\d+) -> (g\d+);", text)}
+    assert {("2.3", "5.4"), ("5.3", "5.4"), ("5.2", "5.3"), ("5.2", "1.2")} <= arrows
+    assert re.search(r'label="5\.3\\n5 leads 3-5\\n3\.353 s to 9\.\d+ s"', text)
+
+
+def test_json_has_all_of_it_and_nothing_else_is_printed(lab: Lab, recording: Path) -> None:
+    """Times are in microseconds, by their names."""
+    shown = lab("history", str(recording), "--json", "--svg", "out.svg")
+    told = msgspec.json.decode(shown.out)
+    group = next(group for group in told["groups"] if group["group"] == "5.4")
+    assert (group["coordinator"], group["members"]) == (5, [1, 2, 3, 4, 5])
+    assert sorted(group["of"]) == ["2.3", "5.3"]
+    assert group["formed_us"] < group["defined_us"] < group["normal_us"] < group["all_normal_us"] < 10_000_000
+    assert group["ended_us"] > 12_000_000
+    assert {stay["node"] for stay in group["stays"]} == {1, 2, 3, 4, 5}
+    assert told["groups"][-1]["ended_us"] is None
+    assert (lab.folder / "out.svg").exists()
+
+
+def test_a_recording_without_groups_says_what_to_do(lab: Lab) -> None:
+    """One line, and no file is written."""
+    said = lab("history", str(SHIPPED), "--svg", "out.svg").refused()
+    assert "no node is in a group in this run of bully" in said
+    assert "lab run invitation" in said
+    assert not (lab.folder / "out.svg").exists()
+
+
+def test_the_recording_is_not_overwritten(lab: Lab, recording: Path) -> None:
+    """Whatever is asked for."""
+    before = recording.read_bytes()
+    for option in ("--svg", "--dot"):
+        assert "is the recording itself" in lab("history", str(recording), option, str(recording)).refused()
+    assert recording.read_bytes() == before
+
+
+def test_what_a_foreign_recording_says_is_escaped_in_files() -> None:
+    """A protocol's name and a fault's text may hold anything."""
+    evil = '"]; <b>&\\\x1b[2J\n'
+    head = header((1, 2))
+    head = msgspec.structs.replace(head, protocol=msgspec.structs.replace(head.protocol, name=evil))
+    log = GroupLog.of([*parted().records, Fault(1, 9, "cut", evil, links=((1, 2),))])
+    svg, dot = group_picture(head, log), graph_of(head, log)
+    assert "".join(ElementTree.fromstring(svg).itertext()).count("<b>&") == 2
+    assert "\x1b" not in svg + dot
+    label = dot.splitlines()[1]
+    assert label.startswith(r'  label="\"]; <b>&\\\\x1b[2J ')

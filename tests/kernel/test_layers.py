@@ -1,0 +1,137 @@
+"""Protocols stack: two in one node, each with messages, state and procedures of its own; and their commands."""
+
+import pytest
+
+from lab.kernel import (
+    DriverError,
+    Fired,
+    Payload,
+    Protocol,
+    ProtocolError,
+    Safe,
+    Started,
+    Step,
+    Told,
+    command,
+    on,
+    periodic,
+    procedure,
+)
+from tests.harness import Solo
+
+
+class Knock(Payload, frozen=True):
+    """To the upper one."""
+
+
+class Upper(Protocol):
+    """Ticks every 10, counts knocks and what it is told."""
+
+    knocks: int = 0
+    kept: Safe[int] = 0
+    heard_of: str = ""
+
+    def started(self) -> None:
+        self.heard_of = f"{type(self.below).__name__}, which keeps {getattr(self.below, 'level', None)}"
+
+    @on(Knock)
+    def knock(self, sender: int, message: Knock) -> None:
+        self.knocks += 1
+
+    @periodic(lambda self: self.begun_us(self.tick) + 10)
+    async def tick(self) -> None:
+        self.kept += 1
+
+    @command
+    def count(self, by: str) -> None:
+        """Count on by so many."""
+        self.kept += int(by)
+
+
+class Lower(Protocol):
+    """Is busy from the start; would check every 10 if it were not."""
+
+    carries = Upper
+    level: Safe[int] = 1
+
+    def started(self) -> None:
+        self.begin(self.busy)
+
+    @procedure
+    async def busy(self) -> None:
+        await self.sleep(35, "to be over")
+        self.level += 1
+
+    @periodic(lambda self: self.begun_us(self.check) + 10)
+    async def check(self) -> None:
+        self.note("checked")
+
+
+def _ran(solo: Solo, steps: int) -> list[tuple[int, str]]:
+    """When which procedure was begun or went on."""
+    fired = [solo.fire() for _ in range(steps)]
+    return [(step.at_us, step.input.procedure) for step in fired if isinstance(step.input, Fired)]
+
+
+def _up() -> tuple[Solo, Step]:
+    solo = Solo(Lower)
+    return solo, solo.start({"level": 7, "kept": 40})
+
+
+def test_a_layer_is_idle_while_another_is_busy() -> None:
+    """The periodic procedure of the upper begins all the while; that of the lower once its own has ended."""
+    solo, _ = _up()
+    assert _ran(solo, 6) == [(10, "tick"), (20, "tick"), (30, "tick"), (35, "busy"), (35, "check"), (40, "tick")]
+
+
+def test_the_state_of_both_is_reported_and_restored() -> None:
+    """Each field is its layer's, and all are in one step."""
+    solo, step = _up()
+    assert step.changed == {"knocks": 0, "heard_of": "Lower, which keeps 7"}
+    assert step.stored == {}
+    assert solo.protocol.values() == {"level": 7, "knocks": 0, "kept": 40, "heard_of": "Lower, which keeps 7"}
+    assert solo.hear(1, Knock()).changed == {"knocks": 1}
+    assert solo.fire().stored == {"kept": 41}
+
+
+def test_a_command_reaches_the_layer_that_has_it() -> None:
+    """With its words; the step names it as what it was given."""
+    solo, _ = _up()
+    told = Told("count", ("3",))
+    step = solo.node.step(told, 5)
+    assert (step.input, step.stored) == (told, {"kept": 43})
+    assert Lower.commands == {"count": "Count on by so many."}
+
+
+def test_what_no_layer_has_is_not_a_command() -> None:
+    """Whoever drives the node has to look before."""
+    solo, _ = _up()
+    with pytest.raises(DriverError, match="shout is not a command"):
+        solo.node.step(Told("shout"), 5)
+    with pytest.raises(DriverError, match="has not been started"):
+        Solo(Lower).node.step(Told("count", ("1",)), 0)
+
+
+def test_a_node_is_started_once() -> None:
+    """Both layers with it."""
+    solo, _ = _up()
+    with pytest.raises(DriverError, match="started already"):
+        solo.node.step(Started({}, 2, 9), 1)
+
+
+def test_two_layers_may_not_have_the_same_name() -> None:
+    """Of a field, a message or a method: the error names it."""
+    with pytest.raises(ProtocolError, match="Upper cannot run above Twice: both have knocks; rename one"):
+
+        class Twice(Protocol):
+            carries = Upper
+            knocks: int = 0
+
+    with pytest.raises(ProtocolError, match="both have Knock"):
+
+        class Listening(Protocol):
+            carries = Upper
+
+            @on(Knock)
+            def listen(self, sender: int, message: Knock) -> None:
+                """Nothing."""
