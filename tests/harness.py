@@ -120,8 +120,8 @@ class Rig(Simulation):
         return self.agreed() or 0
 
     def agreed(self) -> int | None:
-        """The coordinator that all running nodes are Normal under (A2)."""
-        return agreed_coordinator(self.cluster)
+        """The coordinator that all running nodes are Normal under (A2), whoever was never started."""
+        return agreed_coordinator({n: view for n, view in self.cluster.nodes.items() if view.process != "absent"})
 
     def hold(self, links: Links, *kinds: str) -> int:
         """Hold messages back until ``release``: this is how tests choose an order of arrival."""

@@ -1,5 +1,7 @@
 """The elections of a run: when a coordinator was lost, and when all agreed on the next."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from lab.journal.cluster import Cluster
@@ -17,16 +19,21 @@ class SettledElection(Struct, frozen=True):
     coordinator: int
 
 
-def agreed_coordinator(cluster: Cluster) -> int | None:
-    """The node that every running node, itself included, is Normal under; None where there is none (A2)."""
+def agreed_coordinator(nodes: Mapping[int, NodeView]) -> int | None:
+    """The node that every running node, itself included, is Normal under; None where there is none (A2).
+
+    A node that has yet to come up for the first time has yet to agree: the first of all is not alone.
+    """
     agreed = None
-    for view in cluster.nodes.values():
+    for view in nodes.values():
+        if view.process == "absent":
+            return None
         if view.process == "running":
             followed = _followed(view)
             if followed is None or agreed not in (None, followed):
                 return None
             agreed = followed
-    leader = None if agreed is None else cluster.nodes.get(agreed)
+    leader = None if agreed is None else nodes.get(agreed)
     return agreed if leader is not None and leader.process == "running" else None
 
 
@@ -51,7 +58,7 @@ class ElectionLog:
                 return
         elif not isinstance(record, Process):
             return
-        agreed = agreed_coordinator(cluster)
+        agreed = agreed_coordinator(cluster.nodes)
         if agreed is None:
             lost = self._last is not None and cluster.nodes[self._last].process != "running"
             if lost and self._lost_at_us is None:

@@ -60,7 +60,7 @@ class Leadership:
             self._messages = 0
 
     def _look(self, cluster: Cluster) -> None:
-        self._agreed = agreed_coordinator(cluster) is not None
+        self._agreed = agreed_coordinator(cluster.nodes) is not None
         running = [view for view in cluster.nodes.values() if view.process == "running"]
         leaders = {view.id for view in running if view.leads}
         self._was_led |= bool(leaders)

@@ -60,10 +60,12 @@ class Field(Publishing):
     heartbeats: ClassVar[tuple[type[Payload], ...]] = (Reading, ReadingAnswer, Known)
 
     class Parameters(Struct, frozen=True):
-        """How many regions there are, and how long a reading takes. 0: derived, T/4."""
+        """The field, and how fast it is surveyed."""
 
         regions: int = 64
+        """How many regions the field has."""
         reading_every_us: int = 0
+        """How long a reading takes; 0: T/4."""
 
     survey: Survey = Survey()
     surveying: int | None = None

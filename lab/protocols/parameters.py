@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.kernel import Protocol
+from lab.protocols.stack import ELECTION
 
 __all__ = ["Parameter", "parameters_told", "together_told"]
 
@@ -32,7 +33,7 @@ class Parameter(Struct, frozen=True):
 
 def parameters_told(protocol: type[Protocol]) -> tuple[Parameter, ...]:
     """All that can be set, in the order in which it is declared."""
-    said: dict[str, str] = {}
+    said = {ELECTION: "The election below the task: one of the program's, or FILE.py:CLASS."}
     for parameters in _written(protocol):
         said |= _said_in(parameters)
     return tuple(

@@ -132,9 +132,10 @@ class Ring(Election):
     )
 
     class Parameters(Struct, frozen=True):
-        """``as_printed``: the ring as the text has it, with the holes that it leaves."""
+        """The ring, or the text's ring."""
 
         as_printed: bool = False
+        """Leave the four holes of the text open."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:

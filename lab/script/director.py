@@ -68,7 +68,7 @@ class Director:
         if not self._when_normal or not (self._unseen or record is None or _may_settle(record)):
             return []
         self._unseen = False
-        if agreed_coordinator(log.cluster) is None:
+        if agreed_coordinator(log.cluster.nodes) is None:
             return []
         ready, self._when_normal = self._when_normal, []
         return self._next(ready)

@@ -55,7 +55,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("branch", "B", "B", "go on from this record in a simulated run of its own; q comes back", "", "view"),
     Action("branches", "T", "T", "the tree of this recording and its branches, to open one", "", "view"),
     Action("witness", "v", "v", "to the next violation of an assertion, and mark its witness", "witness", "view"),
-    Action("groups", "g", "g", "the history of groups instead of the log, and back", "groups", "view"),
+    Action("groups", "g", "g", "the history of groups instead of the log, and back", "", "view"),
     Action("map", "m", "m", "the map of the field instead of the log, and back", "", "view"),
     Action("open", "enter", "Enter", "open the record under the log's cursor in full", "", "view"),
     Action("heartbeats", "f", "f", "show or hide the heartbeats in the log", "heartbeats", "view"),

@@ -78,7 +78,7 @@ class LeaderLine(_Line):
         if len(led) > 1:
             apart = groups == len(led)
             text.append(
-                f"{groups} groups  " if apart else f"{len(led)} COORDINATORS  ", DIM if apart else look.warning
+                f"{groups} groups (g)  " if apart else f"{len(led)} COORDINATORS  ", DIM if apart else look.warning
             )
         for place, (said, leader) in enumerate(leaders):
             if place:

@@ -220,7 +220,10 @@ class InvitedAnytime(InvitationElection):
 
 
 class NotPassedOn(InvitationElection):
-    """I6: a coordinator that is invited leaves its members to themselves."""
+    """I6: a coordinator that is invited leaves its members to themselves.
+
+    Harmless, for they ask it whether it is there, hear no, and recover; then Check finds them.
+    """
 
     @on(Invitation)
     def invited(self, sender: int, message: Invitation) -> None:
@@ -231,7 +234,10 @@ class NotPassedOn(InvitationElection):
 
 
 class UnacceptedJoin(InvitationElection):
-    """I6: no answer to Accept, or a no, passes for a yes."""
+    """I6: no answer to Accept, or a no, passes for a yes.
+
+    Harmless as long as I8 holds: no Ready comes in Reorganization, or a no is what the node answers to it.
+    """
 
     async def ask(self, peer: int, request: Request[A], within: int) -> A | None:
         """Always accepted."""
@@ -243,7 +249,10 @@ class UnacceptedJoin(InvitationElection):
 
 
 class ReadyInAnyStatus(InvitationElection):
-    """I7: Ready of its group is taken in any status."""
+    """I7: Ready of its group is taken in any status.
+
+    Harmless: there is one Definition for a group. A node in Election has it before it knows that it was accepted.
+    """
 
     @on(Ready)
     def ready(self, sender: int, message: Ready) -> ReadyAnswer:
@@ -283,7 +292,10 @@ class AlwaysCoordinator(InvitationElection):
 
 
 class LateAccept(InvitationElection):
-    """I7: Accept of its group is taken after the time for it is over."""
+    """I7: Accept of its group is taken after the time for it is over.
+
+    Harmless: whoever is late is in Up, and is sent no Ready; it recovers, and the coordinator misses an answer.
+    """
 
     @on(Accept)
     def accept(self, sender: int, message: Accept) -> AcceptAnswer:
@@ -295,7 +307,10 @@ class LateAccept(InvitationElection):
 
 
 class AcceptOfAnyGroup(InvitationElection):
-    """I7: Accept is taken in Election, for whatever group."""
+    """I7: Accept is taken in Election, for whatever group.
+
+    Harmless: whoever is in another group answers no to Ready, and the coordinator recovers.
+    """
 
     @on(Accept)
     def accept(self, sender: int, message: Accept) -> AcceptAnswer:
@@ -322,20 +337,10 @@ class TwoThreads(InvitationElection):
 
 
 class MembersUnseen(InvitationElection):
-    """A hole: a coordinator does not miss its members."""
+    """A hole: a coordinator does not miss its members.
+
+    Harmless for A4, which asks nothing of the dead; but their share of the task is left undone.
+    """
 
     def _misses_members(self) -> bool:
         return False
-
-
-class EntersItsOwn(InvitationElection):
-    """A hole: a node accepts an invitation of its own that comes back to it."""
-
-    @on(Invitation)
-    def invited(self, sender: int, message: Invitation) -> None:
-        """By another name, for the time of the question."""
-        mine, self_id = message.coordinator == self.id, self.id
-        if mine:
-            object.__setattr__(self, "id", 0)
-        super().invited(sender, message)
-        object.__setattr__(self, "id", self_id)

@@ -173,7 +173,7 @@ class Running:
         """Wait until all that run are Normal under this coordinator."""
         tail = Tail(Path(self.info.recording))
         wait_for(
-            lambda: tail.read().of(Process) and agreed_coordinator(tail.cluster) == coordinator,
+            lambda: tail.read().of(Process) and agreed_coordinator(tail.cluster.nodes) == coordinator,
             f"all are Normal under {coordinator}",
         )
 

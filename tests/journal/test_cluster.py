@@ -159,13 +159,13 @@ def test_a_snapshot_is_frozen_and_whole() -> None:
 def test_agreement_counts_running_nodes_only() -> None:
     """A2: every running node is Normal under one that runs and says so itself."""
     rig = _rig()
-    assert agreed_coordinator(rig.cluster) == 3
+    assert agreed_coordinator(rig.cluster.nodes) == 3
     rig.do("pause 1")
-    assert agreed_coordinator(rig.cluster) == 3
+    assert agreed_coordinator(rig.cluster.nodes) == 3
     rig.do("kill 3")
-    assert agreed_coordinator(rig.cluster) is None, "2 still follows 3"
+    assert agreed_coordinator(rig.cluster.nodes) is None, "2 still follows 3"
     rig.do("kill 2", "kill 1")
-    assert agreed_coordinator(rig.cluster) is None, "nobody runs"
+    assert agreed_coordinator(rig.cluster.nodes) is None, "nobody runs"
 
 
 def test_the_elections_of_a_run() -> None:

@@ -11,10 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from lab.kernel import Node
+from lab.protocols import Bully, Definition, Field, stacked
 from lab.protocols.survey import NOBODY, Made, Survey, join
+from tests.harness import TIMING
 
 REGIONS = 5
 NODES = 4
+STACK = stacked(Field, Bully)
+NODE = Node(STACK, 1, (1, 2, 3), TIMING, STACK.Parameters(regions=REGIONS))
 
 regions = st.integers(0, REGIONS - 1)
 nodes = st.integers(0, NODES - 1)
@@ -22,7 +27,7 @@ Reading = tuple[int, int, int, int, int]
 """The node, its life, the how many-th of that life; the survey and the region."""
 
 
-class Node(Struct):
+class Known(Struct):
     """One life of a node: what it knows by ``Survey``, and by the readings themselves."""
 
     id: int
@@ -41,7 +46,7 @@ class Node(Struct):
         made = (Made(self.id, self.life, self.made),)
         self.survey = join((self.survey, Survey(self.survey.number, done, made)))
 
-    def learn(self, other: "Node") -> None:
+    def learn(self, other: "Known") -> None:
         """All that the other knows."""
         self.survey = join((self.survey, other.survey))
         self.known |= other.known
@@ -60,9 +65,9 @@ steps = st.one_of(
 )
 
 
-def after(course: Iterable[tuple[str, int, int]]) -> list[Node]:
+def after(course: Iterable[tuple[str, int, int]]) -> list[Known]:
     """The nodes, once all of this has happened to them."""
-    there = [Node(number) for number in range(NODES)]
+    there = [Known(number) for number in range(NODES)]
     for verb, node, detail in course:
         if verb == "learn":
             there[node].learn(there[detail])
@@ -116,6 +121,24 @@ def test_F3_what_is_joined_never_goes_back(course: list[tuple[str, int, int]]) -
             both = join((one, other))
             assert both.results(REGIONS) >= one.results(REGIONS)
             assert both.readings() >= one.readings()
+
+
+@given(st.lists(steps, max_size=60), st.permutations(range(NODES)), st.integers(1, NODES))
+def test_F2_a_division_covers_the_field(course: list[tuple[str, int, int]], order: list[int], count: int) -> None:
+    """Whatever is reported, in whatever order: every region is a member's, and nothing that is known is lost."""
+    reports = [Definition(survey=node.survey) for node in after(course)]
+    members = tuple(range(count))
+    field = NODE.protocol.above
+    assert isinstance(field, Field)
+    new = field.divide(Definition(version=9, members=members), reports)
+    assert new == field.divide(Definition(version=9, members=members), [reports[place] for place in order])
+    assert new.survey == join(report.survey for report in reports)
+    assert len(new.regions) == REGIONS
+    pending = new.survey.pending(REGIONS)
+    for shared in (pending, [region for region in range(REGIONS) if region not in pending]):
+        counts = [sum(new.regions[region] == member for region in shared) for member in members]
+        assert sum(counts) == len(shared)
+        assert max(counts) - min(counts) <= 1
 
 
 def test_F3_two_groups_that_surveyed_the_whole_field() -> None:

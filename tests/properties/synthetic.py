@@ -49,7 +49,8 @@ def acts(nodes: int, most: int) -> st.SearchStrategy[list[Act]]:
 
 class _Synthetic:
     def __init__(self, nodes: tuple[int, ...]) -> None:
-        self.records: list[Record] = [header(nodes)]
+        promises = ("A1.1", "A1.2", "A2", "A3.1", "A3.2")
+        self.records: list[Record] = [header(nodes, promises=promises)]
         self.up: dict[int, str] = {}
         self.lives = dict.fromkeys(nodes, 0)
         self.serials = dict.fromkeys(nodes, 1)
@@ -73,6 +74,8 @@ class _Synthetic:
         if act.says is not None:
             status, coordinator, version = act.says
             changed = {"status": status, "coordinator": coordinator, "definition": {"version": version}}
+            if act.pick > 2:
+                changed["group"] = [act.pick % 2, 1]
         sent = []
         for target in act.targets:
             if target != act.node:

@@ -52,6 +52,8 @@ def agree(records: list[Record]) -> int:
 NORMAL_1 = ("Normal", 1, 1)
 NORMAL_2 = ("Normal", 2, 1)
 DOWN = ("Down", 1, 1)
+IN_A_GROUP = 3
+"""What ``Act.pick`` has to be for it."""
 
 
 @THOROUGH
@@ -89,6 +91,17 @@ def test_a_crash_is_known_to_timers_and_not_to_messages(end: str) -> None:
     told = [says(1, NORMAL_1, 2), does(end)]
     assert agree(run_of(3, [*told, says(2, NORMAL_2)])) == 0
     assert agree(run_of(3, [*told, hears(2, NORMAL_2)])) == 1
+
+
+def test_a_group_is_agreed_upon_in_concurrent_states_alone() -> None:
+    """A3.1 beside A1.1: in a group, where nothing tells 2 that 1 has left it."""
+
+    def grouped(what: str, node: int, said: tuple[str, int, int], *targets: int) -> Act:
+        return Act(what, node, IN_A_GROUP, said, targets)
+
+    left = [grouped("fire", 1, NORMAL_1), says(1, DOWN, 2)]
+    assert agree(run_of(3, [*left, grouped("fire", 2, NORMAL_2)])) == 2
+    assert agree(run_of(3, [*left, hears(2, DOWN), grouped("fire", 2, NORMAL_2)])) == 0
 
 
 def test_what_was_said_again_is_the_newest() -> None:

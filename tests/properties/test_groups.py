@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from lab.journal import NodeView
+from lab.journal import NodeView, encode
 from lab.kernel import Fired, Step
 from lab.protocols import InvitationElection
 from tests.harness import T_US, Rig
+from tests.journal.test_mutations import ODD
 from tests.properties.recorded import WITHIN_US, Records, judged, said
 
 PROMISES = ("A3.1", "A3.2", "A4", "A5")
@@ -48,6 +49,15 @@ def test_whoever_is_in_no_group_agrees_with_nobody(group: Any) -> None:
     """A3: no identifier, or something in its place that is none."""
     assert NodeView(1, state={"group": group}).group is None
     assert not records().grouped(group, 1, 1).grouped(group, 2, 2).violations
+
+
+def test_rubbish_for_a_group_raises_nothing() -> None:
+    """A3, A5 of a recording that anybody may have written."""
+    for odd in (*ODD, 10**4299, -(10**4299)):
+        told = records()
+        for group in (odd, [odd, 1], [1, odd], [odd, odd], {"id": odd}):
+            told.grouped(group, 1, 1).grouped(group, 2, 2).grouped(group, 1, 1, status="Reorganization")
+        assert encode(judged(told.records).violations)
 
 
 def test_two_definitions_of_one_group() -> None:

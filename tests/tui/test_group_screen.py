@@ -52,7 +52,7 @@ def test_the_history_follows_the_cursor_in_time(recording: Path) -> None:
         assert "★5.3" not in seen.text
         await seen.press("right_curly_bracket", "left_square_bracket")
         await seen.until(lambda: "2 leads 1 2" in seen.text, "two groups")
-        assert seen.leaders == "2 groups  ★ 5 leads 3 4  ·  ★ 2 leads 1"
+        assert seen.leaders == "2 groups (g)  ★ 5 leads 3 4  ·  ★ 2 leads 1"
         await _to_end(seen)
         assert "★5.3" in seen.text
 

@@ -72,7 +72,7 @@ class Grown:
         for line in ("heal", "resume all", "restart all"):
             self.do(line)
         self.run.run_to(self.run.now_us + 40 * T_US)
-        return agreed_coordinator(self.writer.cluster)
+        return agreed_coordinator(self.writer.cluster.nodes)
 
     def checked(self) -> bytes:
         """The recording, completed: it must begin with the parent's bytes, and hold when re-executed."""

@@ -172,7 +172,7 @@ class LiveRun:
 
     def settled(self, coordinator: int) -> None:
         """Wait until all running nodes are Normal under that coordinator."""
-        self.until(lambda cluster: agreed_coordinator(cluster) == coordinator, f"all under {coordinator}")
+        self.until(lambda cluster: agreed_coordinator(cluster.nodes) == coordinator, f"all under {coordinator}")
 
     def process_is(self, node: int, process: str) -> None:
         """Wait until the recording has seen the node's process so."""

@@ -336,7 +336,7 @@ def test_commands_may_wait_for_what_is_so_already(live: Path) -> None:
     cluster, at = Cluster((1, 2, 3, 4, 5)), 0
     for number, record in enumerate(records):
         cluster.apply(record)
-        if agreed_coordinator(cluster) == 5:
+        if agreed_coordinator(cluster.nodes) == 5:
             at = number
             break
     new = grow(live, at, "when all normal kill 1").new
