@@ -95,7 +95,7 @@ def _print(header: Header, log: GroupLog) -> None:
 
     put(drawing.head())
     for line in drawing.lines():
-        put(drawing.beside_clock(line))
+        put(drawing.drawn(line))
     put(drawing.foot())
 
 

@@ -18,7 +18,7 @@ class NodeSummary(Struct, frozen=True):
     coordinator: int | None
     up: tuple[int, ...]
     definition_version: int
-    group: str | None = None
+    group: str | None
 
 
 class FaultSummary(Struct, frozen=True):

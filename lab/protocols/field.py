@@ -65,7 +65,7 @@ class Field(Publishing):
         regions: int = 64
         """How many regions the field has."""
         reading_every_us: int = 0
-        """How long a reading takes; 0: T/4."""
+        """How long a reading takes; 0: T."""
 
     survey: Survey = Survey()
     surveying: int | None = None
@@ -78,7 +78,7 @@ class Field(Publishing):
 
     @cached_property
     def _reading_us(self) -> int:
-        return int(self.parameters.reading_every_us) or self.timing.t_us // 4
+        return int(self.parameters.reading_every_us) or self.timing.t_us
 
     # what the election says
 

@@ -1,11 +1,14 @@
 """The history of groups drawn with letters: lanes of coloured bars, and beside them who leads whom, of what, when.
 
-seconds   1     2     3     4     5
-  3.467  1.2   2.2    ┃     ┃     ┃    1 2 each alone, of 5.2
-  3.613   ┃     ┃   ╺5.3━━━5.3━━★5.3   5 leads 3-5, of 5.2, all Normal after 361ms
+    3.467  ★1.2  ★2.2    ┃     ┃     ┃   1 2 each alone, of 5.2
+             ┃     ┃     ┃     ┃     ┃
+    3.613    ┃     ┃    5.3 ━ 5.3 ━★5.3  5 leads 3-5, of 5.2, all Normal after 361ms
+
+Where there is no room for lanes beside each other, the groups are a list.
 """
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -26,18 +29,15 @@ _LONGEST = 60
 
 
 class DrawnLine(Struct, frozen=True):
-    """One line: the ``clock``, empty but in the first of a row, and what is beside it.
+    """The line with number ``place`` of a row, and the ``words`` in it."""
 
-    ``record`` is the number of the record that it leads to.
-    """
-
-    record: int
-    clock: str
-    pieces: list[Piece]
+    row: Row
+    place: int
+    words: list[Piece]
 
 
 class GroupDrawing:
-    """The groups of a run, as far as they are known, in lines of so many columns."""
+    """The groups of a run, as far as they are known, in lines of so many columns; the last ``most`` rows of it."""
 
     def __init__(
         self,
@@ -47,21 +47,17 @@ class GroupDrawing:
         together_us: int,
         look: Look,
         width: int,
+        most: int = sys.maxsize,
     ) -> None:
         self._groups = groups
         self._look = look
         self._width = width
-        self._rows = rows_of(groups, happenings, together_us)
+        self._rows = rows_of(groups, happenings, together_us)[-most:]
         self._nodes = sorted({*nodes, *(node for row in self._rows for node in row.changes)})
         longest = max((len(group.name) for group in groups), default=3)
         room = (width - _CLOCK - _LEAST_TEXT) // max(1, len(self._nodes))
         self._lane = min(longest + 3, room)
         self._in_lanes = self._lane >= longest + 2  # its sign before it, and a gap behind
-
-    @staticmethod
-    def beside_clock(line: DrawnLine, mark: str = "") -> list[Piece]:
-        """The whole of a line; the mark is behind the clock."""
-        return [(f"{line.clock:{_CLOCK - 2}}{mark:2}", DIM), *line.pieces]
 
     def head(self) -> list[Piece]:
         """The line over all others."""
@@ -78,25 +74,26 @@ class GroupDrawing:
         return [(" " * _CLOCK + signs, DIM)] if self._in_lanes else []
 
     def lines(self) -> list[DrawnLine]:
-        """All other lines, the oldest first."""
+        """All other lines, the oldest first; what is in the lanes is drawn where a line is seen."""
         return [line for row in self._rows for line in self._row_lines(row)]
 
-    def _row_lines(self, row: Row) -> list[DrawnLine]:
-        lanes = len(self._nodes) * self._lane if self._in_lanes else 0
-        told = words_of(row, self._groups, self._look)
+    def drawn(self, line: DrawnLine, mark: str = "") -> list[Piece]:
+        """A line in full; the mark is behind the clock, which is in the first line of a row."""
+        clock = "" if line.place else f"{line.row.at.at_us / 1e6:{_CLOCK - 2}.3f}"
+        lanes: list[Piece] = []
+        if self._in_lanes:
+            lanes = self._across(Row(line.row.at, lanes=line.row.lanes) if line.place else line.row)
+        return [(f"{clock:{_CLOCK - 2}}{mark:2}", DIM), *lanes, *line.words]
+
+    def _row_lines(self, row: Row) -> Iterator[DrawnLine]:
+        words = words_of(row, self._groups, self._look)
+        lanes = len(self._nodes) * self._lane
         if not self._in_lanes:
-            told = [*(self._plate(number, leads=False) for number in row.groups), *told]
-        texts = wrapped(told, self._width - _CLOCK - lanes)
-        breath = 2 if self._in_lanes and row.groups else 1
-        lines = []
-        for place in range(max(len(texts), breath)):
-            clock = "" if place else f"{row.at.at_us / 1e6:{_CLOCK - 2}.3f}"
-            pieces: list[Piece] = []
-            if self._in_lanes:
-                pieces = self._below(row) if place else self._across(row)
-            pieces += texts[place] if place < len(texts) else []
-            lines.append(DrawnLine(row.at.record, clock, pieces))
-        return lines
+            words, lanes = [*(self._plate(number, leads=False) for number in row.groups), *words], 0
+        lines = wrapped(words, self._width - _CLOCK - lanes)
+        if len(lines) == 1 and self._in_lanes and row.groups:
+            lines.append([])  # so that the lanes are seen
+        return (DrawnLine(row, place, line) for place, line in enumerate(lines))
 
     def _plate(self, number: int, leads: bool) -> Piece:
         group = self._groups[number]
@@ -131,10 +128,6 @@ class GroupDrawing:
             return self._plate(lane.group, leads=group.coordinator == node)
         return look.glyphs.whole if lane.normal else look.glyphs.broken, look.group(group.hue)
 
-    def _below(self, row: Row) -> list[Piece]:
-        """The lanes between a row and the next."""
-        return self._across(Row(row.at, lanes=row.lanes))
-
 
 def words_of(row: Row, groups: Sequence[GroupLife], look: Look) -> list[Piece]:
     """What there is to say of a row, word by word."""
@@ -147,26 +140,28 @@ def _said_of(row: Row, groups: Sequence[GroupLife], look: Look) -> list[Piece]:
         style = look.warning if row.text in ("killed", "failed") else look.accent
         return [(sanitize(f"{whom} {row.text}".strip(), _LONGEST), style)]
     formed = [groups[number] for number in row.groups]
-    takers = sorted(node for node, lane in row.changes.items() if lane is not None)
     if row.late:
+        takers = sorted(node for node, lane in row.changes.items() if lane is not None)
         joins = f"{listed(takers)} {'joins' if len(takers) == 1 else 'join'}"
         return [(joins, Style(bold=True)), _named(formed[0], look)]
     origins = sorted({number for each in formed for number in each.of}, key=lambda number: groups[number].group)
     of = [_named(groups[number], look) for number in origins]
     if len(formed[0].members) != 1:
         return _led(formed[0], of)
+    members = listed(sorted(member for each in formed for member in each.members))
     alone = "alone" if len(formed) == 1 else "each alone"
     if not of:
         comes = "comes" if len(formed) == 1 else "come"
-        return [(f"{listed(takers)} {comes} up, {alone}", Style(bold=True))]
-    return [(f"{listed(takers)} {alone},", Style(bold=True)), ("of", DIM), *of]
+        return [(f"{members} {comes} up, {alone}", Style(bold=True))]
+    return [(f"{members} {alone},", Style(bold=True)), ("of", DIM), *of]
 
 
 def _led(group: GroupLife, of: list[Piece]) -> list[Piece]:
     """Who leads whom, of which groups, and how long it took until all were Normal."""
     leader = "nobody" if group.coordinator is None else str(group.coordinator)
     if group.defined is None:
-        return [(f"{leader} {'is forming it' if group.ended is None else 'formed it in vain'}", DIM)]
+        came_to = "is forming it" if group.ended is None else "formed it in vain"
+        return [(f"{leader} {came_to if group.use == 1 else 'has been in it before'}", DIM)]
     members = sanitize(listed(sorted(set(group.members))), _LONGEST)
     *others, (last, style) = of or [("nothing", DIM)]
     if group.all_normal is None:

@@ -18,11 +18,15 @@ from lab.tui.look import DIM, Look
 
 __all__ = ["GroupView"]
 
+_MOST_ROWS = 500
+"""So far back the view goes; ``lab history`` has all of it."""
 
-class GroupView(ScrollView, can_focus=True):
+
+class GroupView(ScrollView, can_focus=True, inherit_bindings=False):
     """Draws only the lines that are seen, under a head that stays. It follows the end, unless scrolled away.
 
     ``cursor`` is the line to whose record ``Enter`` goes, the first of its row; None for the last row of all.
+    Home and End are not its own: they move in time here too.
     """
 
     DEFAULT_CSS = "GroupView { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }"
@@ -48,24 +52,21 @@ class GroupView(ScrollView, can_focus=True):
         self._header = header
         self._groups = groups
         self._drawn: tuple[int, int, bool] | None = None
-        self._head: list[Piece] = []
+        self._drawing = GroupDrawing((), (), header.nodes, 0, look, 0)
         self._lines: list[DrawnLine] = []
         self._follow = True
 
     def show(self, cluster: Cluster) -> None:
         """Draw the groups as they are known at the record that the cluster is at."""
-        to_draw = (self._groups.changes_by(cluster.record), self.size.width, self._look.dark)
+        width = self.scrollable_content_region.width
+        to_draw = (self._groups.changes_by(cluster.record), width, self._look.dark)
         if to_draw != self._drawn:
             self._drawn = to_draw
             groups, happenings = self._groups.at(cluster.record)
-            together_us = self._header.timing.t_us
-            drawing = GroupDrawing(
-                groups, happenings, self._header.nodes, together_us, self._look, self.size.width
-            )
-            self._head, self._lines = drawing.head(), drawing.lines()
-            if not groups:
-                self._head = [("no node is in a group so far", DIM)]
-            self.virtual_size = Size(self.size.width, len(self._lines) + 1)
+            nodes, together_us = self._header.nodes, self._header.timing.t_us
+            self._drawing = GroupDrawing(groups, happenings, nodes, together_us, self._look, width, _MOST_ROWS)
+            self._lines = self._drawing.lines()
+            self.virtual_size = Size(width, len(self._lines) + 1)
             if self.cursor is not None and self.cursor >= len(self._lines):
                 self.cursor = None
             self.refresh()
@@ -76,11 +77,11 @@ class GroupView(ScrollView, can_focus=True):
     def open_cursor(self) -> None:
         """Go to the record of the row under the cursor, or of the last row."""
         if self._lines:
-            self.post_message(self.Sought(self._lines[-1 if self.cursor is None else self.cursor].record))
+            self.post_message(self.Sought(self._lines[-1 if self.cursor is None else self.cursor].row.at.record))
 
     def action_cursor(self, by: int) -> None:
         """Move the cursor by so many rows; at the last one it follows the end."""
-        rows = [place for place, line in enumerate(self._lines) if line.clock]
+        rows = [place for place, line in enumerate(self._lines) if not line.place]
         if not rows:
             return
         here = len(rows) - 1 if self.cursor is None else bisect_right(rows, self.cursor) - 1
@@ -109,15 +110,17 @@ class GroupView(ScrollView, can_focus=True):
         offset = event.get_content_offset(self)
         place = -1 if offset is None else self.scroll_offset.y + offset.y - 1
         if 0 <= place < len(self._lines):
-            self.post_message(self.Sought(self._lines[place].record))
+            self.post_message(self.Sought(self._lines[place].row.at.record))
 
     def render_line(self, y: int) -> Strip:
         """The head, or a line below it."""
         width, place = self.size.width, self.scroll_offset.y + y - 1
-        pieces = self._head
-        if y:
+        pieces: list[Piece] = []
+        if not y:
+            pieces = self._drawing.head() if self._lines else [("no node is in a group so far", DIM)]
+        elif place < len(self._lines):
             mark = self._look.glyphs.play if place == self.cursor and self.has_focus else ""
-            pieces = GroupDrawing.beside_clock(self._lines[place], mark) if place < len(self._lines) else []
+            pieces = self._drawing.drawn(self._lines[place], mark)
         base = self.rich_style
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 

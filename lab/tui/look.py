@@ -46,6 +46,8 @@ _GROUPS_ON_LIGHT = (
     *("#442200", "#226666", "#440088", "#006600", "#4444aa"),
 )
 """Found by search: as far apart as ten colours can be, with red-green blindness too, and none like a warning."""
+_BRIGHT = 1000 * 128
+"""What is brighter is written on in black."""
 _QUIET = ("delivered", "receiver down")
 _KINDS = ("sky", "orange", "green", "purple", "yellow", "vermilion")
 
@@ -188,7 +190,10 @@ class Look:
 
     def plate(self, hue: int) -> Style:
         """The same as a ground to write the identifier on."""
-        return Style(color="#121212" if self.dark else "#ffffff", bgcolor=self.group(hue).color, bold=True)
+        ground = (_GROUPS_ON_DARK if self.dark else _GROUPS_ON_LIGHT)[hue]
+        red, green, blue = bytes.fromhex(ground.removeprefix("#"))
+        ink = "#ffffff" if 299 * red + 587 * green + 114 * blue < _BRIGHT else "#121212"
+        return Style(color=ink, bgcolor=ground, bold=True)
 
     @property
     def warning(self) -> Style:

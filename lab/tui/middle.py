@@ -10,6 +10,7 @@ from lab.tui.groupview import GroupView
 from lab.tui.logrows import LogRows
 from lab.tui.look import Look
 from lab.tui.messagelog import MessageLog
+from lab.tui.panes import NodePanes
 from lab.tui.source import Source
 
 __all__ = ["Middle"]
@@ -45,7 +46,7 @@ class Middle(ContentSwitcher):
     def turn_to(self, view: str) -> str:
         """Put that view in the place of the log, or the log back in its place; what there is to say of it."""
         self.current = _LOG if self.current == view else view
-        self._shown.focus()
+        (self.screen.query_one(NodePanes) if self.current == _LOG else self._shown).focus()
         return _SAID[self.current]
 
     @property

@@ -96,7 +96,7 @@ def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]
 def recorded_target(info: ProtocolInfo, own: str = "") -> str:
     """The target of what ``recorded_protocol`` finds with the user's ``own``."""
     if info.name not in TASKS:
-        return own or info.name
+        return own or (_YOURS if _is_file(info.name) else info.name)
     election = str(info.parameters.get(ELECTION, ""))
     return above(info.name, own or (election if election in PROTOCOLS else _YOURS))
 

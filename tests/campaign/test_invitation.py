@@ -4,6 +4,8 @@ LAB_SOAK=10000 pytest tests/campaign/test_invitation.py   makes so many runs; a 
 """
 
 import os
+from itertools import permutations
+from random import Random
 
 import msgspec
 import pytest
@@ -14,7 +16,8 @@ from lab.protocols import InvitationElection
 from lab.worlds.campaign.draw import FAULTS, draw
 from lab.worlds.campaign.trial import carry_out
 from tests.campaign.running import TIMING, plan
-from tests.harness import simulated_header
+from tests.harness import T_US, Rig, simulated_header
+from tests.properties.recorded import judged
 
 RUNS = int(os.environ.get("LAB_SOAK", "300"))
 BATCH = max(1, RUNS // 4)
@@ -65,6 +68,31 @@ def test_with_all_of_them() -> None:
     base = _base(**dict.fromkeys(OPTIONS, True))
     found = _violations(base, 1, max(1, RUNS // 10), *LASTING)
     assert found == [], _told(found, base, *LASTING)
+
+
+def _cut_in_one_direction(seed: int) -> Rig:
+    """2 to 4 nodes, and links cut for good in one direction, from the start or later; some node may die."""
+    chance = Random(f"cuts {seed}")
+    nodes = range(1, chance.randint(2, 4) + 1)
+    option = chance.choice(["", *OPTIONS])
+    given = InvitationElection.Parameters(**({option: True} if option else {}))
+    rig = Rig(nodes, protocol=InvitationElection, jitter_us=20_000, seed=seed, parameters=given)
+    at_us, share = chance.choice([0, 10 * T_US]), chance.choice([0.2, 0.5])
+    for source, target in permutations(nodes, 2):
+        if chance.random() < share:
+            rig.do(f"at {at_us}us cut {source}->{target}")
+    if chance.random() < 0.5:
+        rig.do(f"at {chance.randrange(20 * T_US)}us kill {chance.choice(nodes)}")
+    return rig.started().run(20 * T_US + 2 * rig.header.protocol.settles_within_us)
+
+
+def test_cuts_in_one_direction() -> None:
+    """A4 while they are in force, of whoever can talk both ways; campaigns do not draw these."""
+    for seed in range(max(20, RUNS // 10)):
+        rig = _cut_in_one_direction(seed)
+        judge = judged(rig.records)
+        assert 0 < judge.decided_us < rig.now_us
+        assert judge.violations == [], f"seed {seed}: {judge.violations[0]}"
 
 
 def test_as_printed_it_agrees_and_does_not_merge() -> None:

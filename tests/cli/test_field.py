@@ -52,6 +52,7 @@ def test_live_on_real_processes(lab: Lab, election: str) -> None:
     """Every node surveys, the coordinator publishes, the coordinator is killed, and the recording verifies."""
     done = lab(
         *("run", "field", "--set", f"election={election}", "--headless", "--for", "9s", "--t", "400ms"),
+        *("--set", "reading_every=100ms"),
         *("--do", "when all normal after 3s publish", "--do", "at 6s kill 5", "--record", "live.jsonl"),
     )
     assert done.status == 0, done

@@ -81,6 +81,18 @@ def test_json_has_all_of_it_and_nothing_else_is_printed(lab: Lab, recording: Pat
     assert (lab.folder / "out.svg").exists()
 
 
+def test_the_report_of_a_run_has_the_group_of_each_node(lab: Lab) -> None:
+    """In words, and as JSON; None where a node is in no group."""
+    words = ["run", "invitation", "--sim", "--headless", "--nodes", "3", "--for", "4s", "--do", "at 3s kill 1"]
+    report = lab(*words)
+    assert "node 2  running  Normal under 3 in group 3." in report.out
+    summary = msgspec.json.decode(lab(*words, "--json").out)
+    groups = [summary["nodes"][node]["group"] for node in "123"]
+    assert groups[0] is None
+    assert groups[1] == groups[2]
+    assert groups[1].startswith("3.")
+
+
 def test_a_recording_without_groups_says_what_to_do(lab: Lab) -> None:
     """One line, and no file is written."""
     said = lab("history", str(SHIPPED), "--svg", "out.svg").refused()

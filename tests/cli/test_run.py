@@ -10,7 +10,7 @@ from lab.properties import ASSERTIONS
 from tests.cli.calling import Called, Lab
 
 KEYS = ["world", "protocol", "nodes", "elections", "messages", "faults", "duration_us", "recording", "verdicts"]
-NODE_KEYS = ["alive", "process", "status", "coordinator", "up", "definition_version"]
+NODE_KEYS = ["alive", "process", "status", "coordinator", "up", "definition_version", "group"]
 ELECTION_KEYS = ["lost_at_us", "settled_at_us", "coordinator"]
 FAULT_KEYS = ["command", "touched", "messages", "assumptions"]
 VERDICT_KEYS = ["assertion", "failures", "outside", "first"]
@@ -48,6 +48,7 @@ def test_kill_and_restart_as_json(lab: Lab) -> None:
             "coordinator": 5,
             "up": others,
             "definition_version": version,
+            "group": None,
         }
     first, second, third = found["elections"]
     assert first["lost_at_us"] is None

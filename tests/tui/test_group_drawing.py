@@ -25,7 +25,7 @@ def _drawing(log: GroupLog, width: int, look: Look | None = None, record: int | 
 
 
 def _told(drawing: GroupDrawing) -> list[str]:
-    lines = [drawing.head(), *(drawing.beside_clock(line) for line in drawing.lines())]
+    lines = [drawing.head(), *(drawing.drawn(line) for line in drawing.lines())]
     return ["".join(text for text, _ in line).rstrip() for line in lines]
 
 

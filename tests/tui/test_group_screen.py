@@ -55,6 +55,8 @@ def test_the_history_follows_the_cursor_in_time(recording: Path) -> None:
         assert seen.leaders == "2 groups (g)  ★ 5 leads 3 4  ·  ★ 2 leads 1"
         await _to_end(seen)
         assert "★5.3" in seen.text
+        await seen.press("home")
+        await seen.until(lambda: "no node is in a group so far" in seen.text, "the start")
 
     replay(test, recording, size=(120, 60))
 
