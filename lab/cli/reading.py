@@ -101,7 +101,7 @@ def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartb
         page.feed(record)
     _check_kinds(kinds, page)
     print(
-        f"# {header.protocol.name}, {header.world}, nodes {listed(header.nodes)}, "
+        f"# {header.protocol.title}, {header.world}, nodes {listed(header.nodes)}, "
         f"T {header.timing.t_us / 1000:g} ms, "
         + (f"began {header.began}" if header.began else f"seed {header.seed}")
     )

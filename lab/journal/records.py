@@ -68,6 +68,12 @@ class ProtocolInfo(Struct, frozen=True):
     relies_on: dict[str, tuple[int, ...]] = {}
     settles_within_us: int = 0
 
+    @property
+    def title(self) -> str:
+        """Its name; of a task, with the election below it."""
+        election = self.parameters.get("election")
+        return f"{self.name} above {election}" if isinstance(election, str) else self.name
+
 
 class Parent(Struct, frozen=True):
     """Where a branch comes from: the file ``recording``, seen from the branch's folder, which holds ``run``.

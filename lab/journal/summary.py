@@ -48,7 +48,7 @@ def summarize(header: Header, cluster: Cluster, elections: ElectionLog, recordin
     faults = sorted([*cluster.lifted, *cluster.faults.values()], key=lambda fault: fault.id)
     return Summary(
         header.world,
-        header.protocol.name,
+        header.protocol.title,
         {node: _node(view) for node, view in sorted(cluster.nodes.items())},
         tuple(elections.settled),
         dict(sorted(cluster.messages.items())),

@@ -58,7 +58,7 @@ def title_text(source: Source, number: int, hidden: int, name: str, look: Look) 
     parts += [f"T {header.timing.t_us / 1000:g} ms", f"{len(header.nodes)} nodes", sanitize(name, 60)]
     text = Text()
     text.append("lab ", "bold")
-    text.append(sanitize(header.protocol.name, 30), look.accent)
+    text.append(sanitize(header.protocol.title, 30), look.accent)
     text.append(dot + dot.join(parts))
     return text
 

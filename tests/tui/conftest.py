@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def unwatched() -> None:
+    """The interface is never in one process with a watchdog over steps, which a test of campaigns may have left.
+
+    Its signal would now and then come while an event loop closes the socket that signals are written to.
+    """
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """Figure 10.8 with real processes: the same stages as in simulation (tests/papers/test_bully_figure.py)."""
 
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from lab.kernel import Step
@@ -29,7 +29,7 @@ def test_figure_10_8_live(tmp_path: Path) -> None:
     assert asked
     assert all(target == 4 for targets in asked for target in targets)
     assert stages[-len(STAGES) :] == [(kind, [1, 2]) for kind in STAGES]
-    for before, after in zip(STAGES, STAGES[1:], strict=False):
+    for before, after in pairwise(STAGES):
         answered = [place for place, message in enumerate(sent) if message.kind == f"{before}Answer"]
         begun = next(place for place, message in enumerate(sent) if message.kind == after)
         assert len([place for place in answered if place < begun]) == 2, f"{after} before all answered {before}"
