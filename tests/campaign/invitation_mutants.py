@@ -344,3 +344,39 @@ class MembersUnseen(InvitationElection):
 
     def _misses_members(self) -> bool:
         return False
+
+
+EVERYTHING = "kill,pause,partition,delay,loss,duplicate,reorder"
+
+CAUGHT: list[tuple[type[InvitationElection], str, str, int]] = [
+    (CounterOfOneLife, "A5", "kill", 1),
+    (CounterRaisedAtRecoveryOnly, "A3.2", "kill", 1),
+    (CounterAlone, "A3.1", "kill", 1),
+    (RecoversInItsGroup, "A3.2", "kill", 1),
+    (NobodyRecovers, "A4", "kill", 1),
+    (BlindCheck, "A4", "kill", 1),
+    (NoCourtesy, "A4", "kill", 1),
+    (NoTimeout, "A4", "kill", 1),
+    (AlwaysThere, "A4", "kill", 1),
+    (MergeAtOnce, "A4", "kill", 1),
+    (OldMembersNotInvited, "A4", "kill", 1),
+    (ReadyTwice, "A3.2", "kill", 1),
+    (NormalTooEarly, "A3.2", EVERYTHING, 31),
+    (InvitedAnytime, "A3.2", "kill", 24),
+    (ReadyOfAnyGroup, "A3.2", "kill,pause,partition", 3),
+    (AnyReady, "A3.2", "kill,pause,partition", 3),
+    (AlwaysCoordinator, "A4", "kill", 2),
+    (ReadyWaitedFor, "A4", "kill", 2),
+    (TwoThreads, "A4", EVERYTHING, 29),
+]
+HARMLESS: tuple[type[InvitationElection], ...] = (
+    CounterRaisedAfterwards,
+    ReadyUnanswered,
+    OldVersionKept,
+    NotPassedOn,
+    UnacceptedJoin,
+    ReadyInAnyStatus,
+    LateAccept,
+    AcceptOfAnyGroup,
+    MembersUnseen,
+)

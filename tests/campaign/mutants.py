@@ -498,3 +498,45 @@ class LowerLeftInSilence(Bully):
         """Silence."""
         answer = super().enter_election(sender, message)
         return answer if answer.entered else None
+
+
+CAUGHT: list[tuple[type[Bully], str, str, int]] = [
+    (NoTimeout, "A2", "kill", 1),
+    (NoRecovery, "A2", "kill", 1),
+    (NormalAtOnce, "A1.1", "kill", 1),
+    (BlindCheck, "A2", "kill", 2),
+    (AstrayUnseen, "A2", "kill", 9),
+    (NoStage1, "A1.1", "kill", 2),
+    (Stage1Ignored, "A1.1", "kill", 2),
+    (NoFurtherWait, "A2", "kill", 340),
+    (UpKept, "A2", "kill", 2),
+    (LeadsBeforeStage2, "A1.1", "kill", 6),
+    (NobodyEnters, "A2", "kill", 1),
+    (NeverUp, "A1.1", "kill", 4),
+    (AlwaysNormal, "A2", "kill", 136),
+    (NoHalt, "A1.1", "kill", 18),
+    (StatusKept, "A2", "kill", 1),
+    (HaltedByNobody, "A2", "kill", 1),
+    (FollowsAnyone, "A1.1", "kill", 91),
+    (FollowsAnyLeader, "A1.1", "kill", 91),
+    (AnyState, "A1.1", "kill", 6),
+    (LateAnswersCount, "A2", "kill", 4),
+    (LeaderNotMissed, "A2", "kill", 1),
+    (LowerLeftInSilence, "A1.1", "kill", 992),
+    (LeadsOn, "A2", "pause", 7),
+    (StrangersUnseen, "A2", "partition", 74),
+    (LowerNotRefused, "A1.1", "kill", 915),
+]
+HARMLESS: tuple[type[Bully], ...] = (
+    NoQuestion,
+    SilenceUnseen,
+    NoTakeoverTime,
+    HaltedNotSet,
+    Stage3Unanswered,
+    Stage4Unanswered,
+    Stages34Unanswered,
+    NormalTooEarly,
+    FollowsAnytime,
+    StateWithoutCoordinator,
+    OwnStateOnly,
+)

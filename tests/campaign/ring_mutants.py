@@ -272,3 +272,32 @@ class NeverComplete(Ring):
         """Take office, and have it."""
         self.reported = frozenset()
         self._define([])
+
+
+CAUGHT: list[tuple[type[Ring], str, str, int]] = [
+    (NobodyNotices, "A2", "kill", 3),
+    (NobodySkipped, "A2", "kill", 1),
+    (LateComersSkip, "A1.1", "kill", 1311),
+    (SkippedForGood, "A2", "kill", 1),
+    (NotAcknowledged, "A1.1", "kill", 9),
+    (NotAppended, "A2", "kill", 1),
+    (HalfTheRing, "A1.1", "kill", 1),
+    (NeverCoordinator, "A2", "kill", 1),
+    (NotPassedOn, "A2", "kill", 1),
+    (OldCoordinatorKept, "A1.1", "kill", 1),
+    (NotNormal, "A2", "kill", 1),
+    (EveryCoordinatorFollowed, "A1.1", "kill", 9),
+    (MetIgnored, "A1.1", "kill", 50),
+    (LowerEntered, "A1.1", "kill", 9),
+    (WaitsForEver, "A2", "kill", 1),
+    (NoRecovery, "A2", "kill", 1),
+    (NobodyMissed, "A2", "partition", 1),
+    (SilentInElection, "A2", "kill", 10),
+    (NeverComplete, "A2", "kill", 24),
+]
+HARMLESS: tuple[type[Ring], ...] = (
+    CirclesForEver,
+    TooLowForGood,
+    NumberForgotten,
+    AnswersStrangers,
+)
