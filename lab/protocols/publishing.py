@@ -18,7 +18,8 @@ never decides it (presumed abort): so it may say that an operation *is over*, an
 As each edition follows the one before, it is enough to know the newest: who knows that edition k is out need not
 keep a pledge for edition k or an earlier one, whatever became of it, since it will vote for none of these again.
 As long as its coordinator is down, a pledged node has to wait, and its group publishes nothing: two-phase commit
-blocks. This relies on safe storage alone (4); all else that breaks may keep an edition from coming out.
+blocks. (That a member which has not voted yet could end it, by never voting, as C4 has it, is not done here.) This
+relies on safe storage alone (4); all else that breaks may keep an edition from coming out.
 """
 
 from collections.abc import Sequence
@@ -128,20 +129,23 @@ class Publishing(Task):
         """Publish the survey: only a coordinator whose group has a majority can."""
         refused = self._refused()
         if refused:
-            self._conclude(f"refused: {refused}")
+            self._tell(f"refused: {refused}")
         else:
             self.begin(self.publication)
 
     def _refused(self) -> str:
-        members, nodes = len(self._election.definition.members), len(self.peers) + 1
         if not self._leads:
             return "only a Normal coordinator publishes"
+        members, nodes = 1 + len(self._voters()), 1 + len(self.peers)
         if not self._is_majority(members):
             return f"{members} of {nodes} nodes are no majority"
         return self._against_publishing()
 
     def _is_majority(self, members: int) -> bool:
-        return 2 * members > len(self.peers) + 1
+        return 2 * members > 1 + len(self.peers)
+
+    def _voters(self) -> tuple[int, ...]:
+        return tuple(peer for peer in self.peers if peer in self._election.definition.members)
 
     def _against_publishing(self) -> str:
         if self.publishing is not None:
@@ -156,7 +160,7 @@ class Publishing(Task):
         self.operations += 1
         operation = Operation(self.published.edition + 1, self.id, self.operations)
         self.publishing = operation
-        voters = tuple(node for node in self._election.definition.members if node != self.id)
+        voters = self._voters()
         votes = await self.ask_all(voters, AreYouReady(operation), within=self.timing.t_us)
 
         for vote in votes.values():
@@ -167,18 +171,21 @@ class Publishing(Task):
             self._conclude(f"edition {operation.edition} is not published: {'; '.join(against)}")
             return
         self.published = operation
-        self.untold = voters
+        self.untold = tuple(peer for peer in self.peers if peer in (*self.untold, *voters))
         self._conclude(f"edition {operation.edition} is published")
-        self.begin(self.tell_voters)
+        self.restart(self.tell_voters)
 
     def _conclude(self, outcome: str) -> None:
         self.publishing = None
+        self._tell(outcome)
+
+    def _tell(self, outcome: str) -> None:
         self.outcome = outcome
         self.note(outcome)
 
     @procedure
     async def tell_voters(self) -> None:
-        """Until all voters know; what was decided since then is told instead, and does as well."""
+        """Until all voters know, those of earlier editions too; an answer to an earlier one counts no longer."""
         while self.untold:
             told = await self.ask_all(self.untold, Published(self.published), within=self.timing.t_us)
             self.untold = tuple(node for node in self.untold if node not in told)

@@ -41,7 +41,7 @@ class SilenceIsConsent(Field):
         self.operations += 1
         operation = Operation(self.published.edition + 1, self.id, self.operations)
         self.publishing = operation
-        voters = tuple(node for node in self._election.definition.members if node != self.id)
+        voters = self._voters()
         votes = await self.ask_all(voters, AreYouReady(operation), within=self.timing.t_us)
         if any(vote.against for vote in votes.values()):
             self._conclude("against")

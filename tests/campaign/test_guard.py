@@ -10,11 +10,12 @@ import pytest
 from lab.journal import Routed
 from lab.kernel import Step
 from lab.properties import A9, Judge
-from lab.protocols import Bully, Election, Field, InvitationElection, stacked
+from lab.protocols import Bully, BullyTanenbaum, Election, Field, InvitationElection, Ring, stacked
 from tests.campaign import guard_mutants as mutants
 from tests.campaign.publishing import publishing_trial
 from tests.harness import T_US, Rig
 
+ELECTIONS = (Bully, BullyTanenbaum, Ring, InvitationElection)
 RUNS = int(os.environ.get("LAB_SOAK", "15"))
 
 CUT_AT_THE_DECISION = ("on send Published 5->1 partition 5 | 1 2 3 4", "publish")
@@ -31,7 +32,7 @@ CAUGHT: list[tuple[type[Field], tuple[str, ...], tuple[str, ...]]] = [
 
 
 @pytest.mark.timeout(0 if "LAB_SOAK" in os.environ else 180)
-@pytest.mark.parametrize("election", [Bully, InvitationElection], ids=lambda each: each.name)
+@pytest.mark.parametrize("election", ELECTIONS, ids=lambda each: each.name)
 def test_A9_no_edition_is_published_twice(election: type[Election]) -> None:
     """All faults but a wipe, with attempts of all who lead at random times; most runs do publish something."""
     published = touched = 0

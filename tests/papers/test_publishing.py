@@ -342,3 +342,51 @@ def test_F4_a_vote_that_comes_too_late_changes_nothing() -> None:
     assert task.outcome == "edition 1 is not published: 1 did not vote"
     assert solo.reply(asked[0], Vote("", Operation())).late
     assert task.published == Operation()
+
+
+# what is found in two operations at once
+
+
+def test_F4_a_refusal_leaves_the_operation_as_it_is() -> None:
+    """Whoever is about one refuses a second, and says so; the first goes on as if nothing had been asked."""
+    run = rig()
+    held_back = run.hold(frozenset({(4, 5)}), "Vote")
+    run.do("publish 5")
+    operation = above(run, 5).publishing
+    run.do("publish 5")
+    assert above(run, 5).publishing == operation == Operation(1, 5, 1)
+    assert above(run, 5).outcome == "refused: an operation for edition 1 is going on"
+    run.release(held_back)
+    run.run(4 * T_US)
+    assert editions(run, IDS) == {Operation(1, 5, 1)}
+
+
+def test_F4_an_operation_ends_with_its_group_however_often_it_was_asked_for() -> None:
+    """M7: the last vote comes when the coordinator is Normal no longer, and nothing is published."""
+    run = rig()
+    run.do("kill 1")
+    run.run(10 * T_US)
+    held_back = run.hold(frozenset({(4, 5)}), "Vote")
+    run.do("restart 1", "publish 5", "publish 5")
+    run.run_until(lambda: run.protocol(5).status is not Status.NORMAL, T_US, "5 has found 1")
+    run.release(held_back)
+    run.run(4 * T_US)
+    assert editions(run, IDS) == {Operation()}
+    assert above(run, 5).outcome == "edition 1 is not published: the group ended meanwhile"
+
+
+def test_F4_a_node_that_knows_an_edition_does_not_count_for_the_next() -> None:
+    """An answer to the edition before comes when the next is decided: that one is told to all all the same."""
+    run = rig()
+    held_back = run.lose(frozenset({(2, 5)}), "PublishedAnswer")
+    run.do("publish 5")
+    run.run_until(lambda: above(run, 5).untold == (2,), 4 * T_US, "all but 2 have said that they know")
+    since = len(run.records)
+    run.do("publish 5")
+    run.run_until(lambda: above(run, 5).published.edition == 2, 4 * T_US, "the next edition")
+    run.release(held_back)
+    run.run(8 * T_US)
+    told = {target for source, _, target in run.sent("Published", since=since) if source == 5}
+    assert told == {1, 2, 3, 4}
+    assert above(run, 5).untold == ()
+    assert editions(run, IDS) == {Operation(2, 5, 2)}
