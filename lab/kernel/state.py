@@ -59,7 +59,7 @@ class StateVector:
             if field.safe and field.name in stored:
                 value = msgspec.convert(stored[field.name], field.type)
                 setattr(owner, field.name, value)
-                self._last[field.name] = value  # what storage holds already is reported, not written again
+                self._last[field.name] = value  # what storage holds already is not written again
 
     def changes(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """(changed, stored): fields that differ from the last call, as plain JSON values."""

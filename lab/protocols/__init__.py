@@ -57,19 +57,7 @@ _USUAL_ELECTION = "invitation"
 
 
 class UnknownProtocolError(LookupError):
-    """No protocol has this name."""
-
-    def __init__(self, name: str) -> None:
-        known = ", ".join(sorted((*PROTOCOLS, *TASKS)))
-        super().__init__(f"there is no protocol {name!r}; there is: {known}")
-
-
-class UnknownElectionError(UnknownProtocolError):
-    """No election has this name."""
-
-    def __init__(self, task: str, name: str) -> None:
-        elections = ", ".join(sorted(key for key, each in PROTOCOLS.items() if issubclass(each, Election)))
-        LookupError.__init__(self, f"{task} runs above an election, and {name!r} is none; there is: {elections}")
+    """No protocol has this name, or no election; the text is for the user."""
 
 
 def find_protocol(name: str, parameters: Mapping[str, Any] = MappingProxyType({})) -> type[Algorithm]:
@@ -78,12 +66,16 @@ def find_protocol(name: str, parameters: Mapping[str, Any] = MappingProxyType({}
         chosen = parameters.get(ELECTION, _USUAL_ELECTION)
         election = PROTOCOLS.get(chosen)
         if election is None or not issubclass(election, Election):
-            raise UnknownElectionError(name, chosen)
+            elections = ", ".join(sorted(key for key, each in PROTOCOLS.items() if issubclass(each, Election)))
+            raise UnknownProtocolError(
+                f"{name} runs above an election, and {chosen!r} is none; there is: {elections}"
+            )
         return stacked(TASKS[name], election)
     try:
         return PROTOCOLS[name]
     except KeyError:
-        raise UnknownProtocolError(name) from None
+        known = ", ".join(sorted((*PROTOCOLS, *TASKS)))
+        raise UnknownProtocolError(f"there is no protocol {name!r}; there is: {known}") from None
 
 
 def source_of(protocol: type[Algorithm]) -> tuple[str, str]:

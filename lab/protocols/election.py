@@ -41,27 +41,31 @@ class Election(Algorithm):
         """Whether it is Normal, and its own coordinator."""
         return self.status is Status.NORMAL and self.coordinator == self.id
 
+    @property
+    def _task(self) -> Task | None:
+        return self.above if isinstance(self.above, Task) else None
+
     def stop_processing(self) -> None:
         """Stop performing the task: whoever is not Normal performs none (rule M7)."""
         self.processing = False
-        if isinstance(self.above, Task):
-            self.above.stop_processing()
+        if self._task is not None:
+            self._task.stop_processing()
 
     def resume_processing(self) -> None:
         """Perform the task as the Definition has it."""
         self.processing = True
-        if isinstance(self.above, Task):
-            self.above.resume_processing(self.definition)
+        if self._task is not None:
+            self._task.resume_processing(self.definition)
 
     def report(self) -> Definition:
         """The last Definition that this node took, with what the node has done of it since (rule B10)."""
-        return self.above.report(self.definition) if isinstance(self.above, Task) else self.definition
+        return self.definition if self._task is None else self._task.report(self.definition)
 
     def define(self, version: int, members: Iterable[int], reports: Iterable[Definition]) -> Definition:
         """The Definition of a new group under this node; it goes on from what the members report (B10, F2)."""
         known = sorted(reports, key=lambda report: report.version)
         new = replace(known[-1], version=version, coordinator=self.id, members=tuple(members))
-        return self.above.divide(new, known) if isinstance(self.above, Task) else new
+        return new if self._task is None else self._task.divide(new, known)
 
     @property
     def higher(self) -> tuple[int, ...]:

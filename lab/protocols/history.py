@@ -7,7 +7,7 @@ from msgspec import Struct
 __all__ = ["Formed", "Group", "history_of"]
 
 _MOST_REMEMBERED = 100
-"""So many groups a history goes back."""
+"""So many groups a history has, those from which the newest was formed most lately."""
 
 
 class Group(Struct, frozen=True, array_like=True):
@@ -32,7 +32,19 @@ class Formed(Struct, frozen=True, omit_defaults=True):
 def history_of(
     group: Group, coordinator: int, members: tuple[int, ...], known: Sequence[tuple[Formed, ...]]
 ) -> tuple[Formed, ...]:
-    """The history of a new group, from those that its members know: the oldest first, their own group's last."""
-    past = dict.fromkeys(formed for history in known for formed in history)
+    """The history of a new group, from those that its members know: each group after those it was formed from."""
+    past = {formed.group: formed for history in known for formed in history}
     of = dict.fromkeys(history[-1].group for history in known if history)
-    return (*past, Formed(group, coordinator, members, tuple(of)))[-_MOST_REMEMBERED:]
+    kept = set(_nearest(tuple(of), past))
+    remembered = (formed for formed in past.values() if formed.group in kept)
+    return (*remembered, Formed(group, coordinator, members, tuple(of)))
+
+
+def _nearest(groups: tuple[Group, ...], past: dict[Group, Formed]) -> list[Group]:
+    """These groups, those that they were formed from, and so on, until there are as many as are remembered."""
+    found = [group for group in groups if group in past]
+    for group in found:
+        found += [parent for parent in past[group].of if parent in past and parent not in found]
+        if len(found) >= _MOST_REMEMBERED - 1:
+            break
+    return found[: _MOST_REMEMBERED - 1]

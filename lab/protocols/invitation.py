@@ -198,8 +198,8 @@ class InvitationElection(PacedElection):
     def _check_due_us(self) -> int | None:
         if not self.leads:
             return None
-        soon = self.parameters.priority_invitations and self.others
-        return self.begun_us(self.check) + (self.t_us if soon else self.check_us)
+        at_once = self.parameters.priority_invitations and self.others
+        return self.begun_us(self.check) + (0 if at_once else self.check_us)
 
     @periodic(_check_due_us)
     async def check(self) -> None:

@@ -48,10 +48,11 @@ def _until_whole(rig: Rig, seed: int) -> int:
 def test_I5_a_partition_heals_to_one_group() -> None:
     """I3, I5: two groups, each Normal under one of its own; healed, one with a new identifier, in a bounded time.
 
-    Both coordinators check every ``check_every``, and a Check takes T at most: so 5's next one that is not of the
-    partition begins ``check_every`` after the heal at the latest, and finds 2 within T, for 2 is Normal: it may
-    have found 5 before, but then waits 2·T for each of the nodes above it. 5 waits for nobody, collects Accepts
-    for T + Tm + Tp, and has the answers to Ready within T. Together check_every + 3·T + Tm + Tp.
+    Both coordinators check every ``check_every``, or every T where that is longer, for a Check that gets no answer
+    takes T: so 5's next one that is not of the partition begins so long after the heal at the latest, and finds 2
+    within T, for 2 is Normal: it may have found 5 before, but then waits 2·T for each of the nodes above it. 5
+    waits for nobody, collects Accepts for T + Tm + Tp, and has the answers to Ready within T. Together
+    max(check_every, T) + 3·T + Tm + Tp.
     """
     took = []
     for seed in range(RUNS):
