@@ -12,10 +12,16 @@ SAFE = ("A3.1", "A3.2", "A5")
 
 @pytest.mark.parametrize(
     ("count", "timeouts", "kills", "restarts", "cuts"),
-    [(2, "synchronous", 1, 0, 1), (2, "prompt", 1, 1, 1), (3, "prompt", 1, 0, 0), (3, "synchronous", 0, 0, 0)],
+    [
+        (2, "synchronous", 1, 0, 1),
+        (2, "prompt", 1, 1, 1),
+        (3, "prompt", 1, 0, 1),
+        (3, "prompt", 1, 1, 0),
+        (3, "synchronous", 0, 0, 0),
+    ],
 )
 def test_all_that_may_happen(count: int, timeouts: Timeouts, kills: int, restarts: int, cuts: int) -> None:
-    """I1-I8: exhaustive, and nothing is broken; ``lab explore invitation --timeouts prompt --cuts 1`` for more."""
+    """I1-I8: exhaustive, and nothing is broken; three nodes with one kill and one cut among them."""
     explorer = explorer_of(InvitationElection, count, timeouts, kills, restarts, True, cuts)
     tally = explorer.run(200_000)
     assert tally.cut == ""
