@@ -31,7 +31,7 @@ from lab.journal import (
 )
 from lab.kernel import Timing
 from lab.places import runs_folder
-from lab.protocols import Bully, Election, source_of
+from lab.protocols import Algorithm, Bully, source_of
 from lab.worlds.config import Ready, RunConfig
 from lab.worlds.host.launch import FeedClient, HostFailedError, HostProcess
 from lab.worlds.orders import Reply
@@ -87,7 +87,7 @@ class LiveRun:
         nodes: tuple[int, ...] = (1, 2, 3, 4, 5),
         commands: tuple[str, ...] = (),
         timing: Timing = QUICK,
-        protocol: type[Election] = Bully,
+        protocol: type[Algorithm] = Bully,
         parameters: dict[str, Any] | None = None,
         link: Link | None = None,
         end_us: int | None = None,
@@ -226,7 +226,7 @@ def _lives(pid: int) -> bool:
         return False
 
 
-def reexecutes(path: Path, protocol: type[Election] = Bully) -> int:
+def reexecutes(path: Path, protocol: type[Algorithm] = Bully) -> int:
     """The recording must be what its inputs give; how many steps it has."""
     lines = open_recording(path)
     report = reexecute(lines, protocol, source_of(protocol)[1])

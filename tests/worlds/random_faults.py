@@ -8,8 +8,9 @@ __all__ = ["random_commands"]
 
 
 def random_commands(chance: Random, protocol: type[Algorithm], many: int, within_ms: int) -> tuple[str, ...]:
-    """So many lines for a cluster of nodes 1 to 5; messages are those of this protocol but its heartbeats."""
+    """So many lines for a cluster of nodes 1 to 5; messages and commands are those of this protocol."""
     kinds = sorted(name for name, kind in protocol.payloads.items() if kind not in protocol.heartbeats)
+    own = [f"tell all {command}" for command in protocol.commands]
     commands = []
     for _ in range(many):
         node, other = chance.sample(range(1, 6), 2)
@@ -33,6 +34,7 @@ def random_commands(chance: Random, protocol: type[Algorithm], many: int, within
                 f"reorder all {chance.randrange(60)}% {chance.randrange(1, 30)}ms",
                 "heal",
                 f"heal {node}<->{other}",
+                *own,
             ]
         )
         moment = chance.choice(["send", "deliver"])

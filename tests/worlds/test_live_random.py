@@ -1,4 +1,4 @@
-"""Live runs of every election under random faults: each recording passes ``lab verify``, and nothing is left.
+"""Live runs of every protocol under random faults: each recording passes ``lab verify``, and nothing is left.
 
 LAB_SOAK=3 pytest tests/worlds/test_live_random.py   makes three runs of each, with 50 commands; else one with 15.
 """
@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from lab.journal import End
-from lab.protocols import PROTOCOLS, Election
+from lab.protocols import PROTOCOLS, Algorithm, find_protocol
 from lab.worlds.runs import list_runs
 from tests.worlds.live import LiveRun, is_gone
 from tests.worlds.random_faults import random_commands
@@ -20,13 +20,13 @@ from tests.worlds.random_faults import random_commands
 SOAK = "LAB_SOAK" in os.environ
 SEEDS = range(int(os.environ.get("LAB_SOAK", "1")))
 COMMANDS, FOR_MS = (50, 8_000) if SOAK else (15, 2_000)
-ELECTIONS = [each for each in PROTOCOLS.values() if issubclass(each, Election)]
+EVERY = [*PROTOCOLS.values(), find_protocol("field")]
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("protocol", ELECTIONS, ids=lambda protocol: protocol.name)
-def test_random_faults(tmp_path: Path, runs: Path, protocol: type[Election], seed: int) -> None:
+@pytest.mark.parametrize("protocol", EVERY, ids=lambda protocol: protocol.name)
+def test_random_faults(tmp_path: Path, runs: Path, protocol: type[Algorithm], seed: int) -> None:
     """Issue 4: every recording passes ``lab verify``; no process, socket or folder is left."""
     commands = random_commands(Random(f"live/{protocol.name}/{seed}"), protocol, COMMANDS, FOR_MS)
     shown = f"{protocol.name}, seed {seed}:\n" + "\n".join(commands)
@@ -48,6 +48,6 @@ def test_random_faults(tmp_path: Path, runs: Path, protocol: type[Election], see
     assert verified.returncode == 0, f"{shown}\n{verified.stdout}{verified.stderr}"
 
 
-def test_every_election_is_tried() -> None:
-    """Bully in both tellings, the ring, and invitation."""
-    assert {each.name for each in ELECTIONS} >= {"bully", "bully-tanenbaum", "ring", "invitation"}
+def test_every_protocol_is_tried() -> None:
+    """Bully in both tellings, the ring, invitation, the token, and the field."""
+    assert {each.name for each in EVERY} >= {"bully", "bully-tanenbaum", "ring", "invitation", "token", "field"}
