@@ -1,6 +1,7 @@
 """The program: what holds for all commands, and the home screen where none is given."""
 
 import contextlib
+import inspect
 import os
 import sys
 from io import TextIOWrapper
@@ -10,7 +11,7 @@ import typer
 from typer.exceptions import TyperException
 
 from lab.cli.errors import EXIT_INTERRUPTED, UsageError, fail
-from lab.cli.terminal import has_terminal
+from lab.cli.terminal import has_terminal, write_what_it_shows
 
 __all__ = ["app", "run_commands"]
 
@@ -35,7 +36,9 @@ def run_commands() -> int:
     """Run the command that ``sys.argv`` asks for; the exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that cannot show a bar is shown a question mark
+            write_what_it_shows(stream)
+    for each in app.registered_commands:
+        each.help = _prose(each.help or inspect.getdoc(each.callback) or "")
     try:
         status = app(standalone_mode=False, prog_name="lab")
         print(end="", flush=True)
@@ -62,6 +65,12 @@ def run_commands() -> int:
         place = "" if error.filename is None else f"{error.filename}: "
         fail(f"{place}{error.strerror or error}")
     return status if isinstance(status, int) else 0
+
+
+def _prose(text: str) -> str:
+    """The text with each paragraph in one line, to be wrapped; but for those that begin with ``\\b``."""
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(each if each.startswith("\b") else " ".join(each.split()) for each in paragraphs)
 
 
 def _drop_output() -> None:

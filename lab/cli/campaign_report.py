@@ -6,9 +6,11 @@ from typing import Any
 import msgspec
 
 from lab.cli.judging import moment_line
+from lab.cli.terminal import print_wrapped
 from lab.journal import ASSUMPTIONS
 from lab.properties import ASSERTIONS, account
 from lab.protocols import Algorithm
+from lab.units import count_of
 from lab.worlds.campaign.campaign import Campaign, Table
 from lab.worlds.campaign.coverage import lines_of_code
 from lab.worlds.campaign.finding import Finding
@@ -17,7 +19,7 @@ __all__ = ["as_json", "nothing_found", "report", "report_finding"]
 
 _MOST_SORTS = 3
 """So many sorts of violations of an assertion have a row of their own."""
-_FAILURES = "FAILURES: all assumptions intact"
+_FAILURES = "FAILURES: all assumptions that matter intact"
 
 
 def report(table: Table, protocol: type[Algorithm], campaign: Campaign) -> None:
@@ -27,7 +29,8 @@ def report(table: Table, protocol: type[Algorithm], campaign: Campaign) -> None:
 
     console = Console(highlight=False)
     console.print(
-        f"[bold]{protocol.name}[/bold]: {table.runs:,} runs from seed {campaign.seed} on, {table.steps:,} steps, "
+        f"[bold]{protocol.name}[/bold]: {count_of(table.runs, 'run')} from seed {campaign.seed} on, "
+        f"{count_of(table.steps, 'step')}, "
         f"{table.virtual_us / 1e6:,.0f} s of virtual time"
     )
     faults = Rows("fault", "times", "touched something", box=None, pad_edge=True)
@@ -83,22 +86,23 @@ def nothing_found(protocol: type[Algorithm], table: Table, find: str | None, int
     """What holds, as far as was looked."""
     if not table.runs:
         return "stopped before the first run was finished: nothing is known"
-    so_far = f"stopped after {table.runs:,} runs; " if interrupted else ""
+    so_far = f"stopped after {count_of(table.runs, 'run')}; " if interrupted else ""
     if find is not None:
         return f"{so_far}no violation of {find} was found"
     outside = sum(table.violations.values())
     held = f"{', '.join(protocol.promises)} held in every consistent state while the assumptions did"
     said = f"{so_far}no failure: {held}"
-    return said + (f" ({outside:,} violations outside the promise: --strict, --find)" if outside else "")
+    return said + (f" ({count_of(outside, 'violation')} outside the promise: --strict, --find)" if outside else "")
 
 
 def report_finding(finding: Finding) -> None:
     """What was found, what is left of it, and how it came about."""
     drawn, least = finding.drawn, finding.least
-    print(f"\nseed {drawn.seed}: {finding.violation}")
-    print(
-        f"shrunk in {finding.tried} runs, from {len(drawn.nodes)} nodes and {len(drawn.strikes)} commands "
-        f"to {len(least.nodes)} and {len(least.strikes)}:"
+    print()
+    print_wrapped(f"seed {drawn.seed}: {finding.violation}")
+    print_wrapped(
+        f"shrunk in {count_of(finding.tried, 'run')}, from {count_of(len(drawn.nodes), 'node')} and "
+        f"{count_of(len(drawn.strikes), 'command')} to {len(least.nodes)} and {len(least.strikes)}:"
     )
     for strike in least.strikes:
         print(f"    {strike}")

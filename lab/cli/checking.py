@@ -14,9 +14,11 @@ from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, f
 from lab.cli.files import writable, writable_recording
 from lab.cli.progress import progress_line
 from lab.cli.settings import parameters_of, protocol_named, timing_of
+from lab.cli.terminal import print_wrapped
 from lab.journal import Link
 from lab.properties import RAISES
 from lab.protocols import Algorithm
+from lab.units import count_of
 from lab.worlds.campaign.campaign import Campaign, Outcome, Table, Wanted, outcomes
 from lab.worlds.campaign.draw import FAULTS, plan_of
 from lab.worlds.campaign.finding import Finding, again, shrunk, write
@@ -81,7 +83,7 @@ def run_check(options: Options) -> int:
     elif first is not None:
         print(f"found with seed {first}; stopped before it was shrunk: lab check … --seed {first} --runs 1")
     else:
-        print(nothing_found(protocol, table, options.find, interrupted))
+        print_wrapped(nothing_found(protocol, table, options.find, interrupted))
     if interrupted:
         return EXIT_INTERRUPTED
     return 0 if first is None else EXIT_NOT_AS_EXPECTED
@@ -194,15 +196,15 @@ def _outcomes(
 
 def _told(table: Table, runs: int, first: int | None, seconds: float) -> str:
     """How far it has come, in a line."""
-    of = f" of {runs:,}" if runs else ""
+    done = f"{table.runs:,} of {count_of(runs, 'run')}" if runs else count_of(table.runs, "run")
     found = "" if first is None else f", found with seed {first}"
-    return f"{table.runs:,}{of} runs, {table.steps:,} steps, {seconds:.0f} s{found}"
+    return f"{done}, {table.steps:,} steps, {seconds:.0f} s{found}"
 
 
 def _shrink(protocol: type[Algorithm], campaign: Campaign, seed: int) -> tuple[Finding | None, bool]:
     try:
         with progress_line() as tell:
             said = f"shrinking what seed {seed} found"
-            return shrunk(protocol, campaign, seed, lambda tried: tell(f"{said}: {tried} runs")), False
+            return shrunk(protocol, campaign, seed, lambda tried: tell(f"{said}: {count_of(tried, 'run')}")), False
     except KeyboardInterrupt:
         return None, True

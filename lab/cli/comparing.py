@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.cli.checking import fault_kinds
-from lab.cli.comparison_report import Sums, as_json, draw, report
+from lab.cli.comparison_report import as_json, draw, report
 from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError, fail
 from lab.cli.files import picture_file
 from lab.cli.progress import progress_line
@@ -23,8 +23,9 @@ from lab.cli.settings import (
     whole_number,
 )
 from lab.journal import Link
-from lab.protocols import TASKS
-from lab.worlds.campaign.comparison import Comparison, Measured, compared
+from lab.protocols import TASKS, Algorithm
+from lab.units import count_of
+from lab.worlds.campaign.comparison import Comparison, Measured, Sums, compared
 from lab.worlds.campaign.draw import Plan
 from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
@@ -70,7 +71,7 @@ class CompareRequest(Struct, frozen=True):
         names: list[str] = []
         targets: list[str] = []
         bases = []
-        lines: list[str] = []
+        lines = None
         for protocol in protocols:
             election = election_named(protocol)
             if election.carries is not None and above_it != "none":
@@ -81,7 +82,7 @@ class CompareRequest(Struct, frozen=True):
             target = absolute_target(protocol if above_it == "none" else above(above_it, protocol))
             found = protocol_named(target)
             if script is not None:
-                lines = script_lines(script, found, ids, World(simulated=True, headless=True))
+                lines = _script(script, found, ids)
             config = RunConfig("", target, ids, timing, {}, Link(), 0, "", world="simulated")
             targets.append(target)
             bases.append(header_of(config, found))
@@ -89,7 +90,7 @@ class CompareRequest(Struct, frozen=True):
             tuple(targets),
             tuple(bases),
             Plan((count, count), kinds, timing, ()),
-            tuple(lines),
+            lines,
             seed_of(seed),
             whole_number("--runs", runs, 1),
         )
@@ -97,6 +98,13 @@ class CompareRequest(Struct, frozen=True):
         said += "" if above_it == "none" else f", the {above_it} above each"
         busy = default_workers() if workers is None else whole_number("--workers", workers, 1)
         return cls(tuple(names), comparison, said, busy, picture_file(output), json)
+
+
+def _script(path: Path, protocol: type[Algorithm], ids: tuple[int, ...]) -> tuple[str, ...]:
+    lines = script_lines(path, protocol, ids, World(simulated=True, headless=True))
+    if not lines:
+        raise UsageError(f"--script {path} has no command; write one a line: at 3s kill coordinator")
+    return tuple(lines)
 
 
 def run_compare(request: CompareRequest) -> int:
@@ -109,7 +117,9 @@ def run_compare(request: CompareRequest) -> int:
             for done, measured in enumerate(coming, 1):
                 for each, one in zip(sums, measured, strict=True):
                     each.add(one)
-                tell(f"{done:,} of {request.comparison.runs:,} runs of {len(sums)} protocols")
+                tell(
+                    f"{done:,} of {count_of(request.comparison.runs, 'run')} of {count_of(len(sums), 'protocol')}"
+                )
         except KeyboardInterrupt:
             status = EXIT_INTERRUPTED
     t_us = request.comparison.bases[0].timing.t_us
@@ -117,7 +127,10 @@ def run_compare(request: CompareRequest) -> int:
         told = {"t_us": t_us, "seed": request.comparison.seed, "protocols": [as_json(each) for each in sums]}
         print(msgspec.json.encode(told).decode())
     elif sums[0].runs:
-        print(f"{request.said}; {sums[0].runs:,} runs each, from seed {request.comparison.seed} on\n")
+        runs = count_of(sums[0].runs, "run") + " each"
+        if status:
+            runs = f"cut short after {sums[0].runs:,} of {count_of(request.comparison.runs, 'run')}"
+        print(f"{request.said}; {runs}, from seed {request.comparison.seed} on\n")
         report(sums, t_us)
     if sums[0].runs and request.output is not None:
         draw(sums, t_us, request.output)

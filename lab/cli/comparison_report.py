@@ -4,8 +4,6 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -13,48 +11,19 @@ from lab.cli.chart import Axis, Chart, Series, whole_numbers
 from lab.cli.plots import plot
 from lab.cli.svg import picture
 from lab.journal import Work
-from lab.units import format_us
-from lab.worlds.campaign.comparison import Measured
+from lab.properties import A4
+from lab.units import count_of, format_us
+from lab.worlds.campaign.comparison import Sums, quantile
 
-__all__ = ["Sums", "as_json", "draw", "quantile", "report"]
+__all__ = ["as_json", "course", "draw", "report"]
 
 _WIDEST = 120
 _NOTHING = "-"
 _REMARK = (
-    "Messages are counted without heartbeats. Violations are failures, with all assumptions intact, or outside "
-    "the promise. What an election, a time without a coordinator, and a lost reading are: lab compare --help"
+    "Messages are counted without heartbeats. Violations are failures, with all assumptions that matter intact, "
+    "or outside the promise. What an election, a time without a coordinator, and a lost reading are: "
+    "lab compare --help"
 )
-
-
-class Sums:
-    """All runs of one protocol."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.runs = 0
-        self.elections: list[int] = []
-        self.outages_us: list[int] = []
-        self.several_us: list[int] = []
-        self.violations: dict[str, tuple[int, int]] = {}
-        self.work: Work | None = None
-
-    def add(self, measured: Measured) -> None:
-        """One more run."""
-        self.runs += 1
-        self.elections += measured.elections
-        self.outages_us += measured.outages_us
-        self.several_us.append(measured.several_us)
-        for assertion, (failures, outside) in measured.violations.items():
-            before = self.violations.get(assertion, (0, 0))
-            self.violations[assertion] = (before[0] + failures, before[1] + outside)
-        if measured.work is not None:
-            self.work = measured.work if self.work is None else self.work + measured.work
-
-
-def quantile(values: Sequence[int], share: float) -> int | None:
-    """The least value that this share of all values does not exceed; None where there are none."""
-    ordered = sorted(values)
-    return ordered[max(0, ceil(share * len(ordered)) - 1)] if ordered else None
 
 
 def as_json(sums: Sums) -> dict[str, Any]:
@@ -97,6 +66,8 @@ def report(sums: list[Sums], t_us: int) -> None:
         shown = [title.ljust(widths[0]), *(cell.rjust(room) for cell, room in zip(cells, widths[1:], strict=True))]
         print("  ".join(shown).rstrip())
     print("\n" + textwrap.fill(_REMARK, width))
+    if grouped := _grouped(sums):
+        print(textwrap.fill(f"* Each group of {' and '.join(grouped)} has a coordinator, as it should.", width))
     colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     for chart in _charts(sums, t_us):
         print("\n" + plot(chart, width, min(lines - 2, 20), colours))
@@ -115,7 +86,10 @@ def _rows(sums: list[Sums]) -> list[list[str]]:
         ["times without a coordinator", *(f"{len(each.outages_us):,}" for each in sums)],
         ["  length, median", *(_time(quantile(each.outages_us, 0.5)) for each in sums)],
         ["          95th %", *(_time(quantile(each.outages_us, 0.95)) for each in sums)],
-        ["runs with several coordinators", *(f"{sum(us > 0 for us in each.several_us):,}" for each in sums)],
+        [
+            f"runs with several coordinators{' *' if _grouped(sums) else ''}",
+            *(f"{sum(us > 0 for us in each.several_us):,}" for each in sums),
+        ],
         ["  time with several, in all", *(_time(sum(each.several_us)) for each in sums)],
         ["                     in the worst run", *(_time(max(each.several_us)) for each in sums)],
     ]
@@ -131,6 +105,11 @@ def _rows(sums: list[Sums]) -> list[list[str]]:
     return rows
 
 
+def _grouped(sums: list[Sums]) -> list[str]:
+    """Those that lead groups, and not the nodes: they promise A4."""
+    return [each.name for each in sums if A4.id in each.violations]
+
+
 def _count(value: int | None) -> str:
     return _NOTHING if value is None else f"{value:,}"
 
@@ -144,7 +123,7 @@ def _violations(found: tuple[int, int] | None) -> str:
     if found is None:
         return _NOTHING
     failures, outside = found
-    said = [f"{failures:,} failures"] if failures else []
+    said = [count_of(failures, "failure")] if failures else []
     said += [f"{outside:,} outside"] if outside else []
     return ", ".join(said) or "0"
 
@@ -163,7 +142,7 @@ def _charts(sums: list[Sums], t_us: int) -> list[Chart]:
         if any(any(each) for each in values):
             most = max(max(each, default=0) for each in values) / unit
             series = tuple(
-                Series(one.name, _course(each, unit), curve=True, hue=hue)
+                Series(one.name, course(each, unit), curve=True, hue=hue)
                 for hue, (one, each) in enumerate(zip(sums, values, strict=True))
                 if each
             )
@@ -178,6 +157,13 @@ def _charts(sums: list[Sums], t_us: int) -> list[Chart]:
     return charts
 
 
-def _course(values: list[int], unit: int) -> tuple[tuple[float, float], ...]:
-    points = ((quantile(values, percent / 100), percent) for percent in range(101))
-    return tuple((value / unit, percent) for value, percent in points if value is not None)
+def course(values: list[int], unit: int) -> tuple[tuple[float, float], ...]:
+    """Level between two values: what is at most so high changes at a value, and nowhere else."""
+    points: list[tuple[float, float]] = []
+    for percent in range(101):
+        value = quantile(values, percent / 100)
+        assert value is not None
+        if points and value / unit > points[-1][0]:
+            points.append((value / unit, points[-1][1]))
+        points.append((value / unit, percent))
+    return tuple(points)

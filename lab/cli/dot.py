@@ -27,7 +27,9 @@ def graph_of(header: Header, log: GroupLog) -> str:
 
 
 def _told(group: GroupLife) -> str:
-    led = f"{group.coordinator} leads {listed(sorted(set(group.members)))}" if group.defined else "never complete"
+    led = "never complete"
+    if group.defined:
+        led = f"{group.coordinator} leads {listed(sorted({*group.members} - {group.coordinator})) or 'nobody'}"
     ended = "" if group.ended is None else f" to {group.ended.at_us / 1e6:.3f} s"
     return f"{group.name}\n{led}\n{group.formed.at_us / 1e6:.3f} s{ended}"
 

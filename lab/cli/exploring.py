@@ -15,6 +15,7 @@ from lab.cli.failures import failed_steps, failure_lines
 from lab.cli.files import writable_recording
 from lab.cli.progress import progress_line
 from lab.cli.settings import parameters_of, protocol_named
+from lab.cli.terminal import print_wrapped
 from lab.journal import Header, Link, Writer, open_recording
 from lab.kernel import Timing
 from lab.properties import A2, ASSERTIONS
@@ -77,6 +78,11 @@ def run_explore(options: Options) -> int:
             "itself: explore it --from start"
         ) from None
     except SendsInstantsError as error:
+        if protocol.carries is not None:
+            raise UsageError(
+                f"the {protocol.name} cannot be explored: what it knows grows for ever; explore the election "
+                f"below it: lab explore {' '.join(protocol.chosen.values())}"
+            ) from None
         raise UsageError(
             f"{options.target} puts the time of its clock into {error}: explore knows no clock that all share; "
             "send how long ago it was"
@@ -125,22 +131,23 @@ def _so_far(tally: Tally, seconds: float) -> str:
 
 def _report(options: Options, explorer: Explorer, tally: Tally, seconds: float) -> None:
     begin = "from all Normal" if options.settled else "from the first start"
-    print(
+    print_wrapped(
         f"{sanitize(options.target)}, {count_of(options.nodes, 'node')}, {begin}, timeouts {options.timeouts}, "
         f"at most {count_of(options.kills, 'kill')}, {count_of(options.restarts, 'restart')} and "
         f"{count_of(options.cuts, 'cut')}"
     )
-    print(
+    print_wrapped(
         f"  {count_of(tally.states, 'state')}, {count_of(tally.transitions, 'transition')}, "
         f"up to {count_of(tally.depth, 'move')} deep; {count_of(explorer.locals.replays, 'replay')}; "
         f"{seconds:.1f} s, {tally.transitions / max(seconds, 1e-3):,.0f} transitions/s"
     )
     if tally.cut:
-        print(f"  not exhaustive: stopped at {tally.cut}, with {count_of(tally.waiting, 'state')} to go on from")
+        waiting = count_of(tally.waiting, "state")
+        print_wrapped(f"  not exhaustive: stopped at {tally.cut}, with {waiting} to go on from")
     else:
         print("  exhaustive: nothing else can happen")
     for assertion in tally.violated:
-        print(f"  {assertion:7}{_verdict(assertion, explorer, tally)}  ({ASSERTIONS[assertion].short})")
+        print_wrapped(f"  {assertion:7}{_verdict(assertion, explorer, tally)}  ({ASSERTIONS[assertion].short})")
 
 
 def _verdict(assertion: str, explorer: Explorer, tally: Tally) -> str:

@@ -73,7 +73,7 @@ class _Picture:
     def _lanes(self, row: Row, y: int, below: int) -> None:
         for node, lane in row.lanes.items():
             colour, x = self._colour(lane.group), self._x[node]
-            self._line(x, y, x, below, colour, 8, "none" if lane.normal else "3 6")
+            self._line(x, y, x, below, colour, 8, "none" if node in row.normal else "3 6")
 
     def _row(self, row: Row, y: int) -> None:
         clock = f"{row.at.at_us / 1e6:.3f}"

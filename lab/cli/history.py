@@ -44,6 +44,9 @@ class HistoryRequest(Struct, frozen=True):
             if path is not None:
                 if path.resolve() == file.resolve():
                     raise UsageError(f"{option} {path} is the recording itself; name another file")
+                suffix = f".{option.removeprefix('--')}"
+                if path.suffix != suffix:
+                    raise UsageError(f"{option} {path}: name a file that ends in {suffix}")
                 writable(option, path)
         return cls(file, svg, dot, json)
 
@@ -125,6 +128,7 @@ def _group_as_json(group: GroupLife, groups: list[GroupLife]) -> dict[str, Any]:
                 "since_us": stay.since.at_us,
                 "normal_us": _us(stay.normal),
                 "until_us": _us(stay.until),
+                "normal": [{"since_us": spell.since.at_us, "until_us": _us(spell.until)} for spell in stay.spells],
             }
             for stay in group.stays
         ],

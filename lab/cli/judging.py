@@ -5,6 +5,7 @@ from msgspec import Struct
 from lab.journal import End, Lines
 from lab.properties import Judge, Moment, Verdict, account
 from lab.text import sanitize
+from lab.units import count_of
 
 __all__ = ["VerdictSummary", "account_lines", "moment_line", "verdict_lines", "verdict_summaries"]
 
@@ -42,10 +43,13 @@ def verdict_lines(judge: Judge, lines: Lines) -> list[str]:
 
 
 def _said(verdict: Verdict) -> str:
-    counts = ((verdict.failures, "failures"), (verdict.outside, "outside the promise"))
+    counts = (
+        (verdict.failures, count_of(verdict.failures, "failure")),
+        (verdict.outside, f"{verdict.outside:,} outside the promise"),
+    )
     if verdict.failures + verdict.outside < 2:
         return sanitize(str(verdict))
-    return sanitize(f"{verdict} ({', '.join(f'{count} {what}' for count, what in counts if count)})")
+    return sanitize(f"{verdict} ({', '.join(said for count, said in counts if count)})")
 
 
 def account_lines(verdict: Verdict, lines: Lines) -> list[str]:

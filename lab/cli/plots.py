@@ -2,7 +2,8 @@
 
 import plotext
 
-from lab.cli.chart import Chart
+from lab.cli.chart import Chart, Series
+from lab.tui.look import draws_unicode
 
 __all__ = ["plot"]
 
@@ -15,6 +16,8 @@ _HUES = (
     ("□", "+", "red"),
 )
 """Of each hue the marks of points and of curves, and the colour: to be told apart without colours too."""
+_ASCII_MARKS = (("o", "."), ("#", ":"), ("^", "'"), ("*", "-"), ("@", "x"), ("%", "+"))
+"""The same marks where the terminal has ASCII alone."""
 
 
 def plot(chart: Chart, width: int, height: int, colours: bool) -> str:
@@ -30,7 +33,7 @@ def plot(chart: Chart, width: int, height: int, colours: bool) -> str:
     for series in reversed(chart.series):  # what comes first is drawn on top
         xs = [chart.x.place(x) for x, _ in series.points]
         ys = [chart.y.place(y) for _, y in series.points]
-        point, line, colour = _HUES[series.hue % len(_HUES)]
+        point, line, colour = _marks(series)
         if series.curve:
             plotext.plot(xs, ys, marker=line, color=colour)
         else:
@@ -45,12 +48,19 @@ def plot(chart: Chart, width: int, height: int, colours: bool) -> str:
     return "\n".join(line.rstrip() for line in drawn.splitlines())
 
 
+def _marks(series: Series) -> tuple[str, str, str]:
+    """Of points, of curves, and the colour."""
+    place = series.hue % len(_HUES)
+    point, line, colour = _HUES[place]
+    return (point, line, colour) if draws_unicode() else (*_ASCII_MARKS[place], colour)
+
+
 def _legend(chart: Chart, width: int) -> list[str]:
     """What is what, below the chart, where it hides nothing; a single series needs none."""
     lines: list[str] = []
     room = 0
     for series in chart.series if len(chart.series) > 1 else ():
-        point, line, colour = _HUES[series.hue % len(_HUES)]
+        point, line, colour = _marks(series)
         mark = point if not series.curve else "⠒⠒" if line == "braille" else line * 2
         said = f"  {plotext.colorize(mark, colour)} {series.label}"
         taken = len(mark) + len(series.label) + 3

@@ -150,8 +150,11 @@ def _assumed(promises: tuple[Promise, ...]) -> list[tuple[str, str]]:
 
 
 def _table(title: str, rows: list[tuple[str, str]], width: int, indent: str = "  ") -> Iterator[str]:
-    """The rows beside their title, all texts in one column; nothing where there are none."""
+    """The rows beside their title, or below a long one, all texts in one column; nothing where there are none."""
     keys = max((len(key) for key, _ in rows), default=0)
+    if rows and len(indent + title) >= _MARGIN:
+        yield indent + title
+        title = ""
     for place, (key, text) in enumerate(rows):
         begin = f"{indent}{'' if place else title}".ljust(_MARGIN) + " " + (f"{key.ljust(keys)}  " if keys else "")
         yield from textwrap.wrap(text, width, initial_indent=begin, subsequent_indent=" " * len(begin)) or [

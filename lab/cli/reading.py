@@ -7,7 +7,16 @@ from pathlib import Path
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, fail
 from lab.cli.judging import account_lines, verdict_lines
 from lab.cli.progress import counted
-from lab.journal import LogLine, LogPage, NotARecordingError, RecordedLines, Report, open_recording, reexecute
+from lab.journal import (
+    Header,
+    LogLine,
+    LogPage,
+    NotARecordingError,
+    RecordedLines,
+    Report,
+    open_recording,
+    reexecute,
+)
 from lab.properties import Judge
 from lab.protocols import source_of
 from lab.text import did_you_mean, sanitize
@@ -57,7 +66,7 @@ def _verify(path: Path, target: str | None, strict: bool) -> int:
                     judge.observe(record)
         except (NotARecordingError, TargetError) as error:
             raise NotARecordingError(f"{path} cannot be re-executed: {error}") from None
-        _tell_report(path, protocol.name, report)
+        _tell_report(path, lines.header, report)
         for line in verdict_lines(judge, lines):
             print(f"  {line}")
         for verdict in judge.verdicts():
@@ -70,18 +79,20 @@ def _verify(path: Path, target: str | None, strict: bool) -> int:
     return 0 if holds else EXIT_NOT_AS_EXPECTED
 
 
-def _tell_report(path: Path, protocol: str, report: Report) -> None:
+def _tell_report(path: Path, header: Header, report: Report) -> None:
     for difference in report.differences:
         print(f"{path}:{difference.record + 1}: {sanitize(difference.text)}")
-    remarks = []
+    remarks = list(header.protocol.settings)
     if report.torn:
         remarks.append("the last line is torn, and left out")
     if report.unknown:
         remarks.append(f"{report.unknown} records of kinds unknown to this version were skipped")
     if report.source_differs:
-        remarks.append(f"the source of {protocol} differs from the recorded one")
-    verdict = "holds" if report.holds else f"DOES NOT HOLD ({len(report.differences)} differences)"
-    print(f"{path}: {verdict}; {report.steps:,} steps re-executed" + "".join(f"; {r}" for r in remarks))
+        remarks.append(f"the source of {header.protocol.name} differs from the recorded one")
+    verdict = "holds" if report.holds else f"DOES NOT HOLD ({count_of(len(report.differences), 'difference')})"
+    print(f"{path}: {verdict}; {report.steps:,} steps re-executed" + "".join(f"; {sanitize(r)}" for r in remarks))
+    if header.remark:
+        print(f"  {sanitize(header.remark)}")
 
 
 def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartbeats: bool) -> int:
@@ -100,11 +111,9 @@ def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartb
     for record in lines.records():
         page.feed(record)
     _check_kinds(kinds, page)
-    print(
-        f"# {header.protocol.title}, {header.world}, nodes {listed(header.nodes)}, "
-        f"T {header.timing.t_us / 1000:g} ms, "
-        + (f"began {header.began}" if header.began else f"seed {header.seed}")
-    )
+    print(f"# {sanitize(_head(header))}")
+    if header.remark:
+        print(f"# {sanitize(header.remark)}")
     hidden = frozenset() if heartbeats or kinds else frozenset(header.protocol.heartbeats)
     shown = 0
     for line in sorted(page.lines, key=lambda line: line.at_us):  # steps come in a little after they are made
@@ -121,6 +130,19 @@ def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartb
         notes.append(f"{len(lines.unknown)} records of unknown kinds skipped")
     print(f"# {'; '.join(notes)}")
     return EXIT_NOT_AS_EXPECTED if tell_damage(path, lines) else 0
+
+
+def _head(header: Header) -> str:
+    return ", ".join(
+        (
+            header.protocol.title,
+            *header.protocol.settings,
+            header.world,
+            f"nodes {listed(header.nodes)}",
+            f"T {header.timing.t_us / 1000:g} ms",
+            f"began {header.began}" if header.began else f"seed {header.seed}",
+        )
+    )
 
 
 def tell_damage(path: Path, lines: RecordedLines) -> bool:

@@ -21,6 +21,7 @@ from lab.journal import (
     Commanded,
     ElectionLog,
     NotARecordingError,
+    NoteLog,
     RecordedLines,
     Summary,
     open_recording,
@@ -29,11 +30,13 @@ from lab.journal import (
 from lab.kernel import Step
 from lab.properties import Judge
 from lab.text import sanitize
-from lab.units import format_us
+from lab.units import count_of, format_us
 from lab.worlds.config import NotRunnableError, RunConfig
 from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
 
 __all__ = ["run_headless", "run_with_interface"]
+
+_MOST_NOTES = 20
 
 
 def run_with_interface(config: RunConfig) -> int:
@@ -173,7 +176,7 @@ def _summary_of(lines: RecordedLines, commands: tuple[str, ...], judge: Judge) -
 
     The judge is shown all of it.
     """
-    cluster, elections = Cluster.of(lines.header), ElectionLog()
+    cluster, elections, notes = Cluster.of(lines.header), ElectionLog(), NoteLog()
     unmet: list[str] = []
     failed: list[Step] = []
     left = [" ".join(line.split()) for line in commands]
@@ -182,6 +185,7 @@ def _summary_of(lines: RecordedLines, commands: tuple[str, ...], judge: Judge) -
         cluster.apply(record)
         elections.observe(record, cluster)
         judge.observe(record)
+        notes.observe(record)
         if parent is not None and number <= parent.record:
             continue  # what was done there is not of this run
         if isinstance(record, Step) and record.failed:
@@ -193,7 +197,7 @@ def _summary_of(lines: RecordedLines, commands: tuple[str, ...], judge: Judge) -
                 unmet.append(f"{record.text}: {record.outcome}")
     unmet += [f"its time never came: {line}" for line in left]
     unmet += failure_lines(failed, lines.header.protocol.file)
-    return summarize(lines.header, cluster, elections, str(lines.path)), unmet
+    return summarize(lines.header, cluster, elections, notes, str(lines.path)), unmet
 
 
 def _wait(host: HostProcess, end_us: int) -> None:
@@ -211,7 +215,8 @@ def _bar(past_us: int, end_us: int) -> str:
 
 
 def _report(summary: Summary) -> None:
-    print(f"{summary.protocol}, {summary.world}, {format_us(round(summary.duration_us, -3))}")
+    head = (summary.protocol, *summary.settings, summary.world, format_us(round(summary.duration_us, -3)))
+    print(", ".join(head))
     for node, view in summary.nodes.items():
         led = "" if view.coordinator is None else f" under {view.coordinator}"
         group = "" if view.group is None else f" in group {view.group}"
@@ -226,8 +231,12 @@ def _report(summary: Summary) -> None:
         print(f"  {_seconds(election.settled_at_us)}  all under {election.coordinator}{lost}")
     for fault in summary.faults:
         inert = "" if fault.touched else "  (inert: it touched nothing)"
-        print(f"  fault: {fault.command}, {fault.messages} messages{inert}")
-    print(f"  {sum(summary.messages.values())} messages; recorded in {summary.recording}")
+        print(f"  fault: {fault.command}, {count_of(fault.messages, 'message')}{inert}")
+    for note in summary.notes[:_MOST_NOTES]:
+        print(f"  {_seconds(note.at_us)}  node {note.node}: {sanitize(note.text)}")
+    if (more := len(summary.notes) - _MOST_NOTES) > 0:
+        print(f"  and {count_of(more, 'note')} more: lab show {summary.recording} --only note")
+    print(f"  {count_of(sum(summary.messages.values()), 'message')}; recorded in {summary.recording}")
 
 
 def _seconds(us: int) -> str:

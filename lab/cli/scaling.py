@@ -12,12 +12,13 @@ from msgspec import Struct
 from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError
 from lab.cli.files import picture_file
 from lab.cli.progress import progress_line
-from lab.cli.scale_report import Row, Scale, draw, show
+from lab.cli.scale_cases import MOST_MESSAGES, Row, Scale
+from lab.cli.scale_report import draw, show
 from lab.cli.settings import election_named, seed_of, timing_of
 from lab.kernel import Timing
 from lab.protocols import Election
 from lab.text import sanitize
-from lab.worlds.scaling import NeverSettledError, measure
+from lab.worlds.scaling import NeverSettledError, Trial
 
 __all__ = ["ScaleRequest", "run_scale"]
 
@@ -51,12 +52,12 @@ class ScaleRequest(Struct, frozen=True):
 
 def run_scale(request: ScaleRequest) -> int:
     """Measure and show; what was measured before Ctrl-C is shown too."""
-    scales = [Scale(protocol, []) for protocol in request.protocols]
+    scales = [Scale.of(protocol) for protocol in request.protocols]
     status = _measure(request, scales)
     if request.json:
         told = [_as_json(request, scale) for scale in scales]
         print(msgspec.json.encode(told[0] if len(told) == 1 else {"protocols": told}).decode())
-    measured = [scale for scale in scales if scale.rows]
+    measured = [scale for scale in scales if scale.measured]
     if measured and not request.json:
         show(measured, request.timing)
     if measured and request.output is not None:
@@ -74,7 +75,7 @@ def _measure(request: ScaleRequest, scales: list[Scale]) -> int:
         for nodes in request.nodes:
             for scale in list(going):
                 try:
-                    scale.rows.append(_measured(request, scale.protocol, nodes))
+                    _measure_one(request, scale, nodes)
                 except NeverSettledError as error:
                     print(f"lab: {scale.name}: {sanitize(str(error))}", file=sys.stderr)
                     status = EXIT_NOT_AS_EXPECTED
@@ -84,17 +85,24 @@ def _measure(request: ScaleRequest, scales: list[Scale]) -> int:
     return status
 
 
-def _measured(request: ScaleRequest, protocol: type[Election], nodes: int) -> Row:
+def _measure_one(request: ScaleRequest, scale: Scale, nodes: int) -> None:
+    """All cases, in one cluster: to bring that up takes as long as to measure it."""
     began_s = time.monotonic()
     with progress_line() as tell:
-        measured = measure(
-            protocol,
+        trial = Trial(
+            scale.protocol,
             nodes,
             request.timing,
             request.seed,
-            lambda messages: tell(f"{protocol.name}, {nodes:,} nodes: {messages:,} messages"),
+            lambda messages: tell(f"{scale.name}, {nodes:,} nodes: {messages:,} messages"),
         )
-    return Row(measured, time.monotonic() - began_s)
+        for place, case in enumerate(scale.cases):
+            measured = None
+            if place == 0 or case.messages(nodes) <= MOST_MESSAGES:
+                measured = trial.measure(case.noticed)
+            ended_s = time.monotonic()
+            case.rows.append(Row(nodes, measured, ended_s - began_s))
+            began_s = ended_s
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -115,10 +123,20 @@ def _as_json(request: ScaleRequest, scale: Scale) -> dict[str, Any]:
         "protocol": scale.name,
         "t_us": request.timing.t_us,
         "seed": request.seed,
-        "formulas": [{"case": cost.case, "formula": cost.formula, "source": cost.source} for cost in costs],
+        "formulas": [
+            {"case": cost.case, "formula": cost.formula, "source": cost.source, "noticed": cost.noticed}
+            for cost in costs
+        ],
         "elections": [
             msgspec.to_builtins(row.measured)
-            | {"formulas": [cost.messages(row.measured.nodes) for cost in costs], "seconds": round(row.seconds, 3)}
-            for row in scale.rows
+            | {
+                "case": case.name,
+                "formula": case.messages(row.nodes),
+                "formulas": [cost.messages(row.nodes) for cost in costs],
+                "seconds": round(row.seconds, 3),
+            }
+            for case in scale.cases
+            for row in case.rows
+            if row.measured is not None
         ],
     }

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from lab.cli.errors import UsageError
 from lab.cli.files import recording_path
+from lab.cli.values import value_of
 from lab.journal import Cluster, Link
 from lab.kernel import Protocol, Timing
 from lab.protocols import ELECTION, TASKS, Algorithm, Election
@@ -234,11 +235,8 @@ def parameters_of(protocol: type[Protocol], settings: list[str]) -> dict[str, An
         field = fields[shown[name]]
         if field.name.endswith("_us"):
             values[field.name] = positive(f"--set {name}", value)
-            continue
-        try:
-            values[field.name] = msgspec.convert(value, field.type, strict=False)
-        except msgspec.ValidationError as error:
-            raise UsageError(f"--set {setting}: {error}") from None
+        else:
+            values[field.name] = value_of(setting, value, field.type)
     return values
 
 
@@ -251,7 +249,7 @@ def check_command(
     """
     nobody_yet = Cluster(ids)
     try:
-        scripted = parse(line)
+        scripted = parse(line, protocol)
         command = scripted.command
         for trigger in (scripted.trigger, *scripted.then):
             if isinstance(trigger, OnMessage):
@@ -262,8 +260,9 @@ def check_command(
             _check_world_command(command, world)
         if isinstance(command, Tell):
             told_by(command, protocol)
-        if isinstance(command, NodeCommand | Tell) and not command.nodes.by_role:
-            resolve_nodes(command.nodes, nobody_yet)
+        if isinstance(command, NodeCommand | Tell):
+            if command.nodes is not None and not command.nodes.by_role:
+                resolve_nodes(command.nodes, nobody_yet)
         elif isinstance(command, Partition) and not any(side.by_role for side in command.sides):
             partition_rule(command, nobody_yet)
         elif isinstance(command, LinkFault | Heal) and command.links is not None:
@@ -286,7 +285,10 @@ def _check_world_command(command: WorldCommand, world: World) -> None:
     if not world.simulated:
         raise CommandError(f"{command.verb}: only in a simulated run: add --sim")
     if world.headless:
-        raise CommandError(f"{command.verb}: without the interface nobody would see it; leave out --headless")
+        raise CommandError(
+            f"{command.verb}: without the interface nobody would see it; take it out, or watch the run: "
+            "lab run … --sim"
+        )
     if command.verb != "freeze":
         raise CommandError(f"{command.verb}: give it once the run is there, with : or lab ctl")
 

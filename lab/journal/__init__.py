@@ -5,6 +5,7 @@ from lab.journal.cluster import Cluster
 from lab.journal.elections import ElectionLog, SettledElection, agreed_coordinator
 from lab.journal.family import Twig, family_of
 from lab.journal.fates import Ending, LogPage
+from lab.journal.fieldmap import FieldMap, has_field, idle_nodes, maps_of
 from lab.journal.groups import GroupLife, GroupLog
 from lab.journal.leadership import Leadership, Span
 from lab.journal.loglines import LogLine, count_lines, lines_of
@@ -35,7 +36,7 @@ from lab.journal.records import (
     encode,
 )
 from lab.journal.reexecution import Difference, Reexecution, Report, reexecute
-from lab.journal.summary import Summary, summarize
+from lab.journal.summary import NoteLog, Summary, summarize
 from lab.journal.timeline import Timeline
 from lab.journal.work import Work, WorkLog
 from lab.journal.writer import BeingWrittenError, Writer, open_alone
@@ -54,6 +55,7 @@ __all__ = [
     "Ending",
     "Fault",
     "FaultView",
+    "FieldMap",
     "Flight",
     "GroupLife",
     "GroupLog",
@@ -70,6 +72,7 @@ __all__ = [
     "MemoryLog",
     "NodeView",
     "NotARecordingError",
+    "NoteLog",
     "Parent",
     "Parting",
     "Process",
@@ -94,8 +97,11 @@ __all__ = [
     "decode",
     "encode",
     "family_of",
+    "has_field",
     "header_differences",
+    "idle_nodes",
     "lines_of",
+    "maps_of",
     "open_alone",
     "open_recording",
     "parting_of",

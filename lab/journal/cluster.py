@@ -121,8 +121,10 @@ class Cluster:
             self._arrived(given.source, given.serial)
         if step.changed or step.stored or isinstance(given, Started) or node not in self._nodes:
             view = self._nodes.get(node) or NodeView(node)
-            state = given.stored if isinstance(given, Started) else view.state  # rule M3
-            self._nodes[node] = replace(view, state={**state, **step.changed, **step.stored})
+            before = view.state
+            if isinstance(given, Started):  # rule M3; what was stored comes last, as it does in a first life
+                before = {**dict.fromkeys(step.changed), **given.stored}
+            self._nodes[node] = replace(view, state={**before, **step.changed, **step.stored})
         self._newest[node] = step
         for message in step.sent:
             self.messages[message.kind] = self.messages.get(message.kind, 0) + 1

@@ -1,4 +1,8 @@
-"""The elections of a run: when a coordinator was lost, and when all agreed on the next."""
+"""The elections of a run: when a coordinator was lost, and when all agreed on the next.
+
+An *election* is what happens from when the nodes that run no longer agree on a coordinator (A2) to when they do
+again.
+"""
 
 from collections.abc import Mapping
 
@@ -8,7 +12,7 @@ from lab.journal.cluster import Cluster
 from lab.journal.records import NodeView, Process, Record
 from lab.kernel import Step
 
-__all__ = ["ElectionLog", "SettledElection", "agreed_coordinator"]
+__all__ = ["ElectionLog", "SettledElection", "agreed_coordinator", "may_change_leader"]
 
 
 class SettledElection(Struct, frozen=True):
@@ -41,6 +45,13 @@ def _followed(view: NodeView) -> int | None:
     return view.coordinator if view.status == "Normal" else None
 
 
+def may_change_leader(record: Record | None) -> bool:
+    """Whether who leads, or who agrees to that, may be another after it than before."""
+    if isinstance(record, Step):
+        return "status" in record.changed or "coordinator" in record.changed
+    return isinstance(record, Process)
+
+
 class ElectionLog:
     """Collects the elections while records go by; show it the cluster after each record."""
 
@@ -53,10 +64,7 @@ class ElectionLog:
 
     def observe(self, record: Record | None, cluster: Cluster) -> None:
         """Look at the cluster after ``record``."""
-        if isinstance(record, Step):
-            if "status" not in record.changed and "coordinator" not in record.changed:
-                return
-        elif not isinstance(record, Process):
+        if not may_change_leader(record):
             return
         agreed = agreed_coordinator(cluster.nodes)
         if agreed is None:

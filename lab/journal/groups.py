@@ -9,6 +9,8 @@ cursor in time.
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -19,12 +21,12 @@ from lab.journal.records import Fault, NodeView, Process, Record
 from lab.kernel import Started, Step
 from lab.protocols.history import Formed
 
-__all__ = ["HUES", "GroupLife", "GroupLog", "Happening", "Point", "Stay"]
+__all__ = ["HUES", "GroupLife", "GroupLog", "Happening", "Point", "Spell", "Stay"]
 
 HUES = 10
 """So many colours there are for groups, wherever they are drawn."""
 
-_TELLING = frozenset(("group", "status", "definition"))
+_TELLING = frozenset(("group", "status", "coordinator", "definition"))
 _STRUCK = ("killed", "failed", "paused", "resumed", "wiped")
 
 
@@ -35,16 +37,35 @@ class Point(Struct, frozen=True, order=True):
     at_us: int
 
 
-class Stay(Struct, frozen=True):
-    """A node's time in a group: from when it took the identifier, Normal from ``normal`` on, until it had another.
+class Spell(Struct, frozen=True):
+    """A time in which a node was Normal in its group; ``until`` is None while it is."""
 
-    ``normal`` is None as long as the node has not been Normal in it, ``until`` as long as it is in it.
+    since: Point
+    until: Point | None = None
+
+
+class Stay(Struct, frozen=True):
+    """A node's time in a group: from when it took the identifier until it had another, or was gone.
+
+    ``until`` is None while it is in it. ``spells`` are the times in which it was Normal there.
     """
 
     node: int
     since: Point
-    normal: Point | None = None
     until: Point | None = None
+    spells: tuple[Spell, ...] = ()
+
+    @property
+    def normal(self) -> Point | None:
+        """When it first was Normal there; None as long as it has not been."""
+        return self.spells[0].since if self.spells else None
+
+    def is_normal_before(self, record: int) -> bool:
+        """Whether it was Normal there when that record came."""
+        return any(
+            spell.since.record < record and (spell.until is None or record <= spell.until.record)
+            for spell in self.spells
+        )
 
 
 class GroupLife(Struct, frozen=True):
@@ -111,10 +132,13 @@ class GroupLog:
         self.groups: list[GroupLife] = []
         self.happenings: list[Happening] = []
         self.record = -1
-        self._newest: dict[tuple[int, int], int] = {}
+        self._named: dict[tuple[int, int], list[int]] = {}
+        """The numbers of all groups with an identifier."""
         self._nodes: dict[int, NodeView] = {}
         self._in: dict[int, tuple[int, int]] = {}
         """Of each node, its group's number, and the place of its stay there."""
+        self._taken: dict[int, list[tuple[int, int]]] = {}
+        """Of each node, (record, the number of the group that it took there)."""
         self._hue_used = [-1] * HUES
         """By which group each colour was used last: one that was not for long tells old from new."""
         self._faults: dict[int, str] = {}
@@ -132,7 +156,8 @@ class GroupLog:
         """Take the next record."""
         self.record += 1
         if isinstance(record, Step):
-            if isinstance(record.input, Started) or not _TELLING.isdisjoint(record.changed):
+            told = chain(record.changed, record.stored)
+            if isinstance(record.input, Started) or not _TELLING.isdisjoint(told):
                 self._step(record, Point(self.record, record.at_us))
         elif isinstance(record, Process):
             self._process(record, Point(self.record, record.at_us))
@@ -148,42 +173,45 @@ class GroupLog:
         groups = (_as_of(group, record) for group in self.groups if group.formed.record <= record)
         return tuple(groups), tuple(each for each in self.happenings if each.at.record <= record)
 
-    def newest(self, group: tuple[int, int]) -> GroupLife | None:
-        """The group with that identifier; the last one that was formed with it."""
-        number = self._newest.get(group)
-        return None if number is None else self.groups[number]
+    def group_of(self, view: NodeView, record: int) -> GroupLife | None:
+        """The group that the node is in, as it is seen at that record; None where that is not known yet."""
+        taken = self._taken.get(view.id, [])
+        place = bisect_right(taken, record, key=itemgetter(0))
+        group = self.groups[taken[place - 1][1]] if place else None
+        return group if group is not None and group.group == view.group else None
 
     def _step(self, step: Step, now: Point) -> None:
         before = self._nodes.get(step.node) or NodeView(step.node)
         state = step.input.stored if isinstance(step.input, Started) else before.state
-        view = NodeView(step.node, state={**state, **step.changed, **step.stored})
+        told = {**step.changed, **step.stored}
+        view = NodeView(step.node, state={**state, **told})
         self._nodes[step.node] = view
         was = self._in.get(step.node)
         if view.group != (None if was is None else self.groups[was[0]].group):
             if view.group is not None:
-                self._form(view, view.group, now)
+                self._form(view, view.group, is_new="group" in told, now=now)
             self._leave(step.node, now)
             if view.group is not None:
-                self._enter(step.node, self._newest[view.group], now)
-        if view.status == "Normal":
-            self._set_stay(step.node, now, normal=now)
-        self._define(step.changed.get("definition"), now)
+                self._enter(step.node, self._named[view.group][-1], now)
+        self._be_normal(step.node, view.status == "Normal", now)
+        self._define(told.get("definition"), now)
 
-    def _form(self, view: NodeView, identifier: tuple[int, int], now: Point) -> None:
-        """A group begins, unless the node joins one that there is."""
-        known = self._newest.get(identifier)
-        if known is not None and not self._is_formed_again(known, view.id):
+    def _form(self, view: NodeView, identifier: tuple[int, int], is_new: bool, now: Point) -> None:
+        """A group begins, unless the node joins one that there is, or is still in it by its safe storage."""
+        known = self._named.setdefault(identifier, [])
+        if known and not (is_new and self._is_formed_again(known[-1], view.id)):
             return
-        number, use = len(self.groups), 1 if known is None else self.groups[known].use + 1
+        number = len(self.groups)
         busy = {self.groups[each].hue for each, _ in self._in.values()}
         hue = min(range(HUES), key=lambda hue: (hue in busy, self._hue_used[hue]))
         self._hue_used[hue] = number
-        self._newest[identifier] = number
-        self.groups.append(GroupLife(number, identifier, now, view.coordinator, hue, use))
+        known.append(number)
+        self.groups.append(GroupLife(number, identifier, now, view.coordinator, hue, use=len(known)))
 
     def _enter(self, node: int, number: int, now: Point) -> None:
         stays = self.groups[number].stays
         self._in[node] = number, len(stays)
+        self._taken.setdefault(node, []).append((now.record, number))
         self._set(number, now, stays=(*stays, Stay(node, now)))
 
     def _is_formed_again(self, number: int, node: int) -> bool:
@@ -191,18 +219,28 @@ class GroupLog:
         return node == group.group[0] and any(stay.node == node for stay in group.stays)
 
     def _leave(self, node: int, now: Point) -> None:
-        self._set_stay(node, now, until=now)
-        self._in.pop(node, None)
+        if node in self._in:
+            self._be_normal(node, False, now)
+            self._set_stay(node, now, until=now)
+            del self._in[node]
 
-    def _set_stay(self, node: int, now: Point, **first: Point) -> None:
-        """Note when something came about for the first time in the node's stay."""
+    def _be_normal(self, node: int, normal: bool, now: Point) -> None:
+        """The node is Normal in its group, if it is in one, or is not."""
         if node not in self._in:
             return
         number, place = self._in[node]
+        spells = self.groups[number].stays[place].spells
+        was = bool(spells) and spells[-1].until is None
+        if normal and not was:
+            self._set_stay(node, now, spells=(*spells, Spell(now)))
+        elif was and not normal:
+            self._set_stay(node, now, spells=(*spells[:-1], replace(spells[-1], until=now)))
+
+    def _set_stay(self, node: int, now: Point, **changed: Any) -> None:
+        number, place = self._in[node]
         stays = list(self.groups[number].stays)
-        if all(getattr(stays[place], name) is None for name in first):
-            stays[place] = replace(stays[place], **first)
-            self._set(number, now, stays=tuple(stays))
+        stays[place] = replace(stays[place], **changed)
+        self._set(number, now, stays=tuple(stays))
 
     def _define(self, definition: Any, now: Point) -> None:
         history = definition.get("history") if isinstance(definition, dict) else None
@@ -212,19 +250,18 @@ class GroupLog:
             told = msgspec.convert(history[-1], Formed)
         except (msgspec.ValidationError, RecursionError):
             return
-        number = self._newest.get((told.group.id, told.group.counter))
-        if number is None or self.groups[number].defined is not None:
+        named = self._named.get((told.group.id, told.group.counter))
+        if named is None or self.groups[named[-1]].defined is not None:
             return
+        number = named[-1]
         earlier = (self._before(number, (of.id, of.counter)) for of in told.of)
         of = tuple(sorted(each for each in earlier if each is not None))
         self._set(number, now, defined=now, coordinator=told.coordinator, members=told.members, of=of)
 
     def _before(self, number: int, identifier: tuple[int, int]) -> int | None:
         """The last group with that identifier of those formed before this one: so there is never a circle."""
-        found = self._newest.get(identifier)
-        if found is None or found < number:
-            return found
-        return next((each for each in reversed(range(number)) if self.groups[each].group == identifier), None)
+        named = self._named.get(identifier, [])
+        return next((each for each in reversed(named) if each < number), None)
 
     def _process(self, record: Process, now: Point) -> None:
         if record.event in ("killed", "failed"):
@@ -266,4 +303,5 @@ def _stay_as_of(stay: Stay, record: int) -> Stay:
     def known(point: Point | None) -> Point | None:
         return point if point is not None and point.record <= record else None
 
-    return replace(stay, normal=known(stay.normal), until=known(stay.until))
+    spells = (replace(spell, until=known(spell.until)) for spell in stay.spells if known(spell.since))
+    return replace(stay, until=known(stay.until), spells=tuple(spells))

@@ -2,8 +2,7 @@
 
 A node *leads* while it runs, is Normal, and is its own coordinator. The cluster is *without a coordinator* while
 nobody leads, and while a node that runs is Normal under another one that does not lead: it has died, or stands
-still. There has to have been one first. An *election* is what happens from when the nodes that run no longer
-agree on a coordinator (A2) to when they do again, if anything is sent in it but heartbeats.
+still. There has to have been one first. An *election* counts if anything is sent in it but heartbeats.
 """
 
 from collections.abc import Iterable
@@ -11,8 +10,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from lab.journal.cluster import Cluster
-from lab.journal.elections import agreed_coordinator
-from lab.journal.records import NodeView, Process, Record
+from lab.journal.elections import ElectionLog, may_change_leader
+from lab.journal.records import NodeView, Record
 from lab.kernel import Step
 
 __all__ = ["Leadership", "Span"]
@@ -42,25 +41,23 @@ class Leadership:
         self.elections: list[int] = []
         self._heartbeats = frozenset(heartbeats)
         self._was_led = False
-        self._agreed = False
+        self._log = ElectionLog()
         self._messages = 0
 
     def observe(self, record: Record | None, cluster: Cluster) -> None:
         """Look at the cluster after ``record``."""
-        agreed_before = self._agreed
-        if isinstance(record, Process) or (
-            isinstance(record, Step) and ("status" in record.changed or "coordinator" in record.changed)
-        ):
+        settled, agreed_before = len(self._log.settled), self._log.coordinator
+        self._log.observe(record, cluster)
+        if may_change_leader(record):
             self._look(cluster)
-        if isinstance(record, Step) and not (agreed_before and self._agreed):
+        if isinstance(record, Step) and None in (agreed_before, self._log.coordinator):
             self._messages += sum(message.kind not in self._heartbeats for message in record.sent)
-        if self._agreed and not agreed_before:
+        if len(self._log.settled) > settled:
             if self._messages:
                 self.elections.append(self._messages)
             self._messages = 0
 
     def _look(self, cluster: Cluster) -> None:
-        self._agreed = agreed_coordinator(cluster.nodes) is not None
         running = [view for view in cluster.nodes.values() if view.process == "running"]
         leaders = {view.id for view in running if view.leads}
         self._was_led |= bool(leaders)

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.kernel import Step, Timing, Wait
+from lab.units import format_us
 
 __all__ = [
     "FORMAT",
@@ -74,6 +75,24 @@ class ProtocolInfo(Struct, frozen=True):
         election = self.parameters.get("election")
         return f"{self.name} above {election}" if isinstance(election, str) else self.name
 
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What was set, as ``lab run --set`` takes it; without the election, which is in the title."""
+        return tuple(
+            f"{name.removesuffix('_us')}={_value_said(name, value)}"
+            for name, value in self.parameters.items()
+            if name != "election"
+        )
+
+
+def _value_said(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and name.endswith("_us"):
+        return format_us(value)
+    is_plain = value is None or isinstance(value, int | float)  # nothing else can be set
+    return msgspec.json.encode(value).decode() if is_plain else "…"
+
 
 class Parent(Struct, frozen=True):
     """Where a branch comes from: the file ``recording``, seen from the branch's folder, which holds ``run``.
@@ -88,7 +107,10 @@ class Parent(Struct, frozen=True):
 
 
 class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="record"):
-    """The first line: everything that a re-execution needs. ``began`` is UTC, ISO 8601."""
+    """The first line: everything that a re-execution needs. ``began`` is UTC, ISO 8601.
+
+    ``remark`` says what the run is there to show.
+    """
 
     format: int
     program: str
@@ -101,6 +123,7 @@ class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="r
     link: Link
     seed: int
     parent: Parent | None = None
+    remark: str = ""
 
 
 Fate = Literal["delayed", "dropped", "duplicated", "held", "released", "reordered"]

@@ -4,9 +4,10 @@ from msgspec import Struct
 
 from lab.journal.cluster import Cluster
 from lab.journal.elections import ElectionLog, SettledElection
-from lab.journal.records import FaultView, Header, NodeView
+from lab.journal.records import FaultView, Header, NodeView, Record
+from lab.kernel import Step, Told
 
-__all__ = ["FaultSummary", "NodeSummary", "Summary", "summarize"]
+__all__ = ["FaultSummary", "NodeSummary", "Note", "NoteLog", "Summary", "summarize"]
 
 
 class NodeSummary(Struct, frozen=True):
@@ -30,29 +31,60 @@ class FaultSummary(Struct, frozen=True):
     assumptions: tuple[int, ...]
 
 
+class Note(Struct, frozen=True):
+    """What a node noted after it had been given a command of its protocol's own: what came of that."""
+
+    at_us: int
+    node: int
+    text: str
+
+
+class NoteLog:
+    """Collects these notes while records go by."""
+
+    def __init__(self) -> None:
+        self.notes: list[Note] = []
+        self._told: set[int] = set()
+
+    def observe(self, record: Record | None) -> None:
+        """Look at ``record``."""
+        if isinstance(record, Step):
+            if isinstance(record.input, Told):
+                self._told.add(record.node)
+            if record.notes and record.node in self._told:
+                self.notes += [Note(record.at_us, record.node, text) for text in record.notes]
+
+
 class Summary(Struct, frozen=True):
-    """Durations and instants in microseconds since the run began; ``recording`` is a path."""
+    """Durations and instants in microseconds since the run began; ``recording`` is a path.
+
+    ``settings`` are the parameters that were set, as ``name=value``.
+    """
 
     world: str
     protocol: str
+    settings: tuple[str, ...]
     nodes: dict[int, NodeSummary]
     elections: tuple[SettledElection, ...]
     messages: dict[str, int]
     faults: tuple[FaultSummary, ...]
+    notes: tuple[Note, ...]
     duration_us: int
     recording: str
 
 
-def summarize(header: Header, cluster: Cluster, elections: ElectionLog, recording: str) -> Summary:
-    """The summary of a run whose records were all applied to ``cluster`` and shown to ``elections``."""
+def summarize(header: Header, cluster: Cluster, elections: ElectionLog, notes: NoteLog, recording: str) -> Summary:
+    """The summary of a run whose records were all applied to ``cluster`` and shown to the two logs."""
     faults = sorted([*cluster.lifted, *cluster.faults.values()], key=lambda fault: fault.id)
     return Summary(
         header.world,
         header.protocol.title,
+        header.protocol.settings,
         {node: _node(view) for node, view in sorted(cluster.nodes.items())},
         tuple(elections.settled),
         dict(sorted(cluster.messages.items())),
         tuple(map(_fault, faults)),
+        tuple(notes.notes),
         cluster.at_us,
         recording,
     )

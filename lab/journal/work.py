@@ -1,5 +1,7 @@
 """What became of the work of a run, where its task is the field of sensors (rules F1-F3)."""
 
+from typing import Any
+
 import msgspec
 from msgspec import Struct
 
@@ -25,7 +27,10 @@ class Work(Struct, frozen=True):
 
 
 class WorkLog:
-    """A fold: show it every record; a node alone knows for certain how many readings it made, in each life."""
+    """A fold: show it every record; a node alone knows for certain how many readings it made, in each life.
+
+    Whatever else has the name of a survey in a node's state is passed over.
+    """
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, int], int] = {}
@@ -33,13 +38,20 @@ class WorkLog:
     def observe(self, record: Record | None) -> None:
         """Take the next record."""
         if isinstance(record, Step) and "survey" in record.changed:
-            for node, since_us, readings in record.changed["survey"].get("made", ()):
-                if node == record.node:
-                    self._made[node, since_us] = readings
+            for each in _survey_in(record.changed).made:
+                if each.node == record.node:
+                    self._made[each.node, each.since_us] = each.readings
 
     def work(self, cluster: Cluster, regions: int) -> Work:
         """What has become of it in the end, which is the cluster's; of a field with so many regions."""
-        told = (view.state.get("survey") for view in cluster.nodes.values() if view.process == "running")
-        known = join(msgspec.convert(survey, Survey) for survey in told if survey)
+        known = join(_survey_in(view.state) for view in cluster.nodes.values() if view.process == "running")
         made = sum(self._made.values())
         return Work(made, made - known.readings(), known.duplicates(regions))
+
+
+def _survey_in(state: dict[str, Any]) -> Survey:
+    """What is known there; nothing, where there is no survey."""
+    try:
+        return msgspec.convert(state.get("survey"), Survey)
+    except (msgspec.ValidationError, RecursionError):
+        return Survey()

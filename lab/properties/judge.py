@@ -139,7 +139,8 @@ class Judge:
         if step.failed and self._counts_now(RAISES.id, True):
             said = step.failed.rpartition("\n")[2]
             failed = LocalState(node, self.number, step.at_us, f"raised {said}")
-            self.violations.append(Violation(RAISES.id, self.number, self.at_us, (failed,), {}, (), said))
+            beside = _in_order(self._conditions.broken)
+            self.violations.append(Violation(RAISES.id, self.number, self.at_us, (failed,), {}, (), said, beside))
 
     def _received(self, node: int, source: int, serial: int, at_us: int) -> None:
         flight = self._take(source, serial)
@@ -184,9 +185,9 @@ class Judge:
         was, ended = self._views[view.id], self._epochs[view.id]
         self._views[view.id] = view
         for name, states, text in self._claims.second(was, view, self.number, self.at_us):
-            broken = self._broken(name, {})
+            broken, beside = self._broken(name, {})
             if self._counts_now(name, not broken):
-                self.violations.append(Violation(name, self.number, self.at_us, states, {}, broken, text))
+                self.violations.append(Violation(name, self.number, self.at_us, states, {}, broken, text, beside))
         says = self._says(view)
         same = was.status == view.status and was.coordinator == view.coordinator and was.group == view.group
         goes_on = says == ended.says and same
@@ -208,7 +209,7 @@ class Judge:
         return tuple(agreement.says(view) for agreement in self._agreements)
 
     def _disagree(self, name: str, older: Epoch, newer: Epoch) -> None:
-        broken = self._broken(name, older.broken)
+        broken, beside = self._broken(name, older.broken)
         low, high = (older, newer) if older.node < newer.node else (newer, older)
         told = self._told.get((name, low.node, high.node))
         if (
@@ -222,21 +223,22 @@ class Judge:
             states = (self._state(older, older.text), self._state(newer, newer.text))
             text = " while ".join(f"node {state.node} is {state.text}" for state in states)
             cut = dict(zip(self._causality.nodes, map(max, older.clock, newer.clock), strict=True))
-            self.violations.append(Violation(name, self.number, self.at_us, states, cut, broken, text))
+            self.violations.append(Violation(name, self.number, self.at_us, states, cut, broken, text, beside))
 
     def _state(self, epoch: Epoch, text: str) -> LocalState:
         return LocalState(epoch.node, epoch.record, epoch.at_us, text)
 
-    def _broken(self, name: str, before: dict[int, Broken]) -> tuple[Broken, ...]:
-        """What is broken now or was ``before``, of the assumptions that matter to this assertion."""
+    def _broken(self, name: str, before: dict[int, Broken]) -> tuple[tuple[Broken, ...], tuple[Broken, ...]]:
+        """What is broken now or was ``before``: the assumptions that matter to this assertion, and the others."""
         broken = {**before, **self._conditions.broken}
         if ASSERTIONS[name].marked and self._conditions.wiped is not None:
             broken[4] = self._conditions.wiped
         overdue = None if 8 in broken else self._overdue()
         if overdue is not None:
             broken[8] = overdue
-        relied = self._relies_on.get(name)
-        return tuple(broken[each] for each in sorted(broken) if relied is None or each in relied)
+        relied = self._relies_on.get(name, tuple(broken))
+        matter = {each: why for each, why in broken.items() if each in relied}
+        return _in_order(matter), _in_order({each: why for each, why in broken.items() if each not in relied})
 
     def _overdue(self) -> Broken | None:
         """A message that should have arrived by now, if there is one."""
@@ -284,7 +286,9 @@ class Judge:
         states = tuple(self._state(epoch, epoch.text) for epoch in astray)
         said = "; ".join(f"{state.node} {state.text}" for state in states)
         text = f"{passed} after the last fault the nodes have not agreed: {said}"
-        return Violation(liveness.assertion.id, self.number, self.at_us, states, {}, (), text)
+        # all else that may have been broken has been whole again for long enough
+        beside = _in_order(self._conditions.broken) if self._conditions.cut else ()
+        return Violation(liveness.assertion.id, self.number, self.at_us, states, {}, (), text, beside)
 
     # counting
 
@@ -292,6 +296,10 @@ class Judge:
         """Count a violation; whether it is to be kept with its witness."""
         count = self._counts[name, failure] = self._counts.get((name, failure), 0) + 1
         return count == 1 or len(self.violations) < MOST_KEPT
+
+
+def _in_order(broken: dict[int, Broken]) -> tuple[Broken, ...]:
+    return tuple(broken[assumption] for assumption in sorted(broken))
 
 
 def _described(view: NodeView) -> str:

@@ -36,6 +36,7 @@ class Violation(Struct, frozen=True):
     ``states`` are the offending local states, at once in some consistent state of the whole; ``cut`` is the
     earliest such state: for every node the record that it had come to. ``broken`` are the assumptions that
     did not hold, of those that the protocol relies on for this assertion; none: a failure of the protocol.
+    ``beside`` are the others that did not hold.
     """
 
     assertion: str
@@ -45,6 +46,7 @@ class Violation(Struct, frozen=True):
     cut: dict[int, int]
     broken: tuple[Broken, ...]
     text: str
+    beside: tuple[Broken, ...] = ()
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -56,9 +58,15 @@ class Violation(Struct, frozen=True):
         """Whether it is the protocol's own: all that it relies on did hold."""
         return not self.broken
 
+    @property
+    def intact(self) -> str:
+        """Of a failure, which assumptions did hold: ``all assumptions intact``, or all but some."""
+        but = f" but {', '.join(map(str, self.beside))}, on which it does not rely" if self.beside else ""
+        return f"all assumptions intact{but}"
+
     def __str__(self) -> str:
         if self.is_failure:
-            return f"{self.assertion} fails with all assumptions intact: {self.text}"
+            return f"{self.assertion} fails with {self.intact}: {self.text}"
         said = ", ".join(f"{broken.assumption}" for broken in self.broken)
         why = "; ".join(dict.fromkeys(broken.why for broken in self.broken))
         noun = "assumption" if len(self.broken) == 1 else "assumptions"

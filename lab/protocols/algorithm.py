@@ -21,7 +21,7 @@ class Algorithm(Protocol):
     """The parameters that tell this class from others of its name: what a task runs above."""
 
     costs: ClassVar[tuple[Cost, ...]] = ()
-    """What an election costs by the formula; of several cases, the first is the one that a plain run shows."""
+    """What an election costs by the formula, in one case or several."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Any, nodes: int) -> int:

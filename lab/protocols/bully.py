@@ -121,12 +121,14 @@ class Bully(PacedElection):
             "n² − n",
             lambda n: n * n - n,
             "figure 3-12 with the lowest noticing: n(n − 1)/2 ELECTION, (n − 1)(n − 2)/2 OK, n − 1 COORDINATOR",
+            noticed=None,
         ),
         Cost(
             "only the next coordinator notices",
             "6n − 10",
             lambda n: 6 * n - 10,
             "listings 10.18 and 10.20: 2 for i = n − 1, and 6(n − 2) for stages 2 to 4",
+            noticed="in turn",
         ),
     )
 

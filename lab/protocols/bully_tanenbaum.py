@@ -108,23 +108,24 @@ class BullyTanenbaum(Election):
             "n",
             lambda n: n,
             "figure 3-12 with node n − 1 noticing: ELECTION to the dead one, n − 1 COORDINATOR",
+            noticed="in turn",
         ),
         Cost(
             "the same, by messages that arrive",
             "n − 2",
             lambda n: n - 2,
             "the count of the textbooks: COORDINATOR to the n − 2 others that are up",
+            noticed=None,
         ),
     )
 
     class Parameters(Struct, frozen=True):
-        """How often a participant asks its coordinator, and a coordinator looks for strangers. 0: derived, T.
-
-        ``as_printed``: the five holes of the telling are left open.
-        """
+        """A time of 0 is derived from T."""
 
         ask_every_us: int = 0
+        """How often a participant asks its coordinator, and a coordinator looks for strangers; 0: T."""
         as_printed: bool = False
+        """Leave the five holes of the telling open."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:

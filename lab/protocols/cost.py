@@ -1,20 +1,31 @@
 """What an election costs by the formula, to be drawn beside what was measured."""
 
 from collections.abc import Callable
+from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Cost"]
+__all__ = ["Cost", "Noticed"]
+
+Noticed = Literal["by each", "in turn", "at once"]
+"""How the crash of the coordinator is noticed:
+
+by each   everybody is left to notice by itself, unless it hears of the election before
+in turn   one after the other, the highest first: each when those before it agree, unless it hears of it before
+at once   nobody hears of the election before all have begun one
+"""
 
 
 class Cost(Struct, frozen=True):
-    """How many messages it takes from the crash of the coordinator, the highest of ``n`` nodes, to all Normal.
+    """How many messages the crash of the coordinator, the highest of ``n`` nodes, takes until all is in order.
 
     Heartbeats are not counted. ``case`` says in words which election is meant, ``source`` where the count is from.
-    ``n`` need not be whole: a curve is drawn through the values between.
+    ``n`` need not be whole: a curve is drawn through the values between. ``noticed`` is how ``lab scale`` brings
+    the case about, to measure it. None: it does not, and shows the formula alone, beside the case before.
     """
 
     case: str
     formula: str
     messages: Callable[[float], float]
     source: str
+    noticed: Noticed | None = "by each"

@@ -19,9 +19,9 @@ and the next Definition that both report to counts it so.
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from lab.kernel import Payload, Request, on, procedure
@@ -62,7 +62,7 @@ class Field(Publishing):
     class Parameters(Struct, frozen=True):
         """The field, and how fast it is surveyed."""
 
-        regions: int = 64
+        regions: Annotated[int, Meta(ge=1, le=1024)] = 64
         """How many regions the field has."""
         reading_every_us: int = 0
         """How long a reading takes; 0: T."""

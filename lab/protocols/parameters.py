@@ -43,8 +43,9 @@ def parameters_told(protocol: type[Protocol]) -> tuple[Parameter, ...]:
 
 
 def together_told(protocol: type[Protocol]) -> str:
-    """What is said of the parameters as a whole."""
-    return " ".join(" ".join((parameters.__doc__ or "").split()) for parameters in _written(protocol))
+    """What is said of the parameters as a whole; once, where a class repeats what its base says."""
+    said = (" ".join((parameters.__doc__ or "").split()) for parameters in _written(protocol))
+    return " ".join(filter(None, dict.fromkeys(said)))
 
 
 def _written(protocol: type[Protocol]) -> Iterator[type[Struct]]:

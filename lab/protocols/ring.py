@@ -11,26 +11,23 @@ Several may start at once (2 and 5 in the figure): all messages go round, and th
 
 The text has no statuses. Here, who starts or passes on an ELECTION is in status Election, and follows nobody. So
 when ELECTION is back at its starter, nobody follows anybody, and A1.1 holds. Who gets COORDINATOR is in
-Reorganization. By the text everyone goes back to work when that has circulated once, but only its starter sees
-that. Here, a node asks its coordinator, is Normal with the Definition that it gets, and goes on to ask every T,
-which is also how it notices that the coordinator is silent.
+Reorganization. By the text all go back to work when that has been round, but only its starter sees that. Here, a
+node asks its coordinator, is Normal with the Definition that it gets, and asks every T, so silence is noticed.
 
 What is assumed, and can be broken here: messages arrive, in order, within Tm (8, 7: delay, loss, partition,
 reordering), none appears that nobody sent (3: duplication), nodes answer within Tp (9: pause), and safe storage
-is safe (4: wipe). With 8 or 9 broken, two coordinators at once are possible. A1.2 is not promised: members that
+is safe (4: wipe). With 4, 8 or 9 broken, two coordinators at once are possible. A1.2 is not promised: members that
 come to ask their coordinator bring what they know of the task, and those that asked before have it T later.
 
-Four places at which the text leaves the ring in the lurch, and what is done here (not with ``as_printed``; what
-comes of that is in recordings/holes):
+Four holes of the text, and what is done here (not with ``as_printed``; what comes of that: recordings/holes):
 
 * The starter of an ELECTION dies: nobody else knows that the message has been round, and it circles for ever,
-  while all wait for a COORDINATOR. Here a node passes on no message twice (ring-starter-dies.jsonl).
+  while all wait for a COORDINATOR. Here nobody passes it on past its starter (ring-starter-dies.jsonl).
 * A node acknowledges a message, and dies before it has passed it on. Nobody else has it. Here whoever waits for
   COORDINATOR waits for as long as two circulations may take, and starts anew (ring-message-lost.jsonl).
 * Two ELECTIONs go round, and the highest node dies in between: it is in the one list, and not in the other, and
-  some follow the one COORDINATOR, some the other. Here elections are numbered, and one alone counts: a node
-  follows the COORDINATOR of the highest election that it has passed on, and only if that came by no node that
-  was in a higher one. The others go round, and do no harm (ring-two-lists.jsonl).
+  some follow the one COORDINATOR, some the other. Here elections are numbered: a node follows the COORDINATOR
+  of the highest that it has passed on, if it came by no node that was in a higher one (ring-two-lists.jsonl).
 * Participants miss their coordinator, but no coordinator misses its participants. After a partition there are two
   rings, and each is content. Here a coordinator has the ring elect anew when one of its members asks it no more,
   or when a node outside its ring turns out to be up (ring-two-rings.jsonl).
@@ -125,9 +122,10 @@ class Ring(Election):
         ),
         Cost(
             "everyone notices, worst case",
-            "4n² − 7n + 3",
-            lambda n: (n - 1) * (4 * n - 3),
-            "R4: each of the n − 1 that are up starts an election, and finds the dead one anew",
+            "4n² − 8n + 6",
+            lambda n: 4 * (n - 1) * (n - 1) + 2,
+            "R4: 4(n − 1) for each of the n − 1 that start, and 2 to the dead one: node n − 1 skips it for many",
+            noticed="at once",
         ),
     )
 
@@ -140,7 +138,7 @@ class Ring(Election):
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:
         """Two elections, one of them in vain, and the time in which it is noticed that there has to be one."""
-        return 2 * (4 * timing.t_us + 2 * _circulation_us(timing, nodes))
+        return 2 * (4 * timing.t_us + 2 * _circulation_us(timing.t_us, nodes))
 
     number: Safe[Number] = Number()
     outbox: tuple[Outgoing, ...] = ()
@@ -159,14 +157,13 @@ class Ring(Election):
     # who notices
 
     def _question_due_us(self) -> int | None:
-        led = self.coordinator not in (None, self.id)
-        return self.begun_us(self.ask_coordinator) + self.timing.t_us if led else None
+        return self.begun_us(self.ask_coordinator) + self.t_us if self.coordinator not in (None, self.id) else None
 
     @periodic(_question_due_us)
     async def ask_coordinator(self) -> None:
         """R2: it notices that the coordinator is silent."""
         assert self.coordinator is not None
-        answer = await self.ask(self.coordinator, AreYouThere(self.report()), within=self.timing.t_us)
+        answer = await self.ask(self.coordinator, AreYouThere(self.report()), within=self.t_us)
         if answer is None:
             self.begin(self.election)
         elif answer.definition is not None and self._is_news(answer.definition):
@@ -176,16 +173,13 @@ class Ring(Election):
         return self.status is Status.REORGANIZATION or definition.version > self.definition.version
 
     def _check_due_us(self) -> int | None:
-        return (
-            self.begun_us(self.check) + self.timing.t_us if self.leads and not self.parameters.as_printed else None
-        )
+        return self.begun_us(self.check) + self.t_us if self.leads and not self.parameters.as_printed else None
 
     @periodic(_check_due_us)
     async def check(self) -> None:
         """The coordinator misses a member, or finds a node that is outside its ring."""
-        outside = [peer for peer in self.peers if peer not in self.up]
-        strangers = await self.ask_all(outside, AreYouUp(), within=self.timing.t_us)
-        missed = [peer for peer in sorted(self.up) if self.now_us - self.heard_us(peer) > 3 * self.timing.t_us]
+        strangers = await self.ask_all(sorted(set(self.peers) - self.up), AreYouUp(), within=self.t_us)
+        missed = [peer for peer in sorted(self.up) if self.now_us - self.heard_us(peer) > 3 * self.t_us]
         if strangers or missed:
             self.begin(self.election)
 
@@ -198,18 +192,20 @@ class Ring(Election):
         self._pass(ELECTION((self.id,), self.number, self.number))
 
     def _enter(self, number: Number) -> None:
-        self.stop(self.ask_coordinator, self.check, self.lead)
+        self._leave()
         self.status = Status.ELECTION
-        self.stop_processing()
-        self.coordinator = None
-        self.up = frozenset()
         self.number = number
         self.restart(self.await_coordinator)
+
+    def _leave(self) -> None:
+        self.stop(self.ask_coordinator, self.check, self.lead)
+        self.stop_processing()
+        self.coordinator, self.up = None, frozenset()
 
     @procedure
     async def await_coordinator(self) -> None:
         """R5: what does not come back is lost with the node that had it, and the election starts again."""
-        await self.sleep(2 * _circulation_us(self.timing, len(self.peers) + 1), "COORDINATOR to come")
+        await self.sleep(2 * _circulation_us(self.t_us, len(self.peers) + 1), "COORDINATOR to come")
         if not self.parameters.as_printed:
             self.begin(self.election)
 
@@ -227,7 +223,7 @@ class Ring(Election):
                 self._come_round(self._taken_out())
                 continue
             tried = len(self.outbox)
-            passed = await self.ask(successor, self.outbox[0].message, within=self.timing.t_us)
+            passed = await self.ask(successor, self.outbox[0].message, within=self.t_us)
             if passed is not None:
                 self._taken_out()
             else:
@@ -236,7 +232,13 @@ class Ring(Election):
     def _successor(self, outgoing: Outgoing) -> int | None:
         message = outgoing.message
         ring = message.members if isinstance(message, COORDINATOR) else self._along
-        return next((peer for peer in self._along if peer in ring and peer not in outgoing.silent), None)
+        way = self._way_to(message.number.starter)
+        return next((peer for peer in way if peer in ring and peer not in outgoing.silent), None)
+
+    def _way_to(self, starter: int) -> tuple[int, ...]:
+        """R5: no further than to its starter; so it goes round once, whoever has died."""
+        whole = starter == self.id or self.parameters.as_printed
+        return self._along if whole else self._along[: self._along.index(starter) + 1]
 
     def _taken_out(self) -> ELECTION | COORDINATOR:
         message, self.outbox = self.outbox[0].message, self.outbox[1:]
@@ -258,19 +260,16 @@ class Ring(Election):
         else:
             if message.number > self.number or self.parameters.as_printed:
                 self._enter(message.number)
-            members, met = (*message.members, self.id), max(message.met, self.number)
-            self._pass(replace(message, members=members, met=met))
+            self._pass(replace(message, members=(*message.members, self.id), met=max(message.met, self.number)))
         return Passed()
 
     def _comes_again(self, message: ELECTION | COORDINATOR) -> bool:
-        """R5: who passed it on before removes it; so it goes round once, whoever has died."""
-        if self.parameters.as_printed:
-            return False
-        kind, starter, number = type(message).__name__, message.number.starter, message.number.round
-        others = [each for each in self.passed if each[:2] != (kind, starter)]
-        if any(each[2] >= number for each in self.passed if each not in others):
+        """R4: a copy of the last of its kind and starter. A lower one is none: the starter may have been wiped."""
+        this = (type(message).__name__, message.number.starter, message.number.round)
+        if this in self.passed:
             return True
-        self.passed = tuple(sorted([*others, (kind, starter, number)]))
+        if not self.parameters.as_printed:
+            self.passed = tuple(sorted([this, *(each for each in self.passed if each[:2] != this[:2])]))
         return False
 
     def _come_round(self, message: ELECTION | COORDINATOR) -> None:
@@ -278,7 +277,7 @@ class Ring(Election):
         if message.number.starter != self.id or isinstance(message, COORDINATOR):
             return
         if not message.counts and self.number == message.number:
-            # the node was down while others elected, so its number was too low, and nobody heeded it
+            # others elected while it was down, or its number was lost: it was too low, and nobody heeded it
             self.number = message.met
             self.begin(self.election)
             return
@@ -298,7 +297,7 @@ class Ring(Election):
         awaited = self.status is Status.ELECTION and message.counts and message.number == self.number
         if not (awaited or self.parameters.as_printed):
             return
-        self._enter(message.number)
+        self._leave()
         self.stop(self.await_coordinator)
         self.status = Status.REORGANIZATION
         self.up = frozenset(message.members) - {self.id}
@@ -312,7 +311,7 @@ class Ring(Election):
         """The new coordinator takes office, and expects to be asked by all members of the ring."""
         self.reported = frozenset()
         self._define([])
-        within_us = _circulation_us(self.timing, len(self.peers) + 1) + 2 * self.timing.t_us
+        within_us = _circulation_us(self.t_us, len(self.peers) + 1) + 2 * self.t_us
         complete = await self.until(lambda: self.up <= self.reported, "all members to ask", within=within_us)
         if not complete and not self.parameters.as_printed:
             self.begin(self.election)
@@ -337,6 +336,7 @@ class Ring(Election):
     def _take(self, definition: Definition) -> None:
         self.definition = definition
         self.status = Status.NORMAL
+        self.passed = ()  # these elections are over, and a wiped starter may number its own like one of them
         self.resume_processing()
 
     @on(AreYouUp)
@@ -345,6 +345,6 @@ class Ring(Election):
         return AreYouUpAnswer()
 
 
-def _circulation_us(timing: Timing, nodes: int) -> int:
+def _circulation_us(t_us: int, nodes: int) -> int:
     """The longest that a message takes round: n journeys of Tm, behind n others, each acknowledged within T."""
-    return nodes * timing.t_us * 3 // 2
+    return nodes * t_us * 3 // 2

@@ -134,9 +134,12 @@ class Heal(Struct, frozen=True):
 
 
 class Tell(Struct, frozen=True):
-    """A command of the protocol's own; whether the protocol has it is not looked at here."""
+    """A command of the protocol's own; whether the protocol has it is not looked at here.
 
-    nodes: Nodes
+    Without nodes it is for all that lead, or, where nobody is elected, for all that run.
+    """
+
+    nodes: Nodes | None
     command: str
     words: tuple[str, ...] = ()
 

@@ -5,6 +5,7 @@ import functools
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
+from lab.kernel import Protocol
 from lab.script.commands import (
     FASTEST,
     MOST_STEPS,
@@ -68,8 +69,11 @@ _WAITS = "on send NewState freeze"
 _TRIGGERS = {"at": "at 2s ", "after": "after 2s ", "when": "when all normal ", "on": "on send NewState "}
 
 
-def parse(text: str) -> Scripted:
-    """One line of the language. CommandError says where it is wrong, what was expected, and gives an example."""
+def parse(text: str, protocol: type[Protocol] | None = None) -> Scripted:
+    """One line of the language. CommandError says where it is wrong, what was expected, and gives an example.
+
+    What is expected are the commands of this protocol, or, where it is not known, of any.
+    """
     from lark import UnexpectedInput  # noqa: PLC0415 - a tenth of a second, needed at the first command
     from lark.exceptions import VisitError  # noqa: PLC0415
 
@@ -79,7 +83,8 @@ def parse(text: str) -> Scripted:
         tree = _parser("|".join(sorted(own_commands()))).parse(text)
         *triggers, command = _transformer().transform(tree)
     except UnexpectedInput as error:
-        raise CommandError(_explain(text, error)) from None
+        own = own_commands() if protocol is None else protocol.commands
+        raise CommandError(_explain(text, error, list(own))) from None
     except VisitError as error:
         if isinstance(error.orig_exc, ValueError | CommandError):
             raise CommandError(str(error.orig_exc)) from None
@@ -156,7 +161,7 @@ def _transformer() -> Any:
 
         def own(self, items: list[Any]) -> Tell:
             command, nodes = items
-            return Tell(nodes or Nodes(words=("coordinators",)), str(command))
+            return Tell(nodes, str(command))
 
         def freeze(self, items: list[Any]) -> WorldCommand:
             return WorldCommand("freeze")
@@ -210,7 +215,7 @@ def _count(text: str) -> int:
     return count
 
 
-def _explain(text: str, error: "UnexpectedInput") -> str:
+def _explain(text: str, error: "UnexpectedInput", own: list[str]) -> str:
     position = error.pos_in_stream or 0
     token = getattr(error, "token", None)
     if token is not None and token.type == "$END":
@@ -219,7 +224,7 @@ def _explain(text: str, error: "UnexpectedInput") -> str:
     parser = getattr(error, "interactive_parser", None)  # what comes next here, not what the lexer would take
     expected: set[str] = parser.accepts() if parser else set()
     verbs = [verb for verb in VERBS if verb.upper() in expected or "NODE_VERB" in expected]
-    verbs += own_commands() if "OWN" in expected else ()
+    verbs += own if "OWN" in expected else ()
     starts = [word for word in ("at", "after", "when", "on") if word.upper() in expected]
     words = list(dict.fromkeys(_WORDS.get(name, name.lower()) for name in sorted(expected) if not _is_verb(name)))
     said = f"column {position + 1}: "

@@ -1,13 +1,14 @@
 """From what the user named to nodes, links and rules, as the cluster is now."""
 
-from lab.journal import Cluster
+from lab.journal import Cluster, NodeView
 from lab.network import Cut, Delay, Duplicate, Links, Lose, Reorder, Rule, links_among
-from lab.script.commands import CommandError, LinkFault, LinkSet, Nodes, Partition
+from lab.script.commands import CommandError, LinkFault, LinkSet, Nodes, Partition, Tell
 
 __all__ = [
     "coordinator_of",
     "coordinators_of",
     "link_rule",
+    "nodes_told",
     "partition_rule",
     "resolve_links",
     "resolve_nodes",
@@ -22,10 +23,23 @@ def coordinator_of(cluster: Cluster) -> int:
 
 def coordinators_of(cluster: Cluster) -> list[int]:
     """The nodes that lead: Normal, and their own coordinators. CommandError if none."""
-    leaders = [view.id for view in cluster.nodes.values() if view.process in ("running", "paused") and view.leads]
+    alive = _alive(cluster)
+    if _elect_nobody(alive):
+        raise CommandError("this protocol elects nobody, so there is no coordinator; name a node by its number")
+    leaders = [view.id for view in alive if view.leads]
     if not leaders:
         raise CommandError("nobody is coordinator at present; name a node by its number")
     return leaders
+
+
+def _alive(cluster: Cluster) -> list[NodeView]:
+    return [view for view in cluster.nodes.values() if view.process in ("running", "paused")]
+
+
+def _elect_nobody(alive: list[NodeView]) -> bool:
+    """Whether what is known of their state has no coordinator in it."""
+    known = [view.state for view in alive if view.state]
+    return bool(known) and not any("coordinator" in state for state in known)
 
 
 def resolve_nodes(named: Nodes, cluster: Cluster) -> tuple[int, ...]:
@@ -42,6 +56,16 @@ def resolve_nodes(named: Nodes, cluster: Cluster) -> tuple[int, ...]:
     if "coordinators" in named.words:
         ids.update(coordinators_of(cluster))
     return tuple(sorted(ids))
+
+
+def nodes_told(command: Tell, cluster: Cluster) -> tuple[int, ...]:
+    """The ids that a command of the protocol's own is for, ascending. CommandError if there are none."""
+    if command.nodes is not None:
+        return resolve_nodes(command.nodes, cluster)
+    alive = _alive(cluster)
+    if _elect_nobody(alive):
+        return tuple(sorted(view.id for view in alive))
+    return tuple(sorted(coordinators_of(cluster)))
 
 
 def resolve_links(named: LinkSet, cluster: Cluster) -> Links:

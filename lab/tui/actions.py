@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["ACTIONS", "Action", "action_named", "keys_as_markdown"]
+__all__ = ["ACTIONS", "Action", "action_named", "in_footer_order", "keys_as_markdown"]
 
 
 class Action(Struct, frozen=True):
@@ -55,8 +55,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("branch", "B", "B", "go on from this record in a simulated run of its own; q comes back", "", "view"),
     Action("branches", "T", "T", "the tree of this recording and its branches, to open one", "", "view"),
     Action("witness", "v", "v", "to the next violation of an assertion, and mark its witness", "witness", "view"),
-    Action("groups", "g", "g", "the history of groups instead of the log, and back", "", "view"),
-    Action("map", "m", "m", "the map of the field instead of the log, and back", "", "view"),
+    Action("groups", "g", "g", "the history of groups instead of the log, and back", "groups", "view"),
+    Action("map", "m", "m", "the map of the field instead of the log, and back", "map", "view"),
     Action("open", "enter", "Enter", "open the record under the log's cursor in full", "", "view"),
     Action("heartbeats", "f", "f", "show or hide the heartbeats in the log", "heartbeats", "view"),
     Action("deselect", "escape", "Esc", "select no node, mark no witness", "", "view"),
@@ -64,6 +64,19 @@ ACTIONS: tuple[Action, ...] = (
     Action("help", "question_mark,f1", "?", "this help", "help", "view"),
     Action("quit", "q", "q", "quit, or back to what this was branched from", "quit", "view"),
 )
+
+
+_FIRST = (
+    *("command", "help", "quit", "play", "step", "choose", "kill", "restart", "pause", "partition", "heal"),
+    *("groups", "map", "witness"),
+)
+"""What the footer has first: at its right end a narrow terminal cuts it off."""
+
+
+def in_footer_order() -> list[Action]:
+    """All actions; those of the footer by how much they are needed."""
+    places = {word: place for place, word in enumerate(_FIRST)}
+    return sorted(ACTIONS, key=lambda action: places.get(action.word, len(_FIRST)))
 
 
 def keys_as_markdown() -> str:

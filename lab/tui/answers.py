@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from lab.tui.fieldmap import has_field
+from lab.journal import has_field
+from lab.text import sanitize
 from lab.tui.logrows import LogRows
 from lab.tui.player import Player
 from lab.tui.source import Source
@@ -11,7 +12,10 @@ __all__ = ["answer_to", "first_hint"]
 
 
 def first_hint(source: Source) -> str:
-    """What to press first."""
+    """What a recording is there to show, or else what to press first."""
+    remark = source.lines.header.remark
+    if remark and not source.is_live:
+        return f"{sanitize(remark, 250)} (? for all keys)"
     if source.is_live and source.lines.header.world == "simulated":
         return "space freezes time and lets it go on, . lets one event happen, c chooses which; ? for all keys"
     field = "; m shows the map of the field" if has_field(source.lines.header) else ""

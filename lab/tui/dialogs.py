@@ -52,6 +52,7 @@ class _Dialog(ModalScreen[str]):
         self.dismiss("")
 
 
+_UNNAMED = "all that lead, or, where nobody is elected, all that run"
 _SIGNS = {
     "Normal": "performs its task under its coordinator",
     "Election": "has stopped its task: an election is held",
@@ -95,7 +96,7 @@ class HelpDialog(_Dialog):
             for verb in VERBS.values():
                 table.add_row(verb.usage, "", f"{verb.help}  ({verb.example})")
             for name, said in own_commands().items():
-                table.add_row(f"{name} [NODES]", "", f"{said} Without NODES: all that lead.")
+                table.add_row(f"{name} [NODES]", "", f"{said} Without NODES: {_UNNAMED}.")
             table.add_row("at 2s …", "", "before a command: when. Also: when all normal …, on send KIND 4->1 …")
         table.add_row(Text("signs", style="bold underline"))
         for status, said in _SIGNS.items():
@@ -151,6 +152,7 @@ class PartitionDialog(_Dialog):
         half = nodes[len(nodes) // 2 - 1]
         self._side = {node: int(node > half if apart is None else node == apart) for node in nodes}
         self._here = 0
+        self._refused = False
 
     def content(self) -> Text:
         look = self._look
@@ -163,7 +165,9 @@ class PartitionDialog(_Dialog):
                 text.append(f" {node} ", style + Style(meta={"@click": f"screen.move_node({node})"}))
             if not members:
                 text.append(" nobody", DIM)
-        text.append(f"\n\n {self.command() or 'all are on one side'}\n", look.accent)
+        parted = self.command()
+        style = look.warning if self._refused else look.accent
+        text.append(f"\n\n {parted or 'all are on one side, so nothing would be parted'}\n", style)
         text.append("\n a digit or a click moves a node; arrows choose, space moves\n ", DIM)
         text.append(" Enter does it ", Style(reverse=True, meta={"@click": "screen.apply"}))
         return text
@@ -189,6 +193,7 @@ class PartitionDialog(_Dialog):
         """The node to the next side."""
         node = self._ids[self._here]
         self._side[node] = (self._side[node] + 1) % 3
+        self._refused = False
         self._redraw()
 
     def action_move_node(self, node: int) -> None:
@@ -197,8 +202,13 @@ class PartitionDialog(_Dialog):
         self.action_move()
 
     def action_apply(self) -> None:
-        """Enter."""
-        self.dismiss(self.command())
+        """Enter; where all are on one side there is nothing to do, and that is said."""
+        command = self.command()
+        if command:
+            self.dismiss(command)
+            return
+        self._refused = True
+        self._redraw()
 
     def _redraw(self) -> None:
         self.query_one(Static).update(self.content())

@@ -9,15 +9,15 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.journal import Cluster, Header
-from lab.tui.fieldmap import Cell, FieldMap, has_field, idle_said, maps_of
+from lab.journal import Cluster, FieldMap, GroupLog, Header, idle_nodes, maps_of
+from lab.journal.fieldmap import Cell
+from lab.text import sanitize
 from lab.tui.fitting import Piece, fit
 from lab.tui.look import DIM, Look
 
 __all__ = ["FieldView"]
 
 _GAP = 3
-_NO_FIELD = "this run has no field; lab run field has one"
 _NO_MAP = "no group surveys the field"
 
 
@@ -35,25 +35,36 @@ class _Layout(Struct, frozen=True):
 
 
 class FieldView(Widget, can_focus=True):
-    """``show`` draws the field as of a record. A region is in the colour of its surveyor, and has its number."""
+    """``show`` draws the field as of a record. A region is in the colour of its surveyor, and has its number.
+
+    Over a map is the identifier of its group, where the election has groups, in that one's colour.
+    """
 
     DEFAULT_CSS = "FieldView { height: 1fr; padding: 0 1; }"
 
-    def __init__(self, look: Look, header: Header) -> None:
+    def __init__(self, look: Look, header: Header, groups: GroupLog) -> None:
         super().__init__(id="map")
         self._look = look
-        self._has_field = has_field(header)
+        self._groups = groups
         self._hues = {node: place for place, node in enumerate(header.nodes)}
         self._digits = max(len(str(node)) for node in header.nodes)
-        self._maps: tuple[FieldMap, ...] = ()
+        self._maps: tuple[tuple[FieldMap, tuple[str, int] | None], ...] = ()
+        """Each with the name of its group, and the number of that one's colour."""
         self._idle: tuple[tuple[int, str], ...] = ()
 
     def show(self, cluster: Cluster) -> None:
         """Draw the field of every group."""
-        shown = maps_of(cluster.nodes), idle_said(cluster.nodes) if self._has_field else ()
+        maps = tuple((field, self._group_of(field, cluster)) for field in maps_of(cluster.nodes))
+        shown = maps, idle_nodes(cluster.nodes)
         if shown != (self._maps, self._idle):
             self._maps, self._idle = shown
             self.refresh()
+
+    def _group_of(self, field: FieldMap, cluster: Cluster) -> tuple[str, int] | None:
+        """As its coordinator has it; where that one leads no more, as its members do."""
+        node = field.coordinator if field.leads else field.others[0]
+        group = self._groups.group_of(cluster.nodes[node], cluster.record)
+        return None if group is None else (group.name, group.hue)
 
     def open_cursor(self) -> None:
         """There is nothing to open."""
@@ -65,12 +76,13 @@ class FieldView(Widget, can_focus=True):
         if y == self.size.height - 1 and self._idle:
             pieces = self._idle_line()
         elif not self._maps:
-            pieces = [] if y else [(_NO_MAP if self._has_field else _NO_FIELD, DIM)]
+            pieces = [] if y else [(_NO_MAP, DIM)]
         else:
             layout, each = self._layout(), self._width_of_one()
             pieces = []
-            for field in self._maps:
-                pieces += [*fit(self._line(field, y, layout), each), (" " * _GAP, Style())]
+            for field, group in self._maps:
+                line = [*([] if y else self._plate(group)), *self._line(field, y, layout)]
+                pieces += [*fit(line, each), (" " * _GAP, Style())]
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 
     # how large
@@ -80,7 +92,7 @@ class FieldView(Widget, can_focus=True):
 
     def _layout(self) -> _Layout:
         """The first that fits: large cells rather than many words, but a square rather than a strip."""
-        cells = max((len(field.cells) for field in self._maps), default=0)
+        cells = max((len(field.cells) for field, _ in self._maps), default=0)
         root = max(1, isqrt(max(0, cells - 1)) + 1)
         sizes = ((7, 3), (5, 2), (4, 2), (3, 1), (2, 1))
         for head, across, (wide, tall) in product((3, 2, 1), (root, root * 3 // 2, root * 2, root * 4), sizes):
@@ -108,6 +120,9 @@ class FieldView(Widget, can_focus=True):
         style = look.plate(hue) if how == "done" else look.group(hue) + (DIM if how == "pending" else _BOLD)
         return (" " * left + text).ljust(layout.wide), style
 
+    def _plate(self, group: tuple[str, int] | None) -> list[Piece]:
+        return [] if group is None else [(f" {group[0]} ", self._look.plate(group[1])), (" ", Style())]
+
     def _head(self, field: FieldMap, lines: int) -> list[list[Piece]]:
         look, dot = self._look, f" {self._look.glyphs.dot} "
         leads: list[Piece] = [(f"{look.glyphs.leads} {field.coordinator} leads ", look.leader)]
@@ -131,12 +146,13 @@ class FieldView(Widget, can_focus=True):
         edition = f"edition {field.edition} is published" if field.edition else "nothing published"
         if field.outcome in ("", edition):
             return [(edition, look.accent if field.edition else DIM)]
-        return [(field.outcome, look.warning), (f" {look.glyphs.dot} {edition}", DIM)]
+        return [(sanitize(field.outcome, 200), look.warning), (f" {look.glyphs.dot} {edition}", DIM)]
 
     def _idle_line(self) -> list[Piece]:
         look = self._look
         pieces: list[Piece] = [("survey nothing: ", DIM)]
-        for node, instead in self._idle:
+        for node, status in self._idle:
+            instead = sanitize(status, 16)
             pieces.append((f"{look.glyph(instead)} {node} {instead}   ", look.status(instead)))
         return pieces
 

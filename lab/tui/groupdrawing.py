@@ -2,7 +2,7 @@
 
     3.467  ★1.2  ★2.2    ┃     ┃     ┃   1 2 each alone, of 5.2
              ┃     ┃     ┃     ┃     ┃
-    3.613    ┃     ┃    5.3 ━ 5.3 ━★5.3  5 leads 3-5, of 5.2, all Normal after 361ms
+    3.613    ┃     ┃    5.3 ━ 5.3 ━★5.3  5 leads 3 4, of 5.2, all Normal after 361ms
 
 Where there is no room for lanes beside each other, the groups are a list.
 """
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.style import Style
 
@@ -82,7 +83,7 @@ class GroupDrawing:
         clock = "" if line.place else f"{line.row.at.at_us / 1e6:{_CLOCK - 2}.3f}"
         lanes: list[Piece] = []
         if self._in_lanes:
-            lanes = self._across(Row(line.row.at, lanes=line.row.lanes) if line.place else line.row)
+            lanes = self._across(replace(line.row, groups=(), struck=(), changes={}) if line.place else line.row)
         return [(f"{clock:{_CLOCK - 2}}{mark:2}", DIM), *lanes, *line.words]
 
     def _row_lines(self, row: Row) -> Iterator[DrawnLine]:
@@ -126,7 +127,7 @@ class GroupDrawing:
         group = self._groups[lane.group]
         if row.changes.get(node) is not None:
             return self._plate(lane.group, leads=group.coordinator == node)
-        return look.glyphs.whole if lane.normal else look.glyphs.broken, look.group(group.hue)
+        return look.glyphs.whole if node in row.normal else look.glyphs.broken, look.group(group.hue)
 
 
 def words_of(row: Row, groups: Sequence[GroupLife], look: Look) -> list[Piece]:
@@ -162,14 +163,13 @@ def _led(group: GroupLife, of: list[Piece]) -> list[Piece]:
     if group.defined is None:
         came_to = "is forming it" if group.ended is None else "formed it in vain"
         return [(f"{leader} {came_to if group.use == 1 else 'has been in it before'}", DIM)]
-    members = sanitize(listed(sorted(set(group.members))), _LONGEST)
+    led = sanitize(listed(sorted({*group.members} - {group.coordinator})), _LONGEST) or "nobody"
     *others, (last, style) = of or [("nothing", DIM)]
     if group.all_normal is None:
         became = "not all Normal" if group.ended is not None else "not all Normal yet"
     else:
         became = f"all Normal after {format_us(round(group.all_normal.at_us - group.formed.at_us, -3))}"
-    led = f"{leader} leads {members},"
-    return [(led, Style(bold=True)), ("of", DIM), *others, (f"{last},", style), (became, DIM)]
+    return [(f"{leader} leads {led},", Style(bold=True)), ("of", DIM), *others, (f"{last},", style), (became, DIM)]
 
 
 def _named(group: GroupLife, look: Look) -> Piece:

@@ -1,18 +1,16 @@
 """The history of groups up to the cursor in time, in the place of the log."""
 
 from bisect import bisect_right
-from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events
-from textual.binding import BindingType
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from lab.journal import Cluster, GroupLog, Header
 from lab.tui.fitting import Piece, fit
+from lab.tui.following import FollowingView
 from lab.tui.groupdrawing import DrawnLine, GroupDrawing
 from lab.tui.look import DIM, Look
 
@@ -22,14 +20,11 @@ _MOST_ROWS = 500
 """So far back the view goes; ``lab history`` has all of it."""
 
 
-class GroupView(ScrollView, can_focus=True, inherit_bindings=False):
-    """Draws only the lines that are seen, under a head that stays. It follows the end, unless scrolled away.
+class GroupView(FollowingView):
+    """Draws only the lines that are seen, under a head that stays.
 
-    ``cursor`` is the line to whose record ``Enter`` goes, the first of its row; None for the last row of all.
-    Home and End are not its own: they move in time here too.
+    ``cursor`` is the line to whose record ``Enter`` goes, the first of its row.
     """
-
-    DEFAULT_CSS = "GroupView { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }"
 
     class Sought(Message):
         """The run is to be seen as of this record."""
@@ -38,23 +33,14 @@ class GroupView(ScrollView, can_focus=True, inherit_bindings=False):
             super().__init__()
             self.record = record
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("up", "cursor(-1)"),
-        ("down", "cursor(1)"),
-        ("pageup", "cursor_page(-1)"),
-        ("pagedown", "cursor_page(1)"),
-    ]
-
     def __init__(self, look: Look, header: Header, groups: GroupLog) -> None:
-        super().__init__(id="groups")
-        self.cursor: int | None = None
+        super().__init__("groups")
         self._look = look
         self._header = header
         self._groups = groups
         self._drawn: tuple[int, int, bool] | None = None
         self._drawing = GroupDrawing((), (), header.nodes, 0, look, 0)
         self._lines: list[DrawnLine] = []
-        self._follow = True
 
     def show(self, cluster: Cluster) -> None:
         """Draw the groups as they are known at the record that the cluster is at."""
@@ -96,14 +82,6 @@ class GroupView(ScrollView, can_focus=True, inherit_bindings=False):
     def action_cursor_page(self, pages: int) -> None:
         """Move the cursor by about what fits on the screen."""
         self.action_cursor(pages * max(1, self.size.height // 2 - 1))
-
-    def on_mouse_scroll_up(self) -> None:
-        """Scrolled away from the end: do not follow it until it is reached again."""
-        self._follow = False
-
-    def on_scroll_to(self) -> None:
-        """The scroll bar was dragged."""
-        self._follow = False
 
     def on_click(self, event: events.Click) -> None:
         """Go to the record of a line."""

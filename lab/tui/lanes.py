@@ -5,6 +5,7 @@ put into the row in which that was formed, if nothing else befell it in between.
 the same time share a row.
 """
 
+import sys
 from collections.abc import Iterable
 from functools import partial
 
@@ -16,17 +17,18 @@ __all__ = ["Lane", "Row", "rows_of"]
 
 
 class Lane(Struct, frozen=True):
-    """What a node is in: the number of its group, and whether it gets to be Normal there."""
+    """What a node is in: the number of its group, and its stay there."""
 
     group: int
-    normal: bool
+    stay: Stay
 
 
 class Row(Struct):
     """``changes`` are the lanes that change here, None where one ends; ``lanes`` all that there are from here on.
 
-    ``groups`` are those that nodes take here, ``late`` if they were formed in a row above; or ``text`` says what
-    was done, to the nodes ``struck``.
+    ``normal`` are the nodes that are Normal in their groups as the next row comes; the lanes of all others are
+    broken up to there. ``groups`` are those that nodes take here, ``late`` if they were formed in a row above; or
+    ``text`` says what was done, to the nodes ``struck``.
     """
 
     at: Point
@@ -36,6 +38,7 @@ class Row(Struct):
     text: str = ""
     changes: dict[int, Lane | None] = {}
     lanes: dict[int, Lane] = {}
+    normal: frozenset[int] = frozenset()
 
 
 def rows_of(groups: Iterable[GroupLife], happenings: Iterable[Happening], together_us: int) -> list[Row]:
@@ -83,14 +86,16 @@ class _Rows:
             row = self._add(Row(stay.since, (group.number,), late=row is not None))
             self._alone = row if alone else -2
         self._row_of[group.number] = row
-        self._change(row, stay.node, Lane(group.number, stay.normal is not None))
+        self._change(row, stay.node, Lane(group.number, stay))
 
     def finished(self) -> list[Row]:
         lanes: dict[int, Lane] = {}
-        for row in self._rows:
+        ends = [*(row.at.record for row in self._rows[1:]), sys.maxsize]
+        for row, end in zip(self._rows, ends, strict=False):
             changed = {**lanes, **row.changes}
             lanes = {node: lane for node, lane in changed.items() if lane is not None}
             row.lanes = lanes
+            row.normal = frozenset(node for node, lane in lanes.items() if lane.stay.is_normal_before(end))
         return self._rows
 
     def _others_fell_alone(self, stay: Stay) -> bool:

@@ -46,7 +46,8 @@ def title_text(source: Source, number: int, hidden: int, name: str, look: Look) 
     """Which run it is, the record where the cursor is, how time goes; last what a narrow line may cut off."""
     header, clock = source.lines.header, None if source.ended else source.clock
     dot = f" {look.glyphs.dot} "
-    parts: list[str] = [header.world if source.is_live else "recording", f"record {number}"]
+    settings = [sanitize(" ".join(header.protocol.settings), 40)] if header.protocol.settings else []
+    parts: list[str] = [*settings, header.world if source.is_live else "recording", f"record {number}"]
     if header.parent is not None:
         parts.append(f"branch of record {header.parent.record}")
     if clock is not None:

@@ -1,20 +1,18 @@
 """The message log: every message and what became of it, and whatever else happened, up to the cursor in time."""
 
 from itertools import zip_longest
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from lab.journal import Cluster, Ending, LogLine
 from lab.text import sanitize
 from lab.tui.fitting import Piece, fit
+from lab.tui.following import FollowingView
 from lab.tui.logrows import LogRows
 from lab.tui.look import DIM, Look
 from lab.tui.view import short_body
@@ -22,13 +20,8 @@ from lab.tui.view import short_body
 __all__ = ["MessageLog"]
 
 
-class MessageLog(ScrollView, can_focus=True):
-    """Draws only the rows that are seen. It follows the end, unless it was scrolled away from there.
-
-    ``cursor`` is the row that ``Enter`` opens; None while it is the last one. ``mark`` marks records.
-    """
-
-    DEFAULT_CSS = "MessageLog { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }"
+class MessageLog(FollowingView):
+    """Draws only the rows that are seen. ``cursor`` is the row that ``Enter`` opens; ``mark`` marks records."""
 
     class Opened(Message):
         """The record of a line is to be shown in full."""
@@ -37,22 +30,13 @@ class MessageLog(ScrollView, can_focus=True):
             super().__init__()
             self.line = line
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("up", "cursor(-1)"),
-        ("down", "cursor(1)"),
-        ("pageup", "cursor_page(-1)"),
-        ("pagedown", "cursor_page(1)"),
-    ]
-
     def __init__(self, look: Look, rows: LogRows) -> None:
-        super().__init__()
+        super().__init__("log")
         self.rows = rows
-        self.cursor: int | None = None
         self._look = look
         self._count = 0
         self._number = -1
         self._seen = (-1, False)
-        self._follow = True
         self._marked: frozenset[int] = frozenset()
         self._drawn_top = 0
         self._drawn: list[tuple[LogLine, Ending | None] | None] = []
@@ -113,14 +97,6 @@ class MessageLog(ScrollView, can_focus=True):
     def action_cursor_page(self, pages: int) -> None:
         """Move the cursor by what fits on the screen."""
         self.action_cursor(pages * max(1, self.size.height - 1))
-
-    def on_mouse_scroll_up(self) -> None:
-        """Scrolled away from the end: do not follow it until it is reached again."""
-        self._follow = False
-
-    def on_scroll_to(self) -> None:
-        """The scroll bar was dragged."""
-        self._follow = False
 
     def on_resize(self) -> None:
         """Draw anew, at the end if that was followed."""

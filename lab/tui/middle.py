@@ -19,7 +19,7 @@ _LOG = "log"
 _SAID = {
     _LOG: "the log again",
     "groups": "the history of groups; Enter goes to the record of a line, g back to the log",
-    "map": "the map of the field: filled is surveyed, pale is not yet; m back to the log",
+    "map": "the map of the field: filled is surveyed, ▶ is being surveyed, pale is not yet; m back to the log",
 }
 
 
@@ -30,12 +30,11 @@ class Middle(ContentSwitcher):
 
     def __init__(self, look: Look, source: Source) -> None:
         self.message_log = MessageLog(look, LogRows(source.lines, source.is_live))
-        self.message_log.id = _LOG
         self._lines = source.lines
         self._views: dict[str, MessageLog | GroupView | FieldView] = {
             _LOG: self.message_log,
             "groups": GroupView(look, source.lines.header, source.groups),
-            "map": FieldView(look, source.lines.header),
+            "map": FieldView(look, source.lines.header, source.groups),
         }
         super().__init__(*self._views.values(), initial=_LOG)
 

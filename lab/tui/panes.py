@@ -169,7 +169,9 @@ class NodePanes(Widget, can_focus=True):
     def _content(self, pane: Pane, width: int) -> tuple[list[Piece], list[Piece], list[Piece]]:
         if pane.process in ("killed", "failed", "absent"):
             return [], [(pane.waits, DIM)], []
-        led, up = self._led(pane), self._up(pane)
+        up = self._up(pane)
+        beside = sum(cell_len(text) for text, _ in up) + 2 if pane.doing else 0
+        led = self._led(pane, width - beside)
         if not pane.doing:
             return led, up, [(pane.waits, DIM)]
         left = "" if pane.left_us is None else f" {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
@@ -190,12 +192,15 @@ class NodePanes(Widget, can_focus=True):
             shown.append((f" {look.glyphs.leads} leads", look.leader))
         return shown
 
-    def _led(self, pane: Pane) -> list[Piece]:
+    def _led(self, pane: Pane, room: int = 0) -> list[Piece]:
+        """Whom it follows, and in which group: with that word, where there is room for it."""
         if pane.facts:
             return [("  ".join(pane.facts[:2]), Style())]
         led = "no coordinator" if pane.coordinator is None else f"coordinator {pane.coordinator}"
         if pane.hue is not None:
-            return [(f" {pane.group} ", self._look.plate(pane.hue)), (f" {led}", Style())]
+            named = f" group {pane.group} "
+            plate = named if cell_len(f"{named} {led}") <= room else f" {pane.group} "
+            return [(plate, self._look.plate(pane.hue)), (f" {led}", Style())]
         group = "" if pane.group is None else f", group {pane.group}"
         return [(led + group, Style())]
 

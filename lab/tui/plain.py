@@ -13,10 +13,12 @@ __all__ = ["AsciiOnly", "ascii_of"]
 
 _OTHERS = str.maketrans(
     {
-        **dict.fromkeys("─━═▁▔▂▄▀", "-"),
-        **dict.fromkeys("│┃║▏▎▍▌▐▕", "|"),
+        **dict.fromkeys("─━═▔▀", "-"),
+        **dict.fromkeys("│┃║▐▕", "|"),
+        **dict.fromkeys("▁▂▃▄▅▆▇▉▊▋▌▍▎▏", " "),  # the ends of scroll bars, which are seen by their colours
         **dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼┏┓┗┛", "+"),
-        **dict.fromkeys("…·", "."),
+        "·": ".",
+        "…": "~",  # a full stop would look like the end of what it cuts
         **dict.fromkeys("→▶", ">"),
         **dict.fromkeys("←◀", "<"),
         "\N{NO-BREAK SPACE}": " ",

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from lab.journal import Cluster, Lines, MarkKind, Marks, Timeline
 
-__all__ = ["SPEEDS", "Player"]
+__all__ = ["FOLLOWING", "SPEEDS", "Player"]
 
+FOLLOWING = "where the run is"
 _SEEK_US = 5_000_000
 _KINDS: dict[str, tuple[MarkKind, ...]] = {
     "fault": ("fault",),
@@ -124,9 +125,11 @@ class Player:
             direction, _, kind = word.partition("-")
             if not self.jump(direction == "next", _KINDS[kind].__contains__):
                 return f"no {kind} {'after' if direction == 'next' else 'before'} this one"
-        if self.live and not self.following:
-            return "looking at the past; End goes back to where the run is"
-        return ""
+        if not self.live:
+            return ""
+        if self.following:
+            return FOLLOWING
+        return "looking at the past; End goes back to where the run is"
 
     def _advance(self) -> None:
         number = self.number

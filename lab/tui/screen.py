@@ -13,11 +13,11 @@ from textual.widgets import Footer
 
 from lab.properties import Violation
 from lab.text import sanitize
-from lab.tui.actions import ACTIONS, Action, action_named
+from lab.tui.actions import ACTIONS, Action, action_named, in_footer_order
 from lab.tui.answers import answer_to, first_hint
 from lab.tui.branching import Branched, Left, TreeWanted
 from lab.tui.choosing import ChooseDialog
-from lab.tui.clusterkeys import applies, cluster_command
+from lab.tui.clusterkeys import cluster_command
 from lab.tui.commandline import CommandLine
 from lab.tui.dialogs import HelpDialog, PartitionDialog
 from lab.tui.digits import Digits
@@ -25,8 +25,9 @@ from lab.tui.groupview import GroupView
 from lab.tui.lines import FaultLines, LeaderLine, ScrubBar, TitleLine, VerdictLine, title_text
 from lab.tui.look import Look
 from lab.tui.middle import Middle
+from lab.tui.offers import is_offered, steers, takes_commands, why_no_commands, why_not
 from lab.tui.panes import NodePanes
-from lab.tui.player import Player
+from lab.tui.player import FOLLOWING, Player
 from lab.tui.source import Source
 from lab.tui.verdicts import next_violation, verdicts_said, witness_said
 from lab.tui.view import Pane, faults_said, groups_led, leaders_said, panes_of
@@ -58,7 +59,7 @@ class RunScreen(Screen[None]):
             key_display=action.shown,
             tooltip=action.help,
         )
-        for action in ACTIONS
+        for action in in_footer_order()
     ]
 
     def __init__(self, source: Source, look: Look, title: str, at: int | None = None) -> None:
@@ -73,6 +74,7 @@ class RunScreen(Screen[None]):
         self._digits = Digits()
         self._witness: Violation | None = None
         self._panes: tuple[Pane, ...] = ()
+        self._offered: list[Action] = []
         self._last_s = time.monotonic()
         self._ended_said = False
         self._drawn_frames = -1
@@ -89,7 +91,7 @@ class RunScreen(Screen[None]):
         yield ScrubBar(self._look)
         yield TitleLine("said")
         yield CommandLine()
-        yield Footer()
+        yield Footer(show_command_palette=False, compact=True)
 
     def on_screen_resume(self) -> None:
         """Begin, or go on after a dialog."""
@@ -112,15 +114,20 @@ class RunScreen(Screen[None]):
     def _frame(self) -> None:
         now_s, player = time.monotonic(), self._player
         elapsed_us, self._last_s = round((now_s - self._last_s) * 1e6), now_s
+        followed = player.following
         player.tick(elapsed_us, self._source.now_us())
+        if player.following and not followed:
+            self.say(FOLLOWING)  # played up to there
         if self._source.clock != self._clock:
             self._take_clock(self._source.clock)
         cluster = player.cluster()
         snapshot = cluster.snapshot()
         panes = panes_of(snapshot, player.now_us, self._source.groups)
-        if [(p.id, p.process) for p in panes] != [(p.id, p.process) for p in self._panes]:
-            self.refresh_bindings()
         self._panes = panes
+        offered = self.actions()
+        if offered != self._offered:
+            self._offered = offered
+            self.refresh_bindings()
         offend = frozenset(self._witness.nodes) if self._witness is not None else frozenset()
         self.query_one(NodePanes).show(panes, self._selected, offend)
         self.query_one(LeaderLine).show(leaders_said(panes), self._look, groups_led(panes))
@@ -139,13 +146,10 @@ class RunScreen(Screen[None]):
         if self._source.ended and self._player.live and not self._ended_said:
             self._ended_said = True
             self.say(f"the run is over: {self._source.ended}; look around, or press q", warn=True)
-            self.refresh_bindings()
 
     def _take_clock(self, clock: Clock | None) -> None:
         before, self._clock = self._clock, clock
         self._drawn_frames = -1  # draw all of this frame
-        if before is None:
-            self.refresh_bindings()
         if clock is not None and clock.note and (before is None or before.note != clock.note):
             self.say(clock.note, warn=True)
 
@@ -157,27 +161,9 @@ class RunScreen(Screen[None]):
     # what the user does
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether an action applies now; the footer shows only those that do."""
-        if action != "do":
-            return True
-        wanted = action_named(str(parameters[0]))
-        if wanted is None:
-            return True
-        if wanted.where == "driver" and not self._commands:
-            return False
-        if wanted.where == "simulated" and not self._steers:
-            return False
-        pane = self._pane if wanted.needs_node else None
-        return pane is None or applies(wanted.word, pane)  # without one, pressing it says what to do first
-
-    @property
-    def _commands(self) -> bool:
-        return self._source.can_command and not self._source.ended
-
-    @property
-    def _steers(self) -> bool:
-        """Whether the time of the run is in the user's hands."""
-        return self._commands and self._source.clock is not None
+        """Whether an action applies now."""
+        wanted = action_named(str(parameters[0])) if action == "do" else None
+        return wanted is None or is_offered(wanted, self._source, self._pane)
 
     @property
     def _pane(self) -> Pane | None:
@@ -185,17 +171,16 @@ class RunScreen(Screen[None]):
 
     def actions(self) -> list[Action]:
         """The actions that apply now."""
-        return [action for action in ACTIONS if self.check_action("do", (action.word,))]
+        pane = self._pane
+        return [action for action in ACTIONS if is_offered(action, self._source, pane)]
 
     def action_do(self, word: str) -> None:
         """Do what the table of actions calls so."""
         action = action_named(word)
         if action is None:
             return
-        if action.where == "driver" and not self._commands:
-            self.say("nothing can be done to the nodes here: this run takes no commands", warn=True)
-        elif action.where == "simulated" and not self._steers:
-            self.say("what happens next is chosen in simulated runs: lab run bully --sim", warn=True)
+        if missing := why_not(action, self._source):
+            self.say(missing, warn=True)
         elif action.needs_node and self._selected is None:
             self.say(f"{word} which node? press its number first", warn=True)
         elif action.group == "cluster":
@@ -208,7 +193,7 @@ class RunScreen(Screen[None]):
 
     def _move_in_time(self, word: str) -> None:
         player = self._player
-        clock = self._source.clock if self._steers else None
+        clock = self._source.clock if steers(self._source) else None
         if word == "choose":
             player.to_end()
             self.app.push_screen(
@@ -252,7 +237,7 @@ class RunScreen(Screen[None]):
             "witness": self._to_witness,
             "deselect": self._deselect,
             "theme": self._toggle_theme,
-            "help": lambda: self.app.push_screen(HelpDialog(self._commands, self._look)),
+            "help": lambda: self.app.push_screen(HelpDialog(takes_commands(self._source), self._look)),
             "branch": lambda: self.post_message(Branched(self._source, self._player.number, self.say)),
             "branches": lambda: self.post_message(TreeWanted(self._source, self.say)),
             "quit": lambda: self.post_message(Left()),
@@ -298,7 +283,6 @@ class RunScreen(Screen[None]):
 
     def _select(self, node: int | None) -> None:
         self._selected = node
-        self.refresh_bindings()
 
     # messages of the widgets
 
@@ -344,7 +328,7 @@ class RunScreen(Screen[None]):
         action = action_named(message.text)
         if action is not None and action.word != "command":
             self.action_do(action.word)
-        elif self._commands:
+        elif takes_commands(self._source):
             self._give(message.text)
         else:
-            self.say(f"{message.text!r}: this run takes no commands; words of the help (?) work", warn=True)
+            self.say(f"{message.text!r}: {why_no_commands(self._source)}; words of the help (?) work", warn=True)

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from lab.properties import A2, ASSERTIONS, RAISES, Verdict, Violation, verdict_of
+from lab.properties import A2, A4, ASSERTIONS, RAISES, Verdict, Violation, verdict_of
 from lab.text import sanitize
 from lab.tui.source import Source
 
@@ -40,7 +40,7 @@ def _said(verdict: Verdict, longest_why: int) -> Said:
     if verdict.first is None:
         return "hold", "holds"
     if verdict.word == "fails":
-        return "FAILED with all assumptions intact", "fails"
+        return f"FAILED with {_intact(verdict.first)}", "fails"
     why = ", ".join(
         f"{broken.assumption} ({sanitize(broken.why, longest_why)})" if longest_why else f"{broken.assumption}"
         for broken in verdict.first.broken
@@ -66,15 +66,21 @@ def witness_said(violation: Violation) -> str:
 def _promised(violation: Violation) -> str:
     broken = violation.broken
     if violation.is_failure:
-        return f"{violation.assertion} fails with all assumptions intact"
+        return f"{violation.assertion} fails with {_intact(violation)}"
     numbers = " and ".join(f"{each.assumption}" for each in broken)
     whys = dict.fromkeys(sanitize(each.why, _LONGEST_WHY // len(broken)) for each in broken)
     return f"{violation.assertion} outside the promise, {numbers} broken ({'; '.join(whys)})"
 
 
+def _intact(violation: Violation) -> str:
+    """Of a failure, which assumptions did hold; those that did not do not matter to it."""
+    but = " and ".join(f"{each.assumption}" for each in violation.beside)
+    return f"all assumptions intact{f' but {but}, on which it does not rely' if but else ''}"
+
+
 def _witnessed(violation: Violation) -> str:
     said = [(state.node, f"{state.text} (record {state.record})") for state in violation.states]
-    if violation.assertion == A2.id:
+    if violation.assertion in (A2.id, A4.id):
         since, _, _ = violation.text.partition(":")
         return f"{since}: {'; '.join(f'{node} {text}' for node, text in said)}"
     verb = "" if violation.assertion == RAISES.id else "is "

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from lab.journal import ASSUMPTIONS, FaultView, GroupLog, NodeView, Snapshot
 from lab.text import sanitize
-from lab.units import count_of
+from lab.units import count_of, listed
 
 __all__ = ["Pane", "faults_said", "groups_led", "leaders_said", "pane_of", "panes_of", "short_body"]
 
@@ -45,7 +45,7 @@ def panes_of(snapshot: Snapshot, now_us: int, groups: GroupLog | None = None) ->
 
 def pane_of(view: NodeView, snapshot: Snapshot, now_us: int, groups: GroupLog | None = None) -> Pane:
     """One node's pane."""
-    group = groups.newest(view.group) if groups is not None and view.group is not None else None
+    group = None if groups is None else groups.group_of(view, snapshot.record)
     status = sanitize(view.status, 16)
     doing, waits, left_us, total_us = _doing(view, now_us)
     return Pane(
@@ -155,10 +155,10 @@ def leaders_said(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None],
     said: list[tuple[str, int | str | None]] = []
     for leader in sorted(followed, reverse=True):
         paused = " (paused)" if any(pane.id == leader and pane.process == "paused" for pane in alive) else ""
-        whom = " ".join(map(str, followed[leader])) or "nobody"
+        whom = listed(followed[leader]) or "nobody"
         said.append((f"{leader} leads {whom}{paused}", leader))
     if lost:
-        said.append((f"{' '.join(str(pane.id) for pane in lost)} without a coordinator", None))
+        said.append((f"{listed([pane.id for pane in lost])} without a coordinator", None))
     return tuple(said) or (("nobody is up", None),)
 
 
@@ -168,11 +168,24 @@ def groups_led(panes: tuple[Pane, ...]) -> int:
 
 
 def _in_status(panes: list[Pane], status: str) -> str:
-    return " ".join(str(pane.id) for pane in panes if pane.status == status)
+    return listed([pane.id for pane in panes if pane.status == status])
+
+
+_BECAME = {
+    "kill": "lost",
+    "pause": "kept waiting",
+    "lose": "lost",
+    "cut": "lost",
+    "partition": "lost",
+    "delay": "delayed",
+    "duplicate": "duplicated",
+    "reorder": "reordered",
+}
+"""What becomes of the messages that a fault of each kind touches."""
 
 
 def faults_said(faults: tuple[FaultView, ...]) -> tuple[tuple[str, bool], ...]:
-    """Each fault in force: (what, which assumptions it breaks, how many messages it touched; is it inert)."""
+    """Each fault in force: (what, which assumptions it breaks, what became of messages; is it inert)."""
     said = []
     for fault in faults:
         text = sanitize(fault.text, 60)
@@ -181,7 +194,8 @@ def faults_said(faults: tuple[FaultView, ...]) -> tuple[tuple[str, bool], ...]:
                 f"{number} ({ASSUMPTIONS[number]})" for number in fault.breaks if number in ASSUMPTIONS
             )
             text += f"  breaks {broken}"
-        text += f"  {count_of(fault.messages, 'message')}"
+        if became := _BECAME.get(fault.kind):
+            text += f"  {count_of(fault.messages, 'message')} {became}"
         if not fault.touched:
             text += "  inert so far"
         said.append((text, not fault.touched))

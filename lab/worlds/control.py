@@ -22,6 +22,7 @@ from lab.script import (
     Tell,
     WorldCommand,
     link_rule,
+    nodes_told,
     parse,
     partition_rule,
     resolve_links,
@@ -115,7 +116,7 @@ class Control:
         record: Callable[[Record], None],
         now_us: Callable[[], int],
     ) -> None:
-        self._protocol = protocol
+        self.protocol = protocol
         self._nodes = nodes
         self._network = network
         self._log = log
@@ -164,8 +165,8 @@ class Control:
         return Outcome(*self._heal(command, cluster))
 
     def _tell(self, command: Tell, cluster: Cluster) -> Outcome:
-        told = told_by(command, self._protocol)
-        named = resolve_nodes(command.nodes, cluster)
+        told = told_by(command, self.protocol)
+        named = nodes_told(command, cluster)
         how = {node: self._nodes.reach(node) for node in named}
         reached = {node: told for node in named if how[node] != "down"}
         said = [

@@ -81,9 +81,13 @@ def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]
     Where a task ran above an election of the user's own, that is the one at ``target``.
     """
     try:
-        return find_protocol(info.name, info.parameters)
+        known = find_protocol(info.name, info.parameters)
     except UnknownProtocolError:
         election = info.parameters.get(ELECTION) if info.name in TASKS else None
+    else:
+        if target is not None and load_protocol(target) is not known:
+            raise TargetError(f"its protocol, {info.name}, is the program's: leave out --protocol {target}")
+        return known
     if target is None:
         own = info.name if election is None else f"{election}, below the {info.name}"
         raise TargetError(f"its protocol, {own}, is not the program's: add --protocol {info.file}:CLASS")

@@ -188,16 +188,33 @@ class WaitsForEver(Ring):
         await self.sleep(86_400_000_000, "COORDINATOR to come")
 
 
-class CirclesForEver(Ring):
-    """R5: what a node has passed on before is passed on again.
+class PastTheStarter(Ring):
+    """R5: what goes round goes on past a starter that has died.
 
-    Harmless to the elections: nobody follows what comes a second time, for it has another number by then, or
-    has been followed. It costs messages, for ever.
+    Harmless: who has it for the second time removes it as a copy.
     """
+
+    def _way_to(self, starter: int) -> tuple[int, ...]:
+        """The whole ring."""
+        return self._along
+
+
+class CopiesPassedOn(Ring):
+    """R4: a copy of what a node has passed on before is passed on again."""
 
     def _comes_again(self, message: ELECTION | COORDINATOR) -> bool:
         """Never."""
         return False
+
+
+class LowerRemoved(Ring):
+    """R4: what is lower than its starter's last one is removed, too, though the starter may have been wiped."""
+
+    def _comes_again(self, message: ELECTION | COORDINATOR) -> bool:
+        """Or lower."""
+        kind, number = type(message).__name__, message.number
+        known = (each[2] for each in self.passed if each[:2] == (kind, number.starter))
+        return number.round < max(known, default=0) or super()._comes_again(message)
 
 
 # R6
@@ -223,11 +240,7 @@ class TooLowForGood(Ring):
 
 
 class NumberForgotten(Ring):
-    """R6: the number is not in safe storage, so one that was used before is used again.
-
-    Harmless in all runs so far: who has passed it on removes it, and the node, which waits in vain, counts up
-    until its number is new. It takes the longer, the more elections there were.
-    """
+    """R6: the number is not in safe storage, and a node that comes up again begins below what it was in before."""
 
     number: Number = Number()
 
@@ -289,15 +302,17 @@ CAUGHT: list[tuple[type[Ring], str, str, int]] = [
     (EveryCoordinatorFollowed, "A1.1", "kill", 9),
     (MetIgnored, "A1.1", "kill", 50),
     (LowerEntered, "A1.1", "kill", 9),
+    (CopiesPassedOn, "A2", "duplicate", 17),
+    (LowerRemoved, "A2", "kill,wipe", 869),
     (WaitsForEver, "A2", "kill", 1),
     (NoRecovery, "A2", "kill", 1),
+    (NumberForgotten, "A1.1", "kill", 1311),
     (NobodyMissed, "A2", "partition", 1),
     (SilentInElection, "A2", "kill", 10),
     (NeverComplete, "A2", "kill", 24),
 ]
 HARMLESS: tuple[type[Ring], ...] = (
-    CirclesForEver,
+    PastTheStarter,
     TooLowForGood,
-    NumberForgotten,
     AnswersStrangers,
 )

@@ -6,7 +6,7 @@ from lab.journal import Header, Link
 from lab.kernel import Timing
 from lab.protocols import Bully
 from lab.script import At, parse
-from lab.worlds.campaign.comparison import Comparison, Course, compared, course_of, measure
+from lab.worlds.campaign.comparison import Comparison, Course, compared, course_of, measure, quantile
 from lab.worlds.campaign.draw import FAULTS, Plan
 from lab.worlds.targets import load_protocol
 from tests.harness import simulated_header
@@ -16,7 +16,9 @@ TIMING = Timing(80_000, 40_000)
 NODES = (1, 2, 3, 4, 5)
 
 
-def _comparison(*targets: str, script: tuple[str, ...] = (), faults: tuple[str, ...] = ("kill",)) -> Comparison:
+def _comparison(
+    *targets: str, script: tuple[str, ...] | None = None, faults: tuple[str, ...] = ("kill",)
+) -> Comparison:
     bases = tuple(_base(target) for target in targets)
     return Comparison(targets, bases, Plan((5, 5), faults, TIMING, ()), script, 1, 12)
 
@@ -84,6 +86,30 @@ def test_the_work_of_the_field_is_counted() -> None:
     assert all(work.made > work.lost + work.duplicated for work in works)
     assert sum(work.lost for work in works) > 0
     assert [len(one.elections) for (one,) in without] == [len(one.elections) for (one,) in with_field]
+
+
+class _Surveys(Bully):
+    """Has a field of its own in its state, with the name that the field of sensors has for another thing."""
+
+    survey: int = 0
+
+    def recovery(self) -> None:
+        """Counts."""
+        self.survey += 1
+        super().recovery()
+
+
+def test_what_an_author_calls_a_survey_is_the_authors_own() -> None:
+    """Only the field has readings: nothing else is taken for them."""
+    course = Course(1, NODES, Link(), (parse("at 2s kill 5"),), 8_000_000)
+    assert measure(_Surveys, _base("bully"), course) == measure(Bully, _base("bully"), course)
+
+
+def test_quantiles() -> None:
+    """The least value that this share does not exceed: always one of those measured."""
+    assert [quantile([5, 1, 3], share) for share in (0, 0.3, 0.5, 0.95, 1)] == [1, 1, 3, 5, 5]
+    assert quantile(range(1, 101), 0.95) == 95
+    assert quantile([], 0.5) is None
 
 
 def test_two_workers_measure_the_same() -> None:

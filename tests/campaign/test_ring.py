@@ -28,8 +28,7 @@ SKIPPING = Schedule(
     ),
     300_000,
 )
-LASTING = [fault for fault in FAULTS if fault != "wipe"]
-SORTS = [*LASTING, "kill,delay", "kill,pause", ",".join(LASTING)]
+SORTS = [*FAULTS, "kill,delay", "kill,pause", "kill,wipe", ",".join(FAULTS)]
 
 
 @pytest.mark.timeout(0 if "LAB_SOAK" in os.environ else 120)

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.cli.comparing import CompareRequest, run_compare
-from lab.cli.comparison_report import Sums, as_json, quantile, report
+from lab.cli.comparison_report import as_json, course, report
 from lab.journal import Work
-from lab.worlds.campaign.comparison import Comparison, Measured, compared
+from lab.worlds.campaign.comparison import Comparison, Measured, Sums, compared
 from tests.cli.calling import Lab
 
 MINE = """from lab.protocols import Bully
@@ -99,7 +99,7 @@ def test_an_interrupt_shows_what_there_is(
     _cut_short(monkeypatch, 2)
     assert run_compare(_request(tmp_path / "two.svg")) == 130
     said = capsys.readouterr().out
-    assert "; 2 runs each, from seed 1 on" in said
+    assert "; cut short after 2 of 3 runs, from seed 1 on" in said
     assert said.count("┌") >= 1
     assert (tmp_path / "two.svg").exists()
 
@@ -132,13 +132,6 @@ def test_a_protocol_whose_messages_multiply(lab: Lab) -> None:
     assert re.search(r"^multiplies, seed 1: more than .* multiply\?", done.line())
 
 
-def test_quantiles() -> None:
-    """The least value that this share does not exceed: always one of those measured."""
-    assert [quantile([5, 1, 3], share) for share in (0, 0.3, 0.5, 0.95, 1)] == [1, 1, 3, 5, 5]
-    assert quantile(range(1, 101), 0.95) == 95
-    assert quantile([], 0.5) is None
-
-
 def test_sums_over_runs() -> None:
     """Everything measured, added up; and the run in which several led for longest."""
     sums = Sums("ring")
@@ -153,6 +146,33 @@ def test_sums_over_runs() -> None:
         "violations": {"A1.1": {"failures": 1, "outside": 2}, "raises": {"failures": 1, "outside": 0}},
         "readings": {"made": 15, "lost": 1, "twice": 3},
     }
+
+
+def test_a_curve_is_level_between_two_values() -> None:
+    """A third of three values is at most the first of them, and nothing more until the second is reached."""
+    points = course([1, 2, 4], 1)
+    assert {share for x, share in points if x == 2} == set(range(33, 67))
+    assert [(x, share) for x, share in points if share in (33, 66)] == [(1, 33), (2, 33), (2, 66), (4, 66)]
+    assert (points[0], points[-1]) == ((1, 0), (4, 100))
+
+
+def test_groups_have_a_coordinator_each(capsys: pytest.CaptureFixture[str]) -> None:
+    """A footnote says so, of those that lead groups, and of nobody else."""
+    bully, invitation = Sums("bully"), Sums("invitation")
+    bully.add(Measured((4,), (), 0, {"A1.1": (0, 0)}, None))
+    report([bully], 200_000)
+    assert "*" not in capsys.readouterr().out
+    invitation.add(Measured((4,), (), 900_000, {"A4": (0, 0)}, None))
+    report([bully, invitation], 200_000)
+    said = capsys.readouterr().out
+    assert _rows(f"\n\n{said}")["runs with several coordinators *"] == ["0", "1"]
+    assert "\n* Each group of invitation has a coordinator, as it should.\n" in said
+
+
+def test_one_run_is_one_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not one runs."""
+    assert run_compare(_request(runs="1")) == 0
+    assert capsys.readouterr().out.startswith("3 nodes, kill; 1 run each, from seed 1 on\n")
 
 
 def test_where_nothing_was_measured_there_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:

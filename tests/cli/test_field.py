@@ -1,6 +1,7 @@
 """``lab run field``: a task above an election that is chosen with ``--set election=…``, in every world."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,22 @@ def test_above_an_election_of_the_users_own(lab: Lab) -> None:
     done = lab("check", *own, "--set", "reading_every=4s", "--runs", "6", "--workers", "2", "--json")
     assert done.status == 0, done
     assert json.loads(done.out)["protocol"] == "field"
+
+
+def test_the_report_says_what_came_of_publishing(lab: Lab) -> None:
+    """What the nodes that were told to publish noted, in the report and as JSON."""
+    run = ("run", "field", "--set", "reading_every=100ms", "--sim", "--headless", "--for", "8s", "--seed", "1")
+    do = ("--do", "at 2s partition 1 2 | 3 4 5", "--do", "at 5s publish coordinators")
+    done = lab(*run, *do)
+    assert done.out.startswith("field above invitation, reading_every=100ms, simulated, 8s\n")
+    assert "  5.000 s  node 2: refused: 2 of 5 nodes are no majority\n" in done.out
+    assert re.search(r"^  5\.\d+ s  node 5: edition 1 is published$", done.out, re.MULTILINE)
+    told = json.loads(lab(*run, *do, "--json").out)
+    assert told["settings"] == ["reading_every=100ms"]
+    assert [(note["node"], note["text"]) for note in told["notes"]] == [
+        (2, "refused: 2 of 5 nodes are no majority"),
+        (5, "edition 1 is published"),
+    ]
 
 
 def test_mistakes(lab: Lab) -> None:

@@ -1,6 +1,7 @@
 """``--help``: every command has one, and every option and argument in it is explained."""
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -49,6 +50,18 @@ def test_a_command_explains_itself(lab: Lab, command: str) -> None:
     for name in OPTIONS[command].split():
         assert len(_said_of(name, done.out)) > 10, f"{name} needs a text"
     assert re.search(r"^ (?!Usage)[A-Z][^│]{30,}[.:]", done.out, re.MULTILINE), "there is no sentence on top"
+
+
+def test_prose_is_wrapped_once(lab: Lab) -> None:
+    """By the terminal, and not where the lines of the source end: a narrow one breaks where it is full."""
+    for command in ("verify", "history", "branch", "check", "explore", "compare"):
+        said = lab(command, "--help", environment={"COLUMNS": "60"}).out.partition("╭")[0]
+        for paragraph in re.split(r"\n *\n", said):
+            lines = [line.strip() for line in paragraph.splitlines() if line.strip()]
+            if any("  " in line for line in lines):
+                continue  # a table
+            for line, following in pairwise(lines):
+                assert len(f"{line} {following.split()[0]}") > 58, f"{command}: {line!r} ends too soon"
 
 
 def test_the_first_help(lab: Lab) -> None:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from lab.kernel import Protocol
 from lab.properties import ASSERTIONS
-from lab.protocols import PROTOCOLS, TASKS, Bully, Token, stacked
+from lab.protocols import PROTOCOLS, TASKS, Algorithm, Bully, stacked
 from lab.protocols.field import Field
 from lab.protocols.parameters import parameters_told, together_told
 from tests.cli.calling import Lab
@@ -24,6 +24,12 @@ def test_every_protocol_is_described(lab: Lab) -> None:
     assert begun == [*sorted((*PROTOCOLS, *TASKS)), "more"]
     assert max(map(len, lines)) <= 80
     assert lines[-1] == "more about one: lab list protocols NAME"
+
+
+def test_a_long_name_stands_by_itself(lab: Lab) -> None:
+    """What is said of the protocol is below it, in the column where it always is."""
+    lines = lab("list", "protocols", "bully-tanenbaum", environment=NARROW).out.splitlines()
+    assert lines[:2] == ["bully-tanenbaum", "             Tanenbaum's bully: the highest node that is up leads."]
 
 
 def test_what_is_said_of_one(lab: Lab) -> None:
@@ -145,7 +151,12 @@ def test_parameters_of_both_layers_are_told() -> None:
     assert together_told(Bully) in together_told(stack)
 
 
-@pytest.mark.parametrize("protocol", [Token])
-def test_all_parameters_are_explained(protocol: type[Token]) -> None:
+def test_what_a_class_repeats_of_its_base_is_told_once() -> None:
+    """Both say what a time of 0 is."""
+    assert together_told(Bully) == "A time of 0 is derived from T."
+
+
+@pytest.mark.parametrize("protocol", [*PROTOCOLS.values(), Field])
+def test_all_parameters_are_explained(protocol: type[Algorithm]) -> None:
     """None is left without a word."""
     assert all(each.says for each in parameters_told(protocol))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.calling import Lab
+from tests.cli.calling import ROOT, Lab
 from tests.journal.recordings import eventful_lines
 
 NORMAL = b'"changed":{"status":"Normal"'
@@ -42,6 +42,18 @@ def damaged(lab: Lab) -> int:
     lines[number] = lines[number][:20] + b"\x00\x1b[2J" + lines[number][30:]
     (lab.folder / "damaged.jsonl").write_bytes(b"".join(lines))
     return number + 1
+
+
+def test_what_was_set_and_what_it_shows(lab: Lab) -> None:
+    """A recording of a listing as published says so, first of all, and what is to be seen in it."""
+    (lab.folder / "hole.jsonl").write_bytes((ROOT / "recordings/holes/invitation-too-late.jsonl").read_bytes())
+    remark = "3 turns away 1, whose Accept came too late, though every message was in time"
+    head, second, *_ = lab("show", "hole.jsonl").out.splitlines()
+    assert head == "# invitation, as_printed=true, simulated, nodes 1-3, T 200 ms, seed 1"
+    assert second == f"# {remark}"
+    head, second, *_ = lab("verify", "hole.jsonl").out.splitlines()
+    assert re.match(r"hole\.jsonl: holds; \d+ steps re-executed; as_printed=true", head)
+    assert second == f"  {remark}"
 
 
 @pytest.mark.usefixtures("whole")

@@ -9,7 +9,10 @@ import pytest
 from lab.properties import ASSERTIONS
 from tests.cli.calling import Called, Lab
 
-KEYS = ["world", "protocol", "nodes", "elections", "messages", "faults", "duration_us", "recording", "verdicts"]
+KEYS = [
+    *("world", "protocol", "settings", "nodes", "elections", "messages", "faults", "notes", "duration_us"),
+    *("recording", "verdicts"),
+]
 NODE_KEYS = ["alive", "process", "status", "coordinator", "up", "definition_version", "group"]
 ELECTION_KEYS = ["lost_at_us", "settled_at_us", "coordinator"]
 FAULT_KEYS = ["command", "touched", "messages", "assumptions"]

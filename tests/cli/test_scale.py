@@ -12,7 +12,7 @@ from lab.cli.plots import plot
 from lab.cli.scaling import ScaleRequest, run_scale
 from lab.cli.svg import picture
 from lab.protocols import Bully
-from lab.worlds.scaling import Measurement, NeverSettledError, measure
+from lab.worlds.scaling import NeverSettledError, Trial
 from tests.cli.calling import Lab
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -36,11 +36,18 @@ def test_table_charts_and_picture(lab: Lab) -> None:
     done = lab("scale", "bully", "--nodes", "100,3,10", "-o", "bully.svg")
     assert (done.status, done.err) == (0, "")
     assert "\x1b" not in done.out
-    table = re.findall(r"^ *(\d+) +([\d,]+) +([\d,]+) +(\S+) +([\d,]+) +([\d,]+) .* s$", done.out, re.MULTILINE)
-    assert table == [
-        ("3", "12", "12", "1.000", "6", "8"),
-        ("10", "138", "138", "1.000", "90", "50"),
-        ("100", "10,488", "10,488", "1.000", "9,900", "590"),
+    worst, best = done.out.split("\nonly the next coordinator notices\n")
+    assert re.findall(
+        r"^ *(\d+) +([\d,]+) +([\d,]+) +(\S+) +([\d,]+) +\S+ +\d.\d\d +\S+ s$", worst, re.MULTILINE
+    ) == [
+        ("3", "12", "12", "1.000", "6"),
+        ("10", "138", "138", "1.000", "90"),
+        ("100", "10,488", "10,488", "1.000", "9,900"),
+    ]
+    assert re.findall(r"^ *(\d+) +([\d,]+) +([\d,]+) +(\S+) +\S+ +\d.\d\d +\S+ s$", best, re.MULTILINE) == [
+        ("3", "8", "8", "1.000"),
+        ("10", "50", "50", "1.000"),
+        ("100", "590", "590", "1.000"),
     ]
     for cost in Bully.costs:
         assert len(re.findall(re.escape(f"{cost.formula}, {cost.case}"), done.out)) == 1, "it is not in the legend"
@@ -54,11 +61,14 @@ def test_json(lab: Lab) -> None:
     """One object with everything that was measured, and nothing else."""
     done = lab("scale", "bully", "--nodes", "5", "--seed", "3", "--t", "1s", "--json")
     told = json.loads(done.out)
-    (election,) = told["elections"]
+    election, best = told["elections"]
     assert (told["protocol"], told["t_us"], told["seed"]) == ("bully", 1_000_000, 3)
     assert [each["formula"] for each in told["formulas"]] == [cost.formula for cost in Bully.costs]
     assert (election["nodes"], election["coordinator"], election["messages"]) == (5, 4, 38)
-    assert election["formulas"] == [38, 20, 20]
+    assert [each["noticed"] for each in told["formulas"]] == ["by each", None, "in turn"]
+    assert (election["formula"], election["formulas"]) == (38, [38, 20, 20])
+    assert (best["noticed"], best["messages"], best["formula"]) == ("in turn", 20, 20)
+    assert [each["case"] for each in (election, best)] == [Bully.costs[0].case, Bully.costs[2].case]
     assert sum(election["kinds"].values()) == 38
     assert 4_000_000 < election["virtual_us"] <= 5_000_000
 
@@ -81,16 +91,51 @@ def test_several_protocols_side_by_side(lab: Lab) -> None:
     )
     done = lab("scale", "bully", "mine.py", "--nodes", "3,10", "-o", "both.svg")
     assert (done.status, done.err) == (0, "")
-    first = re.escape(Bully.costs[0].formula)
-    assert re.search(rf"^nodes +bully +to {first} +in T +mine +ratio +in T$", done.out, re.MULTILINE)
-    assert re.search(r"^ +3 +12 +1\.000 +\d\.\d\d +12 +- +\d\.\d\d$", done.out, re.MULTILINE)
-    assert re.search(r"^ +10 +138 +1\.000 +\d\.\d\d +138 +- +\d\.\d\d$", done.out, re.MULTILINE)
+    titles = r"nodes +bully +ratio +in T +mine +ratio +in T\n"
+    told = done.out.replace("\xa0", " ")
+    for title, three, ten in (
+        ("the best case: 6n − 10 of bully", 8, 50),
+        ("the worst case: n² + 5n − 12 of bully", 12, 138),
+    ):
+        assert re.search(
+            rf"^{re.escape(title)}\n{titles}"
+            rf" +3 +{three} +1\.000 +\d\.\d\d +12 +- +\d\.\d\d\n"
+            rf" +10 +{ten} +1\.000 +\d\.\d\d +138 +- +\d\.\d\d$",
+            told,
+            re.MULTILINE,
+        )
     assert "\nmine: there is no formula to compare it with\n" in done.out
     assert done.out.count("┌") == 2
-    assert len(re.findall(f"{first}, bully", done.out)) == 1, "it is not in the legend"
+    for cost in (Bully.costs[0], Bully.costs[2]):
+        assert done.out.count(f"{cost.formula}, bully") == 1, "it is not in the legend"
     assert "Tanenbaum tells it, worst case: " in done.out
     circles = _circles((lab.folder / "both.svg").read_text("utf-8"))
-    assert len(circles) == 2 * (2 * 2 + 2), "in each chart two points of each, and both in the legend"
+    assert len(circles) == 2 * (2 * 2 + 2) + 2, "two points of each and both in the legend; both cases of messages"
+
+
+def test_what_would_take_too_long_is_left_out(lab: Lab) -> None:
+    """Such a row says so, and the remark how much is too much; a plain run is measured whatever it takes."""
+    (lab.folder / "mine.py").write_text(
+        "from lab.protocols import Bully, Cost\n\n\nclass Mine(Bully):\n    name = 'mine'\n    costs = (\n"
+        "        Cost('plain', 'n³', lambda n: n**3, 'a guess'),\n"
+        "        Cost('one by one', 'n⁵', lambda n: n**5, 'another', noticed='in turn'),\n    )\n"
+    )
+    done = lab("scale", "mine.py", "--nodes", "3,30")
+    assert (done.status, done.err) == (0, "")
+    plain, turn = done.out.split("\none by one\n")
+    assert re.search(r"^ +30 +1,038 +27,000 +0\.038 ", plain, re.MULTILINE)
+    assert re.search(r"^ +3 +8 +243 +0\.033 ", turn, re.MULTILINE)
+    assert re.search(r"^ +30 +not measured +24,300,000( +-){4}$", turn, re.MULTILINE)
+    assert "more than 10,000 messages" in " ".join(done.out.split())
+    told = json.loads(lab("scale", "mine.py", "--nodes", "30", "--json").out)
+    assert [each["case"] for each in told["elections"]] == ["plain"]
+
+
+def test_two_nodes_that_need_no_message(lab: Lab) -> None:
+    """One that is left alone has nobody to merge with: no ratio, and no point where there is no logarithm."""
+    done = lab("scale", "invitation", "--nodes", "2", "-o", "two.svg")
+    assert (done.status, done.err) == (0, "")
+    assert len(re.findall(r"^ +2 +0 +0 +- +", done.out, re.MULTILINE)) == 2
 
 
 def test_several_protocols_as_json(lab: Lab) -> None:
@@ -99,7 +144,7 @@ def test_several_protocols_as_json(lab: Lab) -> None:
     done = lab("scale", "bully", "mine.py", "--nodes", "5", "--json")
     told = json.loads(done.out)["protocols"]
     assert [each["protocol"] for each in told] == ["bully", "mine"]
-    assert [each["elections"][0]["messages"] for each in told] == [38, 38]
+    assert [[each["messages"] for each in one["elections"]] for one in told] == [[38, 20], [38, 20]]
 
 
 def test_who_never_agrees_is_left_out_and_the_others_go_on(lab: Lab) -> None:
@@ -109,19 +154,20 @@ def test_who_never_agrees_is_left_out_and_the_others_go_on(lab: Lab) -> None:
     assert done.status == 1
     assert done.line() == "silent: at the start 3 nodes did not agree within 6s"
     assert re.search(r"^ +4 +24 +24 +1\.000 ", done.out, re.MULTILINE)
+    assert re.search(r"^ +4 +14 +14 +1\.000 ", done.out, re.MULTILINE)
     assert "silent" not in done.out
 
 
 def test_an_interrupt_shows_what_there_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Ctrl-C during the third cluster: two rows, both charts, the picture, and status 130."""
+    """Ctrl-C during the third cluster: two rows of each case, both charts, the picture, and status 130."""
     _cut_short(monkeypatch, KeyboardInterrupt())
     assert run_scale(_request(tmp_path / "two.svg")) == 130
     said = capsys.readouterr()
-    assert len(re.findall(r"^ +\d .* s$", said.out, re.MULTILINE)) == 2
+    assert len(re.findall(r"^ +\d .* s$", said.out, re.MULTILINE)) == 4
     assert said.out.count("┌") == 2
-    assert len(_circles((tmp_path / "two.svg").read_text("utf-8"))) == 2 + 1 + 2, "two a chart, one in the legend"
+    assert len(_circles((tmp_path / "two.svg").read_text("utf-8"))) == 4 + 2 + 2, "and two in a legend"
 
 
 def test_an_interrupt_before_anything(
@@ -140,16 +186,16 @@ def test_nodes_that_never_agree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert run_scale(_request(json=True)) == 1
     said = capsys.readouterr()
     assert said.err == "lab: bully: 9 nodes did not agree\n"
-    assert [each["nodes"] for each in json.loads(said.out)["elections"]] == [3, 6]
+    assert [each["nodes"] for each in json.loads(said.out)["elections"]] == [3, 6, 3, 6]
 
 
 def _cut_short(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    def until_nine(protocol: object, nodes: int, *rest: object) -> Measurement:
+    def until_nine(protocol: object, nodes: int, *rest: object) -> Trial:
         if nodes == 9:
             raise error
-        return measure(Bully, nodes, *rest)  # type: ignore[arg-type]
+        return Trial(Bully, nodes, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("lab.cli.scaling.measure", until_nine)
+    monkeypatch.setattr("lab.cli.scaling.Trial", until_nine)
 
 
 def test_a_plot_fits_its_place() -> None:

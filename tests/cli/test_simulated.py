@@ -145,7 +145,8 @@ def hosted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunConfig]:
         (("--do", "freeze"), "--do 'freeze': freeze: only in a simulated run: add --sim"),
         (
             ("--sim", "--headless", "--for", "1s", "--do", "at 1s freeze"),
-            "--do 'at 1s freeze': freeze: without the interface nobody would see it; leave out --headless",
+            "--do 'at 1s freeze': freeze: without the interface nobody would see it; take it out, or "
+            "watch the run: lab run … --sim",
         ),
         (("--sim", "--do", "step"), "--do 'step': step: give it once the run is there, with : or lab ctl"),
     ],

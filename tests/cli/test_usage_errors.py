@@ -29,6 +29,11 @@ run bully --seed lucky
 run bully --set check_every
 run bully --set speed=1s
 run bully --set check_every=often
+run bully --set as_printed=perhaps
+run token --set by_itself=0s
+run field --set regions=0
+run field --set regions=100000
+run field --set regions=many
 run bully --headless
 run bully --json
 run bully --headless --for soon
@@ -36,6 +41,9 @@ run bully --headless --for 0s
 run bully --headless --for 1s --do 'kil 5'
 run bully --headless --for 1s --do 'kill 9'
 run bully --headless --for 1s --do 'at noon kill 5'
+run invitation --headless --for 1s --do 'at 2s publsh'
+run field --headless --for 1s --do 'at 2s publsh'
+run bully --sim --headless --for 1s --do freeze
 run bully --headless --for 1s --do 'lose all 130%'
 run bully --headless --for 1s --do 'tell 5 publish'
 run field --headless --for 1s --do 'publish 9'
@@ -58,10 +66,14 @@ verify object.jsonl
 verify escape.jsonl
 verify folder
 verify whole.jsonl --protocol gone.py
+verify whole.jsonl --protocol invitation
 history missing.jsonl
 history whole.jsonl
+history whole.jsonl --svg groups.png
+history whole.jsonl --dot groups.pdf
 history whole.jsonl --svg nowhere/groups.svg
 history whole.jsonl --dot whole.jsonl
+explore field
 branch missing.jsonl --at 5
 branch whole.jsonl --at 5
 branch whole.jsonl --at 5 --headless
@@ -86,6 +98,9 @@ compare bully --task chess
 compare bully --workers 0
 compare bully --script missing.script
 compare bully --script struck.script
+compare bully --script remarks.script
+compare bully --script frozen.script
+compare bully --script one.script --faults kill,pause
 compare bully --output bully.png
 scale bulli
 scale bully token
@@ -119,6 +134,9 @@ def test_wrong_calls(lab: Lab, transcript: Callable[[str, str], None]) -> None:
     edited = SHIPPED.read_bytes().replace(b'"status":"Normal"', b'"status":"Election"', 1)
     (lab.folder / "edited.jsonl").write_bytes(edited)
     (lab.folder / "struck.script").write_text("at 2s kill 5\non send Gossip kill 4\n")
+    (lab.folder / "remarks.script").write_text("# at 2s kill 5\n\n")
+    (lab.folder / "frozen.script").write_text("at 2s freeze\n")
+    (lab.folder / "one.script").write_text("at 2s kill 5\n")
     calls = CALLS.strip().splitlines()
 
     def call(line: str) -> Called:

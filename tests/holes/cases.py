@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.journal import Cluster, Header, Link, Record
 from lab.kernel import Step, Timing
@@ -23,11 +24,12 @@ TIMING = Timing(80_000, 40_000)
 class Hole(Struct, frozen=True):
     """All ``nodes`` come up, and the lines of ``script`` strike them, each at its trigger, until ``end_us``.
 
-    ``assertion`` then fails; ``broken`` are the assumptions that do not hold at that moment. Where none fails,
-    ``sign`` finds in the records what goes wrong.
+    ``what`` then goes wrong, in words that the recording has. ``assertion`` fails; ``broken`` are the assumptions
+    that do not hold at that moment. Where none fails, ``sign`` finds in the records what goes wrong.
     """
 
     name: str
+    what: str
     protocol: type[Algorithm]
     nodes: tuple[int, ...]
     script: tuple[str, ...]
@@ -44,7 +46,8 @@ class Hole(Struct, frozen=True):
         config = RunConfig(
             self.name, self.protocol.name, self.nodes, TIMING, parameters, self.link, 1, "", world="simulated"
         )
-        return header_of(config, self.protocol)
+        header = header_of(config, self.protocol)
+        return replace(header, remark=self.what) if as_printed else header
 
 
 def _turned_away(records: Sequence[Record]) -> bool:
@@ -64,10 +67,27 @@ def _has_dead_member(records: Sequence[Record]) -> bool:
 
 
 HOLES: list[Hole] = [
-    Hole("bully-leader-dies", Bully, (1, 2), ("on send EnterElectionAnswer 1->2 kill 2",), 7_000_000, "A2"),
-    Hole("bully-higher-dies", Bully, (1, 2), ("on send AreYouUpAnswer 2->1 kill 2",), 7_000_000, "A2"),
+    Hole(
+        "bully-leader-dies",
+        "1 entered the election of 2, which died: 1 stays in Election for ever",
+        Bully,
+        (1, 2),
+        ("on send EnterElectionAnswer 1->2 kill 2",),
+        7_000_000,
+        "A2",
+    ),
+    Hole(
+        "bully-higher-dies",
+        "1 left the election to 2, which died at that moment: nobody elects any more",
+        Bully,
+        (1, 2),
+        ("on send AreYouUpAnswer 2->1 kill 2",),
+        7_000_000,
+        "A2",
+    ),
     Hole(
         "bully-paused-wakes",
+        "2 was paused while 1 took over, and wakes up: both lead for ever",
         Bully,
         (1, 2),
         ("at 1s pause 2", "at 3s resume 2"),
@@ -77,6 +97,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-two-leaders",
+        "1 is halted by 3, then by 2, and follows 2, while 3 counts on it: for a while 2 and 3 both lead",
         Bully,
         (1, 2, 3),
         (
@@ -91,6 +112,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-tanenbaum-winner-dies",
+        "2 bullied 1, and died before it had won: 1 waits for ever",
         BullyTanenbaum,
         (1, 2, 3),
         ("at 1s kill 3", "at 1s on send OK 2->1 kill 2"),
@@ -98,10 +120,17 @@ HOLES: list[Hole] = [
         "A2",
     ),
     Hole(
-        "bully-tanenbaum-no-halt", BullyTanenbaum, (1, 2), ("at 0s kill 2", "at 1s restart 2"), 1_100_000, "A1.1"
+        "bully-tanenbaum-no-halt",
+        "2 comes up and is coordinator at once, while 1 still leads: two coordinators",
+        BullyTanenbaum,
+        (1, 2),
+        ("at 0s kill 2", "at 1s restart 2"),
+        1_100_000,
+        "A1.1",
     ),
     Hole(
         "bully-tanenbaum-crossing",
+        "the COORDINATOR of 1 and that of 2 cross: each follows the other for ever",
         BullyTanenbaum,
         (1, 2),
         ("at 0s kill 2", "on send COORDINATOR 1->2 restart 2"),
@@ -110,6 +139,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-tanenbaum-led-astray",
+        "1 missed that 3 is coordinator again, and follows 2 for ever, which leads no longer",
         BullyTanenbaum,
         (1, 2, 3),
         ("at 0s kill 3", "at 1s cut 3->1", "at 1s restart 3", "at 1500ms heal"),
@@ -118,6 +148,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-tanenbaum-paused-wakes",
+        "2 was paused while 1 was elected, and wakes up: both lead for ever",
         BullyTanenbaum,
         (1, 2),
         ("at 1s pause 2", "at 3s resume 2"),
@@ -126,6 +157,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-tanenbaum-partition-heals",
+        "1 and 2 were parted, and both lead for ever once they are together again",
         BullyTanenbaum,
         (1, 2),
         ("at 1s partition 1 | 2", "at 2s heal"),
@@ -134,6 +166,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "ring-starter-dies",
+        "1 died while its ELECTION went round: it circles for ever, and nobody is elected",
         Ring,
         (1, 2, 3),
         ("at 1s kill 1", "at 1500ms restart 1", "at 1500ms on send ELECTION 2->3 kill 1"),
@@ -142,6 +175,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "ring-message-lost",
+        "2 acknowledged the ELECTION of 1, and died before it passed that on: 1 waits for ever",
         Ring,
         (1, 2, 3),
         ("at 1s kill 1", "at 1500ms restart 1", "at 1500ms on send Passed 2->1 kill 2"),
@@ -150,6 +184,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "ring-two-lists",
+        "4 died between two ELECTIONs, and is in one list alone: some follow 4, some 3",
         Ring,
         (1, 2, 3, 4),
         (
@@ -162,9 +197,18 @@ HOLES: list[Hole] = [
         3_000_000,
         "A1.1",
     ),
-    Hole("ring-two-rings", Ring, (1, 2, 3), ("at 1s partition 1 | 2 3", "at 2s heal"), 7_500_000, "A2"),
+    Hole(
+        "ring-two-rings",
+        "1 was parted from 2 and 3: together again, there are two rings, each content, for ever",
+        Ring,
+        (1, 2, 3),
+        ("at 1s partition 1 | 2 3", "at 2s heal"),
+        7_500_000,
+        "A2",
+    ),
     Hole(
         "invitation-left-behind",
+        "1 missed that 3 formed a new group, hears 3 all the same, and stays behind for ever",
         InvitationElection,
         (1, 2, 3),
         (
@@ -178,6 +222,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "invitation-two-threads",
+        "3 joins 4, hears an old no, recovers, and is then accepted: in Reorganization for ever",
         InvitationElection,
         (2, 3, 4),
         ("at 1.6s kill 2", "at 1.706s partition 4 | 2 3", "at 1.786s restart 2", "at 1.954s heal"),
@@ -186,9 +231,19 @@ HOLES: list[Hole] = [
         parameters={"check_every_us": 1_000_000},
         link=Link(2_000),
     ),
-    Hole("invitation-starves", InvitationElection, (26, 27), (), 7_500_000, "A4", link=Link(50_000)),
+    Hole(
+        "invitation-starves",
+        "26 and 27 begin to merge at the same instant, again and again, and ignore each other's invitation",
+        InvitationElection,
+        (26, 27),
+        (),
+        7_500_000,
+        "A4",
+        link=Link(50_000),
+    ),
     Hole(
         "invitation-too-late",
+        "3 turns away 1, whose Accept came too late, though every message was in time",
         InvitationElection,
         (1, 2, 3),
         ("at 0s partition 1 2 | 3", "at 4s heal"),
@@ -199,6 +254,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "invitation-dead-member",
+        "1 is dead, and stays a member of the group of 3 for ever",
         InvitationElection,
         (1, 2, 3),
         ("at 2s kill 1",),
@@ -208,6 +264,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "invitation-own-group",
+        "6 is invited by itself, by way of 5 and 3, and enters a group that it had formed and left",
         InvitationElection,
         (3, 4, 5, 6),
         (

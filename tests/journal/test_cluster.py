@@ -6,6 +6,7 @@ from lab.journal import (
     Cluster,
     ElectionLog,
     FaultView,
+    NoteLog,
     SettledElection,
     Snapshot,
     agreed_coordinator,
@@ -199,7 +200,7 @@ def test_the_summary_of_a_run() -> None:
     rig.do("cut 1->2", "kill 1")
     rig.settle()
     rig.run(5 * T_US)
-    summary = summarize(rig.header, rig.cluster, log, "run.jsonl")
+    summary = summarize(rig.header, rig.cluster, log, NoteLog(), "run.jsonl")
     assert (summary.world, summary.protocol, summary.recording) == ("simulated", "bully", "run.jsonl")
     assert [(fault.command, fault.touched, fault.assumptions) for fault in summary.faults] == [
         ("cut 1->2", 0, (8,)),

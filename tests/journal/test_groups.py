@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from lab.journal import Fault, GroupLog, Process, Record, count_lines, lines_of
+from lab.journal import Cluster, Fault, GroupLog, Process, Record, count_lines, lines_of
 from lab.journal.groups import HUES, Point
 from lab.kernel import Fired, Started, Step
 from lab.protocols.invitation import InvitationElection
@@ -56,6 +56,20 @@ def test_I10_a_group_has_who_led_who_was_in_what_it_was_formed_from_and_when() -
     assert [(stay.node, stay.since.at_us, stay.until) for stay in group.stays] == [(2, 100, None), (1, 120, None)]
 
 
+def test_a_node_can_be_normal_in_its_group_several_times() -> None:
+    """Each time is kept, the last up to when it leaves; what is asked for a record is as of just before it."""
+    log = _log(
+        *_merged(), _step(300, 1, status="Election"), _step(400, 1, status="Normal"), Process(500, 1, "killed")
+    )
+    (stay,) = (stay for stay in log.groups[2].stays if stay.node == 1)
+    assert [(spell.since.at_us, spell.until and spell.until.at_us) for spell in stay.spells] == [
+        (230, 300),
+        (400, 500),
+    ]
+    assert stay.normal == stay.spells[0].since == Point(6, 230)
+    assert [record for record in range(14) if stay.is_normal_before(record)] == [7, 8, 10]
+
+
 def test_a_group_ends_when_its_last_node_leaves_it() -> None:
     """By another group, or by its end; who starts again is in what it takes then."""
     log = _log(*_merged(), _step(300, 1, group=[1, 2]), Process(400, 2, "killed"))
@@ -65,7 +79,7 @@ def test_a_group_ends_when_its_last_node_leaves_it() -> None:
 
 def test_what_is_known_at_a_record_knows_nothing_of_what_comes() -> None:
     """So a view can follow a cursor in time."""
-    records = [header(), *_merged(), Process(400, 2, "killed")]
+    records = [header(), *_merged(), _step(300, 1, status="Election"), Process(400, 2, "killed")]
     whole = GroupLog.of(records)
     for number in range(len(records)):
         groups, happenings = whole.at(number)
@@ -74,6 +88,40 @@ def test_what_is_known_at_a_record_knows_nothing_of_what_comes() -> None:
         assert list(happenings) == then.happenings
         if whole.changes_by(number) == whole.changes_by(number - 1):
             assert whole.at(number) == whole.at(number - 1)
+
+
+def test_a_node_in_the_past_is_in_the_group_of_then() -> None:
+    """After a wipe an identifier comes twice: who was in the earlier group is so for whoever looks back."""
+    rig = Rig([1, 2, 3], protocol=InvitationElection)
+    rig.do("at 3s kill 3", "at 3100ms wipe 3", "at 3200ms restart 3")
+    rig.started().run(6_000_000)
+    log, cluster = GroupLog.of(rig.records), Cluster(rig.header.nodes)
+    assert max(group.use for group in log.groups) == 2
+    for number, record in enumerate(rig.records):
+        cluster.apply(record)
+        then = {stay.node: group.name for group in log.at(number)[0] for stay in group.stays if stay.until is None}
+        groups = {node: log.group_of(view, number) for node, view in cluster.nodes.items()}
+        assert {node: group.name for node, group in groups.items() if group is not None} == then
+
+
+def test_a_coordinator_that_changes_by_itself_is_known_to_the_next_group() -> None:
+    """A step may change nothing but that."""
+    log = _log(_up(0, 1), _step(10, 1, coordinator=2), _step(20, 1, group=[2, 1]))
+    assert [(group.name, group.coordinator) for group in log.groups] == [("1.1", 1), ("2.1", 2)]
+
+
+def test_a_group_in_safe_storage_is_a_group() -> None:
+    """Whoever starts with it is in it again: it is no other one that has its identifier."""
+    taken = Step(10, 1, 1, Fired("p"), {"status": "Normal", "coordinator": 1}, {"group": [1, 2]})
+    defined = Step(15, 1, 1, Fired("p"), stored={"definition": _formed([1, 2], [1], [1, 1])})
+    again = Step(30, 1, 2, Started({"group": [1, 2]}, 2, 1), {"status": "Normal", "coordinator": 1})
+    log = _log(_up(0, 1), taken, defined, Process(20, 1, "killed"), again)
+    assert [group.name for group in log.groups] == ["1.1", "1.2"]
+    assert (log.groups[1].members, log.groups[1].of) == ((1,), (0,))
+    assert [(stay.since.at_us, stay.until and stay.until.at_us) for stay in log.groups[1].stays] == [
+        (10, 20),
+        (30, None),
+    ]
 
 
 def test_an_identifier_that_is_used_again_is_another_group() -> None:
@@ -166,11 +214,10 @@ def test_I10_the_history_of_a_run_that_parts_and_heals() -> None:
     assert (last.members, last.ended) == ((1, 2, 3, 4, 5), None)
     assert {log.groups[number].members for number in last.of} == {(1, 2), (3, 4, 5)}
     assert {each.group for each in log.groups} == _taken(rig)
-    told = rig.protocol(1).definition.history
+    told, named = rig.protocol(1).definition.history, {each.group: each for each in log.groups}
     assert {(each.group.id, each.group.counter) for each in told} <= _taken(rig)
     for formed in told:
-        group = log.newest((formed.group.id, formed.group.counter))
-        assert group is not None
+        group = named[formed.group.id, formed.group.counter]
         assert (group.coordinator, group.members) == (formed.coordinator, formed.members)
         assert {log.groups[number].name for number in group.of} == {str(of) for of in formed.of}
     assert all(of < group.number for group in log.groups for of in group.of)

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import pytest
 from msgspec import Raw
 
-from lab.journal import Cluster, Leadership, Process, Record, Span, Work, WorkLog
+from lab.journal import Cluster, ElectionLog, Leadership, Process, Record, Span, Work, WorkLog
 from lab.kernel import Fired, Message, Step
 
 Fold = tuple[Leadership, WorkLog, Cluster]
@@ -125,6 +126,28 @@ def test_without_a_message_there_was_no_election() -> None:
     assert leadership.elections == [1]
 
 
+def test_it_is_the_election_whose_times_are_told() -> None:
+    """One definition of an election: each of the log's in which anything was sent was counted, and no other."""
+    records = [
+        *_up(1, 2, 3),
+        _step(1, 1, None, "AreYouUp"),
+        *_all_under(10, 3),
+        Process(50, 3, "paused", 1),
+        Process(80, 3, "resumed", 1),
+        Process(100, 3, "killed", 1),
+        _election(140, 2, "AreYouUp"),
+        _normal(150, 2, 2),
+        _normal(170, 1, 2, "Yes"),
+    ]
+    log, cluster = ElectionLog(), Cluster((1, 2, 3))
+    for record in records:
+        cluster.apply(record)
+        log.observe(record, cluster)
+    leadership, _, _ = _folded(*records)
+    assert [(each.settled_at_us, each.coordinator) for each in log.settled] == [(10, 3), (80, 3), (170, 2)]
+    assert leadership.elections == [1, 2], "in the second nothing was sent"
+
+
 def _survey(at_us: int, node: int, done: list[int], *made: tuple[int, int, int]) -> Step:
     return _step(at_us, node, {"survey": {"number": 1, "done": done, "made": [list(each) for each in made]}})
 
@@ -158,3 +181,10 @@ def test_without_a_field_there_is_no_work() -> None:
     """Nobody made a reading."""
     _, work, cluster = _folded(*_up(1, 2, 3), *_all_under(10, 3))
     assert work.work(cluster, 64) == Work()
+
+
+@pytest.mark.parametrize("rubbish", [None, 3, "x", [], {"made": 1}, {"made": [[1, 2]]}, {"number": "x"}], ids=str)
+def test_what_else_is_called_a_survey_is_passed_over(rubbish: Any) -> None:
+    """In a protocol of one's own, or a recording from anybody: it made no reading."""
+    _, work, cluster = _folded(*_up(1, 2), _step(5, 2, {"survey": rubbish}), _survey(10, 1, [1, -1], (1, 10, 1)))
+    assert work.work(cluster, 2) == Work(made=1)

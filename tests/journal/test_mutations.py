@@ -18,6 +18,7 @@ from lab.journal import (
     LogPage,
     Marks,
     NotARecordingError,
+    NoteLog,
     Timeline,
     encode,
     open_recording,
@@ -59,17 +60,19 @@ def use(path: Path) -> None:
         lines = open_recording(path)
     except NotARecordingError:
         return
-    cluster, elections, page = Cluster.of(lines.header), ElectionLog(), LogPage(0, None)
+    cluster, elections, notes = Cluster.of(lines.header), ElectionLog(), NoteLog()
+    page = LogPage(0, None)
     for record in lines.records():
         cluster.apply(record)
         elections.observe(record, cluster)
+        notes.observe(record)
         page.feed(record)
         if record is not None:
             encode(record)
     for line in page.lines:
         page.ending(line, len(lines))
     encode(cluster.snapshot())
-    encode(summarize(lines.header, cluster, elections, str(path)))
+    encode(summarize(lines.header, cluster, elections, notes, str(path)))
     assert list(Marks().find_in(lines))[-1:] == [1.0]
     timeline = Timeline(lines)
     timeline.at(len(lines))

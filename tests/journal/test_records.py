@@ -145,3 +145,18 @@ def _structs(kind: Any) -> list[Any]:
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return [kind]
     return [struct for argument in typing.get_args(kind) for struct in _structs(argument)]
+
+
+def test_settings_are_what_set_takes() -> None:
+    """Times with their unit, words as they are, and no election: that is in the title."""
+    parameters = {
+        "as_printed": True,
+        "check_every_us": 600_000,
+        "by_itself": None,
+        "name": "x",
+        "election": "ring",
+    }
+    info = ProtocolInfo("field", parameters, "field.py", "")
+    assert info.settings == ("as_printed=true", "check_every=600ms", "by_itself=null", "name=x")
+    assert info.title == "field above ring"
+    assert ProtocolInfo("odd", {"a": [[1]], "b_us": "soon"}, "", "").settings == ("a=…", "b=soon")

@@ -41,6 +41,12 @@ def _coordinator(of: Circulating, *members: int) -> COORDINATOR:
     return COORDINATOR(members or of.members, of.number, of.met)
 
 
+def _circulating(kind: str, in_round: int) -> Circulating:
+    """One that node 1 started, as node 2 passes it on."""
+    election = _election(1, 2, in_round=in_round)
+    return election if kind == "ELECTION" else _coordinator(election, *IDS)
+
+
 def _led(node: int = 3, members: tuple[int, ...] = (2, 3, 4, 5, 1)) -> tuple[Solo, Step]:
     """A node that took part in an election of its predecessor's, and follows whom that elected."""
     solo, _ = _alone(node, node % 5 + 1)
@@ -245,6 +251,16 @@ def test_R4_what_came_by_a_node_in_a_higher_election_is_not_followed() -> None:
     assert solo.protocol.status is Status.ELECTION
 
 
+@pytest.mark.parametrize("kind", ["ELECTION", "COORDINATOR"])
+def test_R4_a_copy_is_removed(kind: str) -> None:
+    """R4: extra messages do no harm. One that is lower is no copy: its starter may have been wiped."""
+    solo, _ = _alone(3, 4)
+    message, lower = (_circulating(kind, in_round) for in_round in (5, 4))
+    solo.reply(solo.hear(2, message).sent[1], Passed())
+    assert _sent(solo.hear(2, message)) == [("Passed", 2)]
+    assert _sent(solo.hear(2, lower)) == [("Passed", 2), (kind, 4)]
+
+
 def test_R4_a_coordinator_is_followed_once() -> None:
     """R4: a second one with the same number, which a lost acknowledgement makes, is removed."""
     solo, _ = _led()
@@ -257,14 +273,15 @@ def test_R4_a_coordinator_is_followed_once() -> None:
 
 
 @pytest.mark.parametrize("kind", ["ELECTION", "COORDINATOR"])
-def test_R5_who_passed_it_on_before_removes_it(kind: str) -> None:
-    """R5: its starter has died, or it would not have come."""
+def test_R5_nobody_passes_it_on_past_its_starter(kind: str) -> None:
+    """R5: when nobody up to the starter acknowledges it, the starter neither, it is removed."""
     solo, _ = _alone(3, 4)
-    message: Circulating = _election(1, 2, in_round=5)
-    if kind == "COORDINATOR":
-        message = _coordinator(message, 1, 2, 3, 4, 5)
-    solo.reply(solo.hear(2, message).sent[1], Passed())
-    assert _sent(solo.hear(2, message)) == [("Passed", 2)]
+    message = _circulating(kind, 5)
+    step, tried = solo.hear(2, message), []
+    while _sent(step, kind):
+        tried += [target for _, target in _sent(step, kind)]
+        step = solo.fire()
+    assert tried == [4, 5, 1]
 
 
 @pytest.mark.parametrize("kind", ["ELECTION", "COORDINATOR"])
@@ -347,3 +364,17 @@ def test_R6_a_number_that_is_too_low_is_made_up_for() -> None:
     step = solo.hear(2, ELECTION((3, 4, 5, 1, 2), Number(1, 3), met))
     assert _sent(step) == [("Passed", 2), ("ELECTION", 4)]
     assert _content(step.sent[1])["number"] == {"round": 7, "starter": 3}
+
+
+@pytest.mark.parametrize("node", IDS)
+def test_R6_a_wiped_node_is_back_in_the_ring(node: int) -> None:
+    """R6: soon, however many elections there were before: what it sends goes round, and meets their number."""
+    rig = Rig(IDS, protocol=Ring).started()
+    rig.settle()
+    for _ in range(12):
+        rig.do("kill 1", "restart 1")
+        rig.settle()
+    since_us = rig.now_us
+    rig.do(f"kill {node}", f"wipe {node}", f"restart {node}")
+    assert rig.settle() == 5
+    assert rig.now_us - since_us < 5 * T_US, "nobody has waited for a COORDINATOR in vain"

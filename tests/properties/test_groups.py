@@ -20,6 +20,21 @@ def records(*nodes: int, **info: Any) -> Records:
     return Records(nodes or (1, 2, 3), **{"promises": PROMISES, "relies_on": RELIES_ON, **info})
 
 
+def test_a_failure_names_what_is_broken_besides() -> None:
+    """A4 is asked of each side of a cut, and A3.1 relies on safe storage alone: neither is to claim more."""
+    parted = records(promises=("A4",))
+    parted.fault("partition", 8, links=((1, 2), (2, 1), (1, 3), (3, 1)))
+    parted.grouped([1, 1], 1, 1).grouped([2, 1], 2, 2).grouped([3, 1], 3, 3).after(WITHIN_US + 1).fires(1)
+    (violation,) = parted.violations
+    but_8 = "fails with all assumptions intact but 8 (partition 1), on which it does not rely: "
+    assert str(violation).startswith(f"A4 {but_8}")
+    assert violation.nodes == (2, 3)
+    lossy = records(promises=("A3.1",))
+    lossy.fault("partition", 8, links=((1, 2), (2, 1)))
+    (violation,) = lossy.grouped([1, 1], 1, 1).grouped([1, 1], 2, 2).violations
+    assert str(violation).startswith(f"A3.1 {but_8}")
+
+
 # A3.1, A3.2
 
 

@@ -6,7 +6,18 @@ import pytest
 
 from lab.journal import Cluster, NodeView
 from lab.network import Cut, Delay, Duplicate, Lose, Reorder
-from lab.script import CommandError, coordinator_of, link_rule, parse, partition_rule, resolve_links, resolve_nodes
+from lab.script import (
+    CommandError,
+    Tell,
+    coordinator_of,
+    link_rule,
+    nodes_told,
+    parse,
+    partition_rule,
+    resolve_links,
+    resolve_nodes,
+)
+from lab.script.commands import Nodes
 
 
 def _cluster(*leads: int, nodes: int = 4) -> Cluster:
@@ -77,6 +88,24 @@ def test_who_is_coordinator(process: Any, state: dict[str, Any], leads: bool) ->
     else:
         with pytest.raises(CommandError, match="nobody is coordinator at present; name a node by its number"):
             coordinator_of(cluster)
+
+
+def test_where_nobody_is_elected_it_is_said_that_there_is_no_coordinator() -> None:
+    """Not that there is none at present, as if one were still to come."""
+    cluster = _cluster()
+    for node, process in enumerate(("running", "paused", "killed", "running"), 1):
+        cluster.nodes[node] = NodeView(node, process, 1, 0, {"status": "Idle"})  # type: ignore[arg-type]
+    with pytest.raises(CommandError, match="this protocol elects nobody, so there is no coordinator"):
+        resolve_nodes(_command("kill coordinator").nodes, cluster)
+    assert nodes_told(Tell(None, "request"), cluster) == (1, 2, 4)
+
+
+def test_a_command_of_the_protocols_own_is_for_all_that_lead() -> None:
+    """Where nodes are elected, and none are named."""
+    assert nodes_told(Tell(None, "publish"), _cluster(2, 4)) == (2, 4)
+    assert nodes_told(Tell(Nodes((1,)), "publish"), _cluster(2, 4)) == (1,)
+    with pytest.raises(CommandError, match="nobody is coordinator at present"):
+        nodes_told(Tell(None, "publish"), _cluster())
 
 
 @pytest.mark.parametrize(

@@ -40,15 +40,15 @@ def _told(text: str, protocol: type[Protocol] = Board) -> Told:
 @pytest.mark.parametrize(
     ("text", "nodes"),
     [
-        ("clear", Nodes((), ("coordinators",))),
+        ("clear", None),
         ("clear 5", Nodes((5,))),
         ("clear 1, 2 coordinator", Nodes((1, 2), ("coordinator",))),
         ("clear all", Nodes((), ("all",))),
     ],
 )
 @pytest.mark.usefixtures("board")
-def test_a_protocol_of_the_programs_needs_no_tell(text: str, nodes: Nodes) -> None:
-    """Without nodes, all that lead are meant."""
+def test_a_protocol_of_the_programs_needs_no_tell(text: str, nodes: Nodes | None) -> None:
+    """Which nodes are meant, if none is named, is seen when it is carried out."""
     scripted = parse(f"at 2s {text}")
     assert scripted.command == Tell(nodes, "clear")
     assert scripted.text == text

@@ -6,7 +6,7 @@ from pathlib import Path
 from textual.binding import Binding
 
 from lab.script.commands import VERBS, commands_as_markdown
-from lab.tui.actions import ACTIONS, action_named, keys_as_markdown
+from lab.tui.actions import ACTIONS, action_named, in_footer_order, keys_as_markdown
 from lab.tui.commandline import CommandLine
 from lab.tui.screen import RunScreen
 from tests.tui.seen import Seen, replay
@@ -51,6 +51,23 @@ def test_everything_that_is_done_often_can_be_clicked_in_the_footer() -> None:
     """What only moves in time has the scrub bar, what only looks has the widgets themselves."""
     unseen = {action.word for action in ACTIONS if not action.footer and action.group == "cluster"}
     assert unseen == {"wipe"}
+
+
+def test_what_is_needed_first_is_first_in_the_footer() -> None:
+    """In 80 columns there is how to give a command, how to get help and how to leave."""
+
+    async def test(seen: Seen) -> None:
+        footer = seen.text.split("\n")[-1]
+        shown = [": command", "? help", "q quit", "space play", ". step", "v witness"]
+        assert [footer.index(label) for label in shown] == sorted(footer.index(label) for label in shown)
+        assert "palette" not in footer
+
+    replay(test, size=(80, 24))
+
+
+def test_the_footer_has_all_actions() -> None:
+    """In another order than the table."""
+    assert sorted(action.word for action in in_footer_order()) == sorted(action.word for action in ACTIONS)
 
 
 def test_every_action_has_something_that_does_it() -> None:

@@ -3,18 +3,20 @@
 from collections.abc import Sequence
 from itertools import combinations
 from math import dist
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.journal import GroupLife, GroupLog
-from lab.journal.groups import HUES, Happening, Point, Stay
+from lab.journal import GroupLife, GroupLog, open_recording
+from lab.journal.groups import HUES, Happening, Point, Spell, Stay
 from lab.tui.groupdrawing import GroupDrawing
 from lab.tui.look import Look, glyphs_for
 from tests.harness import T_US
 from tests.tui.grouped import parted
 
+HOLE = Path(__file__).parents[2] / "recordings" / "holes" / "invitation-two-threads.jsonl"
 UNICODE = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "xterm"})
 ASCII = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "linux"})
 
@@ -48,7 +50,7 @@ def test_a_student_reads_who_led_who_was_in_of_what_and_when() -> None:
     told = _told(_drawing(log, 80))
     assert told[0].split() == ["seconds", "1", "2", "3", "4", "5"]
     assert "    0.000  ★1.1  ★2.1  ★3.1  ★4.1  ★5.1  1-5 come up, each alone" in told
-    healed = next(line for line in told if "5 leads 1-5, of 2.3 5.3," in line)
+    healed = next(line for line in told if "5 leads 1-4, of 2.3 5.3," in line)
     assert " 5.4 ━ 5.4 ━ 5.4 ━ 5.4 ━★5.4 " in healed
     assert any(line.endswith("5 killed") and "✖" in line for line in told)
     assert any(line.endswith("heal: partition 1 2 | 3 4 5") for line in told)
@@ -64,7 +66,7 @@ def test_no_line_is_wider_than_it_may_be(width: int) -> None:
     assert max(map(cell_len, told)) <= width
     assert ("┃" in "".join(told)) == (width > 50)
     words = " ".join(" ".join(told).replace("┃", " ").split())
-    assert "5 leads 3-5," in words
+    assert "5 leads 3 4," in words
     assert "all Normal after" in words
 
 
@@ -86,15 +88,38 @@ def test_a_merge_can_be_followed_node_by_node() -> None:
         row = next(line for line in told if "5.4" in line and "of 5.4" not in line)
         joined.add(row.count("5.4"))
         below = told[told.index(row) + 1] if told.index(row) + 1 < len(told) else ""
-        assert "is forming it" in " ".join(told) or "leads 1-5" in row
+        assert "is forming it" in " ".join(told) or "leads 1-4" in row
         assert ("╎" in below) == (record < last.all_normal.record), row
     assert joined == {1, 2, 3, 4, 5}
+
+
+def test_a_lane_is_broken_while_its_node_is_not_normal() -> None:
+    """Also where it was before, and is again: what counts is how it is as the next row comes."""
+    spells = Spell(_at(1), _at(4)), Spell(_at(6))
+    one = _group(0, [Stay(1, _at(1), None, spells)], members=(1,))
+    done = [Happening(_at(record), f"cut {record}") for record in (3, 5, 7)]
+    told = _told(GroupDrawing([one], done, (1,), T_US, Look(UNICODE), 60))
+    assert [line.split()[1:] for line in told[1:]] == [
+        ["★1.1", "1", "comes", "up,", "alone"],
+        [],
+        ["╎", "cut", "3"],
+        ["┃", "cut", "5"],
+        ["┃", "cut", "7"],
+    ]
+
+
+def test_the_recording_of_a_node_left_in_reorganization_shows_that() -> None:
+    """Its group is one that it leads alone, and in it the node is never Normal again."""
+    log = GroupLog.of(open_recording(HOLE).records())
+    told = _told(GroupDrawing(log.groups, log.happenings, (2, 3, 4), T_US, Look(UNICODE), 80))
+    left = next(place for place, line in enumerate(told) if "3 alone, of 4.2" in line)
+    assert all(line[19] == "╎" for line in told[left + 1 :])
 
 
 def test_who_joins_late_has_a_row_of_its_own() -> None:
     """So no lane says that a node took a group before it did."""
     first = _group(0, [Stay(2, _at(1)), Stay(1, _at(9))])
-    other = _group(1, [Stay(1, _at(3), _at(3), _at(9))], members=(1,))
+    other = _group(1, [Stay(1, _at(3), _at(9), (Spell(_at(3), _at(9)),))], members=(1,))
     drawing = GroupDrawing([first, other], [], (1, 2), T_US, Look(UNICODE), 60)
     told = _told(drawing)
     assert [line.split()[1:] for line in told if "2.1" in line] == [
@@ -105,7 +130,7 @@ def test_who_joins_late_has_a_row_of_its_own() -> None:
 
 def test_a_bar_leaves_a_lane_between_its_ends_alone() -> None:
     """The node is in another group, and that is seen."""
-    between = _group(0, [Stay(2, _at(1), _at(1))], members=(2,))
+    between = _group(0, [Stay(2, _at(1), None, (Spell(_at(1)),))], members=(2,))
     around = _group(1, [Stay(3, _at(5)), Stay(1, _at(6))], members=(1, 3))
     told = _told(GroupDrawing([between, around], [], (1, 2, 3), T_US, Look(UNICODE), 70))
     assert any("3.1 ━━━┃━━━★3.1" in line for line in told)

@@ -29,12 +29,33 @@ def test_g_shows_the_history_of_groups_and_g_again_the_log(recording: Path) -> N
     async def test(seen: Seen) -> None:
         await _to_end(seen)
         await seen.press("g")
-        await seen.until(lambda: "4 leads 1-4, of 1.3 2.4 3.2 4.2" in seen.text, "the last group's row")
+        await seen.until(lambda: "4 leads 1-3, of 1.3 2.4 3.2 4.2" in seen.text, "the last group's row")
         assert "seconds    1     2     3     4     5" in seen.text
         await seen.says("Enter goes to")
         await seen.press("g")
         await seen.until(lambda: "AcceptAnswer" in seen.text, "the log")
         await seen.says("the log again")
+
+    replay(test, recording)
+
+
+def test_a_run_without_groups_stays_at_its_log() -> None:
+    """It is said which protocol has them; the footer offers the key only where there are some."""
+
+    async def test(seen: Seen) -> None:
+        assert "g groups" not in seen.text.split("\n")[-1]
+        await seen.press("g")
+        assert seen.said == "bully has no groups; invitation does: lab run invitation"
+        assert seen.of("Middle", Middle).current == "log"
+
+    replay(test)
+
+
+def test_the_footer_offers_the_history(recording: Path) -> None:
+    """Where nodes are in groups."""
+
+    async def test(seen: Seen) -> None:
+        assert "g groups" in seen.text.split("\n")[-1]
 
     replay(test, recording)
 
@@ -47,11 +68,11 @@ def test_the_history_follows_the_cursor_in_time(recording: Path) -> None:
         await seen.until(lambda: "no node is in a group so far" in seen.text, "an empty history")
         await seen.press("right_curly_bracket")
         await seen.until(lambda: "partition 1 2 | 3 4 5" in seen.text, "the first fault")
-        assert seen.leaders == "★ 5 leads 1 2 3 4"
+        assert seen.leaders == "★ 5 leads 1-4"
         assert "★5.2" in seen.text
         assert "★5.3" not in seen.text
         await seen.press("right_curly_bracket", "left_square_bracket")
-        await seen.until(lambda: "2 leads 1 2" in seen.text, "two groups")
+        await seen.until(lambda: "2 leads 1," in seen.text, "two groups")
         assert seen.leaders == "2 groups (g)  ★ 5 leads 3 4  ·  ★ 2 leads 1"
         await _to_end(seen)
         assert "★5.3" in seen.text
@@ -70,13 +91,13 @@ def test_a_row_leads_to_the_record_at_which_its_group_was_formed(recording: Path
     async def test(seen: Seen) -> None:
         await _to_end(seen)
         await seen.press("g")
-        await seen.until(lambda: "4 leads 1-4" in seen.text, "the last row")
+        await seen.until(lambda: "4 leads 1-3" in seen.text, "the last row")
         if by == "key":
             await seen.press(*["up"] * 6, "enter")
         else:
             view = seen.of("#groups", GroupView)
             shown = seen.text.splitlines()[view.region.y :]
-            row = next(place for place, line in enumerate(shown) if "5 leads 3-5" in line)
+            row = next(place for place, line in enumerate(shown) if "5 leads 3 4" in line)
             await seen.pilot.click("#groups", offset=(40, row))
         await seen.until(lambda: seen.player.number == formed["5.3"], "the record that forms 5.3")
         await seen.until(lambda: "5 is forming it" in seen.text, "what was known then")
@@ -91,15 +112,25 @@ def test_the_cursor_stays_in_sight_and_follows_the_end(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         await _to_end(seen)
         await seen.press("g")
-        await seen.until(lambda: "4 leads 1-4" in seen.text, "the last row")
+        await seen.until(lambda: "4 leads 1-3" in seen.text, "the last row")
         view = seen.of("#groups", GroupView)
         assert view.scroll_offset.y > 0
         await seen.press("pageup", "pageup", "pageup", "pageup", "pageup")
         await seen.until(lambda: "▶" in seen.text and "1-5 come up" in seen.text, "the first row under the cursor")
         await seen.press("pagedown", "pagedown", "pagedown", "pagedown", "pagedown", "pagedown")
-        await seen.until(lambda: view.cursor is None and "4 leads 1-4" in seen.text, "the end, followed")
+        await seen.until(lambda: view.cursor is None and "4 leads 1-3" in seen.text, "the end, followed")
 
     replay(test, recording, size=(80, 24))
+
+
+def test_where_there_is_room_a_pane_says_that_it_is_a_group(recording: Path) -> None:
+    """Not where it would cost what else is to be said."""
+
+    async def test(seen: Seen) -> None:
+        await _to_end(seen)
+        assert seen.text.count(" group 4.3  coordinator 4") == 4
+
+    replay(test, recording, size=(120, 40))
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (60, 16)])

@@ -35,7 +35,7 @@ async def _led(seen: Seen, said: str) -> None:
 
 
 async def _five_leads(seen: Seen) -> None:
-    await _led(seen, "★ 5 leads 1 2 3 4")
+    await _led(seen, "★ 5 leads 1-4")
 
 
 def test_a_node_is_killed_and_restarted(host: Ready) -> None:
@@ -45,7 +45,7 @@ def test_a_node_is_killed_and_restarted(host: Ready) -> None:
         await seen.says("kill which node?")
         await seen.press("5", "k")
         await seen.says("kill 5: 5 killed")
-        await _led(seen, "★ 4 leads 1 2 3")
+        await _led(seen, "★ 4 leads 1-3")
         assert "5 ✖ killed" in seen.text
         await seen.until(lambda: "4 ● Normal ★ leads" in seen.text, "node 4 Normal, and leading")
         assert "coordinator 4" in seen.text
@@ -84,7 +84,7 @@ def test_a_paused_coordinator_makes_two_and_going_on_makes_one(host: Ready) -> N
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("5", "p")
-        await _led(seen, "2 COORDINATORS  ★ 5 leads nobody (paused)  ·  ★ 4 leads 1 2 3")
+        await _led(seen, "2 COORDINATORS  ★ 5 leads nobody (paused)  ·  ★ 4 leads 1-3")
         assert "5 ‖ paused in Normal" in seen.text
         assert "pause 5  breaks 9" in seen.text
         await seen.press("p")
@@ -128,7 +128,7 @@ def test_the_sides_of_a_partition_are_chosen_and_it_heals(host: Ready) -> None:
         await seen.press("right", "space", "space", "enter")
         await seen.says("partition 1 2 3 4 | 5: 8 links")
         await seen.until(lambda: "2 COORDINATORS" in seen.leaders, "a leader on either side")
-        await _led(seen, "2 COORDINATORS  ★ 5 leads nobody  ·  ★ 4 leads 1 2 3")
+        await _led(seen, "2 COORDINATORS  ★ 5 leads nobody  ·  ★ 4 leads 1-3")
         await seen.press("h")
         await _five_leads(seen)
 
@@ -185,14 +185,14 @@ def test_the_host_dies_and_the_screen_can_still_be_used(host: Ready) -> None:
         os.kill(host.pid, signal.SIGKILL)
         await seen.says("the run is over: the host died")
         await seen.press("5", "k")
-        await seen.says("nothing can be done to the nodes here")
+        await seen.says("nothing can be done to the nodes here: the run is over")
         last = seen.player.number
         await seen.press("comma", "comma")
         assert seen.player.number in (last - 2, last - 3)
         await seen.press("left_parenthesis")
         assert "? Election" in seen.text
         await seen.press("end")
-        assert "5 leads 1 2 3 4" in seen.leaders
+        assert "5 leads 1-4" in seen.leaders
         await seen.press("q")
 
     assert attached(test, host.socket).return_code == 0
@@ -203,11 +203,17 @@ def test_standing_still_the_run_goes_on_and_end_follows_it_again(host: Ready) ->
         await _five_leads(seen)
         await seen.press("space")
         assert not seen.player.following
+        await seen.says("looking at the past")
         number = seen.player.number
         await seen.until(lambda: len(seen.player.lines) > number + 20, "the run goes on")
         assert seen.player.number == number
         await seen.press("end")
         await seen.until(lambda: seen.player.number > number + 20, "it is followed")
+        await seen.says("where the run is")
+        await seen.press("comma", "greater_than_sign", "space")
+        await seen.says("looking at the past")
+        await seen.until(lambda: seen.player.following, "played up to the end")
+        await seen.says("where the run is")
 
     attached(test, host.socket)
 
@@ -218,12 +224,12 @@ def test_a_viewer_only_watches(host: Ready) -> None:
         assert "viewer" in seen.text.split("\n")[0]
         for key in "kprdlxhW":
             await seen.press("5", key)
-            await seen.says("nothing can be done to the nodes here")
+            await seen.says("nothing can be done to the nodes here: this viewer gives no commands")
             assert seen.top is seen.run
         await seen.press("colon")
         await seen.type("kill 5")
         await seen.press("enter")
-        await seen.says("takes no commands")
+        await seen.says("'kill 5': this viewer gives no commands; lab attach without --viewer does")
         await seen.press("left_parenthesis")
         assert seen.player.number > 0
         await seen.press("end")

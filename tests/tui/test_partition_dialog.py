@@ -49,7 +49,7 @@ def test_by_mouse() -> None:
 
 
 def test_by_keys() -> None:
-    """Digits move a node; arrows and space reach every one; with all on one side there is nothing to do."""
+    """Digits move a node; arrows and space reach every one; with all on one side Enter does nothing."""
 
     async def run() -> None:
         app = Asks(13)
@@ -61,6 +61,32 @@ def test_by_keys() -> None:
             await pilot.press("2", "2")
             assert app.dialog.command() == ""
             await pilot.press("enter")
+            assert app.screen is app.dialog
+            assert app.chosen == []
+            await pilot.press("escape")
         assert app.chosen == [""]
+
+    asyncio.run(run())
+
+
+def test_why_there_is_nothing_to_do() -> None:
+    """It is said from the start, and as a warning once Enter was pressed; a node moved takes that back."""
+
+    def said(dialog: PartitionDialog) -> set[str]:
+        text = dialog.content()
+        return {
+            str(span.style) for span in text.spans if "all are on one side" in text.plain[span.start : span.end]
+        }
+
+    async def run() -> None:
+        app, look = Asks(13), Look(glyphs_for())
+        async with app.run_test(size=(100, 30)) as pilot:
+            await pilot.pause()
+            await pilot.press("right", "right", "right", "right", "space", "space")
+            assert said(app.dialog) == {str(look.accent)}
+            await pilot.press("enter")
+            assert said(app.dialog) == {str(look.warning)}
+            await pilot.press("1", "1", "1")
+            assert said(app.dialog) == {str(look.accent)}
 
     asyncio.run(run())

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.scrollbar import ScrollBarRender
 
 from lab.tui.app import LabApp
 from lab.tui.branching import TreeDialog
@@ -89,12 +90,13 @@ def test_the_home_screen(recording: Path) -> None:
             return "".join(strip.text for strip in app.screen._compositor.render_strips(app.size))
 
     text = asyncio.run(run())
-    assert "replay L?ufe.????.jsonl . live" in text
+    assert "replay L?ufe~????.jsonl . live" in text
     assert text.isascii()
 
 
 def test_glyphs_and_what_the_filter_makes_of_others_are_of_one_kind() -> None:
     """What is drawn of Unicode has a likeness in ASCII, as wide as it is."""
     assert glyphs_for(ASCII).box.isascii()
-    assert ascii_of("╭─ a … b ─╮│ 日 é ★") == "+- a . b -+| ?? ? ?"
+    assert ascii_of("╭─ a … b ─╮│ 日 é ★") == "+- a ~ b -+| ?? ? ?"
     assert ascii_of("plain") == "plain"
+    assert ascii_of("".join(ScrollBarRender.VERTICAL_BARS + ScrollBarRender.HORIZONTAL_BARS)).isspace()

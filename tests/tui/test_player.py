@@ -180,6 +180,15 @@ def test_a_live_run_is_followed_until_one_stands_still_and_again_after_end(
     assert (player.number, player.now_us) == (199, 5_200_000), "it follows again"
 
 
+def test_it_is_said_that_the_past_is_seen_as_long_as_it_is(grown: tuple[SpooledLines, RecordedLines]) -> None:
+    """What was said before does not stay when the end is followed again; of a recording nothing is said."""
+    feed, whole = grown
+    player = Player(feed, Marks(), live=True)
+    assert player.move("back") == "looking at the past; End goes back to where the run is"
+    assert player.move("end") == "where the run is"
+    assert Player(whole, Marks(), live=False).move("end") == ""
+
+
 def test_a_step_back_in_a_live_run_leaves_the_end(grown: tuple[SpooledLines, RecordedLines]) -> None:
     feed, whole = grown
     player = Player(feed, Marks(), live=True)

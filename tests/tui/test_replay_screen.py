@@ -29,6 +29,22 @@ def _marked(marks: Marks, *kinds: MarkKind) -> list[int]:
     return [number for number, kind in zip(marks.records, marks.kinds, strict=True) if kind in kinds]
 
 
+def test_what_was_set_and_what_it_is_there_to_show(tmp_path: Path) -> None:
+    """The parameters are in the title, the remark is the first thing that is said."""
+    header, *rest = SHIPPED.read_bytes().split(b"\n")
+    told = json.loads(header)
+    told["protocol"]["parameters"] = {"as_printed": True}
+    told["remark"] = "a coordinator that stood still, and another one"
+    path = tmp_path / "told.jsonl"
+    path.write_bytes(b"\n".join([json.dumps(told).encode(), *rest]))
+
+    async def test(seen: Seen) -> None:
+        assert seen.said == "a coordinator that stood still, and another one (? for all keys)"
+        assert "lab bully · as_printed=true · recording · record 0 ·" in seen.text
+
+    replay(test, path)
+
+
 def test_one_record_on_and_one_back() -> None:
     async def test(seen: Seen) -> None:
         assert seen.player.number == 0
@@ -198,6 +214,18 @@ def test_the_log_is_walked_through_with_arrows_and_follows_the_end_again() -> No
         await seen.press(*["pagedown"] * 12)
         assert log._follow
         await seen.until(lambda: log.scroll_offset.y == log._last_top, "it follows the end")
+
+    replay(test)
+
+
+def test_home_and_end_move_in_time_from_the_log_too() -> None:
+    async def test(seen: Seen) -> None:
+        log = seen.of("MessageLog", MessageLog)
+        log.focus()
+        await seen.press("end")
+        await seen.until(lambda: log._number == len(seen.player.lines) - 1, "the end")
+        await seen.press("home")
+        await seen.until(lambda: log._number == 0, "the start")
 
     replay(test)
 

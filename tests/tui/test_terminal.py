@@ -15,7 +15,7 @@ from tests.tui.recorded import SHIPPED
 from tests.tui.terminal import Terminal, colours, without_codes
 from tests.waiting import wait_for
 
-LEADS = "5 leads 1 2 3 4"
+LEADS = "5 leads 1-4"
 
 
 def _run(path: Path, *more: str, t: str = "100ms", **environment: str) -> Terminal:

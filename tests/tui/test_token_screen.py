@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import NodeView, Snapshot
+from lab.journal import Commanded, NodeView, Snapshot
 from lab.protocols import Token
 from lab.tui.look import Look, glyphs_for
 from lab.tui.view import leaders_said, pane_of, panes_of
@@ -26,6 +26,24 @@ def test_the_state_stands_where_a_coordinator_would() -> None:
     pane = pane_of(view, _snapshot(view), 0)
     assert pane.facts == ("guess 3", "next -", "entries 2")
     assert (pane.shown, pane.coordinator, pane.leads, pane.waits) == ("Inside", None, False, "no procedure runs")
+
+
+def test_the_state_keeps_its_order_after_a_restart() -> None:
+    """What was in safe storage is not before the rest because it was there first."""
+    rig = Rig((1, 2, 3), protocol=Token).started()
+    first = list(rig.cluster.nodes[1].state)
+    rig.do("kill 1", "restart 1")
+    rig.run(30_000)
+    assert rig.cluster.nodes[1].life == 2
+    assert list(rig.cluster.nodes[1].state) == first
+
+
+def test_a_command_without_nodes_is_for_all_that_run() -> None:
+    """There is nobody that leads."""
+    rig = Rig((1, 2, 3), protocol=Token).started()
+    rig.do("kill 2", "request")
+    (given,) = (each for each in rig.records if isinstance(each, Commanded) and each.text == "request")
+    assert (given.outcome, given.reached) == ("1 3 told", (1, 3))
 
 
 def test_an_election_has_its_coordinator_there() -> None:

@@ -97,6 +97,10 @@ def test_a_witness_is_told_with_its_records_where_its_states_are() -> None:
         "A2 fails with all assumptions intact: 3s after the last fault the nodes have not agreed: "
         "5 Normal under 5 (record 166); 4 Reorganization under 4 (record 223)"
     )
+    parted = replace(late, assertion="A4", beside=(Broken(8, "partition 4 | 5", 1),))
+    assert witness_said(parted).startswith(
+        "A4 fails with all assumptions intact but 8, on which it does not rely: 3s after the last fault the nodes"
+    )
     raised = Violation("raises", 7, 0, (LocalState(3, 7, 0, "raised KeyError: 1"),), {}, (), "KeyError: 1")
     assert witness_said(raised) == (
         "raises fails with all assumptions intact: node 3 raised KeyError: 1 (record 7)"

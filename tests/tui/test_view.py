@@ -172,10 +172,10 @@ def test_several_faults_and_messages_held_on_the_links_of_a_node() -> None:
 def test_a_fault_in_force_says_what_it_breaks_and_how_many_messages_it_touched() -> None:
     (said,) = faults_said((_fault("lose", (1, 2), text="lose all 30%", breaks=(8,), messages=3),))
     assert said[0].startswith("lose all 30%  breaks 8 (")
-    assert said[0].endswith("  3 messages")
+    assert said[0].endswith("  3 messages lost")
     assert not said[1]
     (one,) = faults_said((_fault("lose", (1, 2), messages=1),))
-    assert one[0].endswith("  1 message")
+    assert one[0].endswith("  1 message lost")
 
 
 def test_a_fault_that_touched_nothing_is_inert() -> None:
@@ -189,6 +189,22 @@ def test_a_fault_that_touched_nothing_is_inert() -> None:
     assert [links[1], nodes[1], struck[1]] == [True, True, False]
     assert links[0].endswith("inert so far")
     assert "inert" not in struck[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "became"),
+    [
+        ("kill", "  7 messages lost"),
+        ("pause", "  7 messages kept waiting"),
+        ("delay", "  7 messages delayed"),
+        ("partition", "  7 messages lost"),
+        ("wipe", "wipe"),
+        ("of another version", "of another version"),
+    ],
+)
+def test_what_became_of_the_messages_that_a_fault_touched(kind: str, became: str) -> None:
+    (said,) = faults_said((_fault(kind, (1, 2), messages=7),))
+    assert said[0].endswith(became)
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,45 @@
-"""What an election costs: the formulas of the bully against what is counted in simulation, to the message."""
+"""What an election costs: the formulas against what is counted in simulation, to the message."""
 
 import pytest
 
-from lab.protocols import Bully, BullyTanenbaum, Election
-from lab.worlds.scaling import NeverSettledError, measure
+from lab.kernel import Timing, periodic
+from lab.protocols import Algorithm, Bully, BullyTanenbaum, Election, InvitationElection, Ring
+from lab.protocols.cost import Cost
+from lab.worlds.scaling import Measurement, NeverSettledError, Trial
 from tests.harness import T_US, TIMING, Rig
 
 EVERYONE, TANENBAUM, NEXT = Bully.costs
+MEASURED = [
+    (protocol, cost)
+    for protocol in (Bully, BullyTanenbaum, Ring, InvitationElection)
+    for cost in protocol.costs
+    if cost.noticed is not None
+]
+
+
+def measure(protocol: type[Algorithm], nodes: int, timing: Timing, seed: int) -> Measurement:
+    """A plain run."""
+    return Trial(protocol, nodes, timing, seed).measure()
 
 
 class Silent(Election):
     """Elects nobody."""
 
     name = "silent"
+
+
+class Patient(Bully):
+    """Node 1 leaves it to the others to notice."""
+
+    name = "patient"
+
+    def _silence_ends_us(self) -> int | None:
+        return None if self.id == 1 else super()._silence_ends_us()
+
+    @periodic(_silence_ends_us)
+    async def coordinator_timeout(self) -> None:
+        """As it is."""
+        await super().coordinator_timeout()
 
 
 class Broken(Election):
@@ -22,6 +49,62 @@ class Broken(Election):
 
     def started(self) -> None:
         raise ZeroDivisionError("nothing to divide by")
+
+
+@pytest.mark.parametrize("nodes", [3, 4, 5, 8, 20])
+@pytest.mark.parametrize(("protocol", "cost"), MEASURED, ids=lambda each: getattr(each, "case", None))
+def test_every_case_is_its_formula(protocol: type[Algorithm], cost: Cost, nodes: int) -> None:
+    """Brought about as it says, it takes no message more, and none less, and the highest that is left leads."""
+    assert cost.noticed is not None
+    measured = Trial(protocol, nodes, TIMING, 1).measure(cost.noticed)
+    assert measured.messages == cost.messages(nodes)
+    assert (measured.nodes, measured.noticed, measured.coordinator) == (nodes, cost.noticed, nodes - 1)
+
+
+@pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum, Ring, InvitationElection])
+def test_one_case_after_the_other(protocol: type[Algorithm]) -> None:
+    """The cluster is whole again before the next case, so what was measured before makes no difference."""
+    trial = Trial(protocol, 6, TIMING, 1)
+    for cost in (*protocol.costs, *reversed(protocol.costs)):
+        if cost.noticed is not None:
+            assert trial.measure(cost.noticed).messages == cost.messages(6)
+
+
+@pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum, Ring, InvitationElection])
+def test_the_first_case_is_a_plain_run(protocol: type[Algorithm]) -> None:
+    """And there is one of each kind at most, or two measurements would have one formula."""
+    kinds = [cost.noticed for cost in protocol.costs if cost.noticed is not None]
+    assert kinds[0] == "by each"
+    assert len(set(kinds)) == len(kinds)
+
+
+def test_in_turn_the_others_hear_of_it_before_they_notice() -> None:
+    """Nobody but node 4 asks the dead coordinator, or those above it: the messages by kind are of its election."""
+    measured = Trial(Bully, 5, TIMING, 1).measure("in turn")
+    assert measured.kinds == {
+        "AreYouUp": 2,
+        **dict.fromkeys(("EnterElection", "EnterElectionAnswer", "SetCoordinator", "SetCoordinatorAnswer"), 3),
+        **dict.fromkeys(("NewState", "NewStateAnswer"), 3),
+    }
+
+
+def test_in_turn_nobody_tells_the_others() -> None:
+    """Node 4 is a group alone, then with 3, with 2 and 3, with all: each merge invites who was in before anew."""
+    measured = Trial(InvitationElection, 5, TIMING, 1).measure("in turn")
+    kinds = ("Invitation", "Accept", "AcceptAnswer", "Ready", "ReadyAnswer")
+    assert measured.kinds == dict.fromkeys(kinds, 1 + 2 + 3)
+
+
+def test_at_once_all_begin() -> None:
+    """Four elections of the ring, each passed on by four; node 4 tries the dead 5 with its own, then with all."""
+    measured = Trial(Ring, 5, TIMING, 1).measure("at once")
+    assert measured.kinds == {"ELECTION": 4 * 4 + 2, "COORDINATOR": 4 * 4, "Passed": 4 * 8}
+
+
+def test_who_is_never_told_and_never_begins_is_an_error() -> None:
+    """At once is in vain where one waits for a message, and messages wait for it."""
+    with pytest.raises(NeverSettledError, match="after the crash of 3 2 nodes did not agree"):
+        Trial(Patient, 3, TIMING, 1).measure("at once")
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 4, 5, 6, 7, 8, 40])
@@ -144,7 +227,7 @@ def test_it_counts_what_a_recorded_run_shows() -> None:
 def test_progress_is_told() -> None:
     """Every now and then, with the messages so far; a small cluster tells once a node, as it comes up."""
     told: list[int] = []
-    measure(Bully, 120, TIMING, 1, told.append)
+    Trial(Bully, 120, TIMING, 1, told.append).measure()
     assert told == sorted(told)
     assert len(told) > 120
     assert told[-1] > EVERYONE.messages(120)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from lab.cli.app import app
-from lab.cli.commands.options import Parameters, RequestBound, Target
+from lab.cli.commands.options import Faults, Json, Parameters, RequestBound, Target, Workers
 
 __all__ = ["check"]
 
@@ -24,10 +24,7 @@ def check(
     ] = None,
     seed: Annotated[str, typer.Option(help="The seed of the first run; the next ones follow.")] = "1",
     nodes: Annotated[str, typer.Option(help="How many nodes: 5, or 3-7 for as many as the seed draws.")] = "3-7",
-    faults: Annotated[
-        str,
-        typer.Option(help="With commas: kill, pause, partition, delay, loss, duplicate, reorder, wipe; or all."),
-    ] = "kill",
+    faults: Faults = "kill",
     find: Annotated[
         str | None,
         typer.Option(metavar="ASSERTION", help="Look for a violation of this one, in or outside the promise."),
@@ -37,7 +34,7 @@ def check(
     minutes: Annotated[
         str | None, typer.Option(help="Run for so many minutes, however many runs that is.")
     ] = None,
-    workers: Annotated[str | None, typer.Option(help=r"How many processes.  \[default: one a processor]")] = None,
+    workers: Workers = None,
     cluster: Annotated[
         str,
         typer.Option(metavar="ADDRESS", help="A dask.distributed scheduler, tcp://host:8786 (extra: cluster)."),
@@ -47,7 +44,7 @@ def check(
     ] = None,
     t: RequestBound = None,
     set_: Parameters = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")] = False,
+    json: Json = False,
 ) -> int:
     """Run a protocol many times in simulation under drawn faults, and judge every run.
 

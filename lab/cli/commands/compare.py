@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from lab.cli.app import app
-from lab.cli.commands.options import RequestBound
+from lab.cli.commands.options import Faults, Json, Picture, RequestBound, Targets, Workers
+from lab.cli.errors import UsageError
 
 __all__ = ["compare"]
 
@@ -18,17 +19,13 @@ __all__ = ["compare"]
     lab compare bully my_election.py:MyElection --script lecture.script --task none""",
 )
 def compare(
-    protocols: Annotated[
-        list[str], typer.Argument(metavar="PROTOCOL", help="By name, or FILE.py:CLASS for your own.")
-    ],
+    context: typer.Context,
+    protocols: Targets,
     script: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="What is to happen, a command a line, instead of drawn faults."),
     ] = None,
-    faults: Annotated[
-        str,
-        typer.Option(help="With commas: kill, pause, partition, delay, loss, duplicate, reorder, wipe; or all."),
-    ] = "kill,pause",
+    faults: Faults = "kill,pause",
     runs: Annotated[str, typer.Option(help="How many runs of each protocol.")] = "200",
     nodes: Annotated[str, typer.Option(help="How many nodes.")] = "5",
     seed: Annotated[str, typer.Option(help="The seed of the first run; the next ones follow.")] = "1",
@@ -36,13 +33,9 @@ def compare(
         str, typer.Option(help="What runs above each election: field, whose lost work is counted, or none.")
     ] = "field",
     t: RequestBound = None,
-    workers: Annotated[str | None, typer.Option(help=r"How many processes.  \[default: one a processor]")] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Draw the charts into this file too.")
-    ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object at the end, and nothing else.")
-    ] = False,
+    workers: Workers = None,
+    output: Picture = None,
+    json: Json = False,
 ) -> int:
     """Compare protocols: what they take, and what goes wrong, under the same faults, in simulation.
 
@@ -57,6 +50,10 @@ def compare(
     is lost that no running node knows in the end, and one is made twice whose region had been read already.
     """
     from lab.cli.comparing import CompareRequest, run_compare  # noqa: PLC0415
+
+    drawn = context.get_parameter_source("faults")
+    if script is not None and drawn is not None and drawn.name == "COMMANDLINE":
+        raise UsageError(f"--script {script} says what happens, so no --faults are drawn; leave out one of them")
 
     return run_compare(
         CompareRequest.of(protocols, script, faults, runs, nodes, seed, task, t, workers, output, json)

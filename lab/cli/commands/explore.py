@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from lab.cli.app import app
-from lab.cli.commands.options import Parameters, Target
+from lab.cli.commands.options import Json, Parameters, Target
 
 __all__ = ["explore"]
 
@@ -69,7 +69,7 @@ def explore(
         Path | None,
         typer.Option(metavar="FILE", help="Where to record the shortest violation; a .jsonl file."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else.")] = False,
+    json: Json = False,
 ) -> int:
     """Try every order of deliveries, timeouts, kills and cuts, and look at every state that comes of it.
 
@@ -81,10 +81,13 @@ def explore(
     assumption 8; A4 is asked of each side of it, A2 once it is healed.
 
     \b
-    synchronous  messages arrive within Tm, timers fire on time: no assumption is broken
+    synchronous  messages arrive within Tm, timers fire on time: nothing is broken
     prompt       the same, but messages take no time: far fewer states
     ordered      messages take as long as they like (8 is broken)
-    any          and a timer may fire at any moment, as if its node or the others were slow (8 and 9)
+    any          and a timer may fire at any moment, as if nodes were slow (8 and 9)
+
+    What can be explored is an election, and any protocol whose states come again; a task above an election, such
+    as the field, cannot: what it knows grows for ever.
 
     It is exhaustive when nothing new is left to look at before a bound is met; what protocols count, such as
     versions, may grow for ever. A2 and A4 are violated where nothing can happen any more, or, if exhaustive,

@@ -32,9 +32,9 @@ def history(
 ) -> int:
     """Show the history of groups: who led, who was in, what each was formed from, and when.
 
-    Time runs down, and each node has a lane in the colour of its group. Where nodes take a group, its identifier \
-is in their lanes with a bar between them: the node that formed it and a counter, so that none is used twice. \
-Lanes that come together are a merge, lanes that part are a split.
+    Time runs down, and each node has a lane in the colour of its group. Where nodes take a group, its identifier
+    is in their lanes with a bar between them: the node that formed it and a counter, so that none is used twice.
+    Lanes that come together are a merge, lanes that part are a split.
 
     A narrow terminal, or a run of many nodes, has the groups as a list.
     """

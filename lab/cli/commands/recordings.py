@@ -39,14 +39,14 @@ def verify(
         bool, typer.Option("--strict", help="Violations outside the promise, too, make the exit status 1.")
     ] = False,
 ) -> int:
-    """Re-execute and judge recordings: recorded inputs, fed to fresh nodes, must give the recorded steps, and \
-whatever the protocol promises must hold in every consistent state.
+    """Re-execute and judge recordings: recorded inputs, fed to fresh nodes, must give the recorded steps, and
+    whatever the protocol promises must hold in every consistent state.
 
-    A violation while an assumption is broken that the protocol relies on is outside its promise; one with all \
-of them intact is a failure. The first violation of each assertion is told with how it came about.
+    A violation while an assumption is broken that the protocol relies on is outside its promise; one with all
+    of them intact is a failure. The first violation of each assertion is told with how it came about.
 
-    Exit status: 0 all hold, 1 one differs (it was edited, or the protocol has changed since) or fails, \
-2 no recording.
+    Exit status: 0 all hold, 1 one differs (it was edited, or the protocol has changed since) or fails,
+    2 no recording.
     """
     from lab.cli.reading import verify as verify_files  # noqa: PLC0415
 

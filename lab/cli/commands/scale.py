@@ -1,12 +1,11 @@
 """``lab scale``: how the cost of an election grows with the cluster."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lab.cli.app import app
-from lab.cli.commands.options import RequestBound
+from lab.cli.commands.options import Json, Picture, RequestBound, Targets
 
 __all__ = ["scale"]
 
@@ -19,9 +18,7 @@ __all__ = ["scale"]
     lab scale my_election.py:MyElection --nodes 3,10,30 --json""",
 )
 def scale(
-    protocols: Annotated[
-        list[str], typer.Argument(metavar="PROTOCOL", help="By name, or FILE.py:CLASS for your own.")
-    ],
+    protocols: Targets,
     nodes: Annotated[
         str | None,
         typer.Option(
@@ -34,19 +31,18 @@ def scale(
     seed: Annotated[
         str, typer.Option(metavar="NUMBER", help="For the moment, between two heartbeats, of the crash.")
     ] = "1",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Draw the charts into this file too.")
-    ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object at the end, and nothing else.")
-    ] = False,
+    output: Picture = None,
+    json: Json = False,
 ) -> int:
     """Measure what an election costs as the cluster grows, in simulation, beside the formula from the literature.
 
-    In each cluster the coordinator crashes, and what is sent until all others are Normal again is counted,
-    heartbeats apart. Several protocols are measured in the same clusters, and shown side by side.
+    In each cluster the coordinator crashes, and what the election sends is counted, heartbeats apart: first with
+    everybody left to notice by itself; then, where the protocol has formulas of other cases, with the nodes made
+    to notice one after the other or all at once, so that best and worst case are both measured. Several protocols
+    are measured in the same clusters, and shown side by side.
 
-    A thousand nodes take about half a minute; Ctrl-C ends with what was measured so far.
+    A thousand nodes of the bully's take about half a minute; what would take more than 10,000 messages by its
+    formula is measured in the first case only. Ctrl-C ends with what was measured so far.
     """
     from lab.cli.scaling import ScaleRequest, run_scale  # noqa: PLC0415
 

@@ -5,8 +5,9 @@ it strikes it strikes at certain times: messages have other names in other proto
 strikes and the same links, and as long to settle after the last strike as the slowest of them asks for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+from math import ceil
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.targets import load_protocol
 from lab.worlds.watchdog import watch_steps
 
-__all__ = ["Comparison", "Course", "Measured", "compared", "course_of", "measure"]
+__all__ = ["Comparison", "Course", "Measured", "Sums", "compared", "course_of", "measure", "quantile"]
 
 _CHUNK = 2
 """Several protocols with a task above them take a while."""
@@ -32,13 +33,13 @@ _CHUNK = 2
 class Comparison(Struct, frozen=True):
     """What to run: each target with its header in ``bases``, for ``runs`` seeds from ``seed`` on.
 
-    ``script``: lines of the command language, instead of drawn strikes.
+    ``script``: lines of the command language, instead of drawn strikes; None: there is none.
     """
 
     targets: tuple[str, ...]
     bases: tuple[Header, ...]
     plan: Plan
-    script: tuple[str, ...]
+    script: tuple[str, ...] | None
     seed: int
     runs: int
 
@@ -66,6 +67,37 @@ class Measured(Struct, frozen=True):
     work: Work | None
 
 
+class Sums:
+    """All runs of one protocol."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.runs = 0
+        self.elections: list[int] = []
+        self.outages_us: list[int] = []
+        self.several_us: list[int] = []
+        self.violations: dict[str, tuple[int, int]] = {}
+        self.work: Work | None = None
+
+    def add(self, measured: Measured) -> None:
+        """One more run."""
+        self.runs += 1
+        self.elections += measured.elections
+        self.outages_us += measured.outages_us
+        self.several_us.append(measured.several_us)
+        for assertion, (failures, outside) in measured.violations.items():
+            before = self.violations.get(assertion, (0, 0))
+            self.violations[assertion] = (before[0] + failures, before[1] + outside)
+        if measured.work is not None:
+            self.work = measured.work if self.work is None else self.work + measured.work
+
+
+def quantile(values: Sequence[int], share: float) -> int | None:
+    """The least value that this share of all values does not exceed; None where there are none."""
+    ordered = sorted(values)
+    return ordered[max(0, ceil(share * len(ordered)) - 1)] if ordered else None
+
+
 def compared(comparison: Comparison, workers: int = 1) -> Iterator[tuple[Measured, ...]]:
     """What each run came to, of each protocol in its turn, in the order of the seeds. RunawayError."""
     seeds = chunks_of(comparison.seed, comparison.seed + comparison.runs, _CHUNK)
@@ -84,8 +116,11 @@ def _compare(comparison: Comparison, seeds: range) -> list[tuple[Measured, ...]]
 def course_of(comparison: Comparison, seed: int) -> Course:
     """The course of this seed."""
     drawn = draw(comparison.plan, seed)
-    commands = tuple(map(parse, comparison.script or map(str, drawn.strikes)))
-    last_us = max(map(_due_us, commands), default=0) if comparison.script else drawn.end_us
+    if comparison.script is None:
+        commands, last_us = tuple(parse(str(strike)) for strike in drawn.strikes), drawn.end_us
+    else:
+        commands = tuple(map(parse, comparison.script))
+        last_us = max(map(_due_us, commands), default=0)
     settle_us = max(base.protocol.settles_within_us for base in comparison.bases)
     return Course(seed, drawn.nodes, drawn.link, commands, last_us + settle_us)
 
@@ -125,8 +160,9 @@ def _folded(header: Header, protocol: type[Algorithm], records: list[Record]) ->
     for record in records:
         cluster.apply(record)
         leadership.observe(record, cluster)
-        work.observe(record)
     if protocol.carries is None or not issubclass(protocol.carries, Field):
         return leadership, None
+    for record in records:
+        work.observe(record)
     parameters: Any = msgspec.convert(header.protocol.parameters, protocol.Parameters)
     return leadership, work.work(cluster, parameters.regions)

@@ -69,7 +69,5 @@ def again(target: str, base: Header, schedule: Schedule, script: Path) -> str:
     words = [f"lab run {quote(target)} --sim --nodes {','.join(map(str, schedule.nodes))} --seed {schedule.seed}"]
     words.append(f"--tm {format_us(timing.tm_us)} --tp {format_us(timing.tp_us)}")
     words.append(f"--latency {format_us(link.latency_us)} --jitter {format_us(link.jitter_us)}")
-    for name, value in base.protocol.parameters.items():
-        shown = format_us(value) if name.endswith("_us") else value
-        words.append(f"--set {name.removesuffix('_us')}={shown}")
+    words += [f"--set {quote(setting)}" for setting in base.protocol.settings]
     return " ".join([*words, f"--script {quote(str(script))} --headless --for {format_us(schedule.end_us)}"])

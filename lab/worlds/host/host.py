@@ -105,7 +105,7 @@ class Host:
         if order.choices:
             return Reply(order.id, False, False, "what happens next is chosen in simulated runs only")
         try:
-            scripted = parse(order.command)
+            scripted = parse(order.command, self.control.protocol)
         except CommandError as error:
             return Reply(order.id, False, False, str(error))
         if scripted.trigger is None:

@@ -45,6 +45,7 @@ def begin_branch(
             began="",
             world="simulated",
             seed=config.seed,
+            remark="",
             parent=Parent(_seen_from(recording, parent), lines.header.run, past.record, at_us),
         )
         writer = Writer(recording, header)

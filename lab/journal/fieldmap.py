@@ -1,4 +1,4 @@
-"""The field as each group sees it: from the nodes' states to maps, pure."""
+"""The field as each group sees it (rules F1-F4): from the nodes' states to maps."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -6,11 +6,10 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from lab.journal import Header, NodeView
+from lab.journal.records import Header, NodeView
 from lab.protocols import Field
-from lab.text import sanitize
 
-__all__ = ["Cell", "FieldMap", "has_field", "idle_said", "maps_of"]
+__all__ = ["Cell", "FieldMap", "has_field", "idle_nodes", "maps_of"]
 
 Cell = tuple[int, Literal["done", "pending", "surveying"]]
 """A region: who surveyed it, or is to; and how far that is."""
@@ -70,16 +69,16 @@ def maps_of(nodes: Mapping[int, NodeView]) -> tuple[FieldMap, ...]:
     return tuple(_map_of(leader, told, nodes) for leader in sorted(leaders, reverse=True))
 
 
-def idle_said(nodes: Mapping[int, NodeView]) -> tuple[tuple[int, str], ...]:
+def idle_nodes(nodes: Mapping[int, NodeView]) -> tuple[tuple[int, str], ...]:
     """The nodes that survey nothing, each with what it is instead."""
     instead = {node: view.status if view.process == "running" else view.process for node, view in nodes.items()}
-    return tuple((node, sanitize(instead[node], 16)) for node in sorted(nodes) if instead[node] != "Normal")
+    return tuple((node, instead[node]) for node in sorted(nodes) if instead[node] != "Normal")
 
 
 def _told(view: NodeView) -> _State | None:
     try:
         return msgspec.convert(view.state, _State)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, RecursionError):
         return None  # another protocol, or a recording from anybody
 
 
@@ -110,5 +109,5 @@ def _map_of(leader: int, told: dict[int, _State], nodes: Mapping[int, NodeView])
         tuple(cells),
         state.duplicates,
         state.published[0],
-        sanitize(state.outcome, 200) if leader in members else "",
+        state.outcome if leader in members else "",
     )

@@ -1,0 +1,67 @@
+"""What commands print is what the terminal can show: in ASCII where it has nothing else, and no wider than it."""
+
+import sys
+
+import pytest
+
+from lab.cli.chart import Axis, Chart, Series
+from lab.cli.plots import plot
+from lab.cli.terminal import print_wrapped
+from tests.cli.calling import Lab
+
+ASCII = {"LC_ALL": "C", "LANG": "C"}
+CALLS = (
+    ("list", "protocols"),
+    ("scale", "bully", "--nodes", "3,5"),
+    ("compare", "bully", "ring", "--runs", "2", "--nodes", "3", "--task", "none", "--workers", "1"),
+    ("explore", "--help"),
+)
+
+
+@pytest.mark.parametrize("words", CALLS, ids=lambda words: " ".join(words[:2]))
+def test_ascii_where_the_terminal_has_nothing_else(lab: Lab, words: tuple[str, ...]) -> None:
+    """Boxes, curves, formulas: all have a likeness, and none is a question mark."""
+    done = lab(*words, environment=ASCII)
+    assert (done.status, done.err) == (0, "")
+    assert len(done.out) > 100
+    assert {letter for letter in done.out if not letter.isascii()} == set()
+    assert "?" not in done.out
+    usual = lab(*words)
+    assert {letter for letter in usual.out if not letter.isascii()}
+
+
+def test_a_formula_can_still_be_read(lab: Lab) -> None:
+    """A square is no two."""
+    assert "n^2 - n " in lab("list", "protocols", "bully-tanenbaum", environment=ASCII).out
+
+
+def test_names_keep_their_letters(lab: Lab) -> None:
+    """The path of a recording is one that can be opened."""
+    run = ("run", "bully", "--sim", "--headless", "--for", "1s", "--record", "Läufe.jsonl")
+    assert f"recorded in {lab.folder / 'Läufe.jsonl'}\n" in lab(*run, environment=ASCII).out
+
+
+def test_marks_in_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of points, of curves, and in the legend."""
+    for name, value in ASCII.items():
+        monkeypatch.setenv(name, value)
+    axis = Axis("n", (0, 10), logarithmic=False)
+    ends = ((0.0, 0.0), (10.0, 10.0))
+    chart = Chart("both", axis, axis, (Series("counted", ends), Series("formula", ends, curve=True, hue=1)))
+    drawn = plot(chart, 60, 16, colours=False).splitlines()
+    assert drawn[-1] == "  o counted  :: formula"
+    assert sum(line.count("o") for line in drawn[:-1]) >= 2
+    assert sum(line.count(":") for line in drawn[:-1]) > 10
+
+
+def test_no_line_ends_within_a_word(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """On a terminal; what goes to a file or a pipe stays one line."""
+    text = "  34,077 states, 105,190 transitions, 2,000 replays; 1.0 s, 105,190 transitions/s"
+    monkeypatch.setenv("COLUMNS", "50")
+    print_wrapped(text)
+    assert capsys.readouterr().out == f"{text}\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_wrapped(text)
+    assert capsys.readouterr().out == (
+        "  34,077 states, 105,190 transitions, 2,000\n  replays; 1.0 s, 105,190 transitions/s\n"
+    )
