@@ -96,7 +96,8 @@ def _refuse_mutable(owner: str, name: str, value: Any) -> None:
         return
     if isinstance(value, tuple | frozenset):
         for item in value:
-            _refuse_mutable(owner, name, item)
+            if type(item) is not int:  # as most are
+                _refuse_mutable(owner, name, item)
         return
     if isinstance(value, msgspec.Struct) and value.__struct_config__.frozen:
         for each in value.__struct_fields__:

@@ -16,8 +16,8 @@ node asks its coordinator, is Normal with the Definition that it gets, and asks 
 
 What is assumed, and can be broken here: messages arrive, in order, within Tm (8, 7: delay, loss, partition,
 reordering), none appears that nobody sent (3: duplication), nodes answer within Tp (9: pause), and safe storage
-is safe (4: wipe). With 4, 8 or 9 broken, two coordinators at once are possible. A1.2 is not promised: members that
-come to ask their coordinator bring what they know of the task, and those that asked before have it T later.
+is safe (4: wipe). With 4, 8 or 9 broken, two coordinators at once are possible; or if a node comes up for the very
+first time while others elect. A1.2 is not promised: what members bring along is known to those before T later.
 
 Four holes of the text, and what is done here (not with ``as_printed``; what comes of that: recordings/holes):
 

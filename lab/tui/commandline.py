@@ -74,7 +74,7 @@ class CommandLine(Input):
         self.value = text
         self.cursor_position = len(text)
         self._place = len(self.history)
-        self.focus()
+        self.screen.set_focus(self)  # at once: focus() waits for its turn
 
     def close(self) -> None:
         """Hide it."""

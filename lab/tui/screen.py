@@ -58,6 +58,7 @@ class RunScreen(Screen[None]):
             show=bool(action.footer),
             key_display=action.shown,
             tooltip=action.help,
+            priority=action.word == "command",  # what is typed after the colon may be here already
         )
         for action in in_footer_order()
     ]
@@ -163,6 +164,8 @@ class RunScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether an action applies now."""
         wanted = action_named(str(parameters[0])) if action == "do" else None
+        if wanted is not None and wanted.word == "command" and isinstance(self.focused, CommandLine):
+            return False  # a colon there is a colon
         return wanted is None or is_offered(wanted, self._source, self._pane)
 
     @property

@@ -1,4 +1,4 @@
-"""I10 where groups are many: what a group carries along is how it came to be, and no more than a hundred groups."""
+"""I10 where groups are many: a group carries along how it came to be, and no more than a hundred groups."""
 
 from lab.protocols import Formed, Group
 from lab.protocols.history import history_of

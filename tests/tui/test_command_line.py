@@ -2,6 +2,7 @@
 
 import pytest
 from rich.console import Console
+from textual.events import Key
 
 from lab.script import VERBS, parse
 from lab.tui.actions import ACTIONS
@@ -51,11 +52,24 @@ def test_a_word_of_the_table_does_what_its_key_does() -> None:
     replay(test)
 
 
+def test_what_comes_with_the_colon_is_typed() -> None:
+    """As when it is pasted, or comes over a slow line: no key of it is lost, and none does what it does alone."""
+
+    async def test(seen: Seen) -> None:
+        for key in ("colon", "r", "e", "q", "u"):
+            seen.app.post_message(Key(key, ":" if key == "colon" else key))
+        await seen.standing_still()
+        assert _line(seen).value == "requ"
+        assert seen.app.is_running
+
+    replay(test)
+
+
 def test_what_is_typed_is_no_key() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("colon")
-        await seen.type("q5,.")
-        assert _line(seen).value == "q5,."
+        await seen.type("q5,.:")
+        assert _line(seen).value == "q5,.:"
         assert (seen.player.number, seen.selected()) == (0, None)
         assert seen.app.is_running
 
