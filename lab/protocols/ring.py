@@ -3,8 +3,7 @@
 The nodes stand in a ring in the order of their ids, and each knows the whole ring. Two messages go round:
 
     ELECTION      who misses the coordinator sends it with its own id; each adds its id and passes it on
-    COORDINATOR   back at its starter, ELECTION becomes this: the highest id in the list leads, the list is the
-                  new ring; back at its starter again, it is removed
+    COORDINATOR   ELECTION becomes this at its starter: the highest id in the list leads; goes round once, too
 
 Who gets a message acknowledges it. A successor that does not within T is skipped for the next one along.
 Several may start at once (2 and 5 in the figure): all messages go round, and the extra ones do no harm.
@@ -15,9 +14,10 @@ Reorganization. By the text all go back to work when that has been round, but on
 node asks its coordinator, is Normal with the Definition that it gets, and asks every T, so silence is noticed.
 
 What is assumed, and can be broken here: messages arrive, in order, within Tm (8, 7: delay, loss, partition,
-reordering), none appears that nobody sent (3: duplication), nodes answer within Tp (9: pause), and safe storage
-is safe (4: wipe). With 4, 8 or 9 broken, two coordinators at once are possible; or if a node comes up for the very
-first time while others elect. A1.2 is not promised: what members bring along is known to those before T later.
+reordering), none appears that nobody sent (3: duplication), nodes answer within Tp (9: pause), safe storage is
+safe (4: wipe). With 4, 8 or 9 broken, there can be two coordinators. A1.2 is not promised: what members bring,
+those before them know T later. One hole is open: of two nodes that come up within T of each other while others
+elect, each may be skipped in the election of the other, and A1.1 fails.
 
 Four holes of the text, and what is done here (not with ``as_printed``; what comes of that: recordings/holes):
 
