@@ -56,7 +56,7 @@ def test_two_that_come_up_and_skip_each_other() -> None:
 
 @pytest.mark.xfail(strict=True, reason="an open hole, told in ring.py")
 def test_two_that_come_up_within_T_of_each_other() -> None:
-    """A1.1 with kills alone: 5 tries 1, and 4 tries 5, shortly before that one is up (a campaign's seed 109485)."""
+    """A1.1 with kills alone: 5 tries 1, and 4 tries 5, shortly before that one is up (seed 109485)."""
     strikes = (
         Strike(0, "", "kill 1"),
         Strike(2_240_000, "", "kill 5"),
