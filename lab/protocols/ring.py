@@ -13,24 +13,24 @@ when ELECTION is back at its starter, nobody follows anybody, and A1.1 holds. Wh
 Reorganization. By the text all go back to work when that has been round, but only its starter sees that. Here, a
 node asks its coordinator, is Normal with the Definition that it gets, and asks every T, so silence is noticed.
 
-What is assumed, and can be broken here: messages arrive, in order, within Tm (8, 7: delay, loss, partition,
-reordering), none appears that nobody sent (3: duplication), nodes answer within Tp (9: pause), safe storage is
-safe (4: wipe). With 4, 8 or 9 broken, there can be two coordinators. A1.2 is not promised: what members bring,
-those before them know T later. One hole is open: of two nodes that come up within T of each other while others
-elect, each may be skipped in the election of the other, and A1.1 fails.
+What is assumed, and can be broken here: messages arrive, in order, within Tm (8, 7), none appears that nobody
+sent (3), nodes answer within Tp (9), safe storage is safe (4). With 4, 8 or 9 broken, two can lead.
+A1.2 is not promised: what members bring, those before them know T later.
 
 Four holes of the text, and what is done here (not with ``as_printed``; what comes of that: recordings/holes):
 
-* The starter of an ELECTION dies: nobody else knows that the message has been round, and it circles for ever,
-  while all wait for a COORDINATOR. Here nobody passes it on past its starter (ring-starter-dies.jsonl).
-* A node acknowledges a message, and dies before it has passed it on. Nobody else has it. Here whoever waits for
-  COORDINATOR waits for as long as two circulations may take, and starts anew (ring-message-lost.jsonl).
-* Two ELECTIONs go round, and the highest node dies in between: it is in the one list, and not in the other, and
-  some follow the one COORDINATOR, some the other. Here elections are numbered: a node follows the COORDINATOR
-  of the highest that it has passed on, if it came by no node that was in a higher one (ring-two-lists.jsonl).
-* Participants miss their coordinator, but no coordinator misses its participants. After a partition there are two
-  rings, and each is content. Here a coordinator has the ring elect anew when one of its members asks it no more,
-  or when a node outside its ring turns out to be up (ring-two-rings.jsonl).
+* The starter of an ELECTION dies, and the message circles for ever, while all wait for a COORDINATOR. Here nobody
+  passes it on past its starter (ring-starter-dies.jsonl).
+* A node acknowledges a message, and dies before it has passed it on. Here whoever waits for COORDINATOR for as
+  long as two circulations may take starts anew (ring-message-lost.jsonl).
+* Two ELECTIONs go round, and the highest node dies in between: it is in one list only, and some follow the one
+  COORDINATOR, some the other. Here elections are numbered: a node follows the COORDINATOR of the highest that it
+  has passed on, if it came by no node that was in a higher one (ring-two-lists.jsonl). And two that come up
+  may each be skipped in the election of the other: so an ELECTION becomes COORDINATOR only when those that are not
+  in its list are silent still. Who comes up later skips nobody that is in it.
+* Participants miss their coordinator, but no coordinator its participants: after a partition there are two rings.
+  Here a coordinator has the ring elect anew when one of its members asks it no more, or when a node outside its
+  ring turns out to be up (ring-two-rings.jsonl).
 """
 
 from functools import cached_property
@@ -103,7 +103,11 @@ class AreYouUpAnswer(Payload, frozen=True):
 
 
 class AreYouUp(Request[AreYouUpAnswer], frozen=True):
-    """A coordinator to those outside its ring."""
+    """To those outside the ring, from its coordinator, or from who is about to make one."""
+
+
+_ONE = "R2, R3, from 3 nodes on: n ELECTION, n − 1 COORDINATOR (the ring's 2n), 2(n − 1) acknowledgements"
+_ALL = "R4: 4(n − 1) for each of the n − 1 that start, and 1 to the dead one: node n − 1 skips it for all"
 
 
 class Ring(Election):
@@ -114,19 +118,8 @@ class Ring(Election):
     heartbeats: ClassVar[tuple[type[Payload], ...]] = (AreYouThere, AreYouThereAnswer, AreYouUp, AreYouUpAnswer)
 
     costs: ClassVar[tuple[Cost, ...]] = (
-        Cost(
-            "one notices",
-            "4n − 3",
-            lambda n: 4 * n - 3,
-            "R2, R3, from 3 nodes on: n ELECTION, n − 1 COORDINATOR (the ring's 2n), 2(n − 1) acknowledgements",
-        ),
-        Cost(
-            "everyone notices, worst case",
-            "4n² − 8n + 6",
-            lambda n: 4 * (n - 1) * (n - 1) + 2,
-            "R4: 4(n − 1) for each of the n − 1 that start, and 2 to the dead one: node n − 1 skips it for many",
-            noticed="at once",
-        ),
+        Cost("one notices", "4n − 3", lambda n: 4 * n - 3, _ONE),
+        Cost("everyone notices, worst case", "4n² − 8n + 5", lambda n: 4 * (n - 1) ** 2 + 1, _ALL, "at once"),
     )
 
     class Parameters(Struct, frozen=True):
@@ -138,11 +131,12 @@ class Ring(Election):
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:
         """Two elections, one of them in vain, and the time in which it is noticed that there has to be one."""
-        return 2 * (4 * timing.t_us + 2 * _circulation_us(timing.t_us, nodes))
+        return 2 * (4 * timing.t_us + _election_us(timing.t_us, nodes))
 
     number: Safe[Number] = Number()
     outbox: tuple[Outgoing, ...] = ()
     passed: tuple[tuple[str, int, int], ...] = ()
+    returned: ELECTION | None = None
     reported: frozenset[int] = frozenset()
 
     @cached_property
@@ -153,8 +147,6 @@ class Ring(Election):
     def started(self) -> None:
         """R6: the node comes up, and gets itself into the ring by an election."""
         self.begin(self.election)
-
-    # who notices
 
     def _question_due_us(self) -> int | None:
         return self.begun_us(self.ask_coordinator) + self.t_us if self.coordinator not in (None, self.id) else None
@@ -183,8 +175,6 @@ class Ring(Election):
         if strangers or missed:
             self.begin(self.election)
 
-    # the election
-
     @procedure
     async def election(self) -> None:
         """R2: build an ELECTION with the own id, and send it to the successor."""
@@ -193,6 +183,7 @@ class Ring(Election):
 
     def _enter(self, number: Number) -> None:
         self._leave()
+        self.stop(self.ask_the_rest)
         self.status = Status.ELECTION
         self.number = number
         self.restart(self.await_coordinator)
@@ -205,7 +196,7 @@ class Ring(Election):
     @procedure
     async def await_coordinator(self) -> None:
         """R5: what does not come back is lost with the node that had it, and the election starts again."""
-        await self.sleep(2 * _circulation_us(self.t_us, len(self.peers) + 1), "COORDINATOR to come")
+        await self.sleep(_election_us(self.t_us, len(self.peers) + 1), "COORDINATOR to come")
         if not self.parameters.as_printed:
             self.begin(self.election)
 
@@ -218,16 +209,17 @@ class Ring(Election):
     async def pass_on(self) -> None:
         """R2: to the successor, or the next one along that acknowledges."""
         while self.outbox:
-            successor = self._successor(self.outbox[0])
+            first = self.outbox[0]
+            successor = self._successor(first)
             if successor is None:
-                self._come_round(self._taken_out())
+                self.outbox = self.outbox[1:]
+                self._come_round(first.message)
                 continue
-            tried = len(self.outbox)
-            passed = await self.ask(successor, self.outbox[0].message, within=self.t_us)
+            passed = await self.ask(successor, first.message, within=self.t_us)
             if passed is not None:
-                self._taken_out()
+                self.outbox = self.outbox[1:]
             else:
-                self._skip(successor, tried)
+                self._skip(successor)
 
     def _successor(self, outgoing: Outgoing) -> int | None:
         message = outgoing.message
@@ -240,15 +232,9 @@ class Ring(Election):
         whole = starter == self.id or self.parameters.as_printed
         return self._along if whole else self._along[: self._along.index(starter) + 1]
 
-    def _taken_out(self) -> ELECTION | COORDINATOR:
-        message, self.outbox = self.outbox[0].message, self.outbox[1:]
-        return message
-
-    def _skip(self, peer: int, tried: int) -> None:
-        """For what waited when it was tried, too. What came since tries it itself, for it may be up again: or each
-        of two nodes that come up could be skipped in the election of the other, and A1.1 would fail."""
-        skipping = [Outgoing(each.message, each.silent | {peer}) for each in self.outbox[:tried]]
-        self.outbox = (*skipping, *self.outbox[tried:])
+    def _skip(self, peer: int) -> None:
+        """For what waits behind it, too."""
+        self.outbox = tuple(Outgoing(each.message, each.silent | {peer}) for each in self.outbox)
 
     @on(ELECTION)
     def election_comes(self, sender: int, message: ELECTION) -> Passed:
@@ -276,12 +262,28 @@ class Ring(Election):
         """R3: back at its starter, an ELECTION becomes a COORDINATOR, and a COORDINATOR is removed."""
         if message.number.starter != self.id or isinstance(message, COORDINATOR):
             return
-        if not message.counts and self.number == message.number:
-            # others elected while it was down, or its number was lost: it was too low, and nobody heeded it
+        if message.number != self.number or self.parameters.as_printed:
+            self._proclaim(message)
+        elif message.counts:
+            self.returned = message
+            self.restart(self.ask_the_rest)
+        else:  # others elected while it was down, or its number was lost: it was too low, and nobody heeds it
             self.number = message.met
             self.begin(self.election)
-            return
-        coordinator = COORDINATOR(message.members, message.number, message.met)
+
+    @procedure
+    async def ask_the_rest(self) -> None:
+        """R4: who was silent when it was tried may be up by now, and follow another COORDINATOR."""
+        assert self.returned is not None
+        rest = set(self.peers) - set(self.returned.members)
+        answers = await self.ask_all(sorted(rest), AreYouUp(), within=self.t_us)
+        if answers:
+            self.begin(self.election)
+        else:
+            self._proclaim(self.returned)
+
+    def _proclaim(self, message: ELECTION) -> None:
+        coordinator = COORDINATOR(message.members, message.number, max(message.met, self.number))
         self._pass(coordinator)
         self._follow(coordinator)
 
@@ -295,23 +297,20 @@ class Ring(Election):
 
     def _follow(self, message: COORDINATOR) -> None:
         awaited = self.status is Status.ELECTION and message.counts and message.number == self.number
-        if not (awaited or self.parameters.as_printed):
-            return
-        self._leave()
-        self.stop(self.await_coordinator)
-        self.status = Status.REORGANIZATION
-        self.up = frozenset(message.members) - {self.id}
-        self.coordinator = max(message.members)
-        self.begin(self.lead if self.coordinator == self.id else self.ask_coordinator)
-
-    # the task
+        if awaited or self.parameters.as_printed:
+            self._leave()
+            self.stop(self.await_coordinator)
+            self.status = Status.REORGANIZATION
+            self.up = frozenset(message.members) - {self.id}
+            self.coordinator = max(message.members)
+            self.begin(self.lead if self.coordinator == self.id else self.ask_coordinator)
 
     @procedure
     async def lead(self) -> None:
         """The new coordinator takes office, and expects to be asked by all members of the ring."""
         self.reported = frozenset()
         self._define([])
-        within_us = _circulation_us(self.t_us, len(self.peers) + 1) + 2 * self.t_us
+        within_us = _election_us(self.t_us, len(self.peers) + 1) // 2 + 2 * self.t_us
         complete = await self.until(lambda: self.up <= self.reported, "all members to ask", within=within_us)
         if not complete and not self.parameters.as_printed:
             self.begin(self.election)
@@ -345,6 +344,6 @@ class Ring(Election):
         return AreYouUpAnswer()
 
 
-def _circulation_us(t_us: int, nodes: int) -> int:
-    """The longest that a message takes round: n journeys of Tm, behind n others, each acknowledged within T."""
-    return nodes * t_us * 3 // 2
+def _election_us(t_us: int, nodes: int) -> int:
+    """The longest: twice n journeys of Tm, behind n others, each acknowledged within T; T to ask the rest."""
+    return 3 * nodes * t_us + t_us

@@ -170,7 +170,7 @@ HOLES: list[Hole] = [
         Ring,
         (1, 2, 3),
         ("at 1s kill 1", "at 1500ms restart 1", "at 1500ms on send ELECTION 2->3 kill 1"),
-        7_000_000,
+        8_500_000,
         "A2",
     ),
     Hole(
@@ -179,7 +179,7 @@ HOLES: list[Hole] = [
         Ring,
         (1, 2, 3),
         ("at 1s kill 1", "at 1500ms restart 1", "at 1500ms on send Passed 2->1 kill 2"),
-        7_000_000,
+        8_500_000,
         "A2",
     ),
     Hole(
@@ -203,7 +203,7 @@ HOLES: list[Hole] = [
         Ring,
         (1, 2, 3),
         ("at 1s partition 1 | 2 3", "at 2s heal"),
-        7_500_000,
+        9_000_000,
         "A2",
     ),
     Hole(

@@ -11,6 +11,7 @@ from lab.protocols.ring import (
     COORDINATOR,
     ELECTION,
     AreYouThereAnswer,
+    AreYouUpAnswer,
     Circulating,
     Number,
     Passed,
@@ -127,14 +128,8 @@ def test_R2_a_silent_successor_is_skipped_for_the_next_one_along() -> None:
     assert "pass_on" not in [wait.procedure for wait in step.waits]
 
 
-def test_R2_what_waited_skips_it_too_and_what_came_since_tries_it() -> None:
-    """R2: one T for all that waited when it was tried. What comes later may find it up again."""
-    solo = Solo(Ring, 3, IDS)
-    solo.start()
-    solo.hear(2, _election(2, in_round=1))
-    waiting = solo.reply(solo.fire().sent[0], Passed())
-    assert _sent(waiting) == [("ELECTION", 4)], "2's came once 4 had been tried with 3's own"
-
+def test_R2_what_waited_skips_it_too() -> None:
+    """R2: one T for all that waits. What comes later may find it up again."""
     solo = Solo(Ring, 3, IDS)
     (own,) = solo.start().sent
     solo.hear(2, _election(2, in_round=1))
@@ -144,6 +139,8 @@ def test_R2_what_waited_skips_it_too_and_what_came_since_tries_it() -> None:
     assert (_sent(step), _content(step.sent[0])["members"]) == ([("ELECTION", 5)], [2, 3])
     step = solo.reply(step.sent[0], Passed())
     assert (_sent(step), _content(step.sent[0])["members"]) == ([("ELECTION", 5)], [1, 2, 3])
+    solo.reply(step.sent[0], Passed())
+    assert _sent(solo.hear(2, _election(2, in_round=3)))[1:] == [("ELECTION", 4)]
 
 
 # R3
@@ -162,14 +159,46 @@ def test_R3_who_gets_it_acknowledges_appends_its_id_and_passes_it_on() -> None:
 
 
 def test_R3_back_at_its_starter_it_becomes_coordinator() -> None:
-    """R3: with the list: the highest id in it leads, and the list is the new ring."""
+    """R3: with the list, when who is not in it is silent still: its highest leads, and it is the new ring."""
     solo, _ = _alone(3, 4)
     number = Number(1, 3)
     step = solo.hear(2, ELECTION((3, 4, 1, 2), number, number))
-    assert _sent(step) == [("Passed", 2), ("COORDINATOR", 4), ("AreYouThere", 4)]
-    assert _content(step.sent[1])["members"] == [3, 4, 1, 2]
+    assert _sent(step) == [("Passed", 2), ("AreYouUp", 5)]
+    assert solo.protocol.status is Status.ELECTION
+    step = solo.fire()
+    assert (step.at_us, _sent(step)) == (T_US, [("COORDINATOR", 4), ("AreYouThere", 4)])
+    assert _content(step.sent[0])["members"] == [3, 4, 1, 2]
     assert (solo.protocol.status, solo.protocol.coordinator) == (Status.REORGANIZATION, 4)
     assert solo.protocol.up == {1, 2, 4}
+
+
+def test_R3_with_all_in_the_list_it_becomes_coordinator_at_once() -> None:
+    """R3: there is nobody to ask."""
+    solo, _ = _alone(3, 4)
+    number = Number(1, 3)
+    step = solo.hear(2, ELECTION((3, 4, 5, 1, 2), number, number))
+    assert _sent(step) == [("Passed", 2), ("COORDINATOR", 4), ("AreYouThere", 5)]
+
+
+def test_R4_who_has_come_up_since_it_was_skipped_is_taken_in() -> None:
+    """R4: it may follow another COORDINATOR; so the starter begins anew, and then with that node."""
+    solo, _ = _alone(3, 4)
+    number = Number(1, 3)
+    step = solo.hear(2, ELECTION((3, 4, 1, 2), number, number))
+    step = solo.reply(step.sent[1], AreYouUpAnswer())
+    assert _sent(step) == [("ELECTION", 4)]
+    assert _content(step.sent[0])["number"] == {"round": 2, "starter": 3}
+
+
+def test_R4_who_enters_a_higher_election_makes_no_coordinator() -> None:
+    """R4: the higher one counts, and the own one is forgotten while the rest are asked."""
+    solo, _ = _alone(3, 4)
+    number = Number(1, 3)
+    solo.hear(2, ELECTION((3, 4, 1, 2), number, number))
+    solo.reply(solo.hear(2, _election(2, in_round=5)).sent[1], Passed())
+    step = solo.fire()
+    assert step.at_us > T_US
+    assert _sent(step) == [("ELECTION", 4)]
 
 
 def test_R3_coordinator_goes_round_the_new_ring() -> None:
@@ -184,9 +213,9 @@ def test_R3_coordinator_is_removed_by_its_starter() -> None:
     """R3: it circulates once."""
     solo, _ = _alone(3, 4)
     number = Number(1, 3)
-    step = solo.hear(2, ELECTION((3, 4, 1, 2), number, number))
+    step = solo.hear(2, ELECTION((3, 4, 5, 1, 2), number, number))
     solo.reply(step.sent[1], Passed())
-    step = solo.hear(2, COORDINATOR((3, 4, 1, 2), number, number))
+    step = solo.hear(2, COORDINATOR((3, 4, 5, 1, 2), number, number))
     assert _sent(step) == [("Passed", 2)]
 
 
@@ -199,10 +228,10 @@ def test_R3_the_highest_in_the_list_leads() -> None:
 
 
 def test_R3_a_node_alone_leads_itself() -> None:
-    """R3: nobody acknowledged, so its ELECTION is back at once."""
+    """R3: T for each that did not acknowledge its ELECTION, and T in which none of them has come up."""
     rig = Rig([1, 2, 3], protocol=Ring).started(2)
     assert rig.settle() == 2
-    assert rig.now_us == 2 * T_US
+    assert rig.now_us == 3 * T_US
     assert rig.protocol(2).definition.members == (2,)
 
 
@@ -304,11 +333,11 @@ def test_R5_nothing_circulates_for_ever(kind: str) -> None:
 
 
 def test_R5_who_waits_for_coordinator_starts_anew() -> None:
-    """R5: after two of the longest circulations, with a number above the last one."""
+    """R5: after two of the longest circulations, and T to ask the rest; with a number above the last one."""
     solo, _ = _alone(3, 4)
     solo.reply(solo.hear(2, _election(2, in_round=4)).sent[1], Passed())
     step = solo.fire()
-    assert step.at_us == 2 * (5 * T_US * 3 // 2)
+    assert step.at_us == 2 * (5 * T_US * 3 // 2) + T_US
     assert _sent(step) == [("ELECTION", 4)]
     assert _content(step.sent[0])["number"] == {"round": 5, "starter": 3}
 

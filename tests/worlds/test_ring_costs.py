@@ -24,21 +24,21 @@ def test_five_nodes_by_hand() -> None:
 
 
 def test_the_time_is_the_timeouts() -> None:
-    """T until the coordinator is missed and T more at most since it was last asked, T to skip it, and T at most
-    until all have asked the new one."""
+    """T until the coordinator is missed and T more at most since it was last asked, T to skip it, T in which
+    it has not come up, and T at most until all have asked the new one."""
     for nodes in (3, 30):
         took = [Trial(Ring, nodes, TIMING, seed).measure().virtual_us for seed in range(1, 9)]
-        assert all(2 * T_US < us <= 4 * T_US for us in took)
+        assert all(3 * T_US < us <= 5 * T_US for us in took)
 
 
 @pytest.mark.parametrize("nodes", [3, 5, 8])
 def test_everyone_starts_an_election(nodes: int) -> None:
-    """As in the worst case, when all but the highest come up at once: the last node tries that one twice and not
-    for every message, with its own and with all that have come by then."""
+    """As in the worst case, when all but the highest come up at once: the last node tries that one once, with its
+    own, and not with those that have come by then."""
     left = range(1, nodes)
     rig = Rig(range(1, nodes + 1), protocol=Ring).started(*left)
     assert rig.settle() == nodes - 1
     rig.run(10 * T_US)
     sent = rig.sent("ELECTION", "COORDINATOR", "Passed")
-    assert [target for _, _, target in sent].count(nodes) == 2
+    assert [target for _, _, target in sent].count(nodes) == 1
     assert len(sent) == EVERYONE.messages(nodes)
