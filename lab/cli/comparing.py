@@ -17,13 +17,14 @@ from lab.cli.settings import (
     election_named,
     one_of,
     protocol_named,
-    script_lines,
+    script_text,
     seed_of,
     timing_of,
     whole_number,
 )
 from lab.journal import Link
 from lab.protocols import TASKS, Algorithm
+from lab.script import numbered_lines
 from lab.units import count_of
 from lab.worlds.campaign.comparison import Comparison, Measured, Sums, compared
 from lab.worlds.campaign.draw import Plan
@@ -101,10 +102,11 @@ class CompareRequest(Struct, frozen=True):
 
 
 def _script(path: Path, protocol: type[Algorithm], ids: tuple[int, ...]) -> tuple[str, ...]:
-    lines = script_lines(path, protocol, ids, World(simulated=True, headless=True))
+    text = script_text(path, protocol, ids, World(simulated=True, headless=True))
+    lines = tuple(line for _, line in numbered_lines(text))
     if not lines:
         raise UsageError(f"--script {path} has no command; write one a line: at 3s kill coordinator")
-    return tuple(lines)
+    return lines
 
 
 def run_compare(request: CompareRequest) -> int:

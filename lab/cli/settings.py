@@ -11,27 +11,18 @@ from msgspec import Struct
 from lab.cli.errors import UsageError
 from lab.cli.files import recording_path
 from lab.cli.values import value_of
-from lab.journal import Cluster, Link
+from lab.journal import Link
 from lab.kernel import Protocol, Timing
 from lab.protocols import ELECTION, TASKS, Algorithm, Election
 from lab.script import (
     FASTEST,
     SLOWEST,
     CommandError,
-    Heal,
-    LinkFault,
-    NodeCommand,
-    OnMessage,
-    Partition,
     Scripted,
-    Tell,
-    WhenNormal,
     WorldCommand,
+    check_line,
+    numbered_lines,
     parse,
-    partition_rule,
-    resolve_links,
-    resolve_nodes,
-    told_by,
 )
 from lab.text import did_you_mean
 from lab.units import parse_us
@@ -49,7 +40,7 @@ __all__ = [
     "positive",
     "protocol_named",
     "run_config",
-    "script_lines",
+    "script_text",
     "seed_of",
     "target_of",
     "timing_of",
@@ -115,8 +106,7 @@ def run_config(
     ids = _nodes(nodes, world)
     for line in commands:
         check_command(line, found, ids, world)
-    if script is not None:
-        commands = [*commands, *script_lines(script, found, ids, world)]
+    text = "" if script is None else script_text(script, found, ids, world)
     timing = timing_of(t, tm, tp)
     run = new_run_name(found.name)
     return RunConfig(
@@ -132,6 +122,7 @@ def run_config(
         None if for_ is None else positive("--for", for_),
         "simulated" if world.simulated else "live",
         world.speed,
+        script=text,
     )
 
 
@@ -185,18 +176,16 @@ def _check_count(count: int, text: str, world: World) -> None:
         raise UsageError(f"--nodes {text} is {count} nodes; {what} has 1 to {most}{more}")
 
 
-def script_lines(path: Path, protocol: type[Protocol], ids: tuple[int, ...], world: World) -> list[str]:
-    """The commands of a script, a line each; what follows a # is a remark."""
+def script_text(path: Path, protocol: type[Protocol], ids: tuple[int, ...], world: World) -> str:
+    """The script in this file, a command a line; what follows a # and a blank is a remark."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "it is no text"
         raise UsageError(f"--script {path}: {said}; name a file with a command a line") from None
-    lines = [line.partition("#")[0].strip() for line in text.splitlines()]
-    for number, line in enumerate(lines, 1):
-        if line:
-            check_command(line, protocol, ids, world, f"{path}:{number}")
-    return [line for line in lines if line]
+    for number, line in numbered_lines(text):
+        check_command(line, protocol, ids, world, f"{path}:{number}")
+    return text
 
 
 def seed_of(text: str | None) -> int:
@@ -247,38 +236,14 @@ def check_command(
 
     ``place``: where the line stands, if not behind ``--do``.
     """
-    nobody_yet = Cluster(ids)
     try:
         scripted = parse(line, protocol)
-        command = scripted.command
-        for trigger in (scripted.trigger, *scripted.then):
-            if isinstance(trigger, OnMessage):
-                _check_kind(trigger.kind, protocol)
-            if isinstance(trigger, WhenNormal) and not issubclass(protocol, Election):
-                raise CommandError(f"{protocol.name} elects nobody, so its nodes are never Normal; write at 2s")
-        if isinstance(command, WorldCommand):
-            _check_world_command(command, world)
-        if isinstance(command, Tell):
-            told_by(command, protocol)
-        if isinstance(command, NodeCommand | Tell):
-            if command.nodes is not None and not command.nodes.by_role:
-                resolve_nodes(command.nodes, nobody_yet)
-        elif isinstance(command, Partition) and not any(side.by_role for side in command.sides):
-            partition_rule(command, nobody_yet)
-        elif isinstance(command, LinkFault | Heal) and command.links is not None:
-            ends = (command.links.sources, command.links.targets)
-            if not any(end is not None and end.by_role for end in ends):
-                resolve_links(command.links, nobody_yet)
+        if isinstance(scripted.command, WorldCommand):
+            _check_world_command(scripted.command, world)
+        check_line(scripted, protocol, ids)
     except CommandError as error:
         raise UsageError(f"{place or f'--do {line!r}'}: {error}") from None
     return scripted
-
-
-def _check_kind(kind: str, protocol: type[Protocol]) -> None:
-    known = sorted(protocol.payloads)
-    if kind not in known:
-        sent = f"the kinds of {protocol.name} are {', '.join(known)}" if known else f"{protocol.name} has none"
-        raise CommandError(f"there is no kind of message {kind}; {sent}{did_you_mean(kind, known)}")
 
 
 def _check_world_command(command: WorldCommand, world: World) -> None:

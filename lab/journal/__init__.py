@@ -17,27 +17,27 @@ from lab.journal.records import (
     FORMAT,
     PROCESS_AFTER,
     STRUCK_BY,
+    Captioned,
     Commanded,
     End,
+    Expected,
     Fault,
-    FaultView,
-    Flight,
     Header,
+    Injected,
     Keyframe,
     Link,
-    NodeView,
     Parent,
     Process,
     ProtocolInfo,
     Record,
     Routed,
-    Snapshot,
     decode,
     encode,
 )
 from lab.journal.reexecution import Difference, Reexecution, Report, reexecute
 from lab.journal.summary import NoteLog, Summary, summarize
 from lab.journal.timeline import Timeline
+from lab.journal.views import FaultView, Flight, NodeView, ProcessState, Snapshot
 from lab.journal.work import Work, WorkLog
 from lab.journal.writer import BeingWrittenError, Writer, open_alone
 
@@ -47,12 +47,14 @@ __all__ = [
     "PROCESS_AFTER",
     "STRUCK_BY",
     "BeingWrittenError",
+    "Captioned",
     "Cluster",
     "Commanded",
     "Difference",
     "ElectionLog",
     "End",
     "Ending",
+    "Expected",
     "Fault",
     "FaultView",
     "FieldMap",
@@ -60,6 +62,7 @@ __all__ = [
     "GroupLife",
     "GroupLog",
     "Header",
+    "Injected",
     "Keyframe",
     "Leadership",
     "Lines",
@@ -76,6 +79,7 @@ __all__ = [
     "Parent",
     "Parting",
     "Process",
+    "ProcessState",
     "ProtocolInfo",
     "Record",
     "RecordedLines",

@@ -7,20 +7,8 @@ records in their order; ``snapshot`` freezes what it has come to.
 from msgspec.structs import replace
 
 from lab.journal.loglines import count_lines
-from lab.journal.records import (
-    PROCESS_AFTER,
-    STRUCK_BY,
-    Fault,
-    FaultView,
-    Flight,
-    Header,
-    Keyframe,
-    NodeView,
-    Process,
-    Record,
-    Routed,
-    Snapshot,
-)
+from lab.journal.records import PROCESS_AFTER, STRUCK_BY, Fault, Header, Keyframe, Process, Record, Routed
+from lab.journal.views import FaultView, Flight, NodeView, Snapshot
 from lab.kernel import Message, Received, Started, Step
 
 __all__ = ["Cluster"]

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from lab.journal.cluster import Cluster
-from lab.journal.records import NodeView, Process, Record
+from lab.journal.records import Process, Record
+from lab.journal.views import NodeView
 from lab.kernel import Step
 
 __all__ = ["ElectionLog", "SettledElection", "agreed_coordinator", "may_change_leader"]

@@ -6,7 +6,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from lab.journal.records import Header, NodeView
+from lab.journal.records import Header
+from lab.journal.views import NodeView
 from lab.protocols import Field
 
 __all__ = ["Cell", "FieldMap", "has_field", "idle_nodes", "maps_of"]

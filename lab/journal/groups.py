@@ -17,7 +17,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal.records import Fault, NodeView, Process, Record
+from lab.journal.records import Fault, Process, Record
+from lab.journal.views import NodeView
 from lab.kernel import Started, Step
 from lab.protocols.history import Formed
 

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from lab.journal.cluster import Cluster
 from lab.journal.elections import ElectionLog, may_change_leader
-from lab.journal.records import NodeView, Record
+from lab.journal.records import Record
+from lab.journal.views import NodeView
 from lab.kernel import Step
 
 __all__ = ["Leadership", "Span"]

@@ -6,7 +6,8 @@ the cluster, and find line one million of a recording by its keyframes.
 
 from msgspec import Struct
 
-from lab.journal.records import Commanded, End, Process, Record, group_in
+from lab.journal.records import Commanded, End, Process, Record
+from lab.journal.views import group_in
 from lab.kernel import Step, Told
 from lab.units import format_us
 

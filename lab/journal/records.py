@@ -15,31 +15,30 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from lab.kernel import Step, Timing, Wait
+from lab.journal.views import ProcessState, Snapshot
+from lab.kernel import Message, Step, Timing
 from lab.units import format_us
 
 __all__ = [
     "FORMAT",
     "PROCESS_AFTER",
     "STRUCK_BY",
+    "Captioned",
     "Commanded",
     "End",
+    "Expected",
     "Fault",
-    "FaultView",
-    "Flight",
     "Header",
+    "Injected",
     "Keyframe",
     "Link",
-    "NodeView",
     "Parent",
     "Process",
     "ProtocolInfo",
     "Record",
     "Routed",
-    "Snapshot",
     "decode",
     "encode",
-    "group_in",
 ]
 
 FORMAT = 1
@@ -109,7 +108,7 @@ class Parent(Struct, frozen=True):
 class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="record"):
     """The first line: everything that a re-execution needs. ``began`` is UTC, ISO 8601.
 
-    ``remark`` says what the run is there to show.
+    ``remark`` says what the run is there to show, ``scenario`` is the text of the file that it was made from.
     """
 
     format: int
@@ -124,6 +123,7 @@ class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="r
     seed: int
     parent: Parent | None = None
     remark: str = ""
+    scenario: str = ""
 
 
 Fate = Literal["delayed", "dropped", "duplicated", "held", "released", "reordered"]
@@ -145,8 +145,6 @@ class Routed(Struct, frozen=True, omit_defaults=True, tag="routed", tag_field="r
 
 
 Event = Literal["started", "killed", "paused", "resumed", "failed", "wiped"]
-
-ProcessState = Literal["absent", "running", "paused", "killed", "failed"]
 
 PROCESS_AFTER: dict[str, ProcessState] = {
     "started": "running",
@@ -194,7 +192,7 @@ class Commanded(Struct, frozen=True, omit_defaults=True, tag="command", tag_fiel
     """A command was carried out, found to change nothing (``changed`` False), or ``refused``: it could not be.
 
     ``reached``: the nodes that are given a command of their protocol's own. One that stands still takes it when
-    it goes on.
+    it goes on. ``line``: where it stands in the script, from 1; 0 where it was given otherwise.
     """
 
     at_us: int
@@ -203,109 +201,33 @@ class Commanded(Struct, frozen=True, omit_defaults=True, tag="command", tag_fiel
     changed: bool = True
     refused: bool = False
     reached: tuple[int, ...] = ()
+    line: int = 0
 
 
-def group_in(state: dict[str, Any]) -> tuple[int, int] | None:
-    """The group in a state vector, (the node that formed it, that node's counter); None where it has none."""
-    group = state.get("group")
-    if not (isinstance(group, list) and len(group) == 2):
-        return None
-    node, counter = group
-    return (node, counter) if isinstance(node, int) and isinstance(counter, int) and counter > 0 else None
+class Captioned(Struct, frozen=True, omit_defaults=True, tag="caption", tag_field="record", gc=False):
+    """Words for those who watch; with ``mark``, a bookmark. ``line`` as in ``Commanded``."""
 
-
-class NodeView(Struct, frozen=True, omit_defaults=True):
-    """One node as of some record. ``process`` is what its process does, ``state`` what the protocol declared.
-
-    The properties read what rule M2 has in every state vector, whatever a foreign recording has there.
-    """
-
-    id: int
-    process: ProcessState = "absent"
-    life: int = 0
-    pid: int = 0
-    state: dict[str, Any] = {}
-    waits: tuple[Wait, ...] = ()
-    step_us: int = 0
-    traceback: str = ""
-
-    @property
-    def status(self) -> str:
-        """Its Status; Down where it has none."""
-        status = self.state.get("status")
-        return status if isinstance(status, str) else "Down"
-
-    @property
-    def coordinator(self) -> int | None:
-        """Its Coordinator."""
-        coordinator = self.state.get("coordinator")
-        return coordinator if isinstance(coordinator, int) else None
-
-    @property
-    def up(self) -> tuple[int, ...]:
-        """The members that it believes to be in its group."""
-        up = self.state.get("up")
-        return tuple(node for node in up if isinstance(node, int)) if isinstance(up, list) else ()
-
-    @property
-    def definition_version(self) -> int:
-        """The version of its Definition; 0 where it has none."""
-        definition = self.state.get("definition")
-        version = definition.get("version") if isinstance(definition, dict) else None
-        return version if isinstance(version, int) else 0
-
-    @property
-    def group(self) -> tuple[int, int] | None:
-        """The identifier of its group; None where it has none."""
-        return group_in(self.state)
-
-    @property
-    def leads(self) -> bool:
-        """Whether it is Normal, and its own coordinator."""
-        return self.status == "Normal" and self.coordinator == self.id
-
-
-class Flight(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A message on its way. ``copies``: how often it may still arrive."""
-
-    source: int
-    serial: int
-    target: int
-    kind: str
-    sent_us: int
-    copies: int = 1
-    held: bool = False
-
-
-class FaultView(Struct, frozen=True, omit_defaults=True):
-    """A fault in force. ``messages`` counts those it touched; ``struck`` the nodes seen struck."""
-
-    id: int
-    kind: str
-    text: str
-    since_us: int
-    nodes: tuple[int, ...] = ()
-    breaks: tuple[int, ...] = ()
-    links: tuple[tuple[int, int], ...] = ()
-    messages: int = 0
-    struck: int = 0
-
-    @property
-    def touched(self) -> int:
-        """What it acted on: nodes for a fault of nodes, messages for one of links. 0: inert."""
-        return self.struck if self.nodes else self.messages
-
-
-class Snapshot(Struct, frozen=True):
-    """The state of the whole cluster after one record. ``lines``: how many lines the log has by then."""
-
-    record: int
     at_us: int
-    nodes: tuple[NodeView, ...]
-    flights: tuple[Flight, ...]
-    faults: tuple[FaultView, ...]
-    messages: dict[str, int]
-    lines: int
+    text: str
+    mark: bool = False
+    line: int = 0
+
+
+class Expected(Struct, frozen=True, omit_defaults=True, tag="expected", tag_field="record", gc=False):
+    """It is known now whether an expectation was met; ``why`` says more where it was not. ``line`` as above."""
+
+    at_us: int
+    text: str
+    met: bool
+    why: str = ""
+    line: int = 0
+
+
+class Injected(Struct, frozen=True, omit_defaults=True, tag="injected", tag_field="record", gc=False):
+    """A message was forged: ``source`` never sent it. Its serial is below 0, and no other message's."""
+
+    at_us: int
+    message: Message
 
 
 class Keyframe(Struct, frozen=True, tag="keyframe", tag_field="record"):
@@ -322,7 +244,7 @@ class End(Struct, frozen=True, tag="end", tag_field="record", gc=False):
     why: str
 
 
-Record = Header | Step | Routed | Process | Fault | Commanded | Keyframe | End
+Record = Header | Step | Routed | Process | Fault | Commanded | Captioned | Expected | Injected | Keyframe | End
 
 encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 decode: Callable[[bytes | memoryview], Record] = msgspec.json.Decoder(Record).decode

@@ -4,7 +4,8 @@ from msgspec import Struct
 
 from lab.journal.cluster import Cluster
 from lab.journal.elections import ElectionLog, SettledElection
-from lab.journal.records import FaultView, Header, NodeView, Record
+from lab.journal.records import Header, Record
+from lab.journal.views import FaultView, NodeView
 from lab.kernel import Step, Told
 
 __all__ = ["FaultSummary", "NodeSummary", "Note", "NoteLog", "Summary", "summarize"]

@@ -9,22 +9,19 @@ __all__ = [
     "MOST_STEPS",
     "SLOWEST",
     "VERBS",
-    "After",
-    "At",
+    "Caption",
     "Command",
     "CommandError",
     "Heal",
+    "Inject",
     "LinkFault",
     "LinkSet",
     "NodeCommand",
     "Nodes",
-    "OnMessage",
     "Partition",
-    "Scripted",
+    "Slow",
     "Tell",
-    "Trigger",
     "Verb",
-    "WhenNormal",
     "WorldCommand",
     "commands_as_markdown",
 ]
@@ -54,16 +51,31 @@ VERBS: dict[str, Verb] = {
     "pause": Verb("pause NODES", "stop the process where it stands; it loses nothing", "pause coordinator"),
     "resume": Verb("resume NODES", "let a paused process go on", "resume all"),
     "wipe": Verb("wipe NODES", "empty the safe storage of a node that is down", "wipe 5"),
-    "delay": Verb("delay LINKS TIME [±TIME]", "messages take so much longer", "delay 2->3 400ms ±100ms"),
-    "lose": Verb("lose LINKS PERCENT", "so many of the messages are lost", "lose all 30%"),
-    "cut": Verb("cut LINKS", "nothing passes, in the direction given", "cut 2->3"),
-    "duplicate": Verb("duplicate LINKS PERCENT", "so many of the messages arrive twice", "duplicate all 20%"),
-    "reorder": Verb(
-        "reorder LINKS PERCENT [TIME]", "so many of the messages may be overtaken", "reorder 1<->2 50% 100ms"
+    "slow": Verb("slow NODES TIME [±TIME]", "the node takes so much longer over what it gets", "slow 4 300ms"),
+    "delay": Verb("delay LINKS [KINDS] TIME [±TIME]", "messages take so much longer", "delay 2->3 400ms ±100ms"),
+    "lose": Verb("lose LINKS [KINDS] PERCENT", "so many of the messages are lost", "lose 4->1 Accept 100%"),
+    "duplicate": Verb(
+        "duplicate LINKS [KINDS] PERCENT", "so many of the messages arrive twice", "duplicate all 20%"
     ),
+    "reorder": Verb(
+        "reorder LINKS [KINDS] PERCENT [TIME]",
+        "so many of the messages may be overtaken",
+        "reorder 1<->2 50% 100ms",
+    ),
+    "hold": Verb("hold LINKS [KINDS]", "messages wait on their way", "hold 3->1 Accept"),
+    "release": Verb("release [LINKS]", "what is held goes on, all or that of some links", "release 3->1"),
+    "cut": Verb("cut LINKS", "nothing passes, in the direction given", "cut 2->3"),
+    "join": Verb("join LINKS", "end the cuts and partitions of these links", "join 2->3"),
     "partition": Verb("partition NODES | NODES …", "nothing passes from side to side", "partition 1 2 | 3 4 5"),
     "heal": Verb("heal [LINKS]", "end the faults of links: all, or those of some links", "heal"),
+    "inject": Verb(
+        "inject A->B KIND [{…}]",
+        "forge a message: B gets it, and A never sent it; {…} is what is in it, as JSON",
+        "inject 1->3 AreYouUp",
+    ),
     "tell": Verb("tell NODES COMMAND [WORDS…]", "a command of the protocol's own", "tell 5 publish"),
+    "say": Verb('say "TEXT"', "a caption for those who watch", 'say "4 is the first to notice"'),
+    "mark": Verb('mark "TEXT"', "a bookmark in the recording", 'mark "here it goes wrong"'),
     "freeze": Verb("freeze", "simulated: let virtual time stand still", "freeze"),
     "go": Verb("go", "simulated: let it go on", "go"),
     "speed": Verb("speed FACTOR", "simulated: virtual over real time, from 0.01 to 1000, or max", "speed 0.1"),
@@ -71,6 +83,7 @@ VERBS: dict[str, Verb] = {
     "deliver": Verb(
         "deliver A->B [KIND]", "simulated: freeze; the first such message in flight arrives now", "deliver 3->1"
     ),
+    "choose": Verb("choose NUMBER", "simulated: freeze; of what may happen next, the so-manieth does", "choose 2"),
     "fire": Verb("fire NODE", "simulated: freeze; its next timer fires, and the clock goes on to that", "fire 2"),
 }
 
@@ -112,13 +125,25 @@ class NodeCommand(Struct, frozen=True):
 
 
 class LinkFault(Struct, frozen=True):
-    """delay, lose, cut, duplicate, reorder. Times in microseconds, the probability from 0 to 1."""
+    """delay, lose, cut, duplicate, reorder, hold. Times in microseconds, the probability from 0 to 1.
 
-    verb: Literal["delay", "lose", "cut", "duplicate", "reorder"]
+    ``kinds``: only messages of these kinds; empty: all.
+    """
+
+    verb: Literal["delay", "lose", "cut", "duplicate", "reorder", "hold"]
     links: LinkSet
     us: int = 0
     jitter_us: int = 0
     probability: float = 1.0
+    kinds: tuple[str, ...] = ()
+
+
+class Slow(Struct, frozen=True):
+    """slow: what these nodes get, they get so much later, as if they took so long over it. Microseconds."""
+
+    nodes: Nodes
+    us: int
+    jitter_us: int = 0
 
 
 class Partition(Struct, frozen=True):
@@ -128,9 +153,26 @@ class Partition(Struct, frozen=True):
 
 
 class Heal(Struct, frozen=True):
-    """End faults of links; of all where none are named."""
+    """End faults of links; of all where none are named. release: what holds; join: what cuts."""
 
     links: LinkSet | None = None
+    verb: Literal["heal", "release", "join"] = "heal"
+
+
+class Inject(Struct, frozen=True):
+    """A message that ``target`` gets as if ``source`` had sent it. ``body`` is its payload as JSON."""
+
+    source: int
+    target: int
+    kind: str
+    body: str = "{}"
+
+
+class Caption(Struct, frozen=True):
+    """Words for those who watch: said, or kept as a mark."""
+
+    verb: Literal["say", "mark"]
+    text: str
 
 
 class Tell(Struct, frozen=True):
@@ -145,13 +187,14 @@ class Tell(Struct, frozen=True):
 
 
 class WorldCommand(Struct, frozen=True):
-    """freeze, go, speed, step, deliver, fire: of time itself, so only a simulated run obeys.
+    """freeze, go, speed, step, choose, deliver, fire: of time itself, so only a simulated run obeys.
 
-    ``factor`` None: as fast as it can be computed. ``deliver`` has a ``source``, a ``node`` and perhaps a
+    ``factor`` None: as fast as it can be computed. ``count`` is how many events, or the place of the one chosen,
+    from 1. ``deliver`` has a ``source``, a ``node`` and perhaps a
     ``kind``, ``fire`` a ``node``.
     """
 
-    verb: Literal["freeze", "go", "speed", "step", "deliver", "fire"]
+    verb: Literal["freeze", "go", "speed", "step", "choose", "deliver", "fire"]
     factor: float | None = None
     count: int = 1
     node: int = 0
@@ -159,45 +202,4 @@ class WorldCommand(Struct, frozen=True):
     kind: str = ""
 
 
-Command = NodeCommand | LinkFault | Partition | Heal | Tell | WorldCommand
-
-
-class At(Struct, frozen=True):
-    """``at 2s``: so long after the run began."""
-
-    us: int
-
-
-class After(Struct, frozen=True):
-    """``after 2s``: so long after the trigger before it, or after the command was given."""
-
-    us: int
-
-
-class WhenNormal(Struct, frozen=True):
-    """``when all normal``: as soon as all running nodes are Normal under one coordinator."""
-
-
-class OnMessage(Struct, frozen=True):
-    """``on send EnterElection 4->1``: as soon as such a message has left, or has arrived."""
-
-    moment: Literal["send", "deliver"]
-    kind: str
-    source: int | None = None
-    target: int | None = None
-
-
-Trigger = At | After | WhenNormal | OnMessage
-
-
-class Scripted(Struct, frozen=True):
-    """A command, and what it waits for; ``text`` is the command as it is written, ``source`` the whole line.
-
-    ``then`` are further triggers, each of which is looked for once the one before it has come.
-    """
-
-    command: Command
-    text: str
-    trigger: Trigger | None
-    source: str
-    then: tuple[Trigger, ...] = ()
+Command = NodeCommand | LinkFault | Slow | Partition | Heal | Inject | Tell | Caption | WorldCommand

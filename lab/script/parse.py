@@ -2,33 +2,18 @@
 
 import difflib
 import functools
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
 from lab.kernel import Protocol
-from lab.script.commands import (
-    FASTEST,
-    MOST_STEPS,
-    SLOWEST,
-    VERBS,
-    After,
-    At,
-    CommandError,
-    Heal,
-    LinkFault,
-    LinkSet,
-    NodeCommand,
-    Nodes,
-    OnMessage,
-    Partition,
-    Scripted,
-    Tell,
-    WhenNormal,
-    WorldCommand,
-)
+from lab.script.building import transformer
+from lab.script.commands import VERBS, CommandError, WorldCommand
+from lab.script.expectations import CAUSES, Expectation, is_of_whole_run
+from lab.script.predicates import COUNTS, STATES
 from lab.script.telling import own_commands
+from lab.script.triggers import After, Every, Scripted
 from lab.text import sanitize
-from lab.units import parse_us
 
 if TYPE_CHECKING:
     from lark import Lark, Tree, UnexpectedInput
@@ -81,7 +66,7 @@ def parse(text: str, protocol: type[Protocol] | None = None) -> Scripted:
         raise CommandError(f"a command has at most {LONGEST} characters; this has {len(text)}")
     try:
         tree = _parser("|".join(sorted(own_commands()))).parse(text)
-        *triggers, command = _transformer().transform(tree)
+        then, *triggers, command = transformer().transform(tree)
     except UnexpectedInput as error:
         own = own_commands() if protocol is None else protocol.commands
         raise CommandError(_explain(text, error, list(own))) from None
@@ -92,8 +77,13 @@ def parse(text: str, protocol: type[Protocol] | None = None) -> Scripted:
     if triggers and isinstance(command, WorldCommand) and command.verb != "freeze":
         raise CommandError(f"{command.verb} is done at once and cannot wait; freeze can: {_WAITS}")
     start = cast("Tree[Any]", tree.children[-1]).meta.start_pos
-    first, *then = triggers or [None]
-    return Scripted(command, " ".join(text[start:].split()), first, " ".join(text.split()), tuple(then))
+    if any(isinstance(trigger, Every) for trigger in triggers[:-1]):
+        raise CommandError("every is the last trigger of a line: when all normal every 2s kill coordinator")
+    if isinstance(command, Expectation) and any(isinstance(trigger, Every) for trigger in triggers):
+        raise CommandError("what is expected is looked at all the time: write expect always")
+    first, *others = triggers or [None]
+    follows = then is not None or isinstance(first, After) or (first is None and not is_of_whole_run(command))
+    return Scripted(command, " ".join(text[start:].split()), first, " ".join(text.split()), tuple(others), follows)
 
 
 @functools.cache
@@ -101,118 +91,11 @@ def _parser(own: str) -> "Lark":
     from lark import Lark  # noqa: PLC0415
 
     grammar = files("lab.script").joinpath("grammar.lark").read_text("utf-8")
+    words: dict[str, Iterable[str]] = {"STATE_WORDS": STATES, "COUNT_WORDS": COUNTS, "CAUSE_WORDS": CAUSES}
+    for name, each in words.items():
+        grammar = grammar.replace(name, "|".join(each))
     grammar = grammar.replace("OWN_COMMANDS", own or _NOTHING)
     return Lark(grammar, parser="lalr", lexer="contextual", propagate_positions=True, maybe_placeholders=True)
-
-
-@functools.cache
-def _transformer() -> Any:
-    from lark import Transformer  # noqa: PLC0415
-
-    class Build(Transformer[Any, Any]):
-        """From the parse tree to the structs of ``commands``."""
-
-        def start(self, items: list[Any]) -> Any:
-            return items
-
-        def at(self, items: list[Any]) -> At:
-            return At(parse_us(items[0]))
-
-        def after(self, items: list[Any]) -> After:
-            return After(parse_us(items[0]))
-
-        def when_normal(self, items: list[Any]) -> WhenNormal:
-            return WhenNormal()
-
-        def on_message(self, items: list[Any]) -> OnMessage:
-            moment, kind, source, target = items
-            ends = (None, None) if source is None else (int(source), int(target))
-            return OnMessage(str(moment), str(kind), *ends)  # type: ignore[arg-type]
-
-        def node_command(self, items: list[Any]) -> NodeCommand:
-            return NodeCommand(str(items[0]), items[1])  # type: ignore[arg-type]
-
-        def delay(self, items: list[Any]) -> LinkFault:
-            links, delay, jitter = items
-            return LinkFault("delay", links, parse_us(delay), parse_us(jitter) if jitter else 0)
-
-        def lose(self, items: list[Any]) -> LinkFault:
-            return LinkFault("lose", items[0], probability=_probability(items[1]))
-
-        def cut(self, items: list[Any]) -> LinkFault:
-            return LinkFault("cut", items[0])
-
-        def duplicate(self, items: list[Any]) -> LinkFault:
-            return LinkFault("duplicate", items[0], probability=_probability(items[1]))
-
-        def reorder(self, items: list[Any]) -> LinkFault:
-            links, percent, spread = items
-            return LinkFault("reorder", links, parse_us(spread or "100ms"), probability=_probability(percent))
-
-        def partition(self, items: list[Any]) -> Partition:
-            return Partition(tuple(items))
-
-        def heal(self, items: list[Any]) -> Heal:
-            return Heal(items[0])
-
-        def tell(self, items: list[Any]) -> Tell:
-            nodes, command, *words = items
-            return Tell(nodes, str(command), tuple(map(str, words)))
-
-        def own(self, items: list[Any]) -> Tell:
-            command, nodes = items
-            return Tell(nodes, str(command))
-
-        def freeze(self, items: list[Any]) -> WorldCommand:
-            return WorldCommand("freeze")
-
-        def go(self, items: list[Any]) -> WorldCommand:
-            return WorldCommand("go")
-
-        def speed(self, items: list[Any]) -> WorldCommand:
-            return WorldCommand("speed", factor=None if items[0].type == "MAX" else _factor(items[0]))
-
-        def step(self, items: list[Any]) -> WorldCommand:
-            return WorldCommand("step", count=_count(items[0] or "1"))
-
-        def deliver(self, items: list[Any]) -> WorldCommand:
-            source, target, kind = items
-            return WorldCommand("deliver", source=int(source), node=int(target), kind=str(kind or ""))
-
-        def fire(self, items: list[Any]) -> WorldCommand:
-            return WorldCommand("fire", node=int(items[0]))
-
-        def links(self, items: list[Any]) -> LinkSet:
-            sources, arrow, targets = items
-            return LinkSet(sources, targets, arrow == "<->")
-
-        def nodes(self, items: list[Any]) -> Nodes:
-            ids = tuple(int(item) for item in items if item.type == "NUMBER")
-            words = tuple(str(item) for item in items if item.type == "WORD")
-            return Nodes(ids, words)  # type: ignore[arg-type]
-
-    return Build()
-
-
-def _probability(percent: str) -> float:
-    share = float(percent[:-1]) / 100
-    if share > 1:
-        raise CommandError(f"{percent} is more than all of the messages: write 0% to 100%")
-    return share
-
-
-def _factor(text: str) -> float:
-    factor = float(text.removesuffix("x"))
-    if not SLOWEST <= factor <= FASTEST:
-        raise CommandError(f"speed {text}: from {SLOWEST:g} to {FASTEST:g}, or max")
-    return factor
-
-
-def _count(text: str) -> int:
-    count = int(text) if len(text) < 9 else 0
-    if not 1 <= count <= MOST_STEPS:
-        raise CommandError(f"step {text[:20]}: from 1 to {MOST_STEPS} events at once")
-    return count
 
 
 def _explain(text: str, error: "UnexpectedInput", own: list[str]) -> str:

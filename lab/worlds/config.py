@@ -32,7 +32,9 @@ class NotRunnableError(Exception):
 
 
 class RunConfig(Struct, frozen=True):
-    """A run. ``commands`` are lines of the command language; it ends at ``end_us``; None: when somebody ends it.
+    """A run. ``commands`` are lines of the command language, ``script`` is a text of such lines, of which each may
+    follow the one before it; its first has the number ``first_line``. It ends at ``end_us``; None: when somebody
+    ends it. ``remark`` and ``scenario`` are for its header.
 
     ``speed`` is that of a simulated run at its start, virtual over real time; None: as fast as it can be. A
     branch goes on from the record ``at`` of the recording in the file ``parent``.
@@ -52,6 +54,10 @@ class RunConfig(Struct, frozen=True):
     speed: float | None = 1.0
     parent: str = ""
     at: int = 0
+    script: str = ""
+    first_line: int = 1
+    remark: str = ""
+    scenario: str = ""
 
 
 class Ready(Struct, frozen=True, tag="ready"):
@@ -128,4 +134,6 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         config.timing,
         config.link,
         config.seed,
+        remark=config.remark,
+        scenario=config.scenario,
     )

@@ -1,44 +1,50 @@
 """Carrying out commands in any world: faults of nodes through its ``NodeHandles``, of links in the network."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Cluster, Commanded, Fault, Log, Record, Routed
+from lab.journal import Captioned, Cluster, Commanded, Expected, Fault, Log, ProcessState, Record, Routed
 from lab.kernel import Protocol, Told
 from lab.network import Links, Network, Rule
 from lab.script import (
     At,
+    Caption,
     Command,
     CommandError,
     Director,
+    Expectation,
     Heal,
     LinkFault,
     NodeCommand,
     Partition,
     Scripted,
+    Settled,
     Tell,
     WorldCommand,
     link_rule,
     nodes_told,
     parse,
     partition_rule,
+    read_script,
     resolve_links,
     resolve_nodes,
     told_by,
 )
 from lab.units import count_of
+from lab.worlds.config import RunConfig
 
 __all__ = ["Control", "NodeHandles", "Outcome", "add_all"]
 
 
-def add_all(director: Director, lines: Iterable[str]) -> None:
-    """Add the commands that a run begins with; those without a trigger are due at once."""
-    for line in lines:
+def add_all(director: Director, config: RunConfig) -> None:
+    """Add what a run begins with: its script, and its commands; those without a trigger are due at once."""
+    for line in config.commands:
         scripted = parse(line)
         director.add(scripted if scripted.trigger else replace(scripted, trigger=At(0)))
+    director.add_script(read_script(config.script, first=config.first_line))
 
 
 class NodeHandles:
@@ -84,6 +90,13 @@ _STATES = {
     "resume": ("resumed", "not paused"),
     "wipe": ("wiped", "up, or has nothing stored; wipe a node that is down"),
 }
+_SEEN_AS: dict[str, ProcessState] = {
+    "kill": "killed",
+    "pause": "paused",
+    "resume": "running",
+    "restart": "running",
+}
+"""What a process is seen to do once it was struck."""
 _REACHED = {"reached": "told", "standing": "told once it goes on", "down": "down"}
 _BREAKS = {"kill": (), "pause": (9,), "wipe": (4,)}
 
@@ -91,18 +104,20 @@ _BREAKS = {"kill": (), "pause": (9,), "wipe": (4,)}
 class Outcome(Struct, frozen=True):
     """What came of a command: whether anything changed, and what, in words. ``refused``: it could not be.
 
-    ``told``: what these nodes are to be given.
+    ``told``: what these nodes are to be given. ``struck``: the nodes whose processes were.
     """
 
     changed: bool
     text: str
     refused: bool = False
     told: dict[int, Told] = {}
+    struck: tuple[int, ...] = ()
 
 
 class Control:
     """Carries out commands and records what they did. ``record`` appends to ``log``; ``now_us`` is the clock.
 
+    ``director`` is told when a line of a script is done, and what follows it and is due is carried out, too.
     A delay of more than ``tm_us`` breaks assumption 8: what the links leave of Tm.
     """
 
@@ -111,6 +126,7 @@ class Control:
         protocol: type[Protocol],
         nodes: NodeHandles,
         network: Network,
+        director: Director,
         log: Log,
         tm_us: int,
         record: Callable[[Record], None],
@@ -119,6 +135,7 @@ class Control:
         self.protocol = protocol
         self._nodes = nodes
         self._network = network
+        self._director = director
         self._log = log
         self._tm_us = tm_us
         self._record = record
@@ -135,17 +152,48 @@ class Control:
             self._link_faults[number] = (kind, rule.links)
 
     def execute(self, scripted: Scripted) -> Outcome:
-        """Carry out a command, and record what came of it, even if it could not be carried out."""
+        """Carry out a line of the language, and what follows it in its script and is due by that."""
+        command, at_us = scripted.command, self._now_us()
+        until: dict[int, ProcessState] = {}
+        if isinstance(command, Expectation):
+            self._director.add(scripted)
+            return Outcome(True, f"waits: {scripted.source}")
+        if isinstance(command, Settled):
+            self._record(Expected(at_us, scripted.source, command.met, command.why, scripted.line))
+            outcome = Outcome(True, "")
+            if not command.met:
+                return outcome
+        elif isinstance(command, Caption):
+            self._record(Captioned(at_us, command.text, command.verb == "mark", scripted.line))
+            outcome = Outcome(True, command.text)
+        else:
+            outcome = self._carry_out(scripted, command)
+            if isinstance(command, NodeCommand) and command.verb in _SEEN_AS:
+                until = self._awaited(_SEEN_AS[command.verb], outcome.struck)
+        for line in self._director.done(scripted, until):
+            self.execute(line)
+        return outcome
+
+    def _awaited(self, does: ProcessState, struck: tuple[int, ...]) -> dict[int, ProcessState]:
+        """What the processes that were struck have yet to be seen to do: signals take their time."""
+        nodes = self._log.cluster.nodes
+        return {node: does for node in struck if nodes[node].process != does}
+
+    def _carry_out(self, scripted: Scripted, command: Command) -> Outcome:
+        """Do it, and record what came of it, even if it could not be carried out."""
         # to know the state of the cluster may take a while, and most commands name nodes by their ids
-        by_role = "coordinator" in scripted.text or isinstance(scripted.command, Tell)
+        by_role = "coordinator" in scripted.text or isinstance(command, Tell)
         cluster = self._log.cluster if by_role else self._ids_alone
         try:
-            outcome = self._execute(scripted.command, scripted.text, cluster)
+            outcome = self._execute(command, scripted.text, cluster)
         except CommandError as error:
             outcome = Outcome(False, str(error), refused=True)
         reached = tuple(outcome.told)
         self._record(
-            Commanded(self._now_us(), scripted.source, outcome.text, outcome.changed, outcome.refused, reached)
+            Commanded(
+                *(self._now_us(), scripted.source, outcome.text, outcome.changed, outcome.refused, reached),
+                scripted.line,
+            )
         )
         for node, told in outcome.told.items():
             self._nodes.tell(node, told)
@@ -153,7 +201,7 @@ class Control:
 
     def _execute(self, command: Command, text: str, cluster: Cluster) -> Outcome:
         if isinstance(command, NodeCommand):
-            return Outcome(*self._strike(command, cluster))
+            return self._strike(command, cluster)
         if isinstance(command, LinkFault):
             return Outcome(*self._set_rule(command.verb, text, link_rule(command, cluster)))
         if isinstance(command, Partition):
@@ -162,7 +210,9 @@ class Control:
             return Outcome(*self._nodes.steer(command))
         if isinstance(command, Tell):
             return self._tell(command, cluster)
-        return Outcome(*self._heal(command, cluster))
+        if isinstance(command, Heal):
+            return Outcome(*self._heal(command, cluster))
+        raise CommandError(f"{text}: not yet")
 
     def _tell(self, command: Tell, cluster: Cluster) -> Outcome:
         told = told_by(command, self.protocol)
@@ -176,7 +226,7 @@ class Control:
         ]
         return Outcome(bool(reached), "; ".join(said) + ("" if reached else ", nothing changed"), told=reached)
 
-    def _strike(self, command: NodeCommand, cluster: Cluster) -> tuple[bool, str]:
+    def _strike(self, command: NodeCommand, cluster: Cluster) -> Outcome:
         verb = command.verb
         named = resolve_nodes(command.nodes, cluster)
         act = getattr(self._nodes, verb)
@@ -193,7 +243,7 @@ class Control:
             said.append(f"{_ids(struck)} {done}")
         if left and not (struck and command.nodes.words):
             said.append(f"{_ids(left)}: {refused}" + ("" if struck else ", nothing changed"))
-        return bool(struck), "; ".join(said)
+        return Outcome(bool(struck), "; ".join(said), struck=struck)
 
     def _set_rule(self, verb: str, text: str, rule: Rule) -> tuple[bool, str]:
         for number, (kind, links) in list(self._link_faults.items()):

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from lab.journal import Cluster, Header, Leadership, Link, Record, Work, WorkLog
 from lab.protocols import Algorithm, Field
-from lab.script import After, At, Scripted, parse
+from lab.script import After, At, Scripted, read_script
 from lab.worlds.campaign.draw import Plan, draw
 from lab.worlds.campaign.trial import RunawayError, judged_log
 from lab.worlds.campaign.workers import chunks_of, spread
@@ -117,17 +117,19 @@ def course_of(comparison: Comparison, seed: int) -> Course:
     """The course of this seed."""
     drawn = draw(comparison.plan, seed)
     if comparison.script is None:
-        commands, last_us = tuple(parse(str(strike)) for strike in drawn.strikes), drawn.end_us
+        commands, last_us = read_script("\n".join(map(str, drawn.strikes))), drawn.end_us
     else:
-        commands = tuple(map(parse, comparison.script))
-        last_us = max(map(_due_us, commands), default=0)
+        commands = read_script("\n".join(comparison.script))
+        last_us = _last_us(commands)
     settle_us = max(base.protocol.settles_within_us for base in comparison.bases)
-    return Course(seed, drawn.nodes, drawn.link, commands, last_us + settle_us)
+    return Course(seed, drawn.nodes, drawn.link, tuple(commands), last_us + settle_us)
 
 
-def _due_us(scripted: Scripted) -> int:
-    """When it is due, as far as its triggers tell."""
-    return sum(each.us for each in (scripted.trigger, *scripted.then) if isinstance(each, At | After))
+def _last_us(lines: list[Scripted]) -> int:
+    """When the last line is due at the latest, as far as the triggers tell."""
+    triggers = [trigger for line in lines for trigger in (line.trigger, *line.then)]
+    at_us = [trigger.us for trigger in triggers if isinstance(trigger, At)]
+    return max(at_us, default=0) + sum(trigger.us for trigger in triggers if isinstance(trigger, After))
 
 
 def measure(protocol: type[Algorithm], base: Header, course: Course) -> Measured:
@@ -137,8 +139,7 @@ def measure(protocol: type[Algorithm], base: Header, course: Course) -> Measured
     header = replace(base, run=run, nodes=course.nodes, link=course.link, seed=course.seed)
     log, judge = judged_log(header)
     simulation = Simulation(protocol, header, log)
-    for scripted in course.commands:
-        simulation.director.add(scripted if scripted.trigger else replace(scripted, trigger=At(0)))
+    simulation.director.add_script(course.commands)
     simulation.start()
     try:
         simulation.run_to(course.end_us)

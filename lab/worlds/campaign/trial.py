@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from lab.journal import STRUCK_BY, End, Fault, Header, Log, MemoryLog, Process, Record, Routed
 from lab.kernel import Protocol
 from lab.properties import Judge, Violation
-from lab.script import Scripted, parse
-from lab.script.commands import At
+from lab.script import At, Scripted, parse
 from lab.units import format_us
 from lab.worlds.campaign.schedule import Schedule, Strike
 from lab.worlds.simulated.simulation import Simulation

@@ -19,7 +19,7 @@ import msgspec
 from lab.journal import End, Fault, Header, Log, Process, Record, Routed
 from lab.kernel import Fired, Message, Node, Protocol, Started
 from lab.network import Network
-from lab.script import parse
+from lab.script import Director, parse
 from lab.worlds.control import Control, NodeHandles
 from lab.worlds.explored.states import BREAKS, Move, Timeouts
 from lab.worlds.routing import records_of
@@ -49,7 +49,8 @@ class Performance(NodeHandles):
         self._sent_us: dict[tuple[int, int], int] = {}  # of what the model of time has not touched yet
         self._during: tuple[tuple[int, str], ...] = ()
         self._control = Control(
-            protocol, self, self._network, log, header.timing.tm_us, self._record, lambda: self.now_us
+            *(protocol, self, self._network, Director(lambda: self.now_us, log), log),
+            *(header.timing.tm_us, self._record, lambda: self.now_us),
         )
         if BREAKS[timeouts]:
             links = tuple((source, target) for source in self._ids for target in self._ids if source != target)

@@ -112,7 +112,7 @@ class Host:
             outcome = self.execute(scripted)
             return Reply(order.id, not outcome.refused, outcome.changed, outcome.text)
         self.director.add(scripted)
-        for due in self.director.after(None, self.writer):
+        for due in self.director.after(None):
             self.control.execute(due)
         return Reply(order.id, True, True, f"waits: {scripted.source}")
 
@@ -174,6 +174,8 @@ class Host:
         self.finish()
         with contextlib.suppress(OSError):
             if not self.failure:
+                for scripted in self.director.finish():
+                    self.control.execute(scripted)
                 self.writer.append(End(self.now_us(), self._ending or "the host failed"))
             self.writer.close()
         self.feed.end()

@@ -42,8 +42,8 @@ class LiveHost(Host):
     def __init__(self, config: RunConfig, folder: RunFolder, writer: Writer, spawner: socket.socket) -> None:
         super().__init__(config, folder, writer)
         self._origin_ns = time.monotonic_ns()
-        self.director = Director(self.now_us)
-        add_all(self.director, config.commands)
+        self.director = Director(self.now_us, writer)
+        add_all(self.director, config)
         spawner.setblocking(False)
         self._spawner = spawner
         self._orders = b""
@@ -64,6 +64,7 @@ class LiveHost(Host):
             load_protocol(config.protocol),
             self._nodes,
             self._switch.network,
+            self.director,
             writer,
             spare_us(writer.header),
             self._switch.record,

@@ -54,7 +54,7 @@ class Switch:
     def record(self, record: Record, line: bytes | None = None) -> None:
         """Write a record down, and do what has become due by it."""
         self._writer.append(record, line)
-        for scripted in self._director.after(record, self._writer):
+        for scripted in self._director.after(record):
             self.execute(scripted)
 
     def take(self, connection: Connection, line: bytes) -> None:

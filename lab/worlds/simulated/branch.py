@@ -97,7 +97,7 @@ class Branch(Simulation):
             getattr(self, verb)(node)
         for node, told in past.told:
             self.tell(node, told)
-        for scripted in self.director.after(None, self.log):  # a command may wait for what is so already
+        for scripted in self.director.after(None):  # a command may wait for what is so already
             self.control.execute(scripted)
 
     def _take_node(self, node: int) -> None:

@@ -40,7 +40,7 @@ def build(config: RunConfig, relived: Callable[[int], None] = lambda done: None)
     else:
         writer = new_writer(config)
         simulation = Simulation(protocol, writer.header, writer)
-    add_all(simulation.director, config.commands)
+    add_all(simulation.director, config)
     simulation.start()
     return writer, simulation
 
@@ -80,5 +80,6 @@ def run_flat(
             else:
                 why = interrupted(simulation.now_us)
             writer.flush()
+        simulation.finish()
         writer.append(End(simulation.now_us, why))
     return why

@@ -40,10 +40,10 @@ class Simulation(NodeHandles):
         self.log = log
         self.ids = header.nodes
         self.lives: dict[int, Life] = {}
-        self.director = Director(lambda: self.now_us)
+        self.director = Director(lambda: self.now_us, log)
         self.network = network_of(header)
         self.control = Control(
-            protocol, self, self.network, log, spare_us(header), self.record, lambda: self.now_us
+            protocol, self, self.network, self.director, log, spare_us(header), self.record, lambda: self.now_us
         )
         self._protocol = protocol
         self._timing = header.timing
@@ -82,6 +82,11 @@ class Simulation(NodeHandles):
             self.now_us = max(self.now_us, due_us)
             happen()
         self.now_us = max(self.now_us, end_us)
+
+    def finish(self) -> None:
+        """The run is over: record what became of what was expected of it."""
+        for scripted in self.director.finish():
+            self.control.execute(scripted)
 
     def _next(self) -> tuple[int | None, Callable[[], None]]:
         """When the next event is due, and what to call for it: of those due at once, commands before messages."""
@@ -148,7 +153,7 @@ class Simulation(NodeHandles):
         """Write a record down, and do what has become due by it."""
         self.log.append(record)
         if self.director.attends:
-            for scripted in self.director.after(record, self.log):
+            for scripted in self.director.after(record):
                 self.control.execute(scripted)
 
     # what commands do: see NodeHandles

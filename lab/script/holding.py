@@ -1,0 +1,239 @@
+"""Whether a predicate holds of a cluster as it is now."""
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lab.journal import Cluster, NodeView, Record, agreed_coordinator
+from lab.kernel import Fired, Received, Started, Step, Wait
+from lab.script import predicates
+from lab.script.predicates import (
+    Arithmetic,
+    Attribute,
+    Compare,
+    Count,
+    Is,
+    LinkIs,
+    Not,
+    Number,
+    Predicate,
+    Suspects,
+    Text,
+    Value,
+    Who,
+)
+
+__all__ = ["ATTRIBUTES", "Suspicions", "holds", "is_seen_in_messages", "names_suspicion", "parts_of"]
+
+ATTRIBUTES: dict[str, Callable[[NodeView], Any]] = {
+    "status": lambda view: view.status,
+    "coordinator": lambda view: view.coordinator,
+    "group": lambda view: view.group,
+    "version": lambda view: view.definition_version,
+    "leads": lambda view: view.leads,
+    "process": lambda view: view.process,
+}
+"""What every node has, beside what its protocol declares."""
+
+_UP = ("running", "paused")
+_STATES: dict[str, Callable[[NodeView], bool]] = {
+    "normal": lambda view: view.status == "Normal",
+    "election": lambda view: view.status == "Election",
+    "reorganization": lambda view: view.status == "Reorganization",
+    "leads": lambda view: view.leads,
+    "up": lambda view: view.process in _UP,
+    "down": lambda view: view.process not in _UP,
+    "running": lambda view: view.process == "running",
+    "paused": lambda view: view.process == "paused",
+}
+_OF_PROCESSES = ("up", "down", "running", "paused")
+_WORDS: dict[str, bool | None] = {"true": True, "false": False, "none": None}
+_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_COMPUTED: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": lambda left, right: left // right if right else 0,
+}
+
+
+class Suspicions:
+    """Who suspects whom, as far as the records shown to it say: which requests had no answer in time."""
+
+    def __init__(self) -> None:
+        self.pairs: set[tuple[int, int]] = set()
+        self._waits: dict[int, tuple[Wait, ...]] = {}
+
+    def observe(self, record: Record | None) -> None:
+        """Take the next record."""
+        if not isinstance(record, Step):
+            return
+        node, given = record.node, record.input
+        if isinstance(given, Fired):
+            for wait in self._waits.get(node, ()):
+                if wait.procedure == given.procedure:
+                    self.pairs |= {(node, peer) for peer in wait.peers}
+        elif isinstance(given, Received):
+            self.pairs.discard((node, given.source))
+        elif isinstance(given, Started):
+            self.pairs = {pair for pair in self.pairs if pair[0] != node}
+        self._waits[node] = record.waits
+
+
+def holds(predicate: Predicate, cluster: Cluster, suspicions: Suspicions) -> bool:
+    """Whether it holds now."""
+    match predicate:
+        case predicates.All(parts):
+            return all(holds(part, cluster, suspicions) for part in parts)
+        case predicates.Any(parts):
+            return any(holds(part, cluster, suspicions) for part in parts)
+        case Not(part):
+            return not holds(part, cluster, suspicions)
+        case Suspects(who, whom):
+            return (who, whom) in suspicions.pairs
+    return _is_so(predicate, cluster)
+
+
+def _is_so(predicate: Is | LinkIs | Compare, cluster: Cluster) -> bool:
+    match predicate:
+        case Is(who, state):
+            return _is(who, state, cluster)
+        case LinkIs(source, target):
+            cuts = [fault for fault in cluster.faults.values() if fault.kind in ("cut", "partition")]
+            return any((source, target) in fault.links for fault in cuts)
+        case Compare():
+            return _compares(predicate, cluster)
+
+
+def _is(who: Who, state: str, cluster: Cluster) -> bool:
+    if who == "all" and state == "normal":
+        return agreed_coordinator(cluster.nodes) is not None
+    views = (
+        list(cluster.nodes.values()) if state in _OF_PROCESSES and who in ("all", "any") else _views(who, cluster)
+    )
+    found = [_STATES[state](view) for view in views]
+    return any(found) if who == "any" else bool(found) and all(found)
+
+
+def _views(who: Who, cluster: Cluster) -> list[NodeView]:
+    nodes = cluster.nodes
+    if isinstance(who, int):
+        return [nodes[who]] if who in nodes else []
+    live = [view for view in nodes.values() if view.process in _UP]
+    if who == "coordinator":
+        return [view for view in live if view.leads][-1:]
+    return live
+
+
+def _compares(predicate: Compare, cluster: Cluster) -> bool:
+    compare = _COMPARED[predicate.operator]
+    every = quantifier_of(predicate) != "any"
+    found = [_safely(compare, left, right) for left, right in _pairs(predicate, cluster)]
+    return bool(found) and (all(found) if every else any(found))
+
+
+def _pairs(predicate: Compare, cluster: Cluster) -> Iterator[tuple[Any, Any]]:
+    """The values to compare: one pair, or one for each node that *all* or *any* means."""
+    lefts, rights = _values(predicate.left, cluster), _values(predicate.right, cluster)
+    for left in lefts:
+        for right in rights:
+            yield left, right
+
+
+def _safely(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
+    try:
+        return bool(compare(left, right))
+    except TypeError:
+        return False  # what is none, or a word, is neither less nor more than a number
+
+
+def _values(value: Value, cluster: Cluster) -> list[Any]:
+    """Its value; of an attribute of all or any, one for each of those nodes."""
+    match value:
+        case Number(number):
+            return [number]
+        case Text(word):
+            return [_WORDS.get(word, word)]
+        case Attribute(who, name):
+            return [_attribute(view, name) for view in _views(who, cluster)]
+        case Count():
+            return [_counted(value, cluster)]
+        case Arithmetic(sign, left, right):
+            return [
+                _COMPUTED[sign](one, other)
+                for one in _values(left, cluster)
+                for other in _values(right, cluster)
+                if isinstance(one, int) and isinstance(other, int)
+            ]
+
+
+def _attribute(view: NodeView, name: str) -> Any:
+    known = ATTRIBUTES.get(name)
+    found = view.state.get(name) if known is None else known(view)
+    return tuple(found) if isinstance(found, list) else found
+
+
+def _counted(count: Count, cluster: Cluster) -> int:
+    views = _views("all", cluster)
+    if count.what == "live":
+        return len(views)
+    if count.what == "coordinators":
+        return sum(view.leads for view in views)
+    if count.what == "groups":
+        led = [view for view in views if view.status in ("Reorganization", "Normal")]
+        return len({view.group or view.coordinator for view in led})
+    if count.what == "faults":
+        return len(cluster.faults)
+    if count.what == "messages":
+        return cluster.messages.get(count.kind, 0) if count.kind else sum(cluster.messages.values())
+    return sum(
+        flight.held == (count.what == "held")
+        and count.kind in ("", flight.kind)
+        and count.source in (None, flight.source)
+        and count.target in (None, flight.target)
+        for flight in cluster.flights.values()
+    )
+
+
+def parts_of(predicate: Predicate | Value) -> Iterator[Predicate | Value]:
+    """The predicate, and all that it is made of."""
+    yield predicate
+    match predicate:
+        case predicates.All(parts) | predicates.Any(parts):
+            inner: tuple[Predicate | Value, ...] = parts
+        case Not(part):
+            inner = (part,)
+        case Compare(_, left, right) | Arithmetic(_, left, right):
+            inner = (left, right)
+        case _:
+            inner = ()
+    for each in inner:
+        yield from parts_of(each)
+
+
+def quantifier_of(predicate: Compare) -> str:
+    """``all`` or ``any`` where an attribute in it is that of all or any; else nothing."""
+    found = [
+        part.who for part in parts_of(predicate) if isinstance(part, Attribute) and part.who in ("all", "any")
+    ]
+    return str(found[0]) if found else ""
+
+
+def names_suspicion(predicate: Predicate) -> bool:
+    """Whether who suspects whom matters to it."""
+    return any(isinstance(part, Suspects) for part in parts_of(predicate))
+
+
+def is_seen_in_messages(predicate: Predicate) -> bool:
+    """Whether a step that changes no state, and only sends or receives, may change whether it holds."""
+    return any(
+        isinstance(part, Suspects) or (isinstance(part, Count) and part.what in ("messages", "flying", "held"))
+        for part in parts_of(predicate)
+    )

@@ -1,0 +1,49 @@
+"""A script: lines of the language, of which each may follow the one before it."""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from lab.kernel import Protocol
+from lab.script.commands import CommandError
+from lab.script.parse import parse
+from lab.script.triggers import Scripted
+
+__all__ = ["ScriptError", "numbered_lines", "read_script"]
+
+
+class ScriptError(CommandError):
+    """A line that cannot be read; ``line`` is its number, from 1, and the text is for the user."""
+
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(text)
+        self.line = line
+
+
+def read_script(text: str, protocol: type[Protocol] | None = None, first: int = 1) -> list[Scripted]:
+    """The lines of a script that are no remarks; the first of all has the number ``first``. ScriptError."""
+    lines = []
+    for number, line in numbered_lines(text, first):
+        try:
+            lines.append(replace(parse(line, protocol), line=number))
+        except CommandError as error:
+            raise ScriptError(number, str(error)) from None
+    return lines
+
+
+def numbered_lines(text: str, first: int = 1) -> Iterator[tuple[int, str]]:
+    """The lines with something in them beside a remark, which begins with # and a blank, each with its number."""
+    for number, line in enumerate(text.splitlines(), first):
+        said = _without_remark(line).rstrip()
+        if said.strip():
+            yield number, said
+
+
+def _without_remark(line: str) -> str:
+    """``on send Accept 3->1 #2: say "no # here"  # a remark``: the last of these is one."""
+    quoted = False
+    for place, character in enumerate(line):
+        quoted ^= character == '"'
+        if character == "#" and not quoted and not line[place + 1 : place + 2].isdigit():
+            return line[:place]
+    return line
