@@ -37,7 +37,8 @@ def run_commands() -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             write_what_it_shows(stream)
-    for each in app.registered_commands:
+    groups = [app, *(group.typer_instance for group in app.registered_groups if group.typer_instance)]
+    for each in (command for group in groups for command in group.registered_commands):
         each.help = _prose(each.help or inspect.getdoc(each.callback) or "")
     try:
         status = app(standalone_mode=False, prog_name="lab")

@@ -53,7 +53,7 @@ def wanted_branch(
             raise UsageError(
                 f"--do {line!r}: the branch begins at {at_us / 1e6:g}s; write a later time, or: after 1s"
             )
-    end_us = None if for_ is None else at_us + positive("--for", for_)
+    end_us = None if for_ is None else at_us + positive("for", for_)
     if record is not None and record.resolve() == file.resolve():
         raise UsageError(f"--record {record} is what is branched; name another file")
     run = new_run_name(header.protocol.name)

@@ -11,12 +11,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError
-from lab.cli.failures import failed_steps, failure_lines
 from lab.cli.files import writable_recording
 from lab.cli.progress import progress_line
 from lab.cli.settings import parameters_of, protocol_named
 from lab.cli.terminal import print_wrapped
 from lab.journal import Header, Link, Writer, open_recording
+from lab.journal.failures import failed_steps, failure_lines
 from lab.kernel import Timing
 from lab.properties import A2, ASSERTIONS
 from lab.protocols import Algorithm, Election

@@ -26,7 +26,10 @@ from lab.worlds.watchdog import watch_steps
 
 __all__ = ["log_row", "opened", "show", "tell_damage", "verify"]
 
-_WHATS = ("message", "status", "process", "command", "told", "note", "failure", "end")
+_WHATS = (
+    *("message", "status", "process", "command", "caption", "mark", "expectation"),
+    *("told", "note", "failure", "end"),
+)
 
 
 def opened(path: Path) -> RecordedLines:

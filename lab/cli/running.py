@@ -10,11 +10,12 @@ from pathlib import Path
 from types import FrameType
 
 import msgspec
+from msgspec.structs import replace
 
 from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, fail
-from lab.cli.failures import failed_steps, failure_lines
 from lab.cli.judging import verdict_lines, verdict_summaries
 from lab.cli.progress import progress_line
+from lab.cli.scenario_report import report_lines
 from lab.cli.terminal import need_terminal
 from lab.journal import (
     Cluster,
@@ -27,8 +28,11 @@ from lab.journal import (
     open_recording,
     summarize,
 )
+from lab.journal.failures import failed_steps, failure_lines
 from lab.kernel import Step
 from lab.properties import Judge
+from lab.scenario.file import Scenario
+from lab.scenario.report import report_of
 from lab.text import sanitize
 from lab.units import count_of, format_us
 from lab.worlds.config import NotRunnableError, RunConfig
@@ -71,8 +75,11 @@ def _tell_failures(recording: Path) -> None:
             print(f"lab: {sanitize(line)}", file=sys.stderr)
 
 
-def run_headless(config: RunConfig, as_json: bool) -> int:
-    """Run without the interface, and report. Ctrl-C ends the run early, with a complete recording."""
+def run_headless(config: RunConfig, as_json: bool, scenario: Scenario | None = None) -> int:
+    """Run without the interface, and report, on the ``scenario`` too that it is of.
+
+    Ctrl-C ends the run early, with a complete recording.
+    """
     interrupted = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -81,7 +88,7 @@ def run_headless(config: RunConfig, as_json: bool) -> int:
         raise KeyboardInterrupt
 
     if config.world == "simulated":
-        return _reported(config, as_json, interrupted=_simulate(config))
+        return _reported(config, as_json, _simulate(config), scenario)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupt)
     host = HostProcess(config)
@@ -100,10 +107,10 @@ def run_headless(config: RunConfig, as_json: bool) -> int:
         for line in details:
             print(sanitize(line), file=sys.stderr)
         fail(f"{said.rstrip(':')}{kept}", EXIT_NOT_AS_EXPECTED)
-    return _reported(config, as_json, interrupted)
+    return _reported(config, as_json, interrupted, scenario)
 
 
-def _reported(config: RunConfig, as_json: bool, interrupted: bool) -> int:
+def _reported(config: RunConfig, as_json: bool, interrupted: bool, scenario: Scenario | None) -> int:
     try:
         lines = open_recording(Path(config.recording))
     except NotARecordingError as error:
@@ -112,13 +119,16 @@ def _reported(config: RunConfig, as_json: bool, interrupted: bool) -> int:
         fail(str(error), EXIT_NOT_AS_EXPECTED)
     judge = Judge(lines.header)
     summary, unmet = _summary_of(lines, config.commands, judge)
+    report = None if scenario is None else replace(report_of(scenario, lines), recording=config.recording)
     if as_json:
         found = {**msgspec.structs.asdict(summary), "verdicts": verdict_summaries(judge)}
-        print(msgspec.json.encode(found).decode())
+        print(msgspec.json.encode(found if report is None else {**found, "scenario": report}).decode())
     else:
         _report(summary)
-        for line in verdict_lines(judge, lines):
+        for line in (*verdict_lines(judge, lines), *(() if report is None else report_lines(report))):
             print(f"  {line}")
+    if report is not None:  # what should not have been is in there
+        return EXIT_INTERRUPTED if interrupted else 0 if report.passed else EXIT_NOT_AS_EXPECTED
     for line in unmet:
         print(f"lab: {sanitize(line)}", file=sys.stderr)
     if interrupted:

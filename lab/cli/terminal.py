@@ -7,11 +7,15 @@ import sys
 import textwrap
 from io import TextIOWrapper
 
+from rich.console import Console
+from rich.table import Table
+
 from lab.cli.errors import UsageError
 from lab.tui.look import draws_unicode
 
-__all__ = ["has_terminal", "need_terminal", "print_wrapped", "write_what_it_shows"]
+__all__ = ["has_terminal", "need_terminal", "print_table", "print_wrapped", "write_what_it_shows"]
 
+_WIDEST = 1_000
 _ALIKE = "lab.alike"
 _LONGER = {"²": "^2", "±": "+-", "−": "-", "µ": "u", "█": "#", "░": "."}
 
@@ -34,6 +38,11 @@ def print_wrapped(text: str) -> None:
         width = shutil.get_terminal_size().columns
         text = textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False)
     print(text)
+
+
+def print_table(table: Table) -> None:
+    """Print it, on a terminal as wide as that; elsewhere no cell is cut."""
+    Console(highlight=False, markup=False, width=None if os.isatty(1) else _WIDEST).print(table)
 
 
 def write_what_it_shows(stream: TextIOWrapper) -> None:

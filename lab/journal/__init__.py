@@ -35,6 +35,7 @@ from lab.journal.records import (
     encode,
 )
 from lab.journal.reexecution import Difference, Reexecution, Report, reexecute
+from lab.journal.scriptlog import Deed, ScriptLog
 from lab.journal.summary import NoteLog, Summary, summarize
 from lab.journal.timeline import Timeline
 from lab.journal.views import FaultView, Flight, NodeView, ProcessState, Snapshot
@@ -50,6 +51,7 @@ __all__ = [
     "Captioned",
     "Cluster",
     "Commanded",
+    "Deed",
     "Difference",
     "ElectionLog",
     "End",
@@ -86,6 +88,7 @@ __all__ = [
     "Reexecution",
     "Report",
     "Routed",
+    "ScriptLog",
     "SettledElection",
     "Snapshot",
     "Span",

@@ -19,15 +19,15 @@ Clock = tuple[int, ...]
 
 
 class Causality:
-    """The clocks of ``nodes``. A message carries the ``stamp`` of its sender."""
+    """The clocks of ``nodes``. A message carries the ``stamp`` of its sender, a forged one ``nothing``."""
 
     def __init__(self, nodes: tuple[int, ...]) -> None:
         self.nodes = nodes
         self.place = {node: place for place, node in enumerate(nodes)}
-        none = (0,) * len(nodes)
-        self._clocks = {node: list(none) for node in nodes}
-        self._deaths: Clock = none
-        self._told = dict.fromkeys(nodes, none)
+        self.nothing: Clock = (0,) * len(nodes)
+        self._clocks = {node: list(self.nothing) for node in nodes}
+        self._deaths = self.nothing
+        self._told = dict.fromkeys(nodes, self.nothing)
 
     def received(self, node: int, carried: Clock) -> None:
         """The node got a message that carried this clock."""

@@ -7,7 +7,17 @@ records in their order; ``snapshot`` freezes what it has come to.
 from msgspec.structs import replace
 
 from lab.journal.loglines import count_lines
-from lab.journal.records import PROCESS_AFTER, STRUCK_BY, Fault, Header, Keyframe, Process, Record, Routed
+from lab.journal.records import (
+    PROCESS_AFTER,
+    STRUCK_BY,
+    Fault,
+    Header,
+    Injected,
+    Keyframe,
+    Process,
+    Record,
+    Routed,
+)
 from lab.journal.views import FaultView, Flight, NodeView, Snapshot
 from lab.kernel import Message, Received, Started, Step
 
@@ -101,11 +111,15 @@ class Cluster:
             self._process(record)
         elif isinstance(record, Fault):
             self._fault(record)
+        elif isinstance(record, Injected):
+            self._under_way(record.message, record.at_us)
 
     def _step(self, step: Step) -> None:
         node, given = step.node, step.input
         self.at_us = max(self.at_us, step.at_us)
         if isinstance(given, Received):
+            if given.serial < 0:
+                self._touch(-given.serial)  # a forged message has the number of its fault
             self._arrived(given.source, given.serial)
         if step.changed or step.stored or isinstance(given, Started) or node not in self._nodes:
             view = self._nodes.get(node) or NodeView(node)
@@ -116,12 +130,18 @@ class Cluster:
         self._newest[node] = step
         for message in step.sent:
             self.messages[message.kind] = self.messages.get(message.kind, 0) + 1
-            self._sent[message.source, message.serial] = (message, step.at_us)
-            if self.faults:
-                for fault in self._node_faults("pause", message.target):
-                    self._touch(fault.id)
+            self._under_way(message, step.at_us)
+
+    def _under_way(self, message: Message, at_us: int) -> None:
+        self._sent[message.source, message.serial] = (message, at_us)
+        if self.faults:
+            for fault in self._node_faults("pause", message.target):
+                self._touch(fault.id)
 
     def _arrived(self, source: int, serial: int) -> None:
+        forged = self.faults.get(-serial)
+        if forged is not None and forged.kind == "inject":
+            self.lifted.append(self.faults.pop(-serial))
         if self._sent.pop((source, serial), None) is not None:
             return
         flight = self._flights.pop((source, serial), None)

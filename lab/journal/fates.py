@@ -8,7 +8,7 @@ from lab.kernel import Received, Step
 
 __all__ = ["FATES", "Ending", "LogPage"]
 
-FATES = ("in flight", "held", "delivered", "too late", "lost", "cut", "receiver down", "not sent")
+FATES = ("in flight", "held", "delivered", "too late", "forged", "lost", "cut", "receiver down", "not sent")
 """Every fate there is. The first two are not final."""
 
 _DROPPED = {"lost": "lost", "cut": "cut", "down": "receiver down", "killed": "receiver down", "unsent": "not sent"}
@@ -55,7 +55,7 @@ class LogPage:
         if isinstance(record, Step):
             if isinstance(record.input, Received):
                 key = (record.input.source, record.input.serial)
-                self._settle(key, "too late" if record.late else "delivered", number, record.at_us)
+                self._settle(key, _delivered(record, record.input), number, record.at_us)
         elif isinstance(record, Routed):
             key = (record.source, record.serial)
             if record.fate == "dropped":
@@ -74,3 +74,9 @@ class LogPage:
         if key in self._open:
             self._open.discard(key)
             self.endings[key] = Ending(fate, number, at_us)
+
+
+def _delivered(step: Step, given: Received) -> str:
+    if given.serial < 0:
+        return "forged"
+    return "too late" if step.late else "delivered"

@@ -6,18 +6,21 @@ the cluster, and find line one million of a recording by its keyframes.
 
 from msgspec import Struct
 
-from lab.journal.records import Commanded, End, Process, Record
+from lab.journal.records import Captioned, Commanded, End, Expected, Injected, Process, Record
 from lab.journal.views import group_in
-from lab.kernel import Step, Told
+from lab.kernel import Message, Step, Told
 from lab.units import format_us
 
 __all__ = ["LogLine", "count_lines", "lines_of"]
+
+_Event = Process | Commanded | Captioned | Expected | Injected | End
+"""The records that are a line each."""
 
 
 class LogLine(Struct, frozen=True, omit_defaults=True, gc=False):
     """One line: a message sent (``source`` to ``target``), or something that happened at ``source``, if anywhere.
 
-    ``what`` is one of message, status, note, failure, told, process, command, end.
+    ``what`` is one of message, status, note, failure, told, process, command, caption, mark, expectation, end.
     """
 
     record: int
@@ -42,21 +45,32 @@ def count_lines(record: Record) -> int:
     if isinstance(record, Step):
         told = isinstance(record.input, Told)
         return len(record.sent) + len(record.notes) + _has_status(record) + bool(record.failed) + told
-    return isinstance(record, Process | Commanded | End)
+    return isinstance(record, _Event)
 
 
 def lines_of(number: int, record: Record) -> list[LogLine]:
     """The lines of the record with that number; in a step what it was told, and its status, before messages."""
     if isinstance(record, Step):
         return _step_lines(number, record)
+    return [_event_line(number, record)] if isinstance(record, _Event) else []
+
+
+def _event_line(number: int, record: _Event) -> LogLine:
+    at_us = record.at_us
     if isinstance(record, Process):
-        return [LogLine(number, record.at_us, "process", _process_text(record), record.node, kind=record.event)]
+        return LogLine(number, at_us, "process", _process_text(record), record.node, kind=record.event)
     if isinstance(record, Commanded):
         text = f"{record.text} · {record.outcome}" if record.outcome else record.text
-        return [LogLine(number, record.at_us, "command", text)]
-    if isinstance(record, End):
-        return [LogLine(number, record.at_us, "end", f"the run ended: {record.why}")]
-    return []
+        return LogLine(number, at_us, "command", text)
+    if isinstance(record, Captioned):
+        return LogLine(number, at_us, "mark" if record.mark else "caption", record.text)
+    if isinstance(record, Expected):
+        why = f": {record.why}" if record.why else ""
+        text = f"{record.text} · {'met' if record.met else f'NOT MET{why}'}"
+        return LogLine(number, at_us, "expectation", text, kind="met" if record.met else "unmet")
+    if isinstance(record, Injected):
+        return _message_line(number, at_us, record.message)
+    return LogLine(number, at_us, "end", f"the run ended: {record.why}")
 
 
 def _step_lines(number: int, step: Step) -> list[LogLine]:
@@ -73,24 +87,25 @@ def _step_lines(number: int, step: Step) -> list[LogLine]:
             told.append(f"group {group[0]}.{group[1]}")
         text = ", ".join(told) or "no coordinator"
         lines.append(LogLine(number, step.at_us, "status", text, step.node, kind=str(status or "")))
-    lines += [
-        LogLine(
-            number,
-            step.at_us,
-            "message",
-            bytes(message.body).decode("utf-8", "replace"),
-            message.source,
-            message.target,
-            message.kind,
-            message.serial,
-            message.answers,
-        )
-        for message in step.sent
-    ]
+    lines += [_message_line(number, step.at_us, message) for message in step.sent]
     lines += [LogLine(number, step.at_us, "note", note, step.node) for note in step.notes]
     if step.failed:
         lines.append(LogLine(number, step.at_us, "failure", step.failed.rpartition("\n")[2], step.node))
     return lines
+
+
+def _message_line(number: int, at_us: int, message: Message) -> LogLine:
+    return LogLine(
+        number,
+        at_us,
+        "message",
+        bytes(message.body).decode("utf-8", "replace"),
+        message.source,
+        message.target,
+        message.kind,
+        message.serial,
+        message.answers,
+    )
 
 
 def _has_status(step: Step) -> bool:

@@ -1,4 +1,4 @@
-"""The places in a recording that people jump to: faults, elections, changes of status."""
+"""The places in a recording that people jump to: faults, elections, changes of status, what its script says."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 from lab.journal.reader import Lines, RecordedLines
-from lab.journal.records import Commanded, Header, Process, Record
+from lab.journal.records import Captioned, Commanded, Expected, Header, Process, Record
+from lab.journal.scriptlog import ScriptLog
 from lab.kernel import Step
 
 __all__ = ["MarkKind", "Marks", "mark_of"]
 
-MarkKind = Literal["fault", "election", "status"]
-_KINDS: tuple[MarkKind, ...] = ("fault", "election", "status")
-_NEEDLES = (b'{"record":"process"', b'{"record":"command"', b'"status":"')
+MarkKind = Literal["fault", "election", "status", "caption", "mark", "unmet"]
+"""The last one: an expectation that was not met."""
+
+_TAGS = ("process", "command", "caption", "expected", "end")
+_NEEDLES = (*(f'{{"record":"{tag}"'.encode() for tag in _TAGS), b'"status":"')
 _CHUNK = 4 << 20
 _ONE_FAULT_US = 50_000
 _LATEST_US = (1 << 63) - 1  # a recording may hold any number
@@ -28,6 +31,10 @@ def mark_of(record: Record | None) -> MarkKind | None:
         return "election" if status == "Election" else "status"
     if isinstance(record, Process):
         return "fault" if record.event != "started" or record.life > 1 else None
+    if isinstance(record, Captioned):
+        return "mark" if record.mark else "caption"
+    if isinstance(record, Expected):
+        return None if record.met else "unmet"
     return "fault" if isinstance(record, Commanded) and record.changed else None
 
 
@@ -59,11 +66,17 @@ class Marks:
             places = range(bisect_left(self.records, number) - 1, -1, -1)
         return next((self.records[place] for place in places if wanted(self.kinds[place])), None)
 
-    def find_in(self, lines: Lines) -> Iterator[float]:
-        """Find all marks of a whole recording, a piece at a time; yields the share that is done."""
+    def find_in(self, lines: Lines, also: ScriptLog | None = None) -> Iterator[float]:
+        """Find all marks of a whole recording, a piece at a time; yields the share that is done.
+
+        ``also`` learns what came of the script: the same pass finds that.
+        """
         if not isinstance(lines, RecordedLines):
             raise TypeError("marks of a feed are added as it comes")
         for done, numbers in lines.find(_NEEDLES, _CHUNK):
             for number in numbers:
-                self.add(number, lines.record(number))
+                record = lines.record(number)
+                self.add(number, record)
+                if also is not None:
+                    also.add(number, record)
             yield done

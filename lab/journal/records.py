@@ -224,7 +224,7 @@ class Expected(Struct, frozen=True, omit_defaults=True, tag="expected", tag_fiel
 
 
 class Injected(Struct, frozen=True, omit_defaults=True, tag="injected", tag_field="record", gc=False):
-    """A message was forged: ``source`` never sent it. Its serial is below 0, and no other message's."""
+    """A message was forged: ``source`` never sent it. Its serial is that of its fault, below 0."""
 
     at_us: int
     message: Message

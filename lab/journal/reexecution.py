@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from lab.journal.cluster import Cluster
 from lab.journal.fields import differing_fields, plain
 from lab.journal.reader import Lines, NotARecordingError
-from lab.journal.records import Header, Keyframe, Process, Record, Routed, encode
+from lab.journal.records import Header, Injected, Keyframe, Process, Record, Routed, encode
 from lab.kernel import DriverError, Input, Message, Node, Protocol, Received, Started, Step
 
 __all__ = ["Difference", "Reexecution", "Report", "reexecute"]
@@ -111,6 +111,8 @@ class Reexecution:
             found = self._step(record)
         elif isinstance(record, Routed):
             found = self._routed(record)
+        elif isinstance(record, Injected):
+            found = self._injected(record.message)
         elif isinstance(record, Process) and record.event == "wiped":
             self.stores[record.node] = {}
         elif isinstance(record, Keyframe) and encode(record.snapshot) != encode(self.cluster.snapshot()):
@@ -119,6 +121,13 @@ class Reexecution:
             found = "a second header"
         self.cluster.apply(record)
         return found
+
+    def _injected(self, message: Message) -> str | None:
+        key = (message.source, message.serial)
+        if message.serial >= 0 or key in self.messages:
+            return f"message {message.serial} of {message.source}, which was forged, is another's"
+        self.messages[key] = (message, 1)
+        return None
 
     def _routed(self, routed: Routed) -> str | None:
         key = (routed.source, routed.serial)

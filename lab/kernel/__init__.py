@@ -2,7 +2,7 @@
 
 from lab.kernel.errors import DriverError, ProtocolError
 from lab.kernel.node import Node
-from lab.kernel.payload import Payload, Request
+from lab.kernel.payload import Payload, Request, encode
 from lab.kernel.protocol import Protocol, Timing, command, on, periodic, procedure
 from lab.kernel.state import Safe
 from lab.kernel.step import Fired, Input, Message, Received, Started, Step, Told, Wait
@@ -25,6 +25,7 @@ __all__ = [
     "Told",
     "Wait",
     "command",
+    "encode",
     "on",
     "periodic",
     "procedure",

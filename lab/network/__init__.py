@@ -10,6 +10,7 @@ from lab.network.rules import (
     Lose,
     Reorder,
     Rule,
+    Slow,
     Travel,
     links_among,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "Reorder",
     "Rule",
     "Sending",
+    "Slow",
     "Travel",
     "links_among",
 ]

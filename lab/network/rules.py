@@ -5,9 +5,21 @@ from typing import Literal
 
 from msgspec import Struct
 
-from lab.kernel import Message
+from lab.kernel import Message, Timing
 
-__all__ = ["Cut", "Delay", "Duplicate", "Hold", "Links", "Lose", "Reorder", "Rule", "Travel", "links_among"]
+__all__ = [
+    "Cut",
+    "Delay",
+    "Duplicate",
+    "Hold",
+    "Links",
+    "Lose",
+    "Reorder",
+    "Rule",
+    "Slow",
+    "Travel",
+    "links_among",
+]
 
 Links = frozenset[tuple[int, int]]
 """Directed links: (source, target)."""
@@ -31,7 +43,7 @@ class Travel(Struct):
 class Rule(Struct, frozen=True, kw_only=True):
     """A fault on some links. ``kinds``: only messages of these kinds; empty: all. Probabilities from 0 to 1.
 
-    ``broken(tm_us)`` are the numbers of the assumptions that do not hold while the rule is in force.
+    ``broken(spare)`` are the numbers of the assumptions that do not hold while the rule is in force.
     """
 
     links: Links
@@ -45,8 +57,8 @@ class Rule(Struct, frozen=True, kw_only=True):
         """Change ``travel``; whether this touched the message."""
         raise NotImplementedError
 
-    def broken(self, tm_us: int) -> tuple[int, ...]:
-        """The assumptions that the rule breaks, where messages have to arrive within ``tm_us``."""
+    def broken(self, spare: Timing) -> tuple[int, ...]:
+        """The assumptions that the rule breaks, where no more than that is left of the bounds."""
         raise NotImplementedError
 
 
@@ -57,7 +69,7 @@ class Cut(Rule, frozen=True, kw_only=True):
         travel.fate, travel.why = "dropped", "cut"
         return True
 
-    def broken(self, tm_us: int) -> tuple[int, ...]:
+    def broken(self, spare: Timing) -> tuple[int, ...]:
         return (8,)
 
 
@@ -72,7 +84,7 @@ class Lose(Rule, frozen=True, kw_only=True):
         travel.fate, travel.why = "dropped", "lost"
         return True
 
-    def broken(self, tm_us: int) -> tuple[int, ...]:
+    def broken(self, spare: Timing) -> tuple[int, ...]:
         return (8,)
 
 
@@ -87,8 +99,20 @@ class Delay(Rule, frozen=True, kw_only=True):
         travel.delay_us += max(0, self.delay_us + jitter_us)
         return True
 
-    def broken(self, tm_us: int) -> tuple[int, ...]:
-        return (8,) if self.delay_us + self.jitter_us > tm_us else ()
+    def broken(self, spare: Timing) -> tuple[int, ...]:
+        return (8,) if self.delay_us + self.jitter_us > spare.tm_us else ()
+
+
+class Slow(Delay, frozen=True, kw_only=True):
+    """The targets take so much longer over what they get: their slowness, and not the way there.
+
+    Where both ends of a link are slow, each takes its time over one half of a request and its answer.
+    """
+
+    def broken(self, spare: Timing) -> tuple[int, ...]:
+        slow_us = self.delay_us + self.jitter_us
+        both = any((target, source) in self.links for source, target in self.links)
+        return (9,) if slow_us * (1 + both) > spare.tp_us else ()
 
 
 class Duplicate(Rule, frozen=True, kw_only=True):
@@ -102,7 +126,7 @@ class Duplicate(Rule, frozen=True, kw_only=True):
         travel.copies += 1
         return True
 
-    def broken(self, tm_us: int) -> tuple[int, ...]:
+    def broken(self, spare: Timing) -> tuple[int, ...]:
         return (3,)
 
 
@@ -119,8 +143,8 @@ class Reorder(Rule, frozen=True, kw_only=True):
         travel.in_order = False
         return True
 
-    def broken(self, tm_us: int) -> tuple[int, ...]:
-        return (7, 8) if self.spread_us > tm_us else (7,)
+    def broken(self, spare: Timing) -> tuple[int, ...]:
+        return (7, 8) if self.spread_us > spare.tm_us else (7,)
 
 
 class Hold(Rule, frozen=True, kw_only=True):
@@ -130,5 +154,5 @@ class Hold(Rule, frozen=True, kw_only=True):
         travel.fate = "held"
         return True
 
-    def broken(self, tm_us: int) -> tuple[int, ...]:
+    def broken(self, spare: Timing) -> tuple[int, ...]:
         return (8,)

@@ -16,7 +16,7 @@ from lab.units import format_us
 
 __all__ = ["Conditions"]
 
-_SEEN = ("kill", "pause", "wipe")
+_SEEN = ("kill", "pause", "wipe", "inject")
 """Kinds of faults whose effect is a record of its own."""
 _CUTS = ("cut", "partition")
 """Kinds of faults that part the nodes for good while they are in force, so that they can come to rest apart."""
@@ -41,6 +41,8 @@ class Conditions:
         self._in_force: dict[int, Fault] = {}
         self._paused: set[int] = set()
         self._touched: set[tuple[int, int]] = set()
+        self._slow: set[int] = set()
+        self._slowed: set[tuple[int, int]] = set()
         self._resumed_us: dict[int, int] = {}
 
     @property
@@ -63,6 +65,8 @@ class Conditions:
     def fault(self, fault: Fault, at_us: int) -> None:
         """A fault came into force, changed, or ended."""
         self.disturbed_us = at_us
+        if fault.kind == "slow":
+            self._slow.add(fault.id)
         if fault.lifted:
             self._in_force.pop(fault.id, None)
         elif fault.id in self._in_force:
@@ -91,21 +95,41 @@ class Conditions:
         """A fault touched a message: until that is gone, its effect is still to come. Of one dropped, none is."""
         if routed.fate != "dropped" and not self._in_force.keys().isdisjoint(routed.by):
             self._touched.add((routed.source, routed.serial))
+        if not self._slow.isdisjoint(routed.by):
+            self._slowed.add((routed.source, routed.serial))
 
-    def arrived(self, source: int, target: int, sent_us: int, at_us: int) -> None:
-        """A message was delivered. What waited for a node that stood still is not the network's fault."""
-        took_us = at_us - sent_us
-        if took_us > self._tm_us and not self.stood_still(source, target, sent_us):
-            self._break(8, f"a message of {source} took {format_us(round(took_us, -3))} to {target}")
+    def arrived(self, source: int, serial: int, target: int, sent_us: int, at_us: int) -> None:
+        """A message was delivered."""
+        if serial < 0:
+            self._break(3, f"a forged message of {source} to {target}")
+            self.disturbed_us = at_us
+        broken = self.overdue(source, serial, target, sent_us, at_us)
+        if broken is not None:
+            said = format_us(round(at_us - sent_us, -3))
+            slow = f"node {target} took {said} over a message of {source}"
+            self._break(broken, slow if broken == 9 else f"a message of {source} took {said} to {target}")
             self.disturbed_us = at_us
 
-    def stood_still(self, source: int, target: int, since_us: int) -> bool:
+    def overdue(self, source: int, serial: int, target: int, sent_us: int, at_us: int) -> int | None:
+        """The assumption that does not hold where a message takes until then, if any.
+
+        A slow node may take Tp over it. What waited for a node that stood still is not the network's fault.
+        """
+        late_us = at_us - sent_us - self._tm_us
+        if late_us <= 0 or self._stood_still(source, target, sent_us):
+            return None
+        if (source, serial) not in self._slowed:
+            return 8
+        return 9 if late_us > self._tp_us else None
+
+    def _stood_still(self, source: int, target: int, since_us: int) -> bool:
         """Whether one of the two did, at any time since then."""
         resumed_us = max(self._resumed_us.get(source, -1), self._resumed_us.get(target, -1))
         return resumed_us >= since_us or not self._paused.isdisjoint((source, target))
 
     def gone(self, source: int, serial: int, at_us: int) -> None:
         """Nothing of a message is on its way any more."""
+        self._slowed.discard((source, serial))
         if (source, serial) in self._touched:
             self._touched.discard((source, serial))
             self.disturbed_us = at_us

@@ -9,10 +9,12 @@ which assumptions do not hold, ``Liveness`` who has to agree with whom: a bounde
 A recording may come from anybody: what cannot be is passed over, and nothing is raised.
 """
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import PROCESS_AFTER, Fault, Header, NodeView, Process, Record, Routed
+from lab.journal import PROCESS_AFTER, Fault, Header, Injected, NodeView, Process, Record, Routed
 from lab.journal.causality import Causality, Clock
 from lab.kernel import Fired, Received, Started, Step, Wait
 from lab.properties.assertions import A2, A4, AGREEMENTS, ASSERTIONS, CLAIMS, RAISES
@@ -113,6 +115,9 @@ class Judge:
         elif isinstance(record, Fault):
             self._conditions.fault(record, self.at_us)
             self._look_who_is_astray()
+        elif isinstance(record, Injected):
+            message = record.message
+            self._flights[message.source, message.serial] = (self._causality.nothing, self.at_us, message.target)
 
     # what happens
 
@@ -143,21 +148,21 @@ class Judge:
             self.violations.append(Violation(RAISES.id, self.number, self.at_us, (failed,), {}, (), said, beside))
 
     def _received(self, node: int, source: int, serial: int, at_us: int) -> None:
-        flight = self._take(source, serial)
+        flight = self._flights.get((source, serial))
         if flight is not None:
             self._causality.received(node, flight[0])
-            self._conditions.arrived(source, node, flight[1], at_us)
+            self._conditions.arrived(source, serial, node, flight[1], at_us)
+        self._take(source, serial)
 
-    def _take(self, source: int, serial: int) -> tuple[Clock, int, int] | None:
+    def _take(self, source: int, serial: int) -> None:
         """One copy of the message is on its way no more."""
         key = (source, serial)
         copies = self._copies.pop(key, 0) if self._copies else 0
         if not copies:
             self._conditions.gone(source, serial, self.at_us)
-            return self._flights.pop(key, None)
-        if copies > 1:
+            self._flights.pop(key, None)
+        elif copies > 1:
             self._copies[key] = copies - 1
-        return self._flights.get(key)
 
     def _routed(self, routed: Routed) -> None:
         key = (routed.source, routed.serial)
@@ -233,25 +238,23 @@ class Judge:
         broken = {**before, **self._conditions.broken}
         if ASSERTIONS[name].marked and self._conditions.wiped is not None:
             broken[4] = self._conditions.wiped
-        overdue = None if 8 in broken else self._overdue()
-        if overdue is not None:
-            broken[8] = overdue
+        for overdue in self._overdue():
+            broken.setdefault(overdue.assumption, overdue)
         relied = self._relies_on.get(name, tuple(broken))
         matter = {each: why for each, why in broken.items() if each in relied}
         return _in_order(matter), _in_order({each: why for each, why in broken.items() if each not in relied})
 
-    def _overdue(self) -> Broken | None:
-        """A message that should have arrived by now, if there is one."""
-        for (source, _), (stamp, sent_us, target) in self._flights.items():
+    def _overdue(self) -> Iterator[Broken]:
+        """What the messages break that should have arrived by now."""
+        for (source, serial), (stamp, sent_us, target) in self._flights.items():
             under_way_us = self.at_us - sent_us
             if under_way_us <= self._tm_us:
                 break  # they are in the order in which they were sent
-            runs = target in self._views and self._views[target].process == "running"
-            if runs and not self._conditions.stood_still(source, target, sent_us):
+            broken = self._conditions.overdue(source, serial, target, sent_us, self.at_us)
+            if broken is not None and target in self._views and self._views[target].process == "running":
                 said = format_us(round(under_way_us, -3))
                 why = f"a message of {source} to {target} has been on its way for {said}"
-                return Broken(8, why, stamp[self._causality.place[source]])
-        return None
+                yield Broken(broken, why, stamp[self._causality.place[source]])
 
     # liveness
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Fault, Lines, Process, Record
+from lab.journal import Fault, Injected, Lines, Process, Record
 from lab.kernel import Fired, Message, Received, Started, Step, Told, Wait
 from lab.properties.verdicts import Broken, LocalState, Violation
 from lab.units import format_us
@@ -91,6 +91,8 @@ class _Walk:
             cause, message = self._sending(number, given)
             if message is None:
                 return None, f"{node} gets message {given.serial} of {given.source}", ""
+            if cause is None:
+                return None, f"{node} gets a forged {message.kind} of {message.source}", ""
             return cause, f"{node} gets {message.kind} of {message.source}", f"sends {message.kind} to {node}"
         if isinstance(given, Fired):
             cause, wait = self._waiting(number, step, given.procedure)
@@ -106,7 +108,10 @@ class _Walk:
         return None, f"{node} comes up" + (f" for the {_ordinal(given)} time" if given.life > 1 else ""), ""
 
     def _sending(self, number: int, given: Received) -> tuple[int | None, Message | None]:
+        """(the record that sent it, the message); no record sent a forged one."""
         for earlier, record in self._before(number):
+            if isinstance(record, Injected) and record.message.serial == given.serial:
+                return None, record.message
             if isinstance(record, Step) and record.node == given.source:
                 for message in record.sent:
                     if message.serial == given.serial:

@@ -1,6 +1,6 @@
 """The command language: commands, triggers, and the director that says when they are due."""
 
-from lab.script.checking import check_line
+from lab.script.checking import check_line, forged
 from lab.script.commands import (
     FASTEST,
     SLOWEST,
@@ -25,6 +25,7 @@ from lab.script.parse import parse
 from lab.script.resolve import (
     coordinator_of,
     coordinators_of,
+    fault_rule,
     link_rule,
     nodes_told,
     partition_rule,
@@ -69,6 +70,8 @@ __all__ = [
     "check_line",
     "coordinator_of",
     "coordinators_of",
+    "fault_rule",
+    "forged",
     "link_rule",
     "nodes_told",
     "numbered_lines",

@@ -87,7 +87,12 @@ class _Triggers:
         return OnMessage(str(moment), str(kind), ends[0], ends[1], number)  # type: ignore[arg-type]
 
     def on_status(self, items: list[Any]) -> OnStatus:
-        return OnStatus(items[0], str(items[1]))
+        who, status = items
+        if who in ("all", "coordinator"):
+            raise CommandError(
+                f"on status is of one node, or any: on status any {status}; or write when all normal"
+            )
+        return OnStatus(who, str(status))
 
     def expect(self, items: list[Any]) -> Expect:
         predicate, within = items
@@ -242,6 +247,10 @@ class _Predicates:
 
     def counted(self, items: list[Any]) -> Count:
         what, kind, source, target = items
+        if what not in ("messages", "flying", "held") and (kind or source):
+            raise CommandError(f"{what} is one number: write {what} alone")
+        if what == "messages" and source:
+            raise CommandError("messages are counted by kind only: messages(Accept), or on a link: flying(3->1)")
         ends = (None, None) if source is None else (_number(source), _number(target))
         return Count(str(what), str(kind or ""), *ends)
 
@@ -264,7 +273,7 @@ def _number(text: str) -> int:
 
 
 def _probability(percent: str) -> float:
-    share = float(percent[:-1]) / 100
+    share = float(f"{percent[:-1]}e-2")
     if share > 1:
         raise CommandError(f"{percent} is more than all of the messages: write 0% to 100%")
     return share

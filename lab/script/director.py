@@ -6,6 +6,9 @@ fault that is due on a message strikes between two messages of one step.
 A line of a script waits for its triggers, one after the other; then it is due, and the world carries it out. Then
 the line behind it begins to wait. An expectation takes its turn like a command: it is due, as ``Settled``, once
 it is known whether it is met, and what is behind it waits for that, in vain if it is not met.
+
+A predicate is looked at when a line begins to wait for it, and then after each record that may change it; never
+before all nodes have been started, as until then ``4 down`` or ``live < 3`` would say nothing of the run.
 """
 
 import heapq
@@ -15,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.journal import Log, Process, ProcessState, Record
-from lab.kernel import Message, Step
+from lab.kernel import Message, Started, Step
 from lab.script.expectations import Expect, Expectation, ExpectThroughout, ExpectViolation, Settled
 from lab.script.holding import Suspicions, holds, is_seen_in_messages, names_suspicion
 from lab.script.predicates import Predicate
@@ -48,7 +51,7 @@ class _Look(Struct, eq=False):
 
 
 class _Behind(Struct, eq=False):
-    """A line that begins to wait once these nodes' processes are seen to do this."""
+    """A line that begins to wait once each of these nodes' processes has been seen to do this."""
 
     line: Scripted
     until: Mapping[int, ProcessState]
@@ -67,7 +70,7 @@ class Director:
         self._now_us = now_us
         self._log = log
         self._added = 0
-        self._unseen = False
+        self._begun = False
         self._suspicions = Suspicions()
         self._suspicious = False
         self.forget()
@@ -94,36 +97,35 @@ class Director:
     # what is to wait
 
     def add(self, line: Scripted) -> None:
-        """Keep a line until its trigger comes; without one, it is due when ``after`` is next called."""
+        """Keep a line until its trigger comes; one whose trigger has come is due when ``after`` is next called."""
+        self._heed_suspicions(line)
         self._wait(line)
         self._update()
 
     def add_script(self, lines: Iterable[Scripted]) -> None:
-        """Keep the lines of a script, each with its number; a first one that would follow is due at once."""
+        """Keep the lines of the run's script; what in it follows nothing, and has no trigger, is due at once."""
         before = None
         for line in lines:
-            predicates = [each.predicate for each in (line.trigger, *line.then) if isinstance(each, When)]
-            if isinstance(line.command, Expect | ExpectThroughout):
-                predicates.append(line.command.predicate)
-            self._suspicious |= any(map(names_suspicion, predicates))
+            self._heed_suspicions(line)
             if line.follows and before is not None:
                 self._following[before] = line
+            elif line.trigger or isinstance(line.command, Expectation):
+                self._wait(line)
             else:
-                self._wait(line if line.trigger or _is_expectation(line) else replace(line, trigger=At(0)))
+                self._wait(replace(line, trigger=At(0)))
             if line.follows or line.trigger:
                 before = line.line
         self._update()
 
     def done(self, line: Scripted, until: Mapping[int, ProcessState]) -> list[Scripted]:
         """A line was carried out; what is due by that, once these nodes' processes are seen to do this."""
-        following = self._following.pop(line.line, None) if line.line else None
-        if following is None:
-            return []
+        if line.line not in self._following:
+            return []  # the last of its script, or one that was given alone
+        following = self._following.pop(line.line)
         if until:
             self._behind.append(_Behind(following, until))
         else:
             self._wait(following)
-        self._update()
         return self._taken()
 
     def _wait(self, line: Scripted) -> None:
@@ -144,11 +146,13 @@ class Director:
         command = line.command
         if isinstance(command, ExpectThroughout):
             self._look_at(_Look(line, command.predicate, not command.always, False, True))
-            self._ready += self.done(line, {})
+            behind = self._following.pop(line.line, None)
+            if behind is not None:
+                self._wait(behind)
         elif isinstance(command, Expect) and command.within_us is not None:
             look = _Look(line, command.predicate, met=True)
-            self._look_at(look)
             self._put(self._now_us() + command.within_us, look)
+            self._look_at(look)
         elif isinstance(command, Expect) and (line.trigger or line.follows):
             self._ready.append(_settled(line, self._holds(command.predicate)))
         elif isinstance(command, Expect):
@@ -163,18 +167,19 @@ class Director:
         while self._at and self._at[0][0] <= now_us:
             at_us, _, waited = heapq.heappop(self._at)
             if isinstance(waited, Scripted):
-                if isinstance(waited.trigger, Every):
-                    self._put(at_us + waited.trigger.us, waited)
+                if isinstance(waited.trigger, Every):  # once, however often it should have come meanwhile
+                    late_us = (now_us - at_us) % waited.trigger.us
+                    self._put(now_us - late_us + waited.trigger.us, waited)
                 self._go_on(waited)
             elif waited in self._looks:
                 self._looks.remove(waited)
-                met = self._holds(waited.predicate)
-                self._ready.append(_settled(waited.line, met, "" if met else "its time is up"))
-        self._update()
+                self._ready.append(_settled(waited.line, False, "its time is up"))
         return self._taken()
 
     def after(self, record: Record | None) -> list[Scripted]:
-        """The lines that are due after this record, the last in the log; ``None``: whatever came before."""
+        """The lines that are due after this record, the last in the log; ``None``: those that are due already."""
+        if record is None:
+            return self._taken()
         if self._suspicious:
             self._suspicions.observe(record)
         if self._behind and isinstance(record, Process):
@@ -183,7 +188,6 @@ class Director:
             self._enter(record)
         if self._looks:
             self._look(record)
-        self._update()
         return self._taken()
 
     def on(self, moment: str, message: Message) -> list[Scripted]:
@@ -199,7 +203,6 @@ class Director:
         self._on_message = [each for each in self._on_message if each not in come]
         for each in come:
             self._go_on(each.line)
-        self._update()
         return self._taken()
 
     def finish(self) -> list[Scripted]:
@@ -221,15 +224,16 @@ class Director:
             self._come(line)
 
     def _follow(self) -> None:
-        nodes = self._log.cluster.nodes
-        seen = [
-            each for each in self._behind if all(nodes[node].process == does for node, does in each.until.items())
-        ]
-        self._behind = [each for each in self._behind if each not in seen]
-        for each in seen:
-            self._wait(each.line)
+        nodes, behind = self._log.cluster.nodes, self._behind
+        self._behind = []
+        for each in behind:
+            each.until = {node: does for node, does in each.until.items() if nodes[node].process != does}
+            if each.until:
+                self._behind.append(each)
+            else:
+                self._wait(each.line)
 
-    def _enter(self, record: Record | None) -> None:
+    def _enter(self, record: Record) -> None:
         entered = _entered(record)
         if entered is None:
             return
@@ -238,29 +242,45 @@ class Director:
         for line in self._on_status:
             trigger = line.trigger
             assert isinstance(trigger, OnStatus)
-            if trigger.status == status and trigger.who in (node, "all", "any"):
+            if trigger.status == status and trigger.who in (node, "any"):
                 come.append(line)
         self._on_status = [line for line in self._on_status if line not in come]
         for line in come:
             self._go_on(line)
 
-    def _look(self, record: Record | None) -> None:
-        unseen, self._unseen = self._unseen or record is None, False
+    def _look(self, record: Record) -> None:
         stateless = isinstance(record, Step) and not record.changed
         for look in list(self._looks):
-            if (unseen or look.at_every_record or not stateless) and self._holds(look.predicate) == look.wanted:
+            if (look.at_every_record or not stateless) and self._is_there(look):
                 self._looks.remove(look)
-                if look.met is None:
-                    self._go_on(look.line)
-                else:
-                    self._ready.append(_settled(look.line, look.met))
+                self._come_to(look)
+
+    def _come_to(self, look: _Look) -> None:
+        if look.met is None:
+            self._go_on(look.line)
+        else:
+            self._ready.append(_settled(look.line, look.met))
 
     # keeping
 
     def _look_at(self, look: _Look) -> None:
-        look.at_every_record = is_seen_in_messages(look.predicate)
-        self._looks.append(look)
-        self._unseen = True
+        if self._is_there(look):
+            self._come_to(look)
+        else:
+            look.at_every_record = is_seen_in_messages(look.predicate)
+            self._looks.append(look)
+
+    def _is_there(self, look: _Look) -> bool:
+        """Whether the predicate has the value that is waited for."""
+        if not self._begun:
+            self._begun = all(view.process != "absent" for view in self._log.cluster.nodes.values())
+        return self._begun and self._holds(look.predicate) == look.wanted
+
+    def _heed_suspicions(self, line: Scripted) -> None:
+        """Who suspects whom is only known to those who have watched, so begin with it where a line asks."""
+        if not self._suspicious and names_suspicion(line):
+            self._suspicious = True
+            self._suspicions = Suspicions(self._log.cluster)
 
     def _holds(self, predicate: Predicate) -> bool:
         return holds(predicate, self._log.cluster, self._suspicions)
@@ -271,6 +291,7 @@ class Director:
 
     def _taken(self) -> list[Scripted]:
         ready, self._ready = self._ready, []
+        self._update()
         return ready
 
     def _update(self) -> None:
@@ -280,18 +301,15 @@ class Director:
         )
 
 
-def _is_expectation(line: Scripted) -> bool:
-    return isinstance(line.command, Expectation)
-
-
 def _settled(line: Scripted, met: bool, why: str = "") -> Scripted:
     return replace(line, command=Settled(met, why))
 
 
-def _entered(record: Record | None) -> tuple[int, str] | None:
-    """The node and the status that it has entered in this record, if one has."""
+def _entered(record: Record) -> tuple[int, str] | None:
+    """The node and the status that it has entered in this record, if one has; who starts was Down before."""
     if isinstance(record, Step) and isinstance(record.changed.get("status"), str):
-        return record.node, record.changed["status"]
+        status = record.changed["status"]
+        return None if isinstance(record.input, Started) and status == "Down" else (record.node, status)
     if isinstance(record, Process) and record.event in ("killed", "failed"):
         return record.node, "Down"
     return None

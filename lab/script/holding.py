@@ -4,9 +4,12 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from lab.journal import Cluster, NodeView, Record, agreed_coordinator
 from lab.kernel import Fired, Received, Started, Step, Wait
 from lab.script import predicates
+from lab.script.expectations import Expect, ExpectThroughout
 from lab.script.predicates import (
     Arithmetic,
     Attribute,
@@ -22,8 +25,21 @@ from lab.script.predicates import (
     Value,
     Who,
 )
+from lab.script.triggers import Scripted, When
 
-__all__ = ["ATTRIBUTES", "Suspicions", "holds", "is_seen_in_messages", "names_suspicion", "parts_of"]
+__all__ = [
+    "ATTRIBUTES",
+    "Suspicions",
+    "attribute_of",
+    "counted_now",
+    "holds",
+    "is_seen_in_messages",
+    "names_suspicion",
+    "parts_of",
+    "predicates_in",
+    "quantifier_of",
+    "views_of",
+]
 
 ATTRIBUTES: dict[str, Callable[[NodeView], Any]] = {
     "status": lambda view: view.status,
@@ -65,11 +81,16 @@ _COMPUTED: dict[str, Callable[[int, int], int]] = {
 
 
 class Suspicions:
-    """Who suspects whom, as far as the records shown to it say: which requests had no answer in time."""
+    """Who suspects whom, as far as the records shown to it say: which requests had no answer in time.
 
-    def __init__(self) -> None:
+    ``cluster`` is as the first of those records finds it, where they do not begin with the run.
+    """
+
+    def __init__(self, cluster: Cluster | None = None) -> None:
         self.pairs: set[tuple[int, int]] = set()
-        self._waits: dict[int, tuple[Wait, ...]] = {}
+        self._waits: dict[int, tuple[Wait, ...]] = (
+            {} if cluster is None else {view.id: view.waits for view in cluster.nodes.values()}
+        )
 
     def observe(self, record: Record | None) -> None:
         """Take the next record."""
@@ -116,35 +137,35 @@ def _is(who: Who, state: str, cluster: Cluster) -> bool:
     if who == "all" and state == "normal":
         return agreed_coordinator(cluster.nodes) is not None
     views = (
-        list(cluster.nodes.values()) if state in _OF_PROCESSES and who in ("all", "any") else _views(who, cluster)
+        list(cluster.nodes.values())
+        if state in _OF_PROCESSES and who in ("all", "any")
+        else views_of(who, cluster)
     )
     found = [_STATES[state](view) for view in views]
     return any(found) if who == "any" else bool(found) and all(found)
 
 
-def _views(who: Who, cluster: Cluster) -> list[NodeView]:
+def views_of(who: Who, cluster: Cluster) -> list[NodeView]:
+    """The nodes that are meant; all and any: those that are up."""
     nodes = cluster.nodes
     if isinstance(who, int):
-        return [nodes[who]] if who in nodes else []
+        return [_as_it_is(nodes[who])] if who in nodes else []
     live = [view for view in nodes.values() if view.process in _UP]
     if who == "coordinator":
         return [view for view in live if view.leads][-1:]
     return live
 
 
+def _as_it_is(view: NodeView) -> NodeView:
+    """What is down is in no status, and leads nobody, whatever was last seen of it."""
+    return view if view.process in _UP else replace(view, state={})
+
+
 def _compares(predicate: Compare, cluster: Cluster) -> bool:
     compare = _COMPARED[predicate.operator]
-    every = quantifier_of(predicate) != "any"
-    found = [_safely(compare, left, right) for left, right in _pairs(predicate, cluster)]
-    return bool(found) and (all(found) if every else any(found))
-
-
-def _pairs(predicate: Compare, cluster: Cluster) -> Iterator[tuple[Any, Any]]:
-    """The values to compare: one pair, or one for each node that *all* or *any* means."""
     lefts, rights = _values(predicate.left, cluster), _values(predicate.right, cluster)
-    for left in lefts:
-        for right in rights:
-            yield left, right
+    found = [_safely(compare, left, right) for left in lefts for right in rights]
+    return any(found) if quantifier_of(predicate) == "any" else bool(found) and all(found)
 
 
 def _safely(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
@@ -162,9 +183,9 @@ def _values(value: Value, cluster: Cluster) -> list[Any]:
         case Text(word):
             return [_WORDS.get(word, word)]
         case Attribute(who, name):
-            return [_attribute(view, name) for view in _views(who, cluster)]
+            return [attribute_of(view, name) for view in views_of(who, cluster)]
         case Count():
-            return [_counted(value, cluster)]
+            return [counted_now(value, cluster)]
         case Arithmetic(sign, left, right):
             return [
                 _COMPUTED[sign](one, other)
@@ -174,14 +195,16 @@ def _values(value: Value, cluster: Cluster) -> list[Any]:
             ]
 
 
-def _attribute(view: NodeView, name: str) -> Any:
+def attribute_of(view: NodeView, name: str) -> Any:
+    """What the node has under this name; lists as tuples."""
     known = ATTRIBUTES.get(name)
     found = view.state.get(name) if known is None else known(view)
     return tuple(found) if isinstance(found, list) else found
 
 
-def _counted(count: Count, cluster: Cluster) -> int:
-    views = _views("all", cluster)
+def counted_now(count: Count, cluster: Cluster) -> int:
+    """How many there are."""
+    views = views_of("all", cluster)
     if count.what == "live":
         return len(views)
     if count.what == "coordinators":
@@ -226,9 +249,15 @@ def quantifier_of(predicate: Compare) -> str:
     return str(found[0]) if found else ""
 
 
-def names_suspicion(predicate: Predicate) -> bool:
+def predicates_in(line: Scripted) -> list[Predicate]:
+    """Those that it waits for, and the one that it expects."""
+    found = [trigger.predicate for trigger in (line.trigger, *line.then) if isinstance(trigger, When)]
+    return [*found, line.command.predicate] if isinstance(line.command, Expect | ExpectThroughout) else found
+
+
+def names_suspicion(line: Scripted) -> bool:
     """Whether who suspects whom matters to it."""
-    return any(isinstance(part, Suspects) for part in parts_of(predicate))
+    return any(isinstance(part, Suspects) for each in predicates_in(line) for part in parts_of(each))
 
 
 def is_seen_in_messages(predicate: Predicate) -> bool:

@@ -32,15 +32,17 @@ def read_script(text: str, protocol: type[Protocol] | None = None, first: int = 
 
 
 def numbered_lines(text: str, first: int = 1) -> Iterator[tuple[int, str]]:
-    """The lines with something in them beside a remark, which begins with # and a blank, each with its number."""
-    for number, line in enumerate(text.splitlines(), first):
+    """The lines with something in them beside a remark, each with its number, as editors count them."""
+    for number, line in enumerate(text.split("\n"), first):
         said = _without_remark(line).rstrip()
         if said.strip():
             yield number, said
 
 
 def _without_remark(line: str) -> str:
-    """``on send Accept 3->1 #2: say "no # here"  # a remark``: the last of these is one."""
+    """``on send Accept 3->1 #2: say "no # here"  # a remark``: the last of these is one, as is a # in front."""
+    if line.lstrip().startswith("#"):
+        return ""
     quoted = False
     for place, character in enumerate(line):
         quoted ^= character == '"'

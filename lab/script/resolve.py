@@ -1,12 +1,14 @@
 """From what the user named to nodes, links and rules, as the cluster is now."""
 
 from lab.journal import Cluster, NodeView
-from lab.network import Cut, Delay, Duplicate, Links, Lose, Reorder, Rule, links_among
-from lab.script.commands import CommandError, LinkFault, LinkSet, Nodes, Partition, Tell
+from lab.network import Cut, Delay, Duplicate, Hold, Links, Lose, Reorder, Rule, links_among
+from lab.network import Slow as SlowRule
+from lab.script.commands import CommandError, LinkFault, LinkSet, Nodes, Partition, Slow, Tell
 
 __all__ = [
     "coordinator_of",
     "coordinators_of",
+    "fault_rule",
     "link_rule",
     "nodes_told",
     "partition_rule",
@@ -107,19 +109,38 @@ def link_rule(command: LinkFault, cluster: Cluster) -> Rule:
     return rule_over(command, resolve_links(command.links, cluster))
 
 
-def rule_over(command: LinkFault | Partition, links: Links) -> Rule:
+def fault_rule(command: LinkFault | Slow | Partition, cluster: Cluster) -> Rule:
+    """The rule that any fault of the network puts into it; a slow node's is on all that it gets."""
+    if isinstance(command, LinkFault):
+        return link_rule(command, cluster)
+    if isinstance(command, Partition):
+        return partition_rule(command, cluster)
+    slow = frozenset(resolve_nodes(command.nodes, cluster))
+    return rule_over(command, links_among(frozenset(cluster.nodes), slow))
+
+
+def rule_over(command: LinkFault | Slow | Partition, links: Links) -> Rule:
     """The rule of the command, on these links and no others."""
     if isinstance(command, Partition):
         return Cut(links=links)
-    if command.verb == "delay":
-        return Delay(links=links, delay_us=command.us, jitter_us=command.jitter_us)
-    if command.verb == "lose":
-        return Lose(links=links, probability=command.probability)
-    if command.verb == "duplicate":
-        return Duplicate(links=links, probability=command.probability)
-    if command.verb == "reorder":
-        return Reorder(links=links, probability=command.probability, spread_us=max(1, command.us))
-    return Cut(links=links)
+    if isinstance(command, Slow):
+        return SlowRule(links=links, delay_us=command.us, jitter_us=command.jitter_us)
+    kinds, probability = frozenset(command.kinds), command.probability
+    rule: Rule
+    match command.verb:
+        case "delay":
+            rule = Delay(links=links, kinds=kinds, delay_us=command.us, jitter_us=command.jitter_us)
+        case "lose":
+            rule = Lose(links=links, kinds=kinds, probability=probability)
+        case "duplicate":
+            rule = Duplicate(links=links, kinds=kinds, probability=probability)
+        case "reorder":
+            rule = Reorder(links=links, kinds=kinds, probability=probability, spread_us=max(1, command.us))
+        case "hold":
+            rule = Hold(links=links, kinds=kinds)
+        case "cut":
+            rule = Cut(links=links)
+    return rule
 
 
 def _list(nodes: set[int] | frozenset[int]) -> str:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from lab.script.commands import Command
 from lab.script.expectations import Expectation, Settled
-from lab.script.predicates import Predicate, Who
+from lab.script.predicates import Predicate
 
 __all__ = ["After", "At", "Every", "OnMessage", "OnStatus", "Scripted", "Trigger", "When"]
 
@@ -49,9 +49,9 @@ class OnMessage(Struct, frozen=True):
 
 
 class OnStatus(Struct, frozen=True):
-    """``on status 4 Election``: as soon as a node enters a status; ``all`` and ``any`` mean any node."""
+    """``on status 4 Election``: as soon as this node, or any, enters a status."""
 
-    who: Who
+    who: int | Literal["any"]
     status: str
 
 

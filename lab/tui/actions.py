@@ -48,6 +48,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("next-election", "right_parenthesis", ")", "to the next election", "", "time"),
     Action("previous-status", "left_square_bracket", "[", "to the change of status before", "", "time"),
     Action("next-status", "right_square_bracket", "]", "to the next change of status", "", "time"),
+    Action("previous-mark", "N", "N", "to the caption, mark or unmet expectation before", "", "time"),
+    Action("next-mark", "n", "n", "to the next caption, mark or unmet expectation", "", "time"),
     Action("rewind", "shift+left", "Shift+Left", "five seconds back", "", "time"),
     Action("forward", "shift+right", "Shift+Right", "five seconds on", "", "time"),
     Action("start", "home", "Home", "to the start", "", "time"),
@@ -57,6 +59,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("witness", "v", "v", "to the next violation of an assertion, and mark its witness", "witness", "view"),
     Action("groups", "g", "g", "the history of groups instead of the log, and back", "groups", "view"),
     Action("map", "m", "m", "the map of the field instead of the log, and back", "map", "view"),
+    Action(
+        "script", "s", "s", "the script instead of the log: what is done, what waits; and back", "script", "view"
+    ),
+    Action("write", "w", "w", "write what was done in this run as a scenario", "", "view"),
     Action("open", "enter", "Enter", "open the record under the log's cursor in full", "", "view"),
     Action("heartbeats", "f", "f", "show or hide the heartbeats in the log", "heartbeats", "view"),
     Action("deselect", "escape", "Esc", "select no node, mark no witness", "", "view"),
@@ -68,7 +74,7 @@ ACTIONS: tuple[Action, ...] = (
 
 _FIRST = (
     *("command", "help", "quit", "play", "step", "choose", "kill", "restart", "pause", "partition", "heal"),
-    *("groups", "map", "witness"),
+    *("script", "groups", "map", "witness"),
 )
 """What the footer has first: at its right end a narrow terminal cuts it off."""
 

@@ -14,8 +14,9 @@ __all__ = ["answer_to", "first_hint"]
 def first_hint(source: Source) -> str:
     """What a recording is there to show, or else what to press first."""
     remark = source.lines.header.remark
-    if remark and not source.is_live:
-        return f"{sanitize(remark, 250)} (? for all keys)"
+    script = "; s shows the script" if source.lines.header.scenario else ""
+    if remark and (script or not source.is_live):
+        return f"{sanitize(remark, 250)} (? for all keys{script})"
     if source.is_live and source.lines.header.world == "simulated":
         return "space freezes time and lets it go on, . lets one event happen, c chooses which; ? for all keys"
     field = "; m shows the map of the field" if has_field(source.lines.header) else ""

@@ -16,6 +16,7 @@ from lab.tui.look import Look, glyphs_for
 from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource, Source
 from lab.tui.terminalapp import TerminalApp
+from lab.tui.writing import ScenarioWanted, WriteDialog
 from lab.worlds.host.launch import HostFailedError
 
 __all__ = ["LabApp"]
@@ -83,6 +84,19 @@ class LabApp(TerminalApp[None]):
                 self.run_worker(self._look_into(twig, message))
 
         self.push_screen(TreeDialog(message.source.recording, self._look), chosen)
+
+    @on(ScenarioWanted)
+    def write_scenario(self, message: ScenarioWanted) -> None:
+        """Ask for a file, and write what was done into it."""
+        if message.source.recording is None:
+            message.say("the file of this run's recording is not known here", True)
+            return
+
+        def written(said: str | None) -> None:
+            if said is not None:
+                message.say(said, False)
+
+        self.push_screen(WriteDialog(message.source.recording, self._look), written)
 
     @on(Left)
     async def leave(self) -> None:

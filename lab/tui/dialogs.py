@@ -65,6 +65,13 @@ _SIGNS = {
     "Waiting": "of the token: has asked for it",
 }
 
+_SCRIPT_SIGNS = {
+    "caption": "what a script says, or who gave the command say; the last one is over the nodes",
+    "mark": "a bookmark: n and N go from one to the next",
+    "met": "of a script: an expectation that was met, or a line that was done",
+    "unmet": "one that was not, or never came",
+}
+
 
 class HelpDialog(_Dialog):
     """Every key, and every command."""
@@ -104,6 +111,11 @@ class HelpDialog(_Dialog):
             table.add_row(sign, "", said)
         table.add_row(Text(f"{self._look.glyphs.leads} leads", self._look.leader), "", "is its own coordinator")
         table.add_row(Text(" 5.3 ", self._look.plate(0)), "", "its group: the node that formed it, and a counter")
+        for kind, said in _SCRIPT_SIGNS.items():
+            sign = Text(
+                f"{self._look.glyphs.marks[kind]} {kind.replace('unmet', 'not met')}", self._look.mark(kind)
+            )
+            table.add_row(sign, "", said)
         return table
 
 

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from textual.binding import BindingType
+from textual.message import Message
 from textual.scroll_view import ScrollView
 
 __all__ = ["FollowingView"]
@@ -14,6 +15,13 @@ class FollowingView(ScrollView, can_focus=True, inherit_bindings=False):
     ``cursor`` is the line that ``Enter`` is for; None while that is the last one. Who derives from it moves it, by
     ``action_cursor`` and ``action_cursor_page``. Home and End are not its own: they move in time here too.
     """
+
+    class Sought(Message):
+        """The run is to be seen as of this record."""
+
+        def __init__(self, record: int) -> None:
+            super().__init__()
+            self.record = record
 
     DEFAULT_CSS = "FollowingView { height: 1fr; scrollbar-size-vertical: 1; overflow-x: hidden; }"
 

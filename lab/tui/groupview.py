@@ -5,7 +5,6 @@ from bisect import bisect_right
 from rich.segment import Segment
 from textual import events
 from textual.geometry import Size
-from textual.message import Message
 from textual.strip import Strip
 
 from lab.journal import Cluster, GroupLog, Header
@@ -25,13 +24,6 @@ class GroupView(FollowingView):
 
     ``cursor`` is the line to whose record ``Enter`` goes, the first of its row.
     """
-
-    class Sought(Message):
-        """The run is to be seen as of this record."""
-
-        def __init__(self, record: int) -> None:
-            super().__init__()
-            self.record = record
 
     def __init__(self, look: Look, header: Header, groups: GroupLog) -> None:
         super().__init__("groups")

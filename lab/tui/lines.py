@@ -8,6 +8,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
+from lab.journal import Captioned
 from lab.text import sanitize
 from lab.tui.look import DIM, Look
 from lab.tui.player import Player
@@ -16,7 +17,11 @@ from lab.tui.verdicts import Said
 from lab.tui.worldtime import pace_said
 from lab.worlds.orders import Clock
 
-__all__ = ["FaultLines", "LeaderLine", "ScrubBar", "TitleLine", "VerdictLine", "title_text"]
+__all__ = ["CaptionLine", "FaultLines", "LeaderLine", "ScrubBar", "TitleLine", "VerdictLine", "title_text"]
+
+_RANK = {"status": 1, "election": 2, "caption": 3, "mark": 4, "fault": 5, "unmet": 6}
+_LONGEST_REMARK = 60
+_LONGEST_CAPTION = 200
 
 
 class _Line(Static):
@@ -54,6 +59,8 @@ def title_text(source: Source, number: int, hidden: int, name: str, look: Look) 
         parts.append("frozen" if clock.frozen else pace_said(clock))
     if source.is_live and not source.can_command:
         parts.append("viewer")
+    if header.remark:
+        parts.append(sanitize(header.remark, _LONGEST_REMARK))
     if hidden:
         parts.append(f"{hidden} heartbeats hidden (f)")
     parts += [f"T {header.timing.t_us / 1000:g} ms", f"{len(header.nodes)} nodes", sanitize(name, 60)]
@@ -62,6 +69,23 @@ def title_text(source: Source, number: int, hidden: int, name: str, look: Look) 
     text.append(sanitize(header.protocol.title, 30), look.accent)
     text.append(dot + dot.join(parts))
     return text
+
+
+class CaptionLine(_Line):
+    """What the script said last, for those who watch; no line at all where nothing was said yet."""
+
+    DEFAULT_CSS = """
+    CaptionLine { height: auto; max-height: 2; padding: 0 1; background: $boost; text-wrap: wrap; display: none; }
+    """
+
+    def show(self, caption: Captioned | None, look: Look) -> None:
+        """Show this caption, with the time at which it was said."""
+        self.display = caption is not None
+        if caption is not None:
+            text = Text(f"{look.glyphs.marks['caption']} ", look.mark("caption"))
+            text.append(sanitize(caption.text, _LONGEST_CAPTION), "bold")
+            text.append(f"  {caption.at_us / 1e6:.3f} s", DIM)
+            self.put(text, wraps=True)
 
 
 class LeaderLine(_Line):
@@ -139,7 +163,7 @@ class VerdictLine(_Line):
 
 
 class ScrubBar(Widget, can_focus=True):
-    """The whole run as a line: where the cursor is, and marks at faults, elections and changes of status."""
+    """The whole run as a line: where the cursor is, and the weightiest mark in each cell."""
 
     DEFAULT_CSS = "ScrubBar { height: 1; padding: 0 1; }"
 
@@ -223,7 +247,7 @@ class ScrubBar(Widget, can_focus=True):
         kinds: dict[int, str] = {}
         for at_us, kind in zip(player.marks.times_us, player.marks.kinds, strict=True):
             place = min(width - 1, at_us * (width - 1) // end_us)
-            if kind == "fault" or place not in kinds or (kind == "election" and kinds[place] == "status"):
+            if _RANK[kind] >= _RANK.get(kinds.get(place, ""), 0):
                 kinds[place] = kind
         here = min(width - 1, player.now_us * (width - 1) // end_us)
         track = Text()

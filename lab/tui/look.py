@@ -28,6 +28,8 @@ _STATUS = {
     "failed": "vermilion",
     "paused": "purple",
 }
+_MARKS = {"fault": "vermilion", "unmet": "vermilion", "election": "orange", "caption": "sky", "mark": "purple"}
+_LOUD = ("unmet", "caption", "mark")
 _FATES = {
     "delivered": "green",
     "too late": "orange",
@@ -97,7 +99,7 @@ _UNICODE = Glyphs(
     "◆",
     "▶",
     "‖",
-    {"fault": "✖", "election": "?", "status": "·"},
+    {"fault": "✖", "election": "?", "status": "·", "caption": '"', "mark": "⚑", "met": "✓", "unmet": "✗"},
     "·",
     "┃",
     "╎",
@@ -127,7 +129,7 @@ _ASCII = Glyphs(
     "#",
     ">",
     "=",
-    {"fault": "x", "election": "?", "status": "."},
+    {"fault": "x", "election": "?", "status": ".", "caption": '"', "mark": "@", "met": "+", "unmet": "!"},
     "-",
     "|",
     ":",
@@ -175,8 +177,8 @@ class Look:
         return self._style(_KINDS[place], dim=base != kind and self.dark)
 
     def mark(self, kind: str) -> Style:
-        """The style of a mark on the scrub bar."""
-        return self._style({"fault": "vermilion", "election": "orange"}.get(kind, "green"))
+        """The style of a mark on the scrub bar, and of what a script said or expected."""
+        return self._style(_MARKS.get(kind, "green"), bold=kind in _LOUD)
 
     def verdict(self, word: str) -> Style:
         """The style of a verdict: it holds, is outside the promise, fails, or is not known yet."""

@@ -157,6 +157,13 @@ class MessageLog(FollowingView):
         if line.what == "status":
             style = look.status(line.kind) + Style(bold=True)
             return [(f"{line.source:>2}      {look.glyph(line.kind)} ", style), (sanitize(line.text, 80), style)]
+        if line.what in ("caption", "mark", "expectation"):
+            kind = line.kind or line.what
+            said = f"{'' if line.kind else f'{line.what}: '}{line.text}"
+            return [
+                (f"        {look.glyphs.marks[kind]} ", look.mark(kind)),
+                (sanitize(said, 300), look.mark(kind)),
+            ]
         if line.what == "command":
             return [(f"        {look.glyphs.play} ", look.accent), (sanitize(line.text, 200), look.accent)]
         if line.what == "process":

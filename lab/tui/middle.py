@@ -11,6 +11,7 @@ from lab.tui.logrows import LogRows
 from lab.tui.look import Look
 from lab.tui.messagelog import MessageLog
 from lab.tui.panes import NodePanes
+from lab.tui.scriptview import ScriptView
 from lab.tui.source import Source
 
 __all__ = ["Middle"]
@@ -19,6 +20,7 @@ _LOG = "log"
 _SAID = {
     _LOG: "the log again",
     "groups": "the history of groups; Enter goes to the record of a line, g back to the log",
+    "script": "the script; Enter goes to the record of a line, s back to the log",
     "map": "the map of the field: filled is surveyed, ▶ is being surveyed, pale is not yet; m back to the log",
 }
 
@@ -31,9 +33,10 @@ class Middle(ContentSwitcher):
     def __init__(self, look: Look, source: Source) -> None:
         self.message_log = MessageLog(look, LogRows(source.lines, source.is_live))
         self._lines = source.lines
-        self._views: dict[str, MessageLog | GroupView | FieldView] = {
+        self._views: dict[str, MessageLog | GroupView | ScriptView | FieldView] = {
             _LOG: self.message_log,
             "groups": GroupView(look, source.lines.header, source.groups),
+            "script": ScriptView(look, source),
             "map": FieldView(look, source.lines.header, source.groups),
         }
         super().__init__(*self._views.values(), initial=_LOG)
@@ -63,5 +66,5 @@ class Middle(ContentSwitcher):
         self.app.push_screen(RecordDialog(self._lines, line.record, sanitize(line.text, 300)))
 
     @property
-    def _shown(self) -> MessageLog | GroupView | FieldView:
+    def _shown(self) -> MessageLog | GroupView | ScriptView | FieldView:
         return self._views[self.current or _LOG]

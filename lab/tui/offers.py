@@ -36,6 +36,8 @@ def why_not(action: Action, source: Source) -> str:
         return "what happens next is chosen in simulated runs: lab run bully --sim"
     if action.word == "groups" and not source.groups.groups:
         return f"{_protocol(source)} has no groups; invitation does: lab run invitation"
+    if action.word == "script" and not source.lines.header.scenario:
+        return "no script belongs to this run; lab run NAME runs a scenario, lab run bully --script FILE a script"
     if action.word == "map" and not has_field(source.lines.header):
         return f"{_protocol(source)} has no field; lab run field has one"
     return ""

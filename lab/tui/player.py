@@ -12,7 +12,9 @@ _KINDS: dict[str, tuple[MarkKind, ...]] = {
     "fault": ("fault",),
     "election": ("election",),
     "status": ("election", "status"),
+    "mark": ("caption", "mark", "unmet"),
 }
+_SAID = {"mark": "caption, mark or unmet expectation"}
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
@@ -124,7 +126,8 @@ class Player:
         else:
             direction, _, kind = word.partition("-")
             if not self.jump(direction == "next", _KINDS[kind].__contains__):
-                return f"no {kind} {'after' if direction == 'next' else 'before'} this one"
+                sought = _SAID.get(kind, kind)
+                return f"no {sought} {'after' if direction == 'next' else 'before'} this one"
         if not self.live:
             return ""
         if self.following:

@@ -21,8 +21,8 @@ from lab.tui.clusterkeys import cluster_command
 from lab.tui.commandline import CommandLine
 from lab.tui.dialogs import HelpDialog, PartitionDialog
 from lab.tui.digits import Digits
-from lab.tui.groupview import GroupView
-from lab.tui.lines import FaultLines, LeaderLine, ScrubBar, TitleLine, VerdictLine, title_text
+from lab.tui.following import FollowingView
+from lab.tui.lines import CaptionLine, FaultLines, LeaderLine, ScrubBar, TitleLine, VerdictLine, title_text
 from lab.tui.look import Look
 from lab.tui.middle import Middle
 from lab.tui.offers import is_offered, steers, takes_commands, why_no_commands, why_not
@@ -32,6 +32,7 @@ from lab.tui.source import Source
 from lab.tui.verdicts import next_violation, verdicts_said, witness_said
 from lab.tui.view import Pane, faults_said, groups_led, leaders_said, panes_of
 from lab.tui.worldtime import time_command
+from lab.tui.writing import ScenarioWanted
 from lab.worlds.orders import Clock
 
 __all__ = ["FRAMES_PER_SECOND", "RunScreen"]
@@ -84,6 +85,7 @@ class RunScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """The widgets, from top to bottom."""
         yield TitleLine("title")
+        yield CaptionLine("caption")
         yield LeaderLine("leaders")
         yield NodePanes(self._look)
         yield FaultLines("faults")
@@ -131,6 +133,7 @@ class RunScreen(Screen[None]):
             self.refresh_bindings()
         offend = frozenset(self._witness.nodes) if self._witness is not None else frozenset()
         self.query_one(NodePanes).show(panes, self._selected, offend)
+        self.query_one(CaptionLine).show(self._source.script_log.caption(player.number), self._look)
         self.query_one(LeaderLine).show(leaders_said(panes), self._look, groups_led(panes))
         self.query_one(FaultLines).show(faults_said(snapshot.faults), self._look)
         self.query_one(VerdictLine).show(verdicts_said(self._source, player.number), self._look)
@@ -236,6 +239,8 @@ class RunScreen(Screen[None]):
             "open": self.query_one(Middle).open_cursor,
             "groups": lambda: self.say(self.query_one(Middle).turn_to(word)),
             "map": lambda: self.say(self.query_one(Middle).turn_to(word)),
+            "script": lambda: self.say(self.query_one(Middle).turn_to(word)),
+            "write": lambda: self.post_message(ScenarioWanted(self._source, self.say)),
             "heartbeats": self._toggle_heartbeats,
             "witness": self._to_witness,
             "deselect": self._deselect,
@@ -315,8 +320,8 @@ class RunScreen(Screen[None]):
         self._player.seek(round(message.share * max(self._player.end_us, self._player.now_us)))
         self._frame()
 
-    def on_group_view_sought(self, message: GroupView.Sought) -> None:
-        """A line of the history of groups was opened."""
+    def on_following_view_sought(self, message: FollowingView.Sought) -> None:
+        """A line of the history of groups was opened, or one of the script."""
         self._player.go(message.record)
         self._frame()
 

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from lab.journal import End, GroupLog, Marks, RecordedLines, SpooledLines, decode, open_recording
+from lab.journal import End, GroupLog, Marks, RecordedLines, ScriptLog, SpooledLines, decode, open_recording
 from lab.journal.reader import Lines
 from lab.properties import Judge
 from lab.worlds.orders import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, Order, Reply
@@ -33,6 +33,7 @@ class Source:
     marks: Marks
     judge: Judge
     groups: GroupLog
+    script_log: ScriptLog
     can_command = False
     is_live = False
     ended: str = ""
@@ -66,12 +67,13 @@ class FileSource(Source):
         self.lines = self._recorded
         self.recording = path
         self.marks = Marks()
+        self.script_log = ScriptLog()
         self.judge = Judge(self.lines.header)
         self.groups = GroupLog()
 
     async def work(self) -> None:
         """Find the marks, judge, and learn the groups, a piece at a time, so that the screen goes on."""
-        for _ in self.marks.find_in(self.lines):
+        for _ in self.marks.find_in(self.lines, self.script_log):
             await asyncio.sleep(0)
         for number, record in enumerate(self.lines.records()):
             self.judge.observe(record)
@@ -102,6 +104,7 @@ class FeedSource(Source):
         self._spool = SpooledLines(header)
         self.lines = self._spool
         self.marks = Marks()
+        self.script_log = ScriptLog()
         self.judge = Judge(self.lines.header)
         self.judge.observe(self.lines.header)
         self.groups = GroupLog.of([self.lines.header])
@@ -191,6 +194,7 @@ class FeedSource(Source):
             self.groups.observe(None)
             return
         self.marks.add(number, record)
+        self.script_log.add(number, record)
         self.judge.observe(record)
         self.groups.observe(record)
         at_us = getattr(record, "at_us", 0)

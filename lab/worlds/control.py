@@ -1,13 +1,23 @@
 """Carrying out commands in any world: faults of nodes through its ``NodeHandles``, of links in the network."""
 
 from collections.abc import Callable
-from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Captioned, Cluster, Commanded, Expected, Fault, Log, ProcessState, Record, Routed
-from lab.kernel import Protocol, Told
+from lab.journal import (
+    Captioned,
+    Cluster,
+    Commanded,
+    Expected,
+    Fault,
+    Injected,
+    Log,
+    ProcessState,
+    Record,
+    Routed,
+)
+from lab.kernel import Message, Protocol, Timing, Told, encode
 from lab.network import Links, Network, Rule
 from lab.script import (
     At,
@@ -17,17 +27,19 @@ from lab.script import (
     Director,
     Expectation,
     Heal,
+    Inject,
     LinkFault,
     NodeCommand,
     Partition,
     Scripted,
     Settled,
+    Slow,
     Tell,
     WorldCommand,
-    link_rule,
+    fault_rule,
+    forged,
     nodes_told,
     parse,
-    partition_rule,
     read_script,
     resolve_links,
     resolve_nodes,
@@ -35,8 +47,9 @@ from lab.script import (
 )
 from lab.units import count_of
 from lab.worlds.config import RunConfig
+from lab.worlds.handles import NodeHandles
 
-__all__ = ["Control", "NodeHandles", "Outcome", "add_all"]
+__all__ = ["Control", "Outcome", "add_all"]
 
 
 def add_all(director: Director, config: RunConfig) -> None:
@@ -45,42 +58,6 @@ def add_all(director: Director, config: RunConfig) -> None:
         scripted = parse(line)
         director.add(scripted if scripted.trigger else replace(scripted, trigger=At(0)))
     director.add_script(read_script(config.script, first=config.first_line))
-
-
-class NodeHandles:
-    """What a world offers its ``Control``: to strike nodes, which is False where it would change nothing."""
-
-    def kill(self, node: int) -> bool:
-        """Crash it, now: nothing of it counts from here on."""
-        raise NotImplementedError
-
-    def pause(self, node: int) -> bool:
-        """Let it stand still."""
-        raise NotImplementedError
-
-    def resume(self, node: int) -> bool:
-        """Let it go on."""
-        raise NotImplementedError
-
-    def restart(self, node: int) -> bool:
-        """Start a new life."""
-        raise NotImplementedError
-
-    def wipe(self, node: int) -> bool:
-        """Empty its safe storage; only of a node that is down."""
-        raise NotImplementedError
-
-    def reach(self, node: int) -> Literal["reached", "standing", "down"]:
-        """Whether it could be told something now; one that stands still will take it when it goes on."""
-        raise NotImplementedError
-
-    def tell(self, node: int, told: Told) -> None:
-        """Give it a command of its protocol's own. It is not down."""
-        raise NotImplementedError
-
-    def steer(self, command: WorldCommand) -> tuple[bool, str]:
-        """Do something to the course of time; (whether anything changed, what in words). CommandError."""
-        raise CommandError(f"{command.verb}: only in a simulated run: lab run bully --sim")
 
 
 _STATES = {
@@ -97,6 +74,12 @@ _SEEN_AS: dict[str, ProcessState] = {
     "restart": "running",
 }
 """What a process is seen to do once it was struck."""
+_ENDS = {
+    "heal": ((), "no fault of links is in force", "no fault is in force"),
+    "release": (("hold",), "nothing is held", "nothing is held"),
+    "join": (("cut", "partition"), "nothing is cut", "nothing is cut"),
+}
+"""Which kinds of faults each of these ends, none: all; and what is said where there are none, at all or there."""
 _REACHED = {"reached": "told", "standing": "told once it goes on", "down": "down"}
 _BREAKS = {"kill": (), "pause": (9,), "wipe": (4,)}
 
@@ -118,7 +101,7 @@ class Control:
     """Carries out commands and records what they did. ``record`` appends to ``log``; ``now_us`` is the clock.
 
     ``director`` is told when a line of a script is done, and what follows it and is due is carried out, too.
-    A delay of more than ``tm_us`` breaks assumption 8: what the links leave of Tm.
+    ``spare`` is what is left of Tm and Tp: a delay of more breaks assumption 8, or 9.
     """
 
     def __init__(
@@ -128,7 +111,7 @@ class Control:
         network: Network,
         director: Director,
         log: Log,
-        tm_us: int,
+        spare: Timing,
         record: Callable[[Record], None],
         now_us: Callable[[], int],
     ) -> None:
@@ -137,19 +120,19 @@ class Control:
         self._network = network
         self._director = director
         self._log = log
-        self._tm_us = tm_us
+        self._spare = spare
         self._record = record
         self._now_us = now_us
         self._ids_alone = Cluster.of(log.header)
         self._faults = 0
-        self._link_faults: dict[int, tuple[str, Links]] = {}
+        self._link_faults: dict[int, str] = {}
 
     def resume(self, faults: int, rules: dict[int, tuple[str, Rule]]) -> None:
         """Go on from a run that had so many faults; ``rules`` are those of links in force, each with its kind."""
         self._faults = faults
         for number, (kind, rule) in rules.items():
             self._network.set_rule(number, rule)
-            self._link_faults[number] = (kind, rule.links)
+            self._link_faults[number] = kind
 
     def execute(self, scripted: Scripted) -> Outcome:
         """Carry out a line of the language, and what follows it in its script and is due by that."""
@@ -185,7 +168,7 @@ class Control:
         by_role = "coordinator" in scripted.text or isinstance(command, Tell)
         cluster = self._log.cluster if by_role else self._ids_alone
         try:
-            outcome = self._execute(command, scripted.text, cluster)
+            outcome = self._execute(command, scripted, cluster)
         except CommandError as error:
             outcome = Outcome(False, str(error), refused=True)
         reached = tuple(outcome.told)
@@ -199,20 +182,23 @@ class Control:
             self._nodes.tell(node, told)
         return outcome
 
-    def _execute(self, command: Command, text: str, cluster: Cluster) -> Outcome:
-        if isinstance(command, NodeCommand):
-            return self._strike(command, cluster)
-        if isinstance(command, LinkFault):
-            return Outcome(*self._set_rule(command.verb, text, link_rule(command, cluster)))
-        if isinstance(command, Partition):
-            return Outcome(*self._set_rule("partition", text, partition_rule(command, cluster)))
-        if isinstance(command, WorldCommand):
-            return Outcome(*self._nodes.steer(command))
-        if isinstance(command, Tell):
-            return self._tell(command, cluster)
-        if isinstance(command, Heal):
-            return Outcome(*self._heal(command, cluster))
-        raise CommandError(f"{text}: not yet")
+    def _execute(self, command: Command, scripted: Scripted, cluster: Cluster) -> Outcome:
+        text = scripted.text
+        match command:
+            case NodeCommand():
+                return self._strike(command, cluster)
+            case LinkFault() | Slow() | Partition():
+                return self._set_rule(text.partition(" ")[0], text, fault_rule(command, cluster))
+            case Heal():
+                return self._heal(command, cluster)
+            case Inject():
+                return self._inject(command, text, cluster)
+            case Tell():
+                return self._tell(command, cluster)
+            case WorldCommand():
+                return Outcome(*self._nodes.steer(command, in_script=bool(scripted.line)))
+            case Caption():
+                raise AssertionError(command)
 
     def _tell(self, command: Tell, cluster: Cluster) -> Outcome:
         told = told_by(command, self.protocol)
@@ -245,29 +231,47 @@ class Control:
             said.append(f"{_ids(left)}: {refused}" + ("" if struck else ", nothing changed"))
         return Outcome(bool(struck), "; ".join(said), struck=struck)
 
-    def _set_rule(self, verb: str, text: str, rule: Rule) -> tuple[bool, str]:
-        for number, (kind, links) in list(self._link_faults.items()):
-            if kind == verb and (verb == "partition" or links == rule.links):
-                self._lift(number)
-        number = self._new_fault(verb, text, (), rule.broken(self._tm_us), rule.links)
-        self._network.set_rule(number, rule)
-        self._link_faults[number] = (verb, rule.links)
-        return True, count_of(len(rule.links), "link")
+    def _inject(self, command: Inject, text: str, cluster: Cluster) -> Outcome:
+        source, target = command.source, command.target
+        payload = forged(command, self.protocol, tuple(cluster.nodes))
+        reach = self._nodes.reach(target)
+        fault = self._new_fault("inject", text, (), (3,))
+        message = Message(source, target, -fault, command.kind, encode(payload))
+        self._record(Injected(self._now_us(), message))
+        self._nodes.forge(message)
+        if reach == "down":
+            return Outcome(False, f"{target} is down, nothing changed")
+        later = f"; {target} takes it once it goes on" if reach == "standing" else ""
+        return Outcome(True, f"{command.kind} {source}->{target} forged{later}")
 
-    def _heal(self, command: Heal, cluster: Cluster) -> tuple[bool, str]:
-        if not self._link_faults:
-            return False, "no fault of links is in force, nothing changed"
+    def _set_rule(self, verb: str, text: str, rule: Rule) -> Outcome:
+        """In the place of an older one of this verb on the same links, for the same kinds."""
+        for number, kind in list(self._link_faults.items()):
+            older = self._network.rules[number]
+            same = older.links == rule.links and older.kinds == rule.kinds
+            if kind == verb and (verb == "partition" or same):
+                self._lift(number)
+        number = self._new_fault(verb, text, (), rule.broken(self._spare), rule.links)
+        self._network.set_rule(number, rule)
+        self._link_faults[number] = verb
+        return Outcome(True, count_of(len(rule.links), "link"))
+
+    def _heal(self, command: Heal, cluster: Cluster) -> Outcome:
+        kinds, none, none_there = _ENDS[command.verb]
+        meant = [number for number, kind in self._link_faults.items() if not kinds or kind in kinds]
+        if not meant:
+            return Outcome(False, f"{none}, nothing changed")
         healed = None if command.links is None else resolve_links(command.links, cluster)
-        touching = [n for n, (_, links) in self._link_faults.items() if healed is None or links & healed]
+        touching = [n for n in meant if healed is None or self._network.rules[n].links & healed]
         if not touching:
-            return False, "no fault is in force on these links, nothing changed"
+            return Outcome(False, f"{none_there} on these links, nothing changed")
         for number in touching:
             self._lift(number, healed)
         over = sum(number not in self._link_faults for number in touching)
         said = [f"{count_of(over, 'fault')} ended"] if over else []
         if len(touching) > over:
             said.append(f"{count_of(len(touching) - over, 'fault')} narrowed")
-        return True, ", ".join(said)
+        return Outcome(True, ", ".join(said))
 
     def _new_fault(
         self,
@@ -284,14 +288,15 @@ class Control:
     def _lift(self, number: int, healed: Links | None = None) -> None:
         """Take a fault of links from these links, or from all that it has."""
         now_us = self._now_us()
-        kind, links = self._link_faults.pop(number)
-        for message in self._network.narrow_rule(number, links if healed is None else healed, now_us):
+        kind = self._link_faults.pop(number)
+        links = self._network.rules[number].links if healed is None else healed
+        for message in self._network.narrow_rule(number, links, now_us):
             self._record(Routed(now_us, message.source, message.serial, "released", by=(number,)))
         rule = self._network.rules.get(number)
         if rule is None:
             self._record(Fault(now_us, number, kind, lifted=True))
         else:
-            self._link_faults[number] = (kind, rule.links)
+            self._link_faults[number] = kind
             self._record(Fault(now_us, number, kind, links=tuple(sorted(rule.links))))
 
 

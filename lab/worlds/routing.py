@@ -3,10 +3,10 @@
 from random import Random
 
 from lab.journal import Header, Routed
-from lab.kernel import Message
+from lab.kernel import Message, Timing
 from lab.network import Network, Sending
 
-__all__ = ["network_of", "records_of", "spare_us"]
+__all__ = ["network_of", "records_of", "spare_of"]
 
 
 def network_of(header: Header) -> Network:
@@ -17,9 +17,9 @@ def network_of(header: Header) -> Network:
     )
 
 
-def spare_us(header: Header) -> int:
-    """What the links leave of Tm: a delay of more breaks assumption 8."""
-    return header.timing.tm_us - header.link.latency_us - header.link.jitter_us
+def spare_of(header: Header) -> Timing:
+    """What the links leave of Tm, and the nodes of Tp: more than that breaks assumption 8, or 9."""
+    return Timing(header.timing.tm_us - header.link.latency_us - header.link.jitter_us, header.timing.tp_us)
 
 
 def records_of(message: Message, sending: Sending, now_us: int) -> list[Routed]:

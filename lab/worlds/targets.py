@@ -121,15 +121,16 @@ def _stack(task: str, election: type[Algorithm]) -> type[Algorithm]:
         raise TargetError(str(error)) from None
 
 
-def absolute_target(target: str) -> str:
-    """The same target, as a process in another folder can name it."""
+def absolute_target(target: str, folder: Path = Path()) -> str:
+    """The same target, whose file is seen from ``folder``, as a process in another folder can name it."""
     task, stacks, election = target.partition(_ABOVE)
     if stacks:
-        return above(task, absolute_target(election))
+        return above(task, absolute_target(election, folder))
     file, name = _parts(target)
     if not _is_file(file):
         return target
-    return f"{Path(file).resolve()}:{name}" if name else str(Path(file).resolve())
+    path = (folder / file).resolve()
+    return f"{path}:{name}" if name else str(path)
 
 
 def _parts(target: str) -> tuple[str, str]:

@@ -172,9 +172,19 @@ def test_held_and_released() -> None:
     assert "held" not in _fates(rig, "AreYouNormal", 2, 1)[:-1]
 
 
+def test_forged() -> None:
+    """Its source never sent it; until it is taken in, it is in flight as any other."""
+    rig = _working()
+    rig.do("pause 1", "inject 2->1 AreYouUp")
+    assert _fates(rig, "AreYouUp", 2, 1)[-1] == "in flight"
+    rig.do("resume 1")
+    assert _fates(rig, "AreYouUp", 2, 1)[-1] == "forged"
+
+
 def test_every_fate_has_a_test() -> None:
     """And there are no others."""
-    assert FATES == ("in flight", "held", "delivered", "too late", "lost", "cut", "receiver down", "not sent")
+    ends = ("delivered", "too late", "forged", "lost", "cut", "receiver down", "not sent")
+    assert ("in flight", "held", *ends) == FATES
 
 
 def test_a_page_is_a_part_of_the_log(tmp_path: Path) -> None:

@@ -6,10 +6,25 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from lab.kernel import Message
-from lab.network import Cut, Delay, Duplicate, Hold, Lose, Network, Reorder, Rule, Sending, Travel, links_among
+from lab.kernel import Message, Timing
+from lab.network import (
+    Cut,
+    Delay,
+    Duplicate,
+    Hold,
+    Lose,
+    Network,
+    Reorder,
+    Rule,
+    Sending,
+    Slow,
+    Travel,
+    links_among,
+)
 
 LINK = frozenset({(1, 2)})
+BOTH = frozenset({(1, 2), (2, 1)})
+SPARE = Timing(50, 20)
 
 
 def network(*rules: Rule, latency_us: int = 10) -> Network:
@@ -44,6 +59,7 @@ def sent(net: Network, carried: Message, now_us: int) -> Sending:
         (Lose(links=LINK, probability=1.0), "dropped", "lost", None, 0),
         (Hold(links=LINK), "held", "", None, 0),
         (Delay(links=LINK, delay_us=30), "delayed", "", 140, 1),
+        (Slow(links=LINK, delay_us=30), "delayed", "", 140, 1),
         (Duplicate(links=LINK, probability=1.0), "", "", 110, 2),
     ],
 )
@@ -155,13 +171,18 @@ def test_no_rule_touches_what_it_does_not_name(rule: Rule) -> None:
         (Delay(links=LINK, delay_us=50), ()),
         (Delay(links=LINK, delay_us=51), (8,)),
         (Delay(links=LINK, delay_us=40, jitter_us=11), (8,)),
+        (Slow(links=LINK, delay_us=20), ()),
+        (Slow(links=LINK, delay_us=21), (9,)),
+        (Slow(links=LINK, delay_us=15, jitter_us=6), (9,)),
+        (Slow(links=BOTH, delay_us=10), ()),
+        (Slow(links=BOTH, delay_us=11), (9,)),
         (Reorder(links=LINK, probability=0.1, spread_us=50), (7,)),
         (Reorder(links=LINK, probability=0.1, spread_us=51), (7, 8)),
     ],
 )
 def test_the_assumptions_that_a_rule_breaks(rule: Rule, breaks: tuple[int, ...]) -> None:
-    """3: no message out of nothing; 7: in order; 8: within Tm, which is 50 here."""
-    assert rule.broken(50) == breaks
+    """3: no message out of nothing; 7: in order; 8: within Tm, 50 here; 9: within Tp, 20 here, for both ends."""
+    assert rule.broken(SPARE) == breaks
 
 
 def test_the_base_rule_decides_nothing() -> None:
@@ -169,7 +190,7 @@ def test_the_base_rule_decides_nothing() -> None:
     with pytest.raises(NotImplementedError):
         Rule(links=LINK).decide(Travel(), Random(1))
     with pytest.raises(NotImplementedError):
-        Rule(links=LINK).broken(1)
+        Rule(links=LINK).broken(SPARE)
 
 
 def test_links_among() -> None:

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
-from lab.journal import Routed
+from lab.journal import Injected, Routed
+from lab.kernel import Message
 from tests.properties.recorded import WITHIN_US, Records, said
 
 
@@ -95,6 +98,54 @@ def test_a_late_message_breaks_8() -> None:
     records.gets(1, 3, serial)
     assert excuses(records) == {8: "a message of 3 took 51ms to 1"}
     assert excuses(rest(records)) == {}
+
+
+def test_a_message_that_a_slow_node_took_too_long_over_breaks_9() -> None:
+    """It may take Tm to get there, and the node Tp over it; more is not the network's fault."""
+    records = Records()
+    slow = records.fault("slow")
+    first, second = records.sends(3, 1), records.sends(3, 1)
+    for serial in (first, second):
+        records.add(Routed(records.at_us, 3, serial, "delayed", by=(slow,)))
+    records.after(70_000).gets(1, 3, first)
+    assert excuses(records) == {}
+    records.after(1_000)
+    assert excuses(records) == {9: "a message of 3 to 1 has been on its way for 71ms"}
+    records.lift(slow).gets(1, 3, second)
+    assert excuses(records) == {9: "node 1 took 71ms over a message of 3"}
+    assert excuses(rest(records)) == {}
+
+
+def test_what_a_slow_node_did_not_get_breaks_8_as_ever() -> None:
+    """The fault is in force, but did not touch the message; or another had it before."""
+    records = Records()
+    records.fault("slow")
+    serial = records.sends(3, 1)
+    assert excuses(records.after(51_000).gets(1, 3, serial)) == {8: "a message of 3 took 51ms to 1"}
+
+
+def test_a_forged_message_breaks_3_from_where_it_is_taken_in() -> None:
+    """Not the command: the node may be down, or stand still."""
+    records = Records()
+    forged = Message(3, 1, -records.fault("inject", 3), "Say", msgspec.Raw(b"{}"))
+    records.add(Injected(records.at_us, forged))
+    assert excuses(records) == {}
+    records.gets(1, 3, forged.serial)
+    assert excuses(records) == {3: "a forged message of 3 to 1"}
+    assert excuses(rest(records)) == {}
+    records.fault("inject", 3)
+    records.add(Injected(records.at_us, replace(forged, serial=-2)))
+    records.add(Routed(records.at_us, 3, -2, "dropped", "down"))
+    assert excuses(records) == {}
+
+
+def test_a_forged_message_is_of_no_cause() -> None:
+    """What its source did before is not known to its target by it: the states of both may be there at once."""
+    records = Records().normal(1, 1)
+    records.says(1, "Election", 0)
+    records.add(Injected(records.at_us, Message(1, 2, -1, "Say", msgspec.Raw(b"{}")))).gets(2, 1, -1)
+    records.normal(2, 2)
+    assert [each[:2] for each in said(records.violations)] == [("A1.1", (1, 2))]
 
 
 def test_what_waits_for_a_node_that_is_down_is_not_overdue() -> None:

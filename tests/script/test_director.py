@@ -1,26 +1,76 @@
-"""The director: each command fires once, at its trigger, in the order in which they were added."""
+"""The director: each line is due once, when its triggers have come and what it follows is done."""
 
+from itertools import pairwise
+from typing import Any
+
+import pytest
 from msgspec import Raw
 
-from lab.journal import Commanded, Process
-from lab.kernel import Fired, Message, Step
-from lab.script import Director, Scripted, parse
+from lab.journal import Captioned, Commanded, Expected, Process, Record
+from lab.kernel import Message
+from lab.script import Director, Scripted, parse, read_script
 from tests.harness import T_US, Rig
 
+SECOND_US = 1_000_000
 
-def _director(*lines: str) -> Director:
-    director = Director(lambda: 0)
+
+def _director(*lines: str, rig: Rig | None = None, now_us: int = 0) -> Director:
+    director = Director(lambda: now_us, (rig or Rig((1, 2, 3))).log)
     for line in lines:
         director.add(parse(line))
     return director
 
 
-def _texts(commands: list[Scripted]) -> list[str]:
-    return [scripted.text for scripted in commands]
+def _script(text: str, rig: Rig | None = None) -> Director:
+    director = _director(rig=rig)
+    director.add_script(read_script(text))
+    return director
+
+
+def _texts(lines: list[Scripted]) -> list[str]:
+    return [line.text for line in lines]
 
 
 def _message(kind: str, source: int = 1, target: int = 2) -> Message:
     return Message(source, target, 1, kind, Raw(b"{}"))
+
+
+def _played(script: str, nodes: int = 3, us: int = 4 * SECOND_US, **more: Any) -> Rig:
+    """A run of that script, to its end."""
+    rig = Rig(range(1, nodes + 1), **more)
+    rig.director.add_script(read_script(script))
+    rig.started()
+    rig.run(us)
+    rig.finish()
+    return rig
+
+
+def _came(rig: Rig) -> list[tuple[int, str]]:
+    """The lines that came, each with its number, in their order; of an expectation what became of it."""
+    found = []
+    for record in rig.records:
+        if isinstance(record, Commanded | Captioned):
+            found.append((record.line, record.text.rpartition(": ")[2]))
+        elif isinstance(record, Expected):
+            found.append((record.line, "met" if record.met else f"not met, {record.why}".rstrip(", ")))
+    return found
+
+
+def _numbers(rig: Rig) -> list[int]:
+    return [number for number, _ in _came(rig)]
+
+
+def _when(rig: Rig, line: int) -> int:
+    """When this line was done."""
+    (at_us,) = (
+        record.at_us
+        for record in rig.records
+        if isinstance(record, Commanded | Captioned | Expected) and record.line == line
+    )
+    return at_us
+
+
+# single lines
 
 
 def test_at_an_instant() -> None:
@@ -35,20 +85,48 @@ def test_at_an_instant() -> None:
     assert director.next_due_us is None
 
 
+def test_after_counts_from_when_it_was_given() -> None:
+    """A line that is given alone has nothing else before it."""
+    director = _director("after 2s kill 3", now_us=5 * SECOND_US)
+    assert director.next_due_us == 7 * SECOND_US
+
+
+def test_every_comes_again_and_again() -> None:
+    """And keeps its beat; where the clock has made a leap, it comes once."""
+    director = _director("every 2s kill 3")
+    assert director.due(1_999_999) == []
+    assert _texts(director.due(2 * SECOND_US)) == ["kill 3"]
+    assert director.next_due_us == 4 * SECOND_US
+    assert _texts(director.due(11 * SECOND_US)) == ["kill 3"]
+    assert director.next_due_us == 12 * SECOND_US
+
+
 def test_on_a_message() -> None:
-    """By its kind, and by its link where one is named; as it leaves or as it arrives."""
+    """By its kind, and by its link where one is named; as it leaves, as it arrives, or as it is dropped."""
     director = _director(
         "on send NewState kill 1",
         "on deliver NewState kill 2",
         "on send NewState 1->2 kill 3",
         "on send NewState 1->3 kill 4",
         "on send Accept kill 5",
+        "on drop NewState kill 6",
     )
     assert _texts(director.on("send", _message("NewState"))) == ["kill 1", "kill 3"]
     assert _texts(director.on("send", _message("NewState"))) == []
     assert _texts(director.on("deliver", _message("NewState"))) == ["kill 2"]
+    assert _texts(director.on("drop", _message("NewState"))) == ["kill 6"]
     assert _texts(director.on("send", _message("NewState", 1, 3))) == ["kill 4"]
     assert _texts(director.waiting) == ["kill 5"]
+
+
+def test_the_so_manieth_message_is_counted_from_when_it_is_waited_for() -> None:
+    """Those of other links do not count, nor those before."""
+    director = _director("on send NewState 1->2 #2 kill 1", "after 1s on send NewState #2 kill 2")
+    assert director.on("send", _message("NewState")) == []
+    assert director.on("send", _message("NewState", 3, 2)) == []
+    director.due(SECOND_US)
+    assert _texts(director.on("send", _message("NewState"))) == ["kill 1"]
+    assert _texts(director.on("send", _message("NewState"))) == ["kill 2"]
 
 
 def test_a_command_that_is_given_twice_fires_twice() -> None:
@@ -58,43 +136,222 @@ def test_a_command_that_is_given_twice_fires_twice() -> None:
     assert director.on("send", _message("NewState")) == []
 
 
-def _normal(*nodes: int) -> Rig:
-    rig = Rig(nodes).started()
+def test_a_predicate_that_holds_already_comes_at_once() -> None:
+    """None stands for whatever came before."""
+    rig = Rig((1, 2)).started()
     rig.settle()
-    return rig
+    assert _texts(_director("when all normal heal", rig=rig).after(None)) == ["heal"]
+    assert _texts(_director("when all normal: when 2 leads: heal", rig=rig).after(None)) == ["heal"]
+    assert _director("when 1 leads heal", rig=rig).after(None) == []
 
 
-def test_when_all_are_normal() -> None:
-    """At the first record after which it is so; a record that cannot change that is not looked at."""
-    director = _director("when all normal kill 1", "when all normal heal")
-    rig = _normal(1, 2)
-    told = Step(5, 1, 1, Fired("check"), {"status": "Normal"})
-    assert director.after(Step(5, 1, 1, Fired("check")), rig.log) == []
-    assert director.after(Commanded(5, "heal", ""), rig.log) == []
-    assert director.after(told, Rig((1, 2)).log) == []
-    assert _texts(director.after(told, rig.log)) == ["kill 1", "heal"]
-    assert director.after(told, rig.log) == []
+def test_a_predicate_is_not_looked_at_before_all_nodes_have_been_started() -> None:
+    """So ``4 down`` is no news of a run that has just begun, and a law for the whole of it is not broken then."""
+    rig = _played("when any down: heal\nwhen live < 3: heal\nexpect always live == 3\nexpect never any down")
+    assert _came(rig) == [(3, "met"), (4, "met")]
 
 
-def test_when_all_are_normal_already() -> None:
-    """A command that is added then is due at once: None stands for whatever came before."""
-    assert _texts(_director("when all normal heal").after(None, _normal(1, 2).log)) == ["heal"]
-    assert _director("when all normal heal").after(None, Rig((1, 2)).log) == []
+def test_on_a_status() -> None:
+    """As a node enters it, in an instant between two others; Down is entered as the process goes."""
+    rig = _played(
+        "on status 1 Reorganization: heal\non status any Normal: heal\non status 3 Down: heal\n"
+        "on status 1 Down: heal\nat 2s: kill 3"
+    )
+    assert sorted(_numbers(rig)) == [1, 2, 3, 5]
+    assert _when(rig, 1) < _when(rig, 2) < _when(rig, 3) == _when(rig, 5) == 2 * SECOND_US
 
 
-def test_a_process_may_make_all_normal() -> None:
-    """The only one that was not is dead."""
-    director = _director("when all normal heal")
-    assert _texts(director.after(Process(5, 3, "killed"), _normal(1, 2).log)) == ["heal"]
+def test_on_drop() -> None:
+    """As the network loses it, or as it comes to a node that is down."""
+    rig = _played('lose 3->1 NewState 100%\non drop NewState 3->1: say "lost"')
+    assert _numbers(rig) == [1, 2]
+    rig = _played('when all normal: kill 1\non drop AreYouNormal 3->1: say "nobody was there"')
+    assert _numbers(rig) == [1, 2]
+
+
+def test_suspicion_is_known_of_a_line_that_comes_late() -> None:
+    """The requests that wait for an answer as the line is given count."""
+    rig = Rig((1, 2, 3)).started()
+    rig.settle()
+    rig.do("kill 3")
+    rig.run_until(
+        lambda: any(3 in wait.peers for view in rig.cluster.nodes.values() for wait in view.waits if view.id == 1),
+        20 * T_US,
+        "1 asks 3",
+    )
+    rig.do('when 1 suspects 3: say "it has noticed"')
+    assert rig.director.attends
+    rig.run_until(lambda: any(isinstance(record, Captioned) for record in rig.records), 3 * T_US, "1 suspects 3")
 
 
 def test_nothing_waits_nothing_is_due() -> None:
-    """An empty director costs nothing."""
+    """An empty director costs nothing: it need not be shown anything."""
     director = _director()
+    assert not director.attends
     assert director.on("send", _message("NewState")) == []
-    assert director.after(None, Rig((1,)).log) == []
+    assert director.after(None) == []
     assert director.due(10**12) == []
     assert director.next_due_us is None
+
+
+def test_a_director_that_waits_for_the_clock_alone_need_not_be_shown_anything() -> None:
+    """Nor one whose lines have all come, whatever they waited for."""
+    assert not _director("at 2s kill 5", "every 3s kill 4").attends
+    director = _director("on send NewState kill 5")
+    assert director.attends
+    director.on("send", _message("NewState"))
+    assert not director.attends
+
+
+# scripts
+
+
+def test_lines_follow_each_other() -> None:
+    """One without a trigger, or that begins with then or after, waits until the one before it is done."""
+    rig = _played(
+        "# a sequence\n"
+        "when all normal: kill 3\n"
+        'then when 2 leads: say "2 leads"\n'
+        "restart 3\n"
+        "after 500ms: kill 1\n"
+        "then restart 1\n"
+    )
+    assert _numbers(rig) == [2, 3, 4, 5, 6]
+    assert _when(rig, 2) < _when(rig, 3) == _when(rig, 4)
+    assert _when(rig, 5) == _when(rig, 6) == _when(rig, 4) + 500_000
+
+
+def test_lines_with_a_trigger_wait_on_their_own() -> None:
+    """From the start of the run, in whatever order they stand."""
+    rig = _played('at 2s: say "b"\nat 1s: say "a"\non send AreYouUp: say "0"')
+    assert _numbers(rig) == [3, 2, 1]
+
+
+def test_what_is_first_and_has_no_trigger_is_done_at_once() -> None:
+    """A whole run's expectation takes no turn in front of it."""
+    rig = _played("expect always live >= 2\nkill 1\nexpect 1 down within 1s")
+    assert _came(rig) == [(2, "kill 1"), (3, "met"), (1, "met")]
+    assert _when(rig, 2) == 0
+
+
+def test_a_long_script_without_triggers_is_carried_out() -> None:
+    """However many lines are done at one instant."""
+    rig = _played("\n".join(f'say "{number}"' for number in range(500)), us=1000)
+    assert len(_numbers(rig)) == 500
+
+
+def test_every_behind_a_chain() -> None:
+    """Its beat begins when the triggers before it have come; what follows comes once, behind the first."""
+    rig = _played('when all normal every 300ms: say "a"\nthen say "b"')
+    assert _numbers(rig)[:4] == [1, 2, 1, 1]
+    at_us = [record.at_us for record in rig.records if isinstance(record, Captioned) and record.line == 1]
+    assert {later - earlier for earlier, later in pairwise(at_us)} == {300_000}
+
+
+def test_a_line_waits_until_the_process_is_seen_dead() -> None:
+    """Signals take their time; each process is looked for, and one that goes on to live again has been seen."""
+    rig = Rig((1, 2, 3)).started()
+    rig.settle()
+    director = _script("at 1s: kill 2 3\nheal\nkill 1", rig)
+    (kill,) = director.due(SECOND_US)
+    assert director.done(kill, {2: "killed", 3: "killed"}) == []
+    assert director.attends
+    assert director.after(_seen(rig, Process(2 * SECOND_US, 2, "killed"))) == []
+    assert director.after(_seen(rig, Process(2 * SECOND_US, 2, "started", 2))) == []
+    (heal,) = director.after(_seen(rig, Process(2 * SECOND_US, 3, "killed")))
+    assert heal.text == "heal"
+    assert _texts(director.done(heal, {})) == ["kill 1"]
+
+
+def _seen(rig: Rig, record: Record) -> Record:
+    rig.log.append(record)
+    return record
+
+
+def test_done_of_a_line_that_was_given_alone_lets_nothing_follow() -> None:
+    """It has no number, and no script."""
+    director = _script("at 1s: kill 2\nheal")
+    assert director.done(parse("kill 2"), {}) == []
+    (kill,) = director.due(SECOND_US)
+    assert _texts(director.done(kill, {})) == ["heal"]
+    assert director.done(kill, {}) == []
+
+
+def test_a_line_that_is_due_while_another_is_carried_out() -> None:
+    """Commands make records, and records make lines due: each once, and none is lost."""
+    rig = _played(
+        "when all normal: kill 3\n"
+        "when 3 down: kill 2\n"
+        'when 2 down: say "all gone but 1"\n'
+        'when live == 1: say "one left"\n'
+        'on status any Down: say "down"\n'
+    )
+    assert sorted(_numbers(rig)) == [1, 2, 3, 4, 5]
+
+
+# expectations
+
+
+def test_expect_within_counts_from_the_line_before_it() -> None:
+    """Met as soon as it holds; what follows goes on then."""
+    rig = _played('when all normal: kill 3\nexpect 2 leads within 2s\nthen say "x"')
+    assert _came(rig) == [(1, "kill 3"), (2, "met"), (3, "x")]
+    assert _when(rig, 1) < _when(rig, 2) == _when(rig, 3) < _when(rig, 1) + 2 * SECOND_US
+
+
+def test_what_is_not_met_in_time_lets_nothing_follow() -> None:
+    """Its deadline is exact."""
+    rig = _played('at 1s: kill 3\nexpect 3 leads within 700ms\nthen say "x"\nafter 1s: say "y"\nexpect all up')
+    assert _came(rig) == [(1, "kill 3"), (2, "not met, its time is up"), (5, "not met")]
+    assert _when(rig, 2) == 1_700_000
+
+
+def test_a_deadline_beyond_the_end_of_the_run() -> None:
+    """It cannot be met any more, and that is said."""
+    rig = _played("at 3s: kill 3\nexpect 3 leads within 700s")
+    assert _came(rig)[1:] == [(2, "not met, the run ended")]
+
+
+def test_an_expectation_that_holds_already_is_met_at_once() -> None:
+    """At the instant of the line before it."""
+    rig = _played("at 2s: kill 1\nexpect 3 leads within 0s\nexpect 1 down within 1s")
+    assert _came(rig) == [(1, "kill 1"), (2, "met"), (3, "met")]
+    assert _when(rig, 1) == _when(rig, 3)
+
+
+def test_expect_with_a_trigger_is_of_that_instant() -> None:
+    """So is one behind then; without either it is of the end."""
+    rig = _played(
+        "when all normal: kill 3\nthen expect 2 leads\nat 3s: expect 2 leads\n"
+        "expect all.coordinator == 2\nexpect 3 up"
+    )
+    assert _came(rig) == [(1, "kill 3"), (2, "not met"), (3, "met"), (4, "met"), (5, "not met")]
+
+
+def test_what_is_always_expected_is_settled_when_it_is_broken_or_at_the_end() -> None:
+    """And once."""
+    rig = _played(
+        "at 2s: kill 3\nexpect always 3 up\nexpect never groups > 3\nexpect never 3 down\nexpect always live > 1"
+    )
+    assert sorted(_came(rig)) == [(1, "kill 3"), (2, "not met"), (3, "met"), (4, "not met"), (5, "met")]
+
+
+def test_always_from_a_trigger_on_lets_the_next_line_go_on_at_once() -> None:
+    """Once: it is settled at the end."""
+    rig = _played("when all normal: expect never 3 down\nthen kill 2\nexpect always 2 down")
+    assert [each for each in _came(rig) if each[0] != 3] == [(2, "then kill 2"), (1, "met")]
+    rig = _played('kill 2\nthen expect always 2 down\nthen kill 1\nthen say "x"')
+    assert _numbers(rig) == [1, 3, 4, 2]
+
+
+def test_after_the_end_nothing_waits() -> None:
+    """Nor can anything follow."""
+    rig = _played("at 9s: kill 3\nwhen 3 down: kill 2\nthen kill 1\nexpect always 3 up\nexpect 3 up within 100s")
+    assert rig.director.waiting == []
+    assert rig.director.next_due_us is None
+
+
+# in a run
 
 
 def test_in_a_run_each_fires_once_at_its_moment() -> None:
@@ -109,16 +366,11 @@ def test_in_a_run_each_fires_once_at_its_moment() -> None:
     rig.started()
     rig.run(20 * T_US)
     told = [record for record in rig.records if isinstance(record, Commanded)]
-    assert [record.text for record in told] == [
-        "on send NewState 3->1 cut 3->2",
-        "on deliver NewState 3->1 heal",
-        "when all normal: pause 1",
-        "at 300ms resume 1",
-    ] or [record.text for record in told][:2] == [
+    assert [record.text for record in told][:2] == [
         "on send NewState 3->1 cut 3->2",
         "on deliver NewState 3->1 heal",
     ]
-    assert all(record.changed for record in told)
+    assert sorted(record.text for record in told[2:]) == ["at 300ms resume 1", "when all normal: pause 1"]
     assert not rig.director.waiting
     (cut,) = [fault for fault in rig.cluster.lifted if fault.kind == "cut"]
     assert cut.messages == 1, "the cut came between 3's NewState to 1 and that to 2"
@@ -141,10 +393,19 @@ def test_triggers_one_after_the_other() -> None:
     assert not rig.director.waiting
 
 
-def test_a_cluster_that_is_normal_already_is_seen_at_the_next_record() -> None:
-    """*when all normal* after another trigger does not wait for a change of status."""
+def test_what_holds_when_its_turn_comes_is_due_at_that_instant() -> None:
+    """*when all normal* after another trigger does not wait for a change, nor for the next record."""
     rig = Rig([1, 2]).started()
     rig.settle()
-    rig.do("after 1s when all normal pause 1")
-    rig.run(1_000_000 + 2 * T_US)
-    assert rig.cluster.nodes[1].process == "paused"
+    rig.do("at 1s when all normal pause 1")
+    rig.run(SECOND_US)
+    (paused,) = [record for record in rig.records if isinstance(record, Commanded)]
+    assert paused.at_us == SECOND_US
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_runs_of_a_script_are_the_same(seed: int) -> None:
+    """The director has no clock and no chance of its own."""
+    script = "when all normal: kill 3\nthen when 1 suspects 3: restart 3\nexpect all.coordinator == 3 within 3s"
+    one, other = (_played(script, seed=seed, jitter_us=5_000) for _ in range(2))
+    assert one.records == other.records

@@ -86,6 +86,7 @@ class LiveRun:
         *,
         nodes: tuple[int, ...] = (1, 2, 3, 4, 5),
         commands: tuple[str, ...] = (),
+        script: str = "",
         timing: Timing = QUICK,
         protocol: type[Algorithm] = Bully,
         parameters: dict[str, Any] | None = None,
@@ -111,6 +112,7 @@ class LiveRun:
             end_us,
             world,
             speed,
+            script=script,
         )
         self.protocol = protocol
         own = "" if protocol is Bully else "tests.worlds.launcher"

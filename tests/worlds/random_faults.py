@@ -15,6 +15,7 @@ def random_commands(chance: Random, protocol: type[Algorithm], many: int, within
     for _ in range(many):
         node, other = chance.sample(range(1, 6), 2)
         some = " ".join(str(n) for n in sorted(chance.sample(range(1, 6), chance.randrange(1, 4))))
+        kind = chance.choice(kinds)
         command = chance.choice(
             [
                 f"kill {node}",
@@ -32,12 +33,20 @@ def random_commands(chance: Random, protocol: type[Algorithm], many: int, within
                 f"cut {node}->{other}",
                 f"duplicate all {chance.randrange(60)}%",
                 f"reorder all {chance.randrange(60)}% {chance.randrange(1, 30)}ms",
+                f"slow {some} {chance.randrange(60)}ms ±{chance.randrange(1, 9)}ms",
+                f"lose {node}<->{other} {kind} {chance.randrange(100)}%",
+                f"hold {node}->{other}",
+                f"hold all {kind}",
+                "release",
+                f"release {node}",
+                f"join {node}<->{other}",
+                f"inject {node}->{other} {kind}",
                 "heal",
                 f"heal {node}<->{other}",
                 *own,
             ]
         )
-        moment = chance.choice(["send", "deliver"])
+        moment = chance.choice(["send", "deliver", "drop"])
         trigger = chance.choice(
             [f"at {chance.randrange(within_ms)}ms", f"on {moment} {chance.choice(kinds)}", "when all normal"]
         )

@@ -143,7 +143,7 @@ def test_what_cannot_be_chosen_says_why(tmp_path: Path) -> None:
         ):
             reply = run.order(command)
             assert not reply.ok
-            assert reply.text.startswith(said)
+            assert said in reply.text
 
 
 def test_time_goes_as_fast_as_was_said(tmp_path: Path) -> None:

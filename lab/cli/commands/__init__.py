@@ -6,6 +6,7 @@ That is imported only where it is run, so that ``lab --help`` and the completion
 # ruff: noqa: I001 - the help lists them in the order in which they are imported
 
 from lab.cli.commands.run import run
+from lab.cli.commands.scenario import scenario
 from lab.cli.commands.recordings import replay, show, verify
 from lab.cli.commands.history import history
 from lab.cli.commands.branch import branch, branches, diff
@@ -31,6 +32,7 @@ __all__ = [
     "replay",
     "run",
     "scale",
+    "scenario",
     "show",
     "verify",
 ]

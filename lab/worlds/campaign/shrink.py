@@ -12,7 +12,8 @@ other assumption, takes the place of the one it came from. The passes go round u
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -21,11 +22,37 @@ from lab.properties import Violation
 from lab.worlds.campaign.schedule import Schedule, Strike
 from lab.worlds.campaign.trial import RunawayError, Trial
 
-__all__ = ["Shrinking"]
+__all__ = ["Shrinking", "fewer", "shrink"]
+
+T = TypeVar("T")
 
 _LEAST_US = 1_000
 """Messages are not made any faster: in no time at all they could go round for ever at one instant."""
 _PERCENT = re.compile(r"\d+%")
+
+
+def shrink(
+    least: Callable[[], T], passes: Sequence[Callable[[T], Iterator[T]]], keep: Callable[[T], bool]
+) -> None:
+    """Let the passes go round, each over the ``least`` so far, until none gives anything that is kept.
+
+    ``keep`` tries what is simpler, and makes it the least if it will do.
+    """
+    smaller = True
+    while smaller:
+        smaller = False
+        for simpler in passes:
+            while any(keep(each) for each in simpler(least())):
+                smaller = True
+
+
+def fewer(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
+    """Without some of them: all at first, then half of them at a time, then fewer (Zeller's ddmin)."""
+    size = len(items)
+    while size:
+        for start in range(0, len(items), size):
+            yield items[:start] + items[start + size :]
+        size //= 2
 
 
 class Shrinking:
@@ -47,12 +74,7 @@ class Shrinking:
         self._progress = progress
         self._keep(replace(self.trial.schedule, end_us=_end_us(self.violation)))
         passes = (self._strikes, self._nodes, self._messages, self._chances, self._instants)
-        smaller = True
-        while smaller:
-            smaller = False
-            for simpler in passes:
-                while any(self._keep(schedule) for schedule in simpler(self.trial.schedule)):
-                    smaller = True
+        shrink(lambda: self.trial.schedule, passes, self._keep)
 
     def _keep(self, schedule: Schedule) -> bool:
         """Try it; if it shows the same, it is what is shrunk further, and its end is where that shows."""
@@ -87,12 +109,8 @@ class Shrinking:
 
     @staticmethod
     def _strikes(schedule: Schedule) -> Iterator[Schedule]:
-        strikes = schedule.strikes
-        size = len(strikes)
-        while size:
-            for start in range(0, len(strikes), size):
-                yield replace(schedule, strikes=strikes[:start] + strikes[start + size :])
-            size //= 2
+        for strikes in fewer(schedule.strikes):
+            yield replace(schedule, strikes=strikes)
 
     @staticmethod
     def _nodes(schedule: Schedule) -> Iterator[Schedule]:

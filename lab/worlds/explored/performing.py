@@ -20,8 +20,9 @@ from lab.journal import End, Fault, Header, Log, Process, Record, Routed
 from lab.kernel import Fired, Message, Node, Protocol, Started
 from lab.network import Network
 from lab.script import Director, parse
-from lab.worlds.control import Control, NodeHandles
+from lab.worlds.control import Control
 from lab.worlds.explored.states import BREAKS, Move, Timeouts
+from lab.worlds.handles import NodeHandles
 from lab.worlds.routing import records_of
 
 __all__ = ["Performance"]
@@ -50,7 +51,7 @@ class Performance(NodeHandles):
         self._during: tuple[tuple[int, str], ...] = ()
         self._control = Control(
             *(protocol, self, self._network, Director(lambda: self.now_us, log), log),
-            *(header.timing.tm_us, self._record, lambda: self.now_us),
+            *(header.timing, self._record, lambda: self.now_us),
         )
         if BREAKS[timeouts]:
             links = tuple((source, target) for source in self._ids for target in self._ids if source != target)

@@ -24,7 +24,7 @@ from lab.worlds.live.nodes import LiveNodes
 from lab.worlds.live.reception import Reception
 from lab.worlds.live.switch import Switch
 from lab.worlds.live.wire import Fork, Forked, Seen, Signal
-from lab.worlds.routing import network_of, spare_us
+from lab.worlds.routing import network_of, spare_of
 from lab.worlds.runs import RunFolder
 from lab.worlds.targets import load_protocol
 
@@ -66,7 +66,7 @@ class LiveHost(Host):
             self._switch.network,
             self.director,
             writer,
-            spare_us(writer.header),
+            spare_of(writer.header),
             self._switch.record,
             self.now_us,
         )

@@ -10,8 +10,8 @@ from typing import Literal
 from msgspec import Struct
 
 from lab.journal import Process
-from lab.kernel import Told
-from lab.worlds.control import NodeHandles
+from lab.kernel import Message, Told
+from lab.worlds.handles import NodeHandles
 from lab.worlds.live.connection import Connection
 from lab.worlds.live.safe_storage import wipe
 from lab.worlds.live.switch import NotAStepError, Switch
@@ -181,6 +181,10 @@ class LiveNodes(NodeHandles):
         """By its socket, where it waits as long as the node stands still."""
         self._switch.tell(self._switch.connections[node], told)
 
+    def forge(self, message: Message) -> None:
+        """By its socket, where it waits as long as the node stands still."""
+        self._switch.hand_over(message)
+
     # the course of a life
 
     def _fork(self, node: int) -> None:
@@ -215,6 +219,7 @@ class LiveNodes(NodeHandles):
             view = self._switch.cluster.nodes[node]
             life.failed |= bool(view.traceback)
             if self._switch.connections.get(node) is connection:
+                life.phase = "dying"
                 self._switch.forget(connection, "down")
         life.phase = "gone"
         event: Literal["failed", "killed"] = "failed" if life.failed else "killed"

@@ -67,8 +67,7 @@ class Switch:
             self.serials[connection.node] = step.sent[-1].serial + 1
         self.record(step, line)
         if received is not None:
-            for scripted in self._director.on("deliver", received):
-                self.execute(scripted)
+            self._due_on("deliver", received)
         self.send(connection, step.sent)
 
     def _read(self, connection: Connection, line: bytes) -> tuple[Step, Message | None]:
@@ -100,8 +99,6 @@ class Switch:
                 connection.unsent += messages[index:]
                 break
             self._route(message)
-            for scripted in self._director.on("send", message):
-                self.execute(scripted)
         self.deliver_due()
 
     def start(self, connection: Connection, start: Start) -> None:
@@ -130,11 +127,23 @@ class Switch:
             if cut is not None:
                 self.drop(message, "cut", by=(cut,))
             else:
-                self._hand_over(message)
+                self.hand_over(message)
+
+    def hand_over(self, message: Message) -> None:
+        """It arrives: the node takes it in behind what it was handed before."""
+        connection = self.connections.get(message.target)
+        if connection is None:
+            self.drop(message, "down")
+        elif not connection.put(_encode(message)):
+            self.drop(message, "overflow")
+        else:
+            connection.handed.setdefault((message.source, message.serial), []).append(message)
+            self.touched[connection.node] = connection
 
     def drop(self, message: Message, why: str, by: tuple[int, ...] = ()) -> None:
         """Record that a message will not arrive."""
         self.record(Routed(self._now_us(), message.source, message.serial, "dropped", why, by))
+        self._due_on("drop", message)
 
     def forget(self, connection: Connection, why: str = "killed") -> None:
         """The node is gone: what was handed to it, and not taken in, is gone with it."""
@@ -154,13 +163,10 @@ class Switch:
         if sending is not None:
             for record in records_of(message, sending, now_us):
                 self.record(record)
+        self._due_on("send", message)
+        if sending is not None and sending.fate == "dropped":
+            self._due_on("drop", message)
 
-    def _hand_over(self, message: Message) -> None:
-        connection = self.connections.get(message.target)
-        if connection is None:
-            self.drop(message, "down")
-        elif not connection.put(_encode(message)):
-            self.drop(message, "overflow")
-        else:
-            connection.handed.setdefault((message.source, message.serial), []).append(message)
-            self.touched[connection.node] = connection
+    def _due_on(self, moment: str, message: Message) -> None:
+        for scripted in self._director.on(moment, message):
+            self.execute(scripted)

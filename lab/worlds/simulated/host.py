@@ -40,12 +40,13 @@ class SimulatedHost(Host):
         self._pace = Pace(config.speed)
         self._most_size = _MEGABYTES << 20
         self._note = ""
+        self._frozen = False
         self._asked = trio.lowlevel.ParkingLot()
 
     def now_us(self) -> int:
         """Virtual time, which goes on between two events as well."""
         simulation = self._simulation
-        if simulation.frozen:
+        if self._frozen:
             return simulation.now_us
         return max(simulation.now_us, earliest_us(self._bound_us(), simulation.next_us()) or 0)
 
@@ -56,7 +57,7 @@ class SimulatedHost(Host):
 
     def let_out(self) -> None:
         """Tell the clients of the clock, and see what there is to do now."""
-        frozen, (at_us, real_us) = self._simulation.frozen, self._pace.since
+        frozen, (at_us, real_us) = self._frozen, self._pace.since
         if frozen:
             at_us = self._simulation.now_us
         self.feed.aside = _encode(Clock(at_us, real_us, frozen, self._pace.factor, self._note)) + b"\n"
@@ -68,7 +69,9 @@ class SimulatedHost(Host):
             return Reply(order.id, True, False, "", tuple(self._simulation.choices()))
         self._catch_up()
         self._note = ""
-        return super().obey(order)
+        reply = super().obey(order)
+        self._see_to_time()
+        return reply
 
     def execute(self, scripted: Scripted) -> Outcome:
         """Carry out a command. Those that only change how time is watched are not recorded."""
@@ -92,19 +95,21 @@ class SimulatedHost(Host):
     def _catch_up(self) -> bool:
         """Let happen what is due by now, but compute for a moment only; whether that was all."""
         simulation, end_us = self._simulation, self.config.end_us
-        stood = simulation.frozen
-        done = run_slice(simulation, self._bound_us())
+        stood = self._frozen
         if stood:
             return True
-        if simulation.frozen:
+        done = run_slice(simulation, self._bound_us(), watched=True)
+        self._see_to_time()
+        if self._frozen:
             self._note = "time stands still, as a command asked for; go lets it go on"
-        elif end_us is not None and simulation.now_us >= end_us:
+            return True
+        if end_us is not None and simulation.now_us >= end_us:
             self.end("its time was up")
         elif self.writer.size > self._most_size:
-            simulation.frozen = True
+            self._frozen = True
             self._note = f"time stands still, as {_MEGABYTES} MB more are recorded; go allows as many again"
         elif done and self._pace.factor is None:
-            simulation.frozen = True
+            self._frozen = True
             self._note = "time stands still, as nothing can happen any more; restart a node"
         elif not done:
             self._restart_clock()  # it cannot be computed so fast: from here, and not to be made good later
@@ -116,7 +121,7 @@ class SimulatedHost(Host):
 
     def _idle_s(self) -> float:
         due_us = earliest_us(self._simulation.next_us(), self.config.end_us)
-        if self._simulation.frozen or due_us is None:
+        if self._frozen or due_us is None:
             return float("inf")
         return self._pace.wait_us(due_us, _real_us()) / 1e6
 
@@ -125,20 +130,25 @@ class SimulatedHost(Host):
 
     # what commands do to time
 
+    def _see_to_time(self) -> None:
+        wanted = self._simulation.wanted
+        while wanted:
+            self._set_time(wanted.pop(0))
+
     def _set_time(self, command: WorldCommand) -> tuple[bool, str]:
-        simulation = self._simulation
         if command.verb == "step":
             return self._step(command.count)
         if command.verb == "freeze":
-            return simulation.steer(command)
+            was_frozen, self._frozen = self._frozen, True
+            return not was_frozen, "frozen already, nothing changed" if was_frozen else "time stands still"
         if command.verb == "speed":
             changed, self._pace.factor = command.factor != self._pace.factor, command.factor
             self._restart_clock()
             said = "as fast as it can be computed" if command.factor is None else f"{command.factor:g}x"
             if not changed:
                 return False, f"{said} already, nothing changed"
-            return True, said + (", once time goes on" if simulation.frozen else "")
-        changed, simulation.frozen = simulation.frozen, False
+            return True, said + (", once time goes on" if self._frozen else "")
+        changed, self._frozen = self._frozen, False
         self._most_size = self.writer.size + (_MEGABYTES << 20)
         if changed:
             self._restart_clock()
@@ -146,7 +156,7 @@ class SimulatedHost(Host):
 
     def _step(self, count: int) -> tuple[bool, str]:
         simulation = self._simulation
-        simulation.frozen = True
+        self._frozen = True
         said, made = "", 0
         while made < count:
             due_us = simulation.next_us()

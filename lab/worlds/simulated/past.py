@@ -14,9 +14,12 @@ from msgspec import Struct
 from lab.journal import (
     PROCESS_AFTER,
     STRUCK_BY,
+    Captioned,
     Commanded,
     End,
+    Expected,
     Fault,
+    Injected,
     Lines,
     NotARecordingError,
     Process,
@@ -27,7 +30,7 @@ from lab.journal import (
 from lab.kernel import Message, Protocol, Received, Step, Told
 from lab.network import Rule
 from lab.protocols import Algorithm, source_of
-from lab.script import CommandError, LinkFault, Partition, Scripted, Tell, parse, rule_over, told_by
+from lab.script import CommandError, LinkFault, Partition, Scripted, Slow, Tell, parse, rule_over, told_by
 from lab.worlds.config import NotRunnableError
 
 __all__ = ["Arrival", "NotBranchableError", "Past", "relive"]
@@ -80,13 +83,16 @@ class Past:
                 del self._given.get(record.node, [])[:1]
         elif isinstance(record, Routed):
             self._routed(record)
-        elif isinstance(record, Process | Fault | Commanded):
+        elif isinstance(record, Process | Fault | Commanded | Captioned | Expected | Injected):
             self._last, self.unsent = None, ()
             if isinstance(record, Process):
                 self._process(record)
             elif isinstance(record, Fault):
                 self._fault(record)
-            else:
+            elif isinstance(record, Injected):
+                message = record.message
+                self.arrivals[message.source, message.serial] = Arrival(record.at_us, in_order=False)
+            elif isinstance(record, Commanded):
                 for node in record.reached:
                     self._given.setdefault(node, []).append(record.text)
 
@@ -101,7 +107,7 @@ class Past:
             if not fault.links:
                 continue
             command = _read(fault.text, f"fault {fault.id} in force").command
-            if not isinstance(command, LinkFault | Partition):
+            if not isinstance(command, LinkFault | Slow | Partition):
                 raise NotBranchableError(f"fault {fault.id} in force, {fault.text!r}, is none of links")
             self.rules[fault.id] = fault.kind, rule_over(command, frozenset(fault.links))
 

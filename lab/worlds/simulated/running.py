@@ -45,18 +45,21 @@ def build(config: RunConfig, relived: Callable[[int], None] = lambda done: None)
     return writer, simulation
 
 
-def run_slice(simulation: Simulation, end_us: int | None) -> bool:
-    """Let happen what is due by then, but compute for a moment only; whether that was all, or it is frozen."""
+def run_slice(simulation: Simulation, end_us: int | None, watched: bool) -> bool:
+    """Let happen what is due by then, but compute for a moment only; whether that was all.
+
+    Where somebody watches, no further than to where a command wants something of the course of time.
+    """
     ends_s = time.monotonic() + _SLICE_S
-    while not simulation.frozen:
+    while not (watched and simulation.wanted):
         due_us = simulation.next_us()
         if due_us is None or (end_us is not None and due_us > end_us):
             simulation.now_us = max(simulation.now_us, end_us or 0)
             return True
         simulation.step()
         if time.monotonic() > ends_s:
-            return False
-    return True
+            break
+    return False
 
 
 def run_flat(
@@ -73,7 +76,7 @@ def run_flat(
     with contextlib.closing(writer):
         why = ""
         while not why:
-            if run_slice(simulation, end_us):
+            if run_slice(simulation, end_us, watched=False):
                 why = "its time was up"
             elif shutil.disk_usage(writer.path.parent).free < LEAST_FREE_MB << 20:
                 why = f"the disk has only {LEAST_FREE_MB} MB left"

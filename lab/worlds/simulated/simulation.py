@@ -9,7 +9,6 @@ the header and the commands determine every record.
 Instead of letting the clock decide, ``choices`` lists what may happen next, and ``choose`` makes one of it happen.
 """
 
-import heapq
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
@@ -18,8 +17,10 @@ import msgspec
 from lab.journal import Header, Log, Process, Record, Routed
 from lab.kernel import Fired, Message, Node, Protocol, Started, Told
 from lab.script import Director, WorldCommand
-from lab.worlds.control import Control, NodeHandles
-from lab.worlds.routing import network_of, records_of, spare_us
+from lab.worlds.control import Control
+from lab.worlds.handles import NodeHandles
+from lab.worlds.routing import network_of, records_of, spare_of
+from lab.worlds.simulated.alarms import Alarms
 from lab.worlds.simulated.choices import Choice, Deliver, Fire
 from lab.worlds.simulated.life import Life
 from lab.worlds.simulated.steering import steer
@@ -31,19 +32,19 @@ class Simulation(NodeHandles):
     """Runs ``protocol`` as the header says, and appends its records to ``log``, whose first is the header.
 
     ``start`` brings all nodes up; ``run_to`` and ``step`` let things happen, ``now_us`` is the virtual clock.
-    ``frozen``: a command wants time to stand still; it is for whoever lets things happen to do so.
+    ``wanted`` is what commands want of the course of time: it is for whoever lets things happen to see to it.
     """
 
     def __init__(self, protocol: type[Protocol], header: Header, log: Log) -> None:
         self.now_us = 0
-        self.frozen = False
+        self.wanted: list[WorldCommand] = []
         self.log = log
         self.ids = header.nodes
         self.lives: dict[int, Life] = {}
         self.director = Director(lambda: self.now_us, log)
         self.network = network_of(header)
         self.control = Control(
-            protocol, self, self.network, self.director, log, spare_us(header), self.record, lambda: self.now_us
+            protocol, self, self.network, self.director, log, spare_of(header), self.record, lambda: self.now_us
         )
         self._protocol = protocol
         self._timing = header.timing
@@ -51,7 +52,7 @@ class Simulation(NodeHandles):
         self._numbers = dict.fromkeys(self.ids, 0)
         self._serials = dict.fromkeys(self.ids, 1)
         self._stores: dict[int, dict[str, Any]] = {node: {} for node in self.ids}
-        self._alarms: list[tuple[int, int, int]] = []
+        self._alarms = Alarms()
 
     def start(self) -> None:
         """Bring every node up, in the order of their ids, and carry out what is due at once."""
@@ -91,7 +92,7 @@ class Simulation(NodeHandles):
     def _next(self) -> tuple[int | None, Callable[[], None]]:
         """When the next event is due, and what to call for it: of those due at once, commands before messages."""
         now_us, happen = self.now_us, self._next_timer
-        due_us, arrival_us = self._next_alarm_us(), self.network.next_due_us()
+        due_us, arrival_us = self._alarms.next_us(self.lives), self.network.next_due_us()
         command_us = self.director.next_due_us
         if arrival_us is not None and (due_us is None or arrival_us <= due_us or arrival_us <= now_us):
             due_us, happen = arrival_us, self._next_message
@@ -100,7 +101,7 @@ class Simulation(NodeHandles):
         return due_us, happen
 
     def _next_timer(self) -> None:
-        self._fire(self._alarms[0][1])
+        self._fire(self._alarms.node)
 
     def _next_message(self) -> None:
         self._arrive(*self.network.arrive())
@@ -110,7 +111,10 @@ class Simulation(NodeHandles):
             self.control.execute(scripted)
 
     def choices(self) -> list[Choice]:
-        """What may happen next: the first message of each link, and each node's next timer, soonest first."""
+        """What may happen next: the first message of each link, and each node's next timer, soonest first.
+
+        In the middle of a step of a node nothing is known of its timers.
+        """
         found: list[Choice] = []
         links: set[tuple[int, int]] = set()
         for due_us, _, message in self.network.flying():
@@ -118,7 +122,7 @@ class Simulation(NodeHandles):
                 links.add((message.source, message.target))
                 found.append(Deliver(due_us, message.target, message.source, message.serial, message.kind))
         for node, life in self.lives.items():
-            if life.due_us is not None and life.fired is not None:
+            if life.due_us is not None and life.fired is not None and not life.stepping:
                 found.append(Fire(life.due_us, node, life.fired.procedure))
         return sorted(found, key=self._order_of)
 
@@ -135,7 +139,7 @@ class Simulation(NodeHandles):
         """
         if isinstance(choice, Fire):
             life = self.lives.get(choice.node)
-            if life is None or life.due_us is None:
+            if life is None or life.due_us is None or life.stepping:
                 return False
             self.now_us = max(self.now_us, life.due_us)
             self._fire(choice.node)
@@ -163,8 +167,7 @@ class Simulation(NodeHandles):
         life = self.lives.pop(node, None)
         if life is None:
             return False
-        self._forget(life, "killed")
-        self.record(Process(self.now_us, node, "killed", life.number))
+        self._die(life, node, "killed")
         return True
 
     def restart(self, node: int) -> bool:
@@ -223,7 +226,11 @@ class Simulation(NodeHandles):
         else:
             self._feed(node, life, told)
 
-    def steer(self, command: WorldCommand) -> tuple[bool, str]:
+    def forge(self, message: Message) -> None:
+        """At once, as what nodes are told."""
+        self._arrive(message, None)
+
+    def steer(self, command: WorldCommand, in_script: bool) -> tuple[bool, str]:
         """Freeze, or let the user decide what happens next."""
         return steer(self, command)
 
@@ -241,7 +248,7 @@ class Simulation(NodeHandles):
             self._drop(message, "cut", (cut,))
         elif life is None:
             self._drop(message, "down")
-        elif life.paused_at_us is not None:
+        elif life.stepping or life.paused_at_us is not None:
             life.inbox.append(message)
         else:
             self._feed(message.target, life, message)
@@ -283,8 +290,7 @@ class Simulation(NodeHandles):
     def _fail(self, node: int, life: Life) -> None:
         if self.lives.get(node) is life:
             del self.lives[node]
-            self._forget(life, "down")
-            self.record(Process(self.now_us, node, "failed", life.number))
+            self._die(life, node, "failed")
 
     def _send(self, node: int, life: Life, messages: Iterable[Message]) -> None:
         for message in messages:
@@ -299,6 +305,8 @@ class Simulation(NodeHandles):
                         self.record(record)
                 if self.director.attends:
                     self._due_on("send", message)
+                    if sending is not None and sending.fate == "dropped":
+                        self._due_on("drop", message)
 
     def _due_on(self, moment: str, message: Message) -> None:
         for scripted in self.director.on(moment, message):
@@ -306,15 +314,21 @@ class Simulation(NodeHandles):
 
     def _drop(self, message: Message, why: str, by: tuple[int, ...] = ()) -> None:
         self.record(Routed(self.now_us, message.source, message.serial, "dropped", why, by))
+        if self.director.attends:
+            self._due_on("drop", message)
 
-    def _forget(self, life: Life, why: str) -> None:
-        life.due_us = None
-        for given in life.inbox:
-            if isinstance(given, Message):
-                self._drop(given, why)
-        life.inbox = []
-        for message in life.unsent:
-            self._drop(message, "unsent")
+    def _die(self, life: Life, node: int, event: Literal["killed", "failed"]) -> None:
+        """It is gone, with what waited for it; only then may anything be done about that."""
+        why = "killed" if event == "killed" else "down"
+        dropped = [(given, why) for given in life.inbox if isinstance(given, Message)]
+        dropped += [(message, "unsent") for message in life.unsent]
+        life.due_us, life.inbox, life.unsent = None, [], []
+        for message, fate in dropped:
+            self.log.append(Routed(self.now_us, message.source, message.serial, "dropped", fate))
+        self.record(Process(self.now_us, node, event, life.number))
+        if self.director.attends:
+            for message, _ in dropped:
+                self._due_on("drop", message)
 
     def _set_alarm(self, node: int, life: Life) -> None:
         if self.lives.get(node) is not life or life.paused_at_us is not None:
@@ -325,24 +339,4 @@ class Simulation(NodeHandles):
             return
         life.due_us, life.fired = due
         if life.alarm_us is None or due[0] < life.alarm_us:
-            self._put_alarm(node, life, due[0])
-
-    def _put_alarm(self, node: int, life: Life, due_us: int) -> None:
-        life.alarm_us = due_us
-        heapq.heappush(self._alarms, (due_us, node, life.number))
-
-    def _next_alarm_us(self) -> int | None:
-        """When the first timer of all is due. A timer that was put off keeps its alarm, which is put off here."""
-        while self._alarms:
-            at_us, node, number = self._alarms[0]
-            life = self.lives.get(node)
-            if life is None or life.number != number or life.alarm_us != at_us:
-                heapq.heappop(self._alarms)
-            elif life.due_us == at_us:
-                return at_us
-            else:
-                heapq.heappop(self._alarms)
-                life.alarm_us = None
-                if life.due_us is not None:
-                    self._put_alarm(node, life, life.due_us)
-        return None
+            self._alarms.put(node, life, due[0])

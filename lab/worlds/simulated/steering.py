@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from lab.script import CommandError, WorldCommand, resolve_nodes
 from lab.script.commands import Nodes
+from lab.units import count_of
+from lab.worlds.handles import WATCHED
 from lab.worlds.simulated.choices import Choice, Deliver, Fire
 
 if TYPE_CHECKING:
@@ -13,25 +15,36 @@ __all__ = ["steer"]
 
 
 def steer(simulation: "Simulation", command: WorldCommand) -> tuple[bool, str]:
-    """(Whether anything changed, what in words). All of them freeze. CommandError."""
-    if command.verb == "freeze":
-        was_frozen, simulation.frozen = simulation.frozen, True
-        return not was_frozen, "frozen already, nothing changed" if was_frozen else "time stands still"
-    if command.verb in ("go", "speed", "step"):
-        raise CommandError(f"{command.verb}: only in a run that goes on by the clock")
-    named = (command.node,) if command.verb == "fire" else (command.source, command.node)
+    """(Whether anything changed, what in words). Where somebody watches, time then stands still. CommandError.
+
+    What only changes how the run is watched is told in words that are the same whoever watches.
+    """
+    if command.verb in WATCHED:
+        simulation.wanted.append(command)
+        return True, f"{_course(command)}, for those who watch"
+    if command.verb == "step":
+        raise CommandError("step: give it by hand: with : or lab ctl")
+    named = {"deliver": (command.source, command.node), "fire": (command.node,)}.get(command.verb, ())
     resolve_nodes(Nodes(named), simulation.log.cluster)
     choice = _found(simulation, command)
     if choice is None:
-        return False, f"{_missing(command)}, nothing changed"
-    simulation.frozen = True
+        return False, f"{_missing(simulation, command)}, nothing changed"
+    simulation.wanted.append(WorldCommand("freeze"))
     early_us = choice.due_us - simulation.now_us
     simulation.choose(choice)
     early = f", {early_us / 1000:g} ms early" if early_us > 0 and isinstance(choice, Deliver) else ""
     return True, choice.said + early
 
 
+def _course(command: WorldCommand) -> str:
+    if command.verb == "speed":
+        return "as fast as it can be computed" if command.factor is None else f"{command.factor:g}x"
+    return "time stands still" if command.verb == "freeze" else "time goes on"
+
+
 def _found(simulation: "Simulation", command: WorldCommand) -> Choice | None:
+    if command.verb == "choose":
+        return next(iter(simulation.choices()[command.count - 1 :]), None)
     if command.verb == "fire":
         timers = (choice for choice in simulation.choices() if isinstance(choice, Fire))
         return next((choice for choice in timers if choice.node == command.node), None)
@@ -42,7 +55,11 @@ def _found(simulation: "Simulation", command: WorldCommand) -> Choice | None:
     return None
 
 
-def _missing(command: WorldCommand) -> str:
+def _missing(simulation: "Simulation", command: WorldCommand) -> str:
+    if command.verb == "choose":
+        return f"{count_of(len(simulation.choices()), 'event')} may happen next, there is no {command.count}"
     if command.verb == "fire":
-        return f"no timer of {command.node} is set"
+        life = simulation.lives.get(command.node)
+        in_step = life is not None and life.stepping
+        return f"{command.node} is in the middle of a step" if in_step else f"no timer of {command.node} is set"
     return f"no {command.kind or 'message'} is in flight from {command.source} to {command.node}"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from lab.journal import RecordedLines
+from lab.journal.reader import RecordedLines
 from lab.kernel import Step
 
 __all__ = ["failed_steps", "failure_lines"]

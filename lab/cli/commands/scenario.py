@@ -1,0 +1,85 @@
+"""``lab scenario``: the library of scenarios, and whether they come out as they say."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.cli.app import app
+from lab.cli.commands.options import Json, Workers
+from lab.cli.completion import complete_scenario
+
+__all__ = ["scenario"]
+
+scenario = typer.Typer(no_args_is_help=True)
+app.add_typer(
+    scenario,
+    name="scenario",
+    help="What happens in a run, and what is to come of it, as a file: list them, read them, check them. "
+    "[bold]lab run NAME[/bold] shows one.",
+)
+
+Named = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME|FILE",
+        help="A scenario: by name, or FILE.scenario for your own.",
+        autocompletion=complete_scenario,
+    ),
+]
+
+
+@scenario.command("list")
+def list_(json: Json = False) -> int:
+    """List the scenarios that come with the program."""
+    from lab.cli.scenarios import print_list  # noqa: PLC0415
+
+    return print_list(json)
+
+
+@scenario.command()
+def show(name: Named) -> int:
+    """Print a scenario: what it shows, in which setting, and its script."""
+    from lab.cli.scenarios import print_scenario  # noqa: PLC0415
+
+    return print_scenario(name)
+
+
+@scenario.command(
+    epilog="""Examples:\n
+    lab scenario check\n
+    lab scenario check coordinator-dies --live --runs 10\n
+    lab scenario check my.scenario folder --sim --junit report.xml"""
+)
+def check(
+    named: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME|FILE|DIR]…",
+            help="Which; without any, all that come with the program.",
+            autocompletion=complete_scenario,
+        ),
+    ] = None,
+    sim: Annotated[bool, typer.Option("--sim", help="Only in simulation.")] = False,
+    live: Annotated[bool, typer.Option("--live", help="Only on processes.")] = False,
+    runs: Annotated[str, typer.Option(help="How often each; every run has the next seed.")] = "1",
+    workers: Workers = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the result as JUnit's XML too, for CI.")
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep all recordings here; without it, those of failed runs are kept."),
+    ] = None,
+) -> int:
+    """Run scenarios in each world that they are for, and report what was not as it should be.
+
+    A scenario fails when an expectation is not met, when a line of it never came, was refused or changed nothing,
+    when a fault of it touched nothing, when a node fails by an error of its own, and when an assertion fails with
+    all assumptions intact, and no line expects that.
+
+    Exit status: 0 all passed, 1 one failed, 2 a mistake in the call or in a file, 130 Ctrl-C.
+    """
+    from lab.cli.scenario_checking import CheckRequest, check_scenarios  # noqa: PLC0415
+
+    return check_scenarios(CheckRequest.of(named or [], sim, live, runs, workers, junit, keep))

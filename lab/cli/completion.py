@@ -1,0 +1,32 @@
+"""What the shell offers behind ``lab run`` and ``lab scenario``: names of protocols and scenarios."""
+
+__all__ = ["complete_scenario", "complete_target"]
+
+
+def complete_scenario(incomplete: str) -> list[tuple[str, str]]:
+    """The scenarios that come with the program, each with its title."""
+    from lab.scenario.file import ScenarioError, read_scenario  # noqa: PLC0415 - where it is asked for
+    from lab.scenario.library import shipped  # noqa: PLC0415
+
+    found = []
+    for path in shipped():
+        if path.stem.startswith(incomplete):
+            try:
+                title = read_scenario(path).title
+            except ScenarioError:
+                title = ""
+            found.append((path.stem, title))
+    return found
+
+
+def complete_target(incomplete: str) -> list[tuple[str, str]]:
+    """The protocols and tasks of the program, and the scenarios."""
+    from lab.protocols import PROTOCOLS, TASKS  # noqa: PLC0415
+
+    named = sorted({**PROTOCOLS, **TASKS}.items())
+    found = [
+        (name, (protocol.__doc__ or "").partition("\n")[0])
+        for name, protocol in named
+        if name.startswith(incomplete)
+    ]
+    return found + complete_scenario(incomplete)

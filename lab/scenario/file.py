@@ -1,0 +1,283 @@
+"""A scenario file, read and found fault with before it is run.
+
+It is one text: a head in TOML, a line ``---``, and a script in the command language. Whatever can be found wrong
+with it without running it is told at once, all of it, each with its line in the file.
+"""
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from msgspec import Struct
+
+from lab.journal import Link
+from lab.kernel import Timing
+from lab.properties import RAISES
+from lab.protocols import PROTOCOLS, TASKS, Algorithm
+from lab.scenario.head import Head, Mistake, as_key, first_key, read_head
+from lab.script import (
+    CommandError,
+    ExpectViolation,
+    Scripted,
+    WorldCommand,
+    check_line,
+    numbered_lines,
+    read_script,
+)
+from lab.text import did_you_mean, sanitize
+from lab.units import format_us
+from lab.worlds import settings
+from lab.worlds.handles import WATCHED
+from lab.worlds.settings import SettingError
+from lab.worlds.targets import TargetError, absolute_target, load_protocol
+
+__all__ = ["SUFFIX", "Scenario", "ScenarioError", "World", "read_scenario", "scenario_in"]
+
+V = TypeVar("V")
+
+World = Literal["simulated", "live"]
+
+SUFFIX = ".scenario"
+_RULE = "---"
+_WORLDS: tuple[World, ...] = ("simulated", "live")
+_MOST_NODES = 64
+_LONGEST_US = 600_000_000
+_LONGEST_TITLE = 100
+_LARGEST = 1 << 16
+
+
+class ScenarioError(Exception):
+    """A file that cannot be run; ``mistakes`` are texts for the user, each with file, line and column."""
+
+    def __init__(self, mistakes: list[str]) -> None:
+        super().__init__("\n".join(mistakes))
+        self.mistakes = mistakes
+
+
+class Scenario(Struct, frozen=True):
+    """A scenario. ``name`` is its file's, ``protocol`` a target that any process can load.
+
+    ``link`` None: as ``lab run`` takes it where nothing is said of it. ``lines`` are those of ``script``, whose
+    first line has the number ``first_line`` in the file; ``text`` is all of that.
+    """
+
+    name: str
+    path: str
+    title: str
+    shows: str
+    source: str
+    protocol: str
+    nodes: tuple[int, ...]
+    timing: Timing
+    link: Link | None
+    seed: int
+    parameters: dict[str, Any]
+    worlds: tuple[World, ...]
+    ends_us: int
+    script: str
+    first_line: int
+    text: str
+
+    @property
+    def lines(self) -> list[Scripted]:
+        """The lines of its script, each with its number in the file."""
+        return read_script(self.script, first=self.first_line)
+
+
+def read_scenario(path: Path) -> Scenario:
+    """The scenario in this file. ScenarioError."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise ScenarioError([f"{path}: {said}; name a scenario file, NAME{SUFFIX}"]) from None
+    return scenario_in(text, path)
+
+
+def scenario_in(text: str, path: Path) -> Scenario:
+    """The scenario of this text, which is, or would be, in this file. ScenarioError."""
+    reading = _Reading(text, path)
+    scenario = reading.scenario()
+    if scenario is None:
+        mistakes = sorted(reading.mistakes, key=lambda mistake: (mistake.line, mistake.column))
+        raise ScenarioError([_told(path, mistake) for mistake in mistakes])
+    return scenario
+
+
+def _told(path: Path, mistake: Mistake) -> str:
+    place = ":".join(str(number) for number in (path, mistake.line, mistake.column) if number)
+    return sanitize(f"{place}: {mistake.text}")
+
+
+class _Reading:
+    """Reads on after a mistake, as far as what follows can be understood without what was wrong."""
+
+    def __init__(self, text: str, path: Path) -> None:
+        self.mistakes: list[Mistake] = []
+        self._text = text
+        self._path = path
+        self._head = Head({}, (), "")
+
+    def scenario(self) -> Scenario | None:
+        """The scenario; None where there are mistakes."""
+        if len(self._text) > _LARGEST:
+            self._wrong(Mistake(0, 0, f"a scenario has at most {_LARGEST >> 10} kB"))
+            return None
+        lines = self._text.splitlines(keepends=True)
+        rule = next((number for number, line in enumerate(lines) if line.rstrip() == _RULE), None)
+        self._head = head = read_head("".join(lines[:rule]))
+        self.mistakes += head.mistakes
+        if rule is None:
+            self._wrong(Mistake(len(lines), 0, f"there is no line {_RULE} between the head and the script"))
+            return None
+        values = head.values
+        settings_ = [f"{name}={_as_text(value)}" for name, value in values.get("set", {}).items()]
+        protocol = self._try(lambda: self._protocol(settings_))
+        nodes = self._try(lambda: _nodes(str(values.get("nodes", "5"))))
+        timing = self._try(self._timing)
+        found = Scenario(
+            self._path.stem,
+            str(self._path),
+            self._try(lambda: _title(values.get("title", "?"))) or "",
+            values.get("shows", "").strip(),
+            values.get("source", "").strip(),
+            "" if protocol is None else protocol[0],
+            nodes or (),
+            timing or Timing(1, 0),
+            self._try(self._link),
+            self._try(lambda: settings.seed_of(str(values.get("seed", "1")), as_key)) or 0,
+            {} if protocol is None else self._parameters(protocol[1], settings_),
+            self._try(lambda: _worlds(values.get("worlds", list(_WORLDS)))) or (),
+            self._try(lambda: _ends_us(values.get("for", "1s"))) or 0,
+            "".join(lines[rule + 1 :]),
+            rule + 2,
+            self._text,
+        )
+        self._check_script(found, None if protocol is None else protocol[1])
+        return None if self.mistakes else found
+
+    # the head
+
+    def _try(self, read: Callable[[], V]) -> V | None:
+        try:
+            return read()
+        except SettingError as error:
+            self._wrong(self._head.mistake(first_key(str(error)), str(error)))
+        except TargetError as error:
+            self._wrong(self._head.mistake("protocol", str(error)))
+        return None
+
+    def _protocol(self, settings_: list[str]) -> tuple[str, type[Algorithm]] | None:
+        """Its target, as any process can load it, and what that is; None where none is named."""
+        if "protocol" not in self._head.values:
+            return None
+        target = settings.target_of(self._head.values["protocol"], settings_)
+        target = absolute_target(target, self._path.parent)
+        try:
+            return target, load_protocol(target)
+        except TargetError as error:
+            raise TargetError(f"{error}{did_you_mean(target, [*PROTOCOLS, *TASKS])}") from None
+
+    def _parameters(self, protocol: type[Algorithm], settings_: list[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for each in settings_:
+            read = partial(settings.parameters_of, protocol, [each], as_key)
+            found |= self._try(read) or {}
+        return found
+
+    def _timing(self) -> Timing:
+        t, tm, tp = (self._head.values.get(name) for name in ("t", "tm", "tp"))
+        return settings.timing_of(t, tm, tp, as_key)
+
+    def _link(self) -> Link | None:
+        latency, jitter = (self._head.values.get(name) for name in ("latency", "jitter"))
+        if latency is None and jitter is None:
+            return None
+        return Link(
+            settings.duration("latency", latency or "0s", as_key),
+            settings.duration("jitter", jitter or "0s", as_key),
+        )
+
+    # the script
+
+    def _check_script(self, found: Scenario, protocol: type[Algorithm] | None) -> None:
+        numbered = list(numbered_lines(found.script, found.first_line))
+        if not numbered:
+            self._wrong(Mistake(found.first_line, 0, "the script is empty: when all normal: kill coordinator"))
+        for number, text in numbered:
+            try:
+                (line,) = read_script(text, protocol, number)
+                _check_use(line, found.worlds)
+                if protocol is not None and found.nodes:
+                    check_line(line, protocol, found.nodes)
+                    _check_promise(line, protocol)
+            except CommandError as error:
+                self._wrong(_located(number, str(error), text))
+
+    def _wrong(self, mistake: Mistake) -> None:
+        self.mistakes.append(mistake)
+
+
+def _as_text(value: Any) -> str:
+    """As ``--set`` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _title(text: str) -> str:
+    if not text.strip() or len(text) > _LONGEST_TITLE or "\n" in text:
+        raise SettingError(f"title: write one line of at most {_LONGEST_TITLE} characters")
+    return text.strip()
+
+
+def _nodes(text: str) -> tuple[int, ...]:
+    nodes = settings.nodes_of(text, as_key)
+    if not 1 <= len(nodes) <= _MOST_NODES:
+        raise SettingError(f"{as_key('nodes', text)} is {len(nodes)} nodes; a scenario has 1 to {_MOST_NODES}")
+    return tuple(nodes)
+
+
+def _worlds(named: list[Any]) -> tuple[World, ...]:
+    for each in named:
+        if each not in _WORLDS:
+            near = did_you_mean(str(each), _WORLDS)
+            raise SettingError(f'worlds: {str(each)!r} is none; write "simulated", "live" or both{near}')
+    if not named:
+        raise SettingError('worlds: name one at least: worlds = ["simulated"]')
+    return tuple(world for world in _WORLDS if world in named)
+
+
+def _ends_us(text: str) -> int:
+    us = settings.positive("for", text, as_key)
+    if us > _LONGEST_US:
+        raise SettingError(f"{as_key('for', text)}: a scenario goes on for {format_us(_LONGEST_US)} at most")
+    return us
+
+
+def _check_use(line: Scripted, worlds: tuple[World, ...]) -> None:
+    """CommandError where the line cannot be of use in a scenario."""
+    command = line.command
+    if isinstance(command, WorldCommand) and command.verb == "step":
+        raise CommandError("step is for those who watch, who give it by hand; deliver, fire and choose say which")
+    if isinstance(command, WorldCommand) and command.verb not in WATCHED and "live" in worlds:
+        raise CommandError(
+            f'{command.verb}: only a simulated run obeys, and this one is to be live too: worlds = ["simulated"]'
+        )
+
+
+def _check_promise(line: Scripted, protocol: type[Algorithm]) -> None:
+    command = line.command
+    judged = (*protocol.promises, RAISES.id)
+    if isinstance(command, ExpectViolation) and command.assertion and command.assertion not in judged:
+        raise CommandError(
+            f"{protocol.name} does not promise {command.assertion}, so it is not judged; "
+            f"it promises {', '.join(protocol.promises)}"
+        )
+
+
+def _located(number: int, said: str, text: str) -> Mistake:
+    """With the column that the language's errors begin with; else that of the line's first word."""
+    match = re.match(r"column (\d+): ", said)
+    column = int(match[1]) if match else len(text) - len(text.lstrip()) + 1
+    return Mistake(number, column, said[match.end() :] if match else said)

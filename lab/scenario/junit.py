@@ -1,0 +1,49 @@
+"""Reports as JUnit's XML, which the servers that run tests read."""
+
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from lab.scenario.report import Finding, Report
+from lab.text import sanitize
+
+__all__ = ["as_junit"]
+
+
+def as_junit(reports: Sequence[Report]) -> str:
+    """A suite for each world, a case for each run."""
+    top = ElementTree.Element("testsuites")
+    for world in sorted({report.world for report in reports}):
+        cases = [report for report in reports if report.world == world]
+        suite = ElementTree.SubElement(
+            top,
+            "testsuite",
+            name=world,
+            tests=str(len(cases)),
+            failures=str(sum(not report.passed for report in cases)),
+            errors="0",
+            time=f"{sum(report.took_s for report in cases):.3f}",
+        )
+        for report in cases:
+            _add(suite, report)
+    ElementTree.indent(top)
+    return ElementTree.tostring(top, "unicode", xml_declaration=True) + "\n"
+
+
+def _add(suite: ElementTree.Element, report: Report) -> None:
+    case = ElementTree.SubElement(
+        suite,
+        "testcase",
+        classname=f"scenarios.{report.name}",
+        name=f"seed {report.seed}",
+        file=report.path,
+        time=f"{report.took_s:.3f}",
+    )
+    if not report.passed:
+        lines = [_line(report, finding) for finding in report.findings]
+        failure = ElementTree.SubElement(case, "failure", message=lines[0])
+        failure.text = "\n".join([*lines, *([f"recorded: {report.recording}"] if report.recording else [])])
+
+
+def _line(report: Report, finding: Finding) -> str:
+    place = f"{report.path}:{finding.line}: " if finding.line else ""
+    return sanitize(f"{place}{finding.expected}: {finding.was}")

@@ -1,0 +1,38 @@
+"""The scenarios that come with the program: in the wheel, or beside the package in a checkout."""
+
+from pathlib import Path
+
+from lab.scenario.file import SUFFIX, ScenarioError
+from lab.text import did_you_mean, sanitize
+
+__all__ = ["find", "is_path", "names", "shipped"]
+
+
+def shipped() -> list[Path]:
+    """Their files, in the order of their names."""
+    package = Path(__file__).parents[1]
+    for folder in (package / "scenarios", package.parent / "scenarios"):
+        if folder.is_dir():
+            return sorted(folder.glob(f"*{SUFFIX}"))
+    return []
+
+
+def names() -> list[str]:
+    """Their names."""
+    return [path.stem for path in shipped()]
+
+
+def is_path(named: str) -> bool:
+    """Whether it names a scenario's file, and not one that comes with the program."""
+    return named.endswith(SUFFIX)
+
+
+def find(named: str) -> Path:
+    """The file of the scenario that is meant by a name, or by a path. ScenarioError."""
+    if is_path(named):
+        return Path(named)
+    found = next((path for path in shipped() if path.stem == named), None)
+    if found is None:
+        near = did_you_mean(named, names()) or "; lab scenario list says which there are"
+        raise ScenarioError([f"there is no scenario {sanitize(named, 60)}{near}, or name a file: FILE{SUFFIX}"])
+    return found

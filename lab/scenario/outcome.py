@@ -1,0 +1,120 @@
+"""What a run came to, as the expectations that a script has of it: one account for writing and for comparing."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from lab.journal import Cluster, Fault, NodeView, agreed_coordinator
+from lab.properties import Judge, Violation
+from lab.script import Expect, Expectation, ExpectViolation
+from lab.script.expectations import CAUSES
+from lab.script.holding import Suspicions, holds
+from lab.script.predicates import All, Attribute, Compare, Count, Is, Number, Predicate, Text
+from lab.script.printing import said
+
+__all__ = ["Outcome", "outcome_of"]
+
+_STATUSES = {"Normal": "normal", "Election": "election", "Reorganization": "reorganization"}
+_KINDS = {"lose": "loss"}
+"""The kinds of faults that have another name as causes."""
+
+
+class Outcome(Struct, frozen=True):
+    """``agreed``: on whom all agree, as a predicate, or None; ``end`` holds at the end; ``verdicts`` of all of it."""
+
+    agreed: Predicate | None
+    end: tuple[Predicate, ...]
+    verdicts: tuple[ExpectViolation, ...]
+
+    def missed(self, cluster: Cluster, judge: Judge) -> list[Expectation]:
+        """Which of that another run, which has come to this, did not come to."""
+        found: list[Expectation] = [
+            Expect(each)
+            for each in (self.agreed, *self.end)
+            if each is not None and not holds(each, cluster, Suspicions())
+        ]
+        return found + [verdict for verdict in self.verdicts if not _is_met(verdict, judge.violations)]
+
+
+def outcome_of(cluster: Cluster, judge: Judge, faults: list[Fault]) -> Outcome:
+    """What a run came to in the end; ``faults`` are those that it had."""
+    leader = agreed_coordinator(cluster.nodes)
+    views = list(cluster.nodes.values())
+    end = [_processes(views)]
+    if leader is None:
+        end += list(_apart(cluster))
+        agreed = None
+    else:
+        agreed = _following(leader, views)
+        end.append(Is("all", "normal"))
+    return Outcome(agreed, tuple(end), tuple(_verdicts(judge, faults)))
+
+
+def _following(leader: int, views: list[NodeView]) -> Predicate:
+    if any(view.process == "paused" for view in views):  # what those say does not count
+        return All((Is("all", "normal"), Is(leader, "leads")))
+    return Compare("==", Attribute("all", "coordinator"), Number(leader))
+
+
+def _processes(views: list[NodeView]) -> Predicate:
+    """Who is not running, if anybody; and that all others are up."""
+    if all(view.process == "running" for view in views):
+        return Is("all", "running")
+    states = {"running": "running", "paused": "paused"}
+    parts = tuple(Is(view.id, states.get(view.process, "down")) for view in views if view.process != "running")
+    running = Compare("==", Count("live"), Number(sum(view.process in states for view in views)))
+    return All((*parts, running))
+
+
+def _apart(cluster: Cluster) -> Iterator[Predicate]:
+    """Whom each node follows, where they do not agree, and how many groups there are by that."""
+    elects = False
+    for view in cluster.nodes.values():
+        if view.process not in ("running", "paused") or "coordinator" not in view.state:
+            continue
+        elects = True
+        is_in: Predicate = (
+            Is(view.id, _STATUSES[view.status])
+            if view.status in _STATUSES
+            else Compare("==", Attribute(view.id, "status"), Text("Down"))
+        )
+        if view.status == "Normal" and view.coordinator is not None:
+            is_in = All((is_in, Compare("==", Attribute(view.id, "coordinator"), Number(view.coordinator))))
+        yield is_in
+    if elects:
+        counts = (Compare("==", Count("groups"), Number(n)) for n in range(len(cluster.nodes) + 1))
+        yield next(each for each in counts if holds(each, cluster, Suspicions()))
+
+
+def _verdicts(judge: Judge, faults: list[Fault]) -> Iterator[ExpectViolation]:
+    verdicts = judge.verdicts()
+    if not any(verdict.first for verdict in verdicts):
+        if verdicts:
+            yield ExpectViolation(none=True)
+        return
+    for verdict in verdicts:
+        if verdict.first is None:
+            yield ExpectViolation(verdict.assertion, none=True)
+        else:
+            yield ExpectViolation(verdict.assertion, _cause(verdict.first, faults))
+
+
+def _cause(violation: Violation, faults: list[Fault]) -> str:
+    """The fault that broke what was broken; empty where nothing was, or no fault did it."""
+    for broken in violation.broken:
+        kinds = [fault.kind for fault in faults if broken.assumption in fault.breaks]
+        for kind in kinds:
+            name = _KINDS.get(kind, kind)
+            if CAUSES.get(name) == broken.assumption:
+                return name
+    return ""
+
+
+def _is_met(expected: ExpectViolation, violations: list[Violation]) -> bool:
+    found = [each for each in violations if expected.assertion in ("", each.assertion)]
+    if expected.none:
+        return not found
+    if not expected.under:
+        return bool(found)
+    wanted = CAUSES[expected.under]
+    return any(broken.assumption == wanted for each in found for broken in each.broken)

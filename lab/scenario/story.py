@@ -1,0 +1,130 @@
+"""What happened in a recording, as far as a script can tell of it: what was given, and what went on around it."""
+
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from lab.journal import Captioned, Cluster, Commanded, Fault, Header, Process, Record, agreed_coordinator
+from lab.kernel import Message, Received, Step
+from lab.properties import Judge
+from lab.script import Caption, Scripted, WorldCommand, parse
+from lab.script.printing import said
+
+__all__ = ["Given", "Happened", "Story", "happened_between", "story_of"]
+
+T = TypeVar("T")
+
+
+class Given(Struct, frozen=True):
+    """A command that was carried out: the line as it was given, and what came of it, in the record's words."""
+
+    record: int
+    at_us: int
+    line: Scripted
+    outcome: str
+
+    @property
+    def command(self) -> str:
+        """The command without its triggers, in its canonical form."""
+        return said(self.line.command)
+
+
+class Happened(Struct, Generic[T], frozen=True):
+    """What is so from this record on, or was so at it."""
+
+    record: int
+    at_us: int
+    what: T
+
+
+class Story:
+    """A fold over a recording. ``cluster`` and ``judge`` are what it came to.
+
+    ``given`` are the commands that changed something, in their order, ``faults`` those that there were. ``steered`` are those by which somebody chose
+    what happens next. ``agreed`` is whom all agreed on, and since when; ``leaders`` who led. ``statuses`` are the
+    statuses that nodes entered, ``messages`` those that left or came, each with which of the two. ``elects``: whether
+    nodes have coordinators at all.
+    """
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self.cluster = Cluster.of(header)
+        self.judge = Judge(header)
+        self.given: list[Given] = []
+        self.faults: list[Fault] = []
+        self.steered: list[str] = []
+        self.elects = False
+        self.agreed: list[Happened[int | None]] = [Happened(0, 0, None)]
+        self.leaders: list[Happened[tuple[int, ...]]] = [Happened(0, 0, ())]
+        self.statuses: list[Happened[tuple[int, str]]] = []
+        self.messages: list[Happened[tuple[str, str, int, int]]] = []
+        self._sent: dict[tuple[int, int], Message] = {}
+
+    def observe(self, record: Record | None) -> None:
+        """Take the next record. CommandError where it has a command that this version cannot read."""
+        self.judge.observe(record)
+        self.cluster.apply(record)
+        number, at_us = self.cluster.record, self.cluster.at_us
+        if isinstance(record, Step):
+            self._step(record, number)
+        elif isinstance(record, Process) and record.event in ("killed", "failed"):
+            self.statuses.append(Happened(number, at_us, (record.node, "Down")))
+        elif isinstance(record, Commanded) and record.changed and not record.refused:
+            self._commanded(record, number)
+        elif isinstance(record, Fault) and not record.lifted:
+            self.faults.append(record)
+        elif isinstance(record, Captioned):
+            caption = Caption("mark" if record.mark else "say", record.text.replace('"', "'"))
+            line = Scripted(caption, said(caption), None, said(caption), line=record.line)
+            self.given.append(Given(number, record.at_us, line, ""))
+        if isinstance(record, Process) or (
+            isinstance(record, Step) and ("status" in record.changed or "coordinator" in record.changed)
+        ):
+            self._look(number, at_us)
+
+    def _step(self, step: Step, number: int) -> None:
+        self.elects |= "coordinator" in step.changed
+        entered = step.changed.get("status")
+        if isinstance(entered, str):
+            self.statuses.append(Happened(number, step.at_us, (step.node, entered)))
+        if isinstance(step.input, Received):
+            key = (step.input.source, step.input.serial)
+            message = self._sent.get(key)
+            if message is not None:
+                self._note("deliver", message, number, step.at_us)
+        for message in step.sent:
+            self._sent[message.source, message.serial] = message
+            self._note("send", message, number, step.at_us)
+
+    def _note(self, moment: str, message: Message, number: int, at_us: int) -> None:
+        self.messages.append(Happened(number, at_us, (moment, message.kind, message.source, message.target)))
+
+    def _commanded(self, record: Commanded, number: int) -> None:
+        line = parse(record.text)
+        if not isinstance(line.command, WorldCommand):
+            self.given.append(Given(number, record.at_us, line, record.outcome))
+        elif line.command.verb in ("deliver", "fire", "choose"):
+            self.steered.append(line.text)
+
+    def _look(self, number: int, at_us: int) -> None:
+        nodes = self.cluster.nodes
+        agreed = agreed_coordinator(nodes)
+        if agreed != self.agreed[-1].what:
+            self.agreed.append(Happened(number, at_us, agreed))
+        leaders = tuple(node for node, view in nodes.items() if view.leads and view.process == "running")
+        if leaders != self.leaders[-1].what:
+            self.leaders.append(Happened(number, at_us, leaders))
+
+
+def story_of(header: Header, records: Iterable[Record | None]) -> Story:
+    """The story of a recording, whose header is the first of the records. CommandError."""
+    story = Story(header)
+    for record in records:
+        story.observe(record)
+    return story
+
+
+def happened_between(events: list[Happened[T]], after: int, before: int) -> list[Happened[T]]:
+    """Those at records that come after the one and before the other."""
+    return [event for event in events if after < event.record < before]

@@ -1,0 +1,180 @@
+"""What happened in a recording, in words: a title, what there is to see, and a remark on each command."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lab.journal import Cluster, agreed_coordinator
+from lab.scenario.outcome import Outcome
+from lab.scenario.recorded import Found
+from lab.scenario.story import Given, Story, happened_between
+from lab.script import (
+    Caption,
+    Command,
+    ExpectViolation,
+    Heal,
+    Inject,
+    LinkFault,
+    NodeCommand,
+    Partition,
+    Slow,
+    Tell,
+)
+from lab.script.commands import Nodes
+from lab.script.printing import said
+from lab.text import sanitize
+from lab.units import count_of
+
+__all__ = ["remark_on", "shows_of", "title_of"]
+
+_LONGEST_TITLE = 100
+_TOLD = 2
+_NODE_VERBS = {
+    "kill": ("is killed", "are killed"),
+    "restart": ("comes back", "come back"),
+    "pause": ("is paused", "are paused"),
+    "resume": ("goes on", "go on"),
+    "wipe": ("loses what it stored", "lose what they stored"),
+}
+_LINK_VERBS = {
+    "delay": "messages are late",
+    "lose": "messages are lost",
+    "cut": "links are cut",
+    "duplicate": "messages come twice",
+    "reorder": "messages overtake each other",
+    "hold": "messages are held",
+}
+_MENDED = {"heal": "the links are mended", "release": "what was held goes on", "join": "links are joined"}
+
+
+def title_of(story: Story, found: Found) -> str:
+    """Such as ``5 is killed, 4 takes over``."""
+    given = [line.given for line in found.draft.lines]
+    phrases = [phrase for phrase in dict.fromkeys(map(_phrase, given)) if phrase]
+    if len(phrases) > _TOLD + 1:
+        phrases[_TOLD:] = ["and more"]
+    title = ", ".join([*phrases, _ending(story, given)])
+    return sanitize(title[:1].upper() + title[1:], _LONGEST_TITLE)
+
+
+def shows_of(story: Story, outcome: Outcome, found: Found) -> str:
+    """That it was made from a recording, of what, and what came of it."""
+    header, draft = story.header, found.draft
+    what = f"{header.protocol.title} with {count_of(len(draft.nodes), 'node')}"
+    many = f", with {count_of(len(draft.lines), 'command')}" if draft.lines else ""
+    told = [f"Made from a recording of a {header.world} run of {what}{many}."]
+    ended = story.cluster if found.trial is None or not found.is_same else found.trial.cluster
+    told.append(f"What came of it: {'; '.join([*_ended(ended, story.elects), *map(_verdict, outcome.verdicts)])}.")
+    if story.steered:
+        told.append("Somebody chose what happened next there, which a script cannot; it is left out.")
+    if not found.is_same:
+        missed = "; ".join(said(each) for each in found.missed)
+        told.append(f"Run again in simulation, it does not come to the same: {missed or 'it did not end'}.")
+    elif not found.is_good:
+        told.append("Some of its lines touch nothing, and yet it would come to something else without them.")
+    return " ".join(told)
+
+
+def remark_on(story: Story, given: Given, after: Given | None) -> str:
+    """Whom it struck, where the command does not say, and whom all agreed on before the next one."""
+    told = []
+    if re.search(r"\b(all|coordinators?)\b", given.command) and isinstance(given.line.command, NodeCommand):
+        told.append(given.outcome)
+    last = story.cluster.record + 1 if after is None else after.record
+    for event in happened_between(story.agreed, given.record, last)[-1:]:
+        if event.what is not None:
+            told.append(f"{event.what} leads after {_seconds(event.at_us - given.at_us)}")
+    if not told:
+        for leaders in happened_between(story.leaders, given.record, last)[-1:]:
+            if len(leaders.what) > 1:
+                told.append(f"{_and(leaders.what)} lead after {_seconds(leaders.at_us - given.at_us)}")
+    return sanitize("; ".join(filter(None, told))).replace('"', "'")
+
+
+def _seconds(us: int) -> str:
+    return f"{us / 1e6:.1f} s" if us >= 1_000_000 else f"{max(us, 0) / 1e3:.0f} ms"
+
+
+def _phrase(given: Given) -> str:
+    command: Command = given.line.command  # type: ignore[assignment]
+    match command:
+        case NodeCommand(verb, nodes):
+            one, several = _NODE_VERBS[verb]
+            struck = _struck(nodes, given)
+            return f"{_and(struck)} {one if len(struck) == 1 else several}"
+        case LinkFault(verb):
+            return _LINK_VERBS[verb]
+        case Slow(nodes):
+            struck = _struck(nodes, given)
+            return f"{_and(struck)} {'is' if len(struck) == 1 else 'are'} slow"
+        case Partition():
+            return "the network parts"
+        case Heal():
+            return _MENDED[command.verb]
+        case Inject():
+            return "a message is forged"
+        case Tell():
+            return f"{command.command} is asked for"
+        case Caption():
+            return ""
+    return said(command)
+
+
+def _struck(nodes: Nodes, given: Given) -> tuple[int, ...]:
+    """The nodes that it struck; where they are named by what they are, as what came of it names them."""
+    if not nodes.words:
+        return nodes.ids
+    return tuple(map(int, re.findall(r"\d+", given.outcome.partition(";")[0])))
+
+
+def _ended(cluster: Cluster, elects: bool) -> Iterator[str]:
+    """Whom they follow in the end, and who runs no more."""
+    views = list(cluster.nodes.values())
+    running = [view for view in views if view.process == "running"]
+    leader = agreed_coordinator(cluster.nodes)
+    if leader is not None:
+        yield f"all agree on {leader} in the end"
+    elif elects:
+        follow: dict[str, list[int]] = {}
+        for view in running:
+            normal = view.status == "Normal" and view.coordinator is not None
+            follow.setdefault(f"under {view.coordinator}" if normal else f"in {view.status}", []).append(view.id)
+        yield "in the end " + ", ".join(
+            f"{_and(tuple(nodes))} {_are(nodes)} {how}" for how, nodes in follow.items()
+        )
+    for process in ("killed", "failed", "paused"):
+        nodes = tuple(view.id for view in views if view.process == process)
+        if nodes:
+            yield f"{_and(nodes)} {_are(nodes)} {'paused' if process == 'paused' else 'down'}"
+
+
+def _are(nodes: Sequence[int]) -> str:
+    return "is" if len(nodes) == 1 else "are"
+
+
+def _verdict(expected: ExpectViolation) -> str:
+    if expected.none:
+        return f"{expected.assertion or 'all that is promised'} holds"
+    return f"{expected.assertion} is violated" + (f" under {expected.under}" if expected.under else "")
+
+
+def _ending(story: Story, given: list[Given]) -> str:
+    """Who leads in the end, and what that is beside who led before."""
+    leader = agreed_coordinator(story.cluster.nodes)
+    leading = story.leaders[-1].what
+    if not story.elects:
+        return "and what comes of it" if given else f"{story.header.protocol.title} as it goes"
+    if leader is None:
+        return f"{_and(leading)} lead" if len(leading) > 1 else "and they do not agree"
+    start = given[0].record if given else story.cluster.record + 1
+    before = [event.what for event in story.agreed if event.record < start and event.what is not None]
+    lost = any(leader not in event.what for event in story.leaders if event.record > start)
+    if not given or not before:
+        return f"{leader} is elected"
+    if leader != before[-1]:
+        return f"{leader} takes over"
+    return f"{leader} leads again" if lost else f"{leader} still leads"
+
+
+def _and(nodes: tuple[int, ...]) -> str:
+    words = [*map(str, nodes)]
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

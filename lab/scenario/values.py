@@ -1,0 +1,127 @@
+"""What was, where a predicate was not as it was wanted: the values that kept it from that, in words."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from lab.journal import Cluster, NodeView
+from lab.script import predicates
+from lab.script.holding import (
+    Suspicions,
+    attribute_of,
+    counted_now,
+    holds,
+    parts_of,
+    quantifier_of,
+    views_of,
+)
+from lab.script.predicates import (
+    Arithmetic,
+    Attribute,
+    Compare,
+    Count,
+    Is,
+    LinkIs,
+    Not,
+    Predicate,
+    Suspects,
+    Value,
+)
+
+__all__ = ["values_told"]
+
+_MOST = 8
+_OF_PROCESSES = ("up", "down", "running", "paused")
+_LED = ("Reorganization", "Normal")
+
+
+def values_told(predicate: Predicate, cluster: Cluster, suspicions: Suspicions, wanted: bool = True) -> str:
+    """``3.coordinator was 5, 4.coordinator was 4``: why it does not have the value that was wanted."""
+    told = list(dict.fromkeys(_told(predicate, cluster, suspicions, wanted)))
+    if len(told) > _MOST:
+        told[_MOST - 1 :] = [f"and {len(told) - _MOST + 1} more"]
+    return ", ".join(told)
+
+
+def _told(predicate: Predicate, cluster: Cluster, suspicions: Suspicions, wanted: bool) -> Iterator[str]:
+    match predicate:
+        case predicates.All(parts) | predicates.Any(parts):
+            for part in parts:
+                if holds(part, cluster, suspicions) != wanted:
+                    yield from _told(part, cluster, suspicions, wanted)
+        case Not(part):
+            yield from _told(part, cluster, suspicions, not wanted)
+        case Suspects(who, whom):
+            yield f"{who} did not suspect {whom}" if wanted else f"{who} suspected {whom}"
+        case LinkIs(source, target):
+            yield f"{source}->{target} was not cut" if wanted else f"{source}->{target} was cut"
+        case Is():
+            yield from _nodes_told(predicate, cluster, suspicions, wanted)
+        case Compare():
+            yield from _sides_told(predicate, cluster, suspicions, wanted)
+
+
+def _nodes_told(part: Is, cluster: Cluster, suspicions: Suspicions, wanted: bool) -> Iterator[str]:
+    of_processes = part.state in _OF_PROCESSES
+    everyone = of_processes and part.who in ("all", "any")
+    views = list(cluster.nodes.values()) if everyone else views_of(part.who, cluster)
+    if not views:
+        yield _nobody(part.who)
+    for view in views:
+        together = part.who == "all" and part.state == "normal"  # not each by itself
+        if together or holds(Is(view.id, part.state), cluster, suspicions) != wanted:
+            yield f"{view.id} was {view.process if of_processes else _status(view)}"
+
+
+def _status(view: NodeView) -> str:
+    led = view.status in _LED and view.coordinator is not None
+    stands = ", paused" if view.process == "paused" else ""
+    return view.status + (f" under {view.coordinator}" if led else "") + stands
+
+
+def _nobody(who: predicates.Who) -> str:
+    return "nobody led" if who == "coordinator" else "no node was up"
+
+
+def _sides_told(part: Compare, cluster: Cluster, suspicions: Suspicions, wanted: bool) -> Iterator[str]:
+    """Of all, the nodes for which it is not as wanted; else each value in it."""
+    quantifier = quantifier_of(part)
+    for value in (each for side in (part.left, part.right) for each in parts_of(side)):
+        if isinstance(value, Count):
+            yield f"{_written(value)} was {counted_now(value, cluster)}"
+        elif isinstance(value, Attribute):
+            views = views_of(value.who, cluster)
+            if not views:
+                yield _nobody(value.who)
+            for view in views:
+                alone = replace(part, left=_of(part.left, view.id), right=_of(part.right, view.id))
+                if value.who != quantifier or holds(alone, cluster, suspicions) != wanted:
+                    yield f"{view.id}.{value.name} was {_said(attribute_of(view, value.name))}"
+
+
+def _of(value: Value, node: int) -> Value:
+    """The same, with the node in the place of all or any."""
+    match value:
+        case Attribute("all" | "any", name):
+            return Attribute(node, name)
+        case Arithmetic(sign, left, right):
+            return Arithmetic(sign, _of(left, node), _of(right, node))
+    return value
+
+
+def _written(count: Count) -> str:
+    link = "" if count.source is None else f"{count.source}->{count.target}"
+    inside = " ".join(filter(None, (count.kind, link)))
+    return f"{count.what}({inside})" if inside else count.what
+
+
+def _said(value: Any) -> str:
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return str(value).lower()
+        case tuple():
+            return f"[{' '.join(map(str, value))}]"
+    return str(value)

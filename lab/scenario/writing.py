@@ -1,0 +1,136 @@
+"""The text of a scenario that was made from a recording: its head, its aligned script, and what is expected."""
+
+import json
+import os
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from lab.journal import Header, Link
+from lab.scenario.outcome import Outcome
+from lab.scenario.recorded import Found, Line
+from lab.scenario.story import Story
+from lab.scenario.telling import remark_on, shows_of, title_of
+from lab.script import At, Expect
+from lab.script.predicates import All, Is, Predicate
+from lab.script.printing import said
+from lab.units import format_us
+from lab.worlds.targets import recorded_target
+
+__all__ = ["Source", "scenario_text"]
+
+_WIDEST_TRIGGER = 44
+_WIDEST_COMMAND = 36
+_WIDTH = 115
+_GRAIN_US = 100_000
+
+
+class Source(Struct, frozen=True):
+    """Where a scenario comes from: a recording, and, where the protocol is the user's own, its target."""
+
+    recording: Path
+    target: str = ""
+    folder: Path = Path()
+    title: str = ""
+
+
+def scenario_text(story: Story, outcome: Outcome, found: Found, source: Source, worlds: Sequence[str]) -> str:
+    """The text of the file; ``source.folder`` is where it will be."""
+    shows = shows_of(story, outcome, found)
+    head = [
+        _pair("title", source.title or title_of(story, found)),
+        'shows = """',
+        *textwrap.wrap(shows.replace("\\", "/").replace('"', "'"), _WIDTH),
+        '"""',
+        _pair("source", f"made from the recording {source.recording.name}"),
+        *_run(story.header, source, found.draft.nodes),
+        f"worlds = {json.dumps(worlds)}",
+        _pair("for", format_us(found.draft.end_us)),
+    ]
+    script = [*_lines(story, found), *_expected(story, outcome, found)]
+    return "\n".join([*head, "---", *script]) + "\n"
+
+
+def _pair(name: str, value: str) -> str:
+    return f"{name} = {json.dumps(value, ensure_ascii=False)}"
+
+
+def _run(header: Header, source: Source, nodes: tuple[int, ...]) -> Iterator[str]:
+    info, timing, link = header.protocol, header.timing, header.link
+    target = recorded_target(info, source.target)
+    yield _pair("protocol", _seen_from(source.folder, target))
+    all_there = nodes == tuple(range(1, len(nodes) + 1))
+    yield _pair("nodes", str(len(nodes)) if all_there else ",".join(map(str, nodes)))
+    if timing.tm_us == timing.t_us * 2 // 5:
+        yield _pair("t", format_us(timing.t_us))
+    else:
+        yield _pair("tm", format_us(timing.tm_us))
+        yield _pair("tp", format_us(timing.tp_us))
+    if link != (Link() if header.world == "live" else Link(timing.tm_us // 4, timing.tm_us // 8)):
+        yield _pair("latency", format_us(link.latency_us))
+        yield _pair("jitter", format_us(link.jitter_us))
+    yield f"seed = {header.seed}"
+    if info.settings:
+        pairs = (setting.partition("=") for setting in info.settings)
+        yield f"set = {{ {', '.join(_pair(name, value) for name, _, value in pairs)} }}"
+
+
+def _seen_from(folder: Path, target: str) -> str:
+    """A target whose file is named as it is seen from the scenario's folder."""
+    task, above, election = target.rpartition(" above ")
+    file, colon, name = election.partition(".py")
+    if not colon:
+        return target
+    return f"{task}{above}{os.path.relpath(f'{file}.py', folder)}{name}"
+
+
+def _lines(story: Story, found: Found) -> Iterator[str]:
+    """The commands: triggers in one column, commands in the next, and what came of them in the last."""
+    lines = found.draft.lines
+    waits = [_waits(line) for line in lines]
+    first = max((len(each) for each in waits if len(each) <= _WIDEST_TRIGGER), default=0)
+    commands = [line.given.command for line in lines]
+    second = max((len(each) for each in commands if len(each) <= _WIDEST_COMMAND), default=0)
+    for place, line in enumerate(lines):
+        after = lines[place + 1].given if place + 1 < len(lines) else None
+        remark = remark_on(story, line.given, after)
+        if any(isinstance(trigger, At) for trigger in line.anchor.triggers):
+            remark = "; ".join(filter(None, ("by the clock: nothing else comes to the same", remark)))
+        if line in found.idle:
+            remark = "; ".join(filter(None, ("touches nothing", remark)))
+        said_ = f"{waits[place]:<{first}}  {commands[place]:<{second}}" + (f"  # {remark}" if remark else "")
+        yield said_.strip()
+
+
+def _waits(line: Line) -> str:
+    return f"{line.anchor}:" if line.anchor.triggers else str(line.anchor)
+
+
+def _expected(story: Story, outcome: Outcome, found: Found) -> Iterator[str]:
+    if outcome.agreed is not None:
+        yield said(Expect(outcome.agreed, _within_us(story, found)))
+    if outcome.agreed is not None or found.draft.lines:
+        yield ""
+    for predicate in _at_end(outcome):
+        yield said(Expect(predicate))
+    for verdict in outcome.verdicts:
+        yield said(verdict)
+
+
+def _at_end(outcome: Outcome) -> list[Predicate]:
+    """All that is so at the end; whom all agree on in one line."""
+    end = [each for each in outcome.end if each != Is("all", "normal")]
+    if outcome.agreed is None:
+        return end
+    is_whole = isinstance(outcome.agreed, All)
+    return [outcome.agreed if is_whole else All((Is("all", "normal"), outcome.agreed)), *end]
+
+
+def _within_us(story: Story, found: Found) -> int:
+    """How long all may take to agree after the last command: what the protocol says, or longer than they took."""
+    header, lines = story.header, found.draft.lines
+    promised_us = header.protocol.settles_within_us or 30 * header.timing.t_us
+    took_us = story.agreed[-1].at_us - (lines[-1].given.at_us if lines else 0)
+    return -(-max(promised_us, 2 * took_us) // _GRAIN_US) * _GRAIN_US

@@ -1,0 +1,179 @@
+"""The canonical text of what was parsed: reading it again gives the same structs."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from lab.script import predicates
+from lab.script.commands import (
+    Caption,
+    Command,
+    Heal,
+    Inject,
+    LinkFault,
+    LinkSet,
+    NodeCommand,
+    Nodes,
+    Partition,
+    Slow,
+    Tell,
+    WorldCommand,
+)
+from lab.script.expectations import Expect, Expectation, ExpectThroughout, ExpectViolation, is_of_whole_run
+from lab.script.predicates import (
+    Arithmetic,
+    Attribute,
+    Compare,
+    Count,
+    Is,
+    LinkIs,
+    Not,
+    Number,
+    Predicate,
+    Suspects,
+    Text,
+    Value,
+)
+from lab.script.triggers import After, At, Every, OnMessage, OnStatus, Scripted, Trigger, When
+from lab.units import format_us
+
+__all__ = ["said"]
+
+
+def said(what: Scripted | Trigger | Command | Expectation | Predicate | Value) -> str:
+    """A line, or a part of one, as the language has it; of a line no more than its structs hold."""
+    return _SAID[type(what)](what)
+
+
+def _line(line: Scripted) -> str:
+    triggers = [said(trigger) for trigger in (line.trigger, *line.then) if trigger]
+    follows_anyway = not is_of_whole_run(line.command) if line.trigger is None else isinstance(line.trigger, After)
+    then = ["then"] if line.follows and not follows_anyway else []
+    before = " ".join([*then, *triggers])
+    return f"{before}{':' if triggers else ''} {said(line.command)}".strip()  # type: ignore[arg-type]
+
+
+def _words(*words: object) -> str:
+    """Those that are not empty, with a blank between them."""
+    return " ".join(filter(None, map(str, words)))
+
+
+def _nodes(nodes: Nodes | None) -> str:
+    return "" if nodes is None else _words(*nodes.ids, *nodes.words)
+
+
+def _links(links: LinkSet | None) -> str:
+    if links is None:
+        return ""
+    if links.targets is None:
+        return _nodes(links.sources)
+    return f"{_nodes(links.sources)}{'<->' if links.both else '->'}{_nodes(links.targets)}"
+
+
+def _link(source: int | None, target: int | None) -> str:
+    """One link, of which an end that is None may be any; both are."""
+    return "" if source is None else f"{source}->{target}"
+
+
+def _time(us: int, jitter_us: int = 0) -> str:
+    return format_us(us) + (f" ±{format_us(jitter_us)}" if jitter_us else "")
+
+
+def _percent(share: float) -> str:
+    shown = f"{Decimal(repr(share)) * 100:f}"  # the shortest that is read as this number
+    return (shown.rstrip("0").rstrip(".") if "." in shown else shown) + "%"
+
+
+def _fault(fault: LinkFault) -> str:
+    share = _percent(fault.probability)
+    parameters = {
+        "delay": _time(fault.us, fault.jitter_us),
+        "lose": share,
+        "duplicate": share,
+        "reorder": f"{share} {_time(fault.us)}",
+    }
+    return _words(fault.verb, _links(fault.links), *fault.kinds, parameters.get(fault.verb, ""))
+
+
+def _tell(tell: Tell) -> str:
+    named = tell.nodes is not None
+    return _words("tell" if named else "", _nodes(tell.nodes), tell.command, *tell.words)
+
+
+def _of_world(command: WorldCommand) -> str:
+    parameters = {
+        "speed": "max" if command.factor is None else f"{command.factor}".removesuffix(".0"),
+        "step": command.count if command.count > 1 else "",
+        "choose": command.count,
+        "deliver": _words(_link(command.source, command.node), command.kind),
+        "fire": command.node,
+    }
+    return _words(command.verb, parameters.get(command.verb, ""))
+
+
+def _violation(expected: ExpectViolation) -> str:
+    under = f"under {expected.under}" if expected.under else ""
+    return _words("expect", "no" if expected.none else "", "violation", expected.assertion, under)
+
+
+def _count(count: Count) -> str:
+    which = _words(count.kind, _link(count.source, count.target))
+    return f"{count.what}({which})" if which else count.what
+
+
+def _grouped(part: Predicate, *looser: type) -> str:
+    return f"({said(part)})" if isinstance(part, looser) else said(part)
+
+
+def _arithmetic(value: Arithmetic) -> str:
+    """Signs of one rank are computed from the left, so what is right of such a sign needs parentheses."""
+    binds = value.operator in "*/"
+    sides = [said(value.left), said(value.right)]
+    for place, side in enumerate((value.left, value.right)):
+        if isinstance(side, Arithmetic) and (side.operator in "*/") < binds + place:
+            sides[place] = f"({sides[place]})"
+    return f" {value.operator} ".join(sides)
+
+
+_SAID: dict[type, Callable[[Any], str]] = {
+    Scripted: _line,
+    # triggers
+    At: lambda it: f"at {_time(it.us)}",
+    After: lambda it: f"after {_time(it.us)}",
+    Every: lambda it: f"every {_time(it.us)}",
+    When: lambda it: f"when {said(it.predicate)}",
+    OnMessage: lambda it: _words(
+        "on", it.moment, it.kind, _link(it.source, it.target), f"#{it.nth}" if it.nth > 1 else ""
+    ),
+    OnStatus: lambda it: f"on status {it.who} {it.status}",
+    # commands
+    NodeCommand: lambda it: _words(it.verb, _nodes(it.nodes)),
+    Slow: lambda it: _words("slow", _nodes(it.nodes), _time(it.us, it.jitter_us)),
+    LinkFault: _fault,
+    Partition: lambda it: f"partition {' | '.join(map(_nodes, it.sides))}",
+    Heal: lambda it: _words(it.verb, _links(it.links)),
+    Inject: lambda it: _words("inject", _link(it.source, it.target), it.kind, it.body if it.body != "{}" else ""),
+    Tell: _tell,
+    Caption: lambda it: f'{it.verb} "{it.text}"',
+    WorldCommand: _of_world,
+    # expectations
+    Expect: lambda it: _words(
+        "expect", said(it.predicate), "" if it.within_us is None else f"within {_time(it.within_us)}"
+    ),
+    ExpectThroughout: lambda it: f"expect {'always' if it.always else 'never'} {said(it.predicate)}",
+    ExpectViolation: _violation,
+    # predicates
+    predicates.Any: lambda it: " or ".join(_grouped(part, predicates.Any) for part in it.parts),
+    predicates.All: lambda it: " and ".join(_grouped(part, predicates.Any, predicates.All) for part in it.parts),
+    Not: lambda it: f"not {_grouped(it.part, predicates.Any, predicates.All)}",
+    Compare: lambda it: f"{said(it.left)} {it.operator} {said(it.right)}",
+    Is: lambda it: f"{it.who} {it.state}",
+    Suspects: lambda it: f"{it.who} suspects {it.whom}",
+    LinkIs: lambda it: f"{_link(it.source, it.target)} cut",
+    # values
+    Number: lambda it: str(it.value),
+    Text: lambda it: it.word,
+    Attribute: lambda it: f"{it.who}.{it.name}",
+    Count: _count,
+    Arithmetic: _arithmetic,
+}

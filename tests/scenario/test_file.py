@@ -1,0 +1,208 @@
+"""Reading a scenario: what is in it, and a typo in every kind of place, each with the line that a user needs."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Link
+from lab.kernel import Timing
+from lab.scenario.file import Scenario, ScenarioError, read_scenario, scenario_in
+from lab.script import Expect, NodeCommand
+
+RIGHT = '''\
+title = "A pause makes two coordinators"
+shows = """
+What to look at,
+nodes = 3 of them.
+"""
+source = "Garcia-Molina 1982"
+protocol = "bully"
+nodes = "1-5"
+tm = "80ms"
+tp = "40ms"
+latency = "20ms"
+jitter = "10ms"
+seed = 7
+set = { check_every = "400ms", as_printed = true }
+worlds = ["simulated"]
+for = "8s"
+---
+# a remark
+when all normal: kill 5
+
+on send EnterElection 4->1 #2: say "the second"  # and one more
+expect all.coordinator == 4 within 2s
+expect no violation A1.1
+'''
+
+MISTAKES = """
+title = "A pause makes two coordinators" => titel = "A pause makes two coordinators"
+title = "A pause makes two coordinators" => title = ""
+title = "A pause makes two coordinators" => title = pause
+title = "A pause makes two coordinators" => title = "A pause
+title = "A pause makes two coordinators" => title = "A"|title = "B"
+protocol = "bully" =>
+protocol = "bully" => protocol = "bulli"
+protocol = "bully" => protocol = 5
+protocol = "bully" => protocol = "gone.py:Mine"
+protocol = "bully" => protocol = "field above token"
+nodes = "1-5" => nodes = "5-1"
+nodes = "1-5" => nodes = "0"
+nodes = "1-5" => nodes = "65"
+nodes = "1-5" => nodes = "many"
+nodes = "1-5" => nodes = true
+tm = "80ms" =>
+tm = "80ms" => tm = "80"
+tm = "80ms" => tm = "0s"
+tm = "80ms" => tm = "80ms"|t = "200ms"
+tp = "40ms" => tp = "soon"
+latency = "20ms" => latency = 20
+jitter = "10ms" => jitter = "ten"
+seed = 7 => seed = "lucky"
+seed = 7 => seed = -7
+check_every = "400ms" => chek_every = "400ms"
+check_every = "400ms" => check_every = "often"
+as_printed = true => as_printed = "perhaps"
+set = { check_every = "400ms", as_printed = true } => set = "check_every"
+set = { check_every = "400ms", as_printed = true } => [set]|chek_every = "400ms"
+worlds = ["simulated"] => worlds = ["simulatd"]
+worlds = ["simulated"] => worlds = []
+worlds = ["simulated"] => worlds = "simulated"
+for = "8s" => for = "11m"
+for = "8s" => for = "1"
+for = "8s" => form = "8s"
+--- => --
+when all normal: kill 5 => when all normal: kil 5
+when all normal: kill 5 => when all normal: kill 9
+when all normal: kill 5 => wen all normal: kill 5
+when all normal: kill 5 => when all norml: kill 5
+when all normal: kill 5 => when 4.coordinater == 5: kill 5
+when all normal: kill 5 => at noon: kill 5
+when all normal: kill 5 => every 2s kill
+when all normal: kill 5 => step 3
+when all normal: kill 5 => lose 1->2 Enterelection 100%
+EnterElection 4->1 #2 => EnterElecton 4->1 #2
+EnterElection 4->1 #2 => EnterElection 4->9 #2
+EnterElection 4->1 #2 => EnterElection 4->1 #0
+say "the second" => say "the second
+say "the second" => sey "the second"
+expect all.coordinator == 4 within 2s => expect all.coordinator = 4 within 2s
+expect all.coordinator == 4 within 2s => expect all.coordinator == 4 within soon
+expect all.coordinator == 4 within 2s => expects all.coordinator == 4
+expect no violation A1.1 => expect no violation A7.7
+expect no violation A1.1 => expect no violation A3.1
+expect no violation A1.1 => expect violation A1.1 under pauze
+expect no violation A1.1 => at 2s expect violation A1.1
+"""
+
+
+@pytest.fixture
+def right(tmp_path: Path) -> Scenario:
+    """The file above."""
+    path = tmp_path / "pause.scenario"
+    path.write_text(RIGHT)
+    return read_scenario(path)
+
+
+def test_what_is_in_it(right: Scenario) -> None:
+    """Every key of the head, as values; the script with the numbers of the file's lines."""
+    assert (right.name, right.title, right.source) == (
+        "pause",
+        "A pause makes two coordinators",
+        "Garcia-Molina 1982",
+    )
+    assert right.shows == "What to look at,\nnodes = 3 of them."
+    assert (right.protocol, right.nodes, right.timing) == ("bully", (1, 2, 3, 4, 5), Timing(80_000, 40_000))
+    assert (right.link, right.seed, right.worlds) == (Link(20_000, 10_000), 7, ("simulated",))
+    assert right.parameters == {"check_every_us": 400_000, "as_printed": True}
+    assert (right.ends_us, right.first_line, right.text) == (8_000_000, 18, RIGHT)
+    assert [line.line for line in right.lines] == [19, 21, 22, 23]
+    assert isinstance(right.lines[0].command, NodeCommand)
+    assert isinstance(right.lines[2].command, Expect)
+
+
+def test_what_need_not_be_said(tmp_path: Path) -> None:
+    """Five nodes, T of 200 ms, seed 1, both worlds, and messages as lab run has them."""
+    text = 'title = "Short"\nprotocol = "ring"\nfor = "1s"\n---\nexpect all normal\n'
+    found = scenario_in(text, tmp_path / "short.scenario")
+    assert (found.nodes, found.timing.t_us, found.seed) == ((1, 2, 3, 4, 5), 200_000, 1)
+    assert (found.worlds, found.link, found.parameters) == (("simulated", "live"), None, {})
+
+
+def test_a_protocol_of_ones_own_stands_beside_it(tmp_path: Path) -> None:
+    """A file is looked for from the scenario's folder, wherever that is run from; above it there may be a task."""
+    (tmp_path / "mine.py").write_text("from lab.protocols import Bully\n\n\nclass Mine(Bully):\n    pass\n")
+    for target in ("mine.py:Mine", "field above mine.py:Mine"):
+        text = RIGHT.replace('"bully"', f'"{target}"')
+        found = scenario_in(text, tmp_path / "own.scenario")
+        assert found.protocol == target.replace("mine.py", str(tmp_path / "mine.py"))
+
+
+def test_a_task_above_an_election(tmp_path: Path) -> None:
+    """As lab run takes it: by name, and with the election in set."""
+    text = RIGHT.replace('protocol = "bully"', 'protocol = "field"').replace("check_every = ", "election = ")
+    text = text.replace('"400ms", as_printed = true', '"invitation"')
+    found = scenario_in(
+        text.replace("on send EnterElection", "on send Accept").replace("A1.1", "A9"), tmp_path / "task.scenario"
+    )
+    assert (found.protocol, found.parameters) == ("field above invitation", {"election": "invitation"})
+
+
+def _mistakes(text: str) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        scenario_in(text, Path("pause.scenario"))
+    assert str(caught.value) == "\n".join(caught.value.mistakes)
+    return str(caught.value)
+
+
+def test_a_typo_in_every_kind_of_place(transcript: Callable[[str, str], None]) -> None:
+    """File, line and column, what was got, what was expected, and the nearest word."""
+    said = []
+    for change in MISTAKES.strip().splitlines():
+        old, _, new = change.partition(" =>")
+        assert old in RIGHT
+        told = _mistakes(RIGHT.replace(old, new.strip().replace("|", "\n"), 1))
+        assert all(re.match(r"pause\.scenario:\d+(:\d+)?: ", line) for line in told.splitlines())
+        said.append(f"{change}\n{told.replace(f'{Path.cwd()}/', '')}\n")
+    transcript("scenario_mistakes", "\n".join(said))
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    """In the order of the lines, of the head and of the script."""
+    text = RIGHT.replace('"1-5"', '"5-1"').replace("kill 5", "kil 5").replace("for =", "fro =")
+    places = [line.split(":")[1] for line in _mistakes(text).splitlines()]
+    assert places == ["1", "8", "16", "19"]
+
+
+def test_an_empty_script_is_no_scenario() -> None:
+    """Nor one that has remarks alone."""
+    head = RIGHT.partition("---\n")[0]
+    for script in ("", "# nothing yet\n"):
+        assert "the script is empty" in _mistakes(f"{head}---\n{script}")
+
+
+def test_what_chooses_is_for_simulation_alone() -> None:
+    """deliver, fire and choose in a scenario that may be live are refused; freeze and speed are for who watches."""
+    live = RIGHT.replace('["simulated"]', '["simulated", "live"]')
+    for line in ("deliver 5->1", "fire 2", "choose 2"):
+        told = _mistakes(live.replace("when all normal: kill 5", line))
+        assert told.startswith(f"pause.scenario:19:1: {line.split()[0]}: only a simulated run obeys")
+        scenario_in(RIGHT.replace("when all normal: kill 5", line), Path("pause.scenario"))
+    for line in ("when all normal: freeze", "speed 0.1"):
+        scenario_in(live.replace("when all normal: kill 5", line), Path("pause.scenario"))
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    """One that is not there, a folder, bytes, and one as long as a recording."""
+    (tmp_path / "bytes.scenario").write_bytes(bytes(range(256)))
+    (tmp_path / "long.scenario").write_text("#" * 70_000)
+    for name, said in [
+        ("gone.scenario", "No such file or directory; name a scenario file"),
+        ("", "Is a directory; name a scenario file"),
+        ("bytes.scenario", "it is no text"),
+        ("long.scenario", "a scenario has at most 64 kB"),
+    ]:
+        with pytest.raises(ScenarioError, match=said):
+            read_scenario(tmp_path / name)

@@ -1,0 +1,76 @@
+"""The scenarios that come with the program: each of them comes out as it says.
+
+LAB_SOAK=100 pytest tests/scenario/test_library.py   runs each so often in each of its worlds, with other seeds.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lab.cli.scenario_report import report_lines
+from lab.protocols import PROTOCOLS, TASKS
+from lab.scenario.file import ScenarioError, World, read_scenario
+from lab.scenario.library import find, names, shipped
+from lab.scenario.many import jobs_of, run_all
+from lab.scenario.running import run_simulated
+
+FILES = shipped()
+ALWAYS_LIVE = ("coordinator-dies", "pause-makes-two-coordinators", "figure-10-9")
+SOAK = int(os.environ.get("LAB_SOAK", "0"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_it_passes_in_simulation(path: Path) -> None:
+    """Every expectation is met, every line comes, every fault touches something."""
+    scenario = read_scenario(path)
+    if "simulated" in scenario.worlds:
+        report = run_simulated(scenario)
+        assert report.passed, "\n".join(report_lines(report))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_it_says_what_it_is_for(path: Path) -> None:
+    """Two or three sentences that say what to look at, and the source."""
+    scenario = read_scenario(path)
+    assert len(scenario.shows) > 40
+    assert scenario.source
+
+
+def _failed(wanted: list[Path], worlds: tuple[World, ...], runs: int, folder: Path) -> list[str]:
+    jobs = jobs_of([read_scenario(path) for path in wanted], worlds, runs, folder)
+    assert jobs
+    reports = list(run_all(jobs, 2))
+    assert len(reports) == len(jobs)
+    return [line for report in reports if not report.passed for line in report_lines(report)]
+
+
+def test_some_pass_live(tmp_path: Path) -> None:
+    """On real processes, with every run of the tests."""
+    failed = _failed([find(name) for name in ALWAYS_LIVE], ("live",), 1, tmp_path)
+    assert not failed, "\n".join(failed)
+
+
+@pytest.mark.skipif(not SOAK, reason="takes long: LAB_SOAK=1")
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("world", ["simulated", "live"])
+def test_all_pass_again_and_again(world: World, tmp_path: Path) -> None:
+    """With the next seed each time."""
+    failed = _failed(FILES, (world,), SOAK, tmp_path)
+    assert not failed, "\n".join(failed)
+
+
+def test_there_are_enough() -> None:
+    """Thirty situations at least, none with the name of a protocol, as lab run takes both."""
+    assert len(names()) >= 30
+    assert not {*names()} & {*PROTOCOLS, *TASKS}
+
+
+def test_they_are_found_by_name() -> None:
+    """Or by path; an unknown name brings the nearest, or where they are listed."""
+    assert find("coordinator-dies") in FILES
+    assert find("mine.scenario") == Path("mine.scenario")
+    with pytest.raises(ScenarioError, match="did you mean coordinator-dies"):
+        find("coordinater-dies")
+    with pytest.raises(ScenarioError, match="lab scenario list says which there are"):
+        find("xyzzy")

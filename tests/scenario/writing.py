@@ -1,0 +1,24 @@
+"""Scenario files for tests: a head that is right, and a script."""
+
+from pathlib import Path
+
+from lab.scenario.file import Scenario, read_scenario
+
+__all__ = ["HEAD", "written"]
+
+HEAD = """\
+title = "A test"
+protocol = "bully"
+nodes = "5"
+t = "200ms"
+for = "4s"
+"""
+
+
+def written(folder: Path, script: str, *settings: str, name: str = "tested") -> Scenario:
+    """The scenario with this script; ``settings`` are lines of the head that stand for those that ``HEAD`` has."""
+    keys = [line.partition(" =")[0] for line in settings]
+    kept = [line for line in HEAD.splitlines() if line.partition(" =")[0] not in keys]
+    path = folder / f"{name}.scenario"
+    path.write_text("\n".join([*kept, *settings, "---", script.strip(), ""]), "utf-8")
+    return read_scenario(path)

@@ -1,0 +1,186 @@
+"""Lines of the language, drawn as structs: all that ``parse`` can give."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from lab.script import (
+    FASTEST,
+    SLOWEST,
+    After,
+    At,
+    Caption,
+    Every,
+    Expect,
+    ExpectThroughout,
+    ExpectViolation,
+    Heal,
+    Inject,
+    LinkFault,
+    NodeCommand,
+    OnMessage,
+    OnStatus,
+    Partition,
+    Scripted,
+    Slow,
+    Tell,
+    When,
+    WorldCommand,
+)
+from lab.script import predicates as p
+from lab.script.commands import LinkSet, Nodes
+from lab.script.expectations import CAUSES, is_of_whole_run
+
+NUMBERS = st.integers(1, 5)
+WHO = NUMBERS | st.sampled_from(("all", "any", "coordinator"))
+TIMES = st.integers(0, 3_000_000) | st.sampled_from((0, 1, 1500, 300_000, 1_000_000, 90_000_000))
+SHARES = st.sampled_from((0.0, 0.005, 0.07, 0.3, 0.29, 1.0)) | st.floats(0, 1).map(abs)
+ELECTION_KINDS = st.sampled_from(("AreYouUp", "EnterElection", "NewState", "SetCoordinator"))
+LINKS = st.tuples(NUMBERS, NUMBERS) | st.just((None, None))
+
+
+def _nodes() -> st.SearchStrategy[Nodes]:
+    words = st.lists(st.sampled_from(("all", "coordinator", "coordinators")), max_size=2).map(tuple)
+    nodes = st.builds(Nodes, st.lists(NUMBERS, max_size=3).map(tuple), words)
+    return nodes.filter(lambda named: named.ids or named.words)
+
+
+def _links() -> st.SearchStrategy[LinkSet]:
+    return st.builds(LinkSet, NODES) | st.builds(LinkSet, NODES, NODES, st.booleans())
+
+
+NODES = _nodes()
+LINK_SETS = _links()
+
+
+def _faults() -> st.SearchStrategy[LinkFault]:
+    def fault(verb: Any, **more: Any) -> st.SearchStrategy[LinkFault]:
+        return st.builds(LinkFault, st.just(verb), LINK_SETS, **more)
+
+    kinds = {"kinds": st.lists(ELECTION_KINDS, max_size=2).map(tuple)}
+    return st.one_of(
+        fault("delay", us=TIMES, jitter_us=TIMES, **kinds),
+        fault("lose", probability=SHARES, **kinds),
+        fault("duplicate", probability=SHARES, **kinds),
+        fault("reorder", us=TIMES, probability=SHARES, **kinds),
+        fault("hold", **kinds),
+        fault("cut"),
+    )
+
+
+def _of_world() -> st.SearchStrategy[WorldCommand]:
+    def command(verb: Any, **more: Any) -> st.SearchStrategy[WorldCommand]:
+        return st.builds(WorldCommand, st.just(verb), **more)
+
+    return st.one_of(
+        command("freeze"),
+        command("go"),
+        command("speed", factor=st.none() | st.floats(SLOWEST, FASTEST)),
+        command("step", count=st.integers(1, 100)),
+        command("choose", count=st.integers(1, 9)),
+        command("deliver", source=NUMBERS, node=NUMBERS, kind=st.just("") | ELECTION_KINDS),
+        command("fire", node=NUMBERS),
+    )
+
+
+WORLD_COMMANDS = _of_world()
+COMMANDS = st.one_of(
+    st.builds(NodeCommand, st.sampled_from(("kill", "restart", "pause", "resume", "wipe")), NODES),
+    st.builds(Slow, NODES, TIMES, TIMES),
+    _faults(),
+    st.builds(Heal, st.none() | LINK_SETS, st.sampled_from(("heal", "release"))),
+    st.builds(Heal, LINK_SETS, st.just("join")),
+    st.builds(Partition, st.lists(NODES, min_size=1, max_size=3).map(tuple)),
+    st.builds(Inject, NUMBERS, NUMBERS, ELECTION_KINDS, st.sampled_from(("{}", '{"a": [1, "}"]}', '{ "#": 2 }'))),
+    st.builds(
+        Tell, NODES, st.just("publish"), st.lists(st.sampled_from(("a", "b|c", "3%", ":")), max_size=2).map(tuple)
+    ),
+    st.builds(Tell, st.none() | NODES, st.just("publish")),
+    st.builds(
+        Caption, st.sampled_from(("say", "mark")), st.sampled_from(("x", "4 leads # now: 3->1 (all)", "ä ’ {"))
+    ),
+)
+
+
+def _values() -> st.SearchStrategy[Any]:
+    attributes = st.builds(
+        p.Attribute, WHO, st.sampled_from(("status", "coordinator", "group", "version", "leads", "process", "up"))
+    )
+    counts = st.one_of(
+        st.builds(p.Count, st.sampled_from(("live", "groups", "coordinators", "faults"))),
+        st.builds(
+            lambda what, kind, link: p.Count(what, kind, *link),
+            st.sampled_from(("messages", "flying", "held")),
+            st.just("") | ELECTION_KINDS,
+            LINKS,
+        ),
+    )
+    numbers = st.builds(p.Number, st.integers(0, 99))
+    return st.recursive(
+        numbers | attributes | counts,
+        lambda inner: st.builds(p.Arithmetic, st.sampled_from("+-*/"), inner, inner),
+        max_leaves=4,
+    )
+
+
+def _predicates() -> st.SearchStrategy[Any]:
+    words = st.builds(
+        p.Text, st.sampled_from(("Normal", "Election", "true", "false", "none", "running", "absent"))
+    )
+    operators = st.sampled_from(("==", "!=", "<", "<=", ">", ">="))
+    leaves = st.one_of(
+        st.builds(p.Compare, operators, VALUES, VALUES),
+        st.builds(p.Compare, st.sampled_from(("==", "!=")), VALUES, words),
+        st.builds(p.Compare, st.sampled_from(("==", "!=")), words, VALUES),
+        st.builds(p.Is, WHO, st.sampled_from(tuple(p.STATES))),
+        st.builds(p.Suspects, NUMBERS, NUMBERS),
+        st.builds(p.LinkIs, NUMBERS, NUMBERS),
+    )
+
+    def several(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+        parts = st.lists(inner, min_size=2, max_size=3).map(tuple)
+        return st.builds(p.Not, inner) | st.builds(p.All, parts) | st.builds(p.Any, parts)
+
+    return st.recursive(leaves, several, max_leaves=5)
+
+
+VALUES = _values()
+PREDICATES = _predicates()
+EXPECTATIONS = st.one_of(
+    st.builds(Expect, PREDICATES, st.none() | TIMES),
+    st.builds(ExpectThroughout, PREDICATES, st.booleans()),
+    st.builds(
+        ExpectViolation,
+        st.sampled_from(("A1.1", "A3", "raises")),
+        st.sampled_from(("", *CAUSES)),
+    ),
+    st.builds(ExpectViolation, st.sampled_from(("", "A1.1", "raises")), none=st.just(True)),
+)
+TRIGGERS = st.one_of(
+    st.builds(At, TIMES),
+    st.builds(After, TIMES),
+    st.builds(When, PREDICATES),
+    st.builds(
+        lambda moment, kind, link, nth: OnMessage(moment, kind, *link, nth),
+        st.sampled_from(("send", "deliver", "drop")),
+        ELECTION_KINDS,
+        LINKS,
+        st.integers(1, 4),
+    ),
+    st.builds(OnStatus, WHO, st.sampled_from(("Down", "Election", "Reorganization", "Normal"))),
+)
+EVERY = st.builds(Every, st.integers(1000, 3_000_000))
+
+
+@st.composite
+def scripted(draw: st.DrawFn) -> Scripted:
+    """A line; of ``text`` and ``source`` there is nothing in it."""
+    triggers = draw(st.lists(TRIGGERS, max_size=3))
+    command = draw(COMMANDS | EXPECTATIONS | WORLD_COMMANDS)
+    if isinstance(command, WorldCommand) and command.verb != "freeze":
+        triggers = []
+    elif draw(st.booleans()) and not isinstance(command, Expect | ExpectThroughout | ExpectViolation):
+        triggers.append(draw(EVERY))
+    first, *others = triggers or [None]
+    must = isinstance(first, After) or (first is None and not is_of_whole_run(command))
+    return Scripted(command, "", first, "", tuple(others), must or draw(st.booleans()))

@@ -1,0 +1,281 @@
+"""A run with a script: its captions, its marks, what became of what it expects, and its text with where it is."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Captioned, Commanded, Expected, open_recording
+from lab.tui.lines import CaptionLine, ScrubBar
+from lab.tui.middle import Middle
+from lab.tui.scriptview import ScriptView
+from lab.worlds.config import Ready
+from tests.tui.recorded import SHIPPED
+from tests.tui.scripted import SCENARIO, scripted_config, scripted_file
+from tests.tui.seen import Seen, attached, replay, served
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of the scenario."""
+    return scripted_file(tmp_path_factory.mktemp("scripted") / "run.jsonl")
+
+
+@pytest.fixture(scope="module")
+def records(recording: Path) -> dict[str, int]:
+    """The number of the first record of each thing that was said or expected, by its text."""
+    lines = open_recording(recording)
+    found: dict[str, int] = {}
+    for number, record in enumerate(lines.records()):
+        if isinstance(record, Captioned | Expected | Commanded):
+            found.setdefault(record.text, number)
+    lines.close()
+    return found
+
+
+def _caption(seen: Seen) -> str:
+    line = seen.of("#caption", CaptionLine)
+    return line._shown.plain if line.display else ""
+
+
+def _row(seen: Seen, text: str) -> str:
+    return next(row for row in seen.text.split("\n") if text in row)
+
+
+async def _shown(seen: Seen, text: str) -> None:
+    await seen.until(lambda: text in seen.text, f"{text!r} is seen")
+
+
+def test_the_last_caption_is_over_the_nodes(recording: Path, records: dict[str, int]) -> None:
+    """Wherever the cursor is, and however it came there; where nothing was said yet it takes no line."""
+
+    async def test(seen: Seen) -> None:
+        assert "nobody is up" in seen.text.split("\n")[1]
+        assert _caption(seen) == ""
+        seen.player.go(records["5 is gone"])
+        await seen.until(lambda: _caption(seen).startswith('" 5 is gone  '), "the caption")
+        assert "5 is gone" in seen.text.split("\n")[1]
+        await seen.press("comma")
+        assert _caption(seen) == ""
+        await seen.press("end")
+        await seen.until(lambda: _caption(seen).startswith('" 4 takes over  '), "the last caption")
+        await seen.press("home")
+        assert _caption(seen) == ""
+
+    replay(test, recording)
+
+
+def test_n_goes_to_what_the_script_says_and_where_it_is_not_met(recording: Path, records: dict[str, int]) -> None:
+    """Captions, marks and unmet expectations, in their order; not the expectations that are met."""
+
+    async def test(seen: Seen) -> None:
+        lines = seen.player.lines
+        wanted = [
+            number
+            for number in range(len(lines))
+            if isinstance(record := lines.record(number), Captioned | Expected)
+            and not (isinstance(record, Expected) and record.met)
+        ]
+        for number in wanted[:5]:
+            await seen.press("n")
+            assert seen.player.number == number
+        await seen.press("N")
+        assert seen.player.number == wanted[3]
+        await seen.press("home", "N")
+        await seen.says("no caption, mark or unmet expectation before this one")
+
+    assert records["5 is gone"] < records["here"]
+    replay(test, recording)
+
+
+def test_the_scrub_bar_has_their_signs(recording: Path) -> None:
+    """An unmet expectation outweighs what else is in its cell."""
+
+    async def test(seen: Seen) -> None:
+        bar = seen.of("ScrubBar", ScrubBar).render().plain
+        assert {'"', "⚑", "✗"} <= set(bar)
+
+    replay(test, recording)
+
+
+def test_the_log_tells_them_by_sign_and_word(recording: Path, records: dict[str, int]) -> None:
+    """A line each."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end")
+        seen.player.go(records["then expect 5 leads within 300ms"])
+        await _shown(seen, "✗ then expect 5 leads within 300ms · NOT MET: its time is up")
+        assert "⚑ mark: here" in seen.text
+        seen.player.go(records["5 is gone"])
+        await _shown(seen, '" caption: 5 is gone')
+
+    replay(test, recording, size=(120, 60))
+
+
+def test_s_shows_the_script_with_what_became_of_each_line(recording: Path, records: dict[str, int]) -> None:
+    """As of the cursor: what is done and when, what was reached last, what it waits for, what was not met."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(records["5 is gone"])
+        await seen.press("s")
+        await _shown(seen, "Every way in which a line of a script can end.")
+        assert "✓ done" in _row(seen, "kill 5   # it leads")
+        said = _row(seen, 'then say "5 is gone"')
+        assert said.startswith("▶  10 ✓ said ")
+        at_us = seen.player.cluster().at_us
+        assert f" {at_us / 1e6:.3f} " in said
+        assert "… waits" in _row(seen, "on send SetCoordinator 4->1")
+        assert "at the end" in _row(seen, "expect 4 leads")
+        assert "watched" in _row(seen, "expect no violation")
+        await seen.press("s")
+        await seen.says("the log again")
+
+    replay(test, recording)
+
+
+def test_the_script_at_the_end(recording: Path) -> None:
+    """What never came, what was not met and why; what is expected of the verdicts is settled too."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "s")
+        await _shown(seen, "✗ NOT MET")
+        for text, word in (
+            ('say "never said"', "✗ NEVER"),
+            ("on send NewState 1->2", "✗ NEVER"),
+            ("expect always live == 5", "✗ NOT MET"),
+            ("expect 4 leads", "✓ met"),
+            ("expect no violation", "✓ met"),
+            ("expect violation A5", "✗ NOT MET"),
+        ):
+            assert word in _row(seen, text), text
+        assert "its time is up" in seen.text
+        assert "3 times so far" in seen.text or "4 times so far" in seen.text
+        assert "no such violation was found" in seen.text
+
+    replay(test, recording, size=(120, 60))
+
+
+def test_enter_and_a_click_go_to_the_record_of_a_line(recording: Path, records: dict[str, int]) -> None:
+    """The whole screen is there then; a line without one goes nowhere."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "s")
+        await _shown(seen, "kill 5   # it leads")
+        view = seen.of("#script", ScriptView)
+        rows = seen.text.split("\n")
+        place = next(number for number, row in enumerate(rows) if 'then say "5 is gone"' in row)
+        await seen.pilot.click("#script", offset=(40, place - view.region.y))
+        await seen.until(lambda: seen.player.number == records["5 is gone"], "the record of the line")
+        await seen.press("down", "enter")
+        await seen.until(lambda: seen.player.number == records["5 is gone"], "nothing: it has not come yet")
+        await seen.press("end")
+        view.cursor = None
+        await seen.press(*["up"] * 30, "enter")
+        await seen.until(lambda: seen.player.number == records["when all normal: kill 5"], "the first line")
+
+    replay(test, recording, size=(120, 60))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (60, 16)])
+def test_the_line_reached_last_is_in_sight(recording: Path, size: tuple[int, int]) -> None:
+    """However small the screen is, at any time; before anything is reached, what is waited for first."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("s")
+        await _shown(seen, "when all normal:")
+        for _ in range(4):
+            await seen.press("n")
+            await seen.until(
+                lambda: any(row.startswith("▶") for row in seen.text.split("\n")), f"at {seen.player.number}"
+            )
+        await seen.press("home")
+        await _shown(seen, "when all normal:")
+
+    replay(test, recording, size=size)
+
+
+def test_a_run_without_a_script_stays_at_its_log() -> None:
+    """It is said which runs have one; the footer does not offer it."""
+
+    async def test(seen: Seen) -> None:
+        assert "s script" not in seen.text.split("\n")[-1]
+        await seen.press("s")
+        assert seen.said.startswith("no script belongs to this run; lab run NAME runs a scenario")
+        assert seen.of("Middle", Middle).current == "log"
+
+    replay(test, SHIPPED)
+
+
+def test_the_title_and_the_first_hint_tell_of_the_scenario(recording: Path) -> None:
+    """And the footer has its key."""
+
+    async def test(seen: Seen) -> None:
+        assert " · What becomes of lines · " in seen.line("#title")
+        assert seen.said == "What becomes of lines (? for all keys; s shows the script)"
+        assert "s script" in seen.text.split("\n")[-1]
+
+    replay(test, recording)
+
+
+@pytest.mark.parametrize("given", [{"LC_ALL": "C"}, {"NO_COLOR": "1"}], ids=["ascii", "no colour"])
+def test_without_unicode_and_without_colour_it_says_the_same(
+    recording: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
+) -> None:
+    """By other signs, and the same words."""
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    is_ascii = "LC_ALL" in given
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "s")
+        await _shown(seen, f"{'!' if is_ascii else '✗'} NOT MET")
+        assert f"{'+' if is_ascii else '✓'} done" in seen.text
+        assert _caption(seen).startswith('" 4 takes over')
+
+    replay(test, recording, size=(120, 60))
+
+
+def test_a_scenario_of_bad_faith_writes_no_control_character(tmp_path: Path) -> None:
+    """Nor does a head that is no TOML, nor a line that is none of the language, end the interface."""
+    evil = 'title = [[[\n---\nsay "\x1b]0;t\x07\x9b5n"\n\x1b[2J nonsense \u202e\n'
+    text = scripted_file(tmp_path / "run.jsonl").read_text("utf-8")
+    header, *rest = text.split("\n")
+    told = {**json.loads(header), "scenario": evil, "remark": "\x1b[2J"}
+    path = tmp_path / "evil.jsonl"
+    path.write_text("\n".join([json.dumps(told), *rest]), "utf-8")
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "s")
+        await _shown(seen, r"\x1b[2J nonsense \x202e")
+        assert [letter for letter in seen.text if not letter.isprintable() and letter != "\n"] == []
+
+    replay(test, path)
+
+
+@pytest.fixture
+def host(runs: Path) -> Iterator[Ready]:
+    """The same scenario in a simulated run that goes on, and whose time stands still when 5 is gone."""
+    script = SCENARIO.replace('mark "here"', 'mark "here"\nfreeze')
+    assert runs.parent.is_dir()
+    with served(scripted_config(runs.parent / "live.jsonl", script, None)) as ready:
+        yield ready
+
+
+def test_a_run_that_goes_on_shows_where_its_script_is(host: Ready) -> None:
+    """What is typed at the prompt is a caption for all who watch, and no line of the script."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("s")
+        await seen.until(
+            lambda: any(row.startswith("▶  13 ✗ NO EFFECT") for row in seen.text.split("\n")), "frozen"
+        )
+        assert _caption(seen).startswith('" 5 is gone')
+        assert "… waits" in _row(seen, "then expect 5 leads")
+        await seen.press("colon")
+        seen.top.focused.value = 'say "look at 4"'  # type: ignore[union-attr]
+        await seen.press("enter")
+        await seen.until(lambda: _caption(seen).startswith('" look at 4'), "what was typed")
+        assert any(row.startswith("▶") for row in seen.text.split("\n"))
+
+    attached(test, host.socket)

@@ -1,0 +1,122 @@
+"""The script that a recording holds, and what has come of its lines by some record."""
+
+from lab.journal import Captioned, Commanded, Deed, Expected, ScriptLog
+from lab.journal.records import End
+from lab.tui.scripttext import script_in, states_of
+from tests.tui.scripted import SCENARIO
+
+FIRST = SCENARIO.splitlines().index("---") + 2
+TEXT = """\
+when all normal: kill 5
+then kill 4
+expect 3 leads within 1s
+
+# so
+say "x"
+expect live == 3
+at 1s: heal
+"""
+
+
+def _words(deeds: list[Deed], over: bool = False) -> list[str]:
+    numbered = list(enumerate(deeds, 10))
+    states = states_of(script_in(TEXT), numbered, [], over, over)
+    return [states[line].word for line in sorted(states)]
+
+
+def test_a_scenario_has_its_script_behind_its_head() -> None:
+    """The numbers are those of the file; the head says what there is to see."""
+    script = script_in(SCENARIO)
+    assert [line.number for line in script.lines] == [*range(FIRST, len(SCENARIO.splitlines()) + 1)]
+    assert script.about == (
+        "What becomes of lines",
+        "Every way in which a line of a script can end.",
+        "source: these tests",
+    )
+    assert not script.lines[0].says, "a remark"
+    assert script.lines[1].says
+    assert script.lines[1].behind is None
+    assert script.lines[2].behind == FIRST + 1
+
+
+def test_a_text_without_a_head_is_all_script() -> None:
+    """As ``--script`` takes it."""
+    script = script_in(TEXT)
+    assert script.about == ()
+    assert [line.number for line in script.lines if line.says] == [1, 2, 3, 6, 7, 8]
+
+
+def test_a_line_that_is_not_understood_is_shown_all_the_same() -> None:
+    """A newer version may have written it, or anybody."""
+    script = script_in('shows = [\n---\nfrobnicate 5\nsay "x"\n')
+    assert [(line.text, line.says) for line in script.lines] == [("frobnicate 5", True), ('say "x"', True)]
+    assert script.about == ()
+
+
+def test_the_first_line_of_each_sequence_waits() -> None:
+    """What follows it has not begun; what is expected of the run takes no turn."""
+    assert _words([]) == ["waits", "", "", "", "at the end", "waits"]
+
+
+def test_each_line_waits_once_the_one_before_it_is_done() -> None:
+    """A caption counts as said, a command as done."""
+    kill = Commanded(5, "kill 5", "5 killed", line=1)
+    assert _words([kill])[:4] == ["done", "waits", "", ""]
+    met = Expected(9, "expect", True, line=3)
+    assert _words([kill, Commanded(6, "kill 4", "", line=2), met, Captioned(9, "x", line=6)])[:4] == [
+        *("done", "done", "met", "said")
+    ]
+
+
+def test_what_follows_an_unmet_expectation_never_comes() -> None:
+    """It is said why not."""
+    deeds: list[tuple[int, Deed]] = [(7, Expected(9, "expect", False, "its time is up", line=3))]
+    states = states_of(script_in(TEXT), deeds, [], False, False)
+    assert (states[3].sort, states[3].word, states[3].why, states[3].record) == (
+        "unmet",
+        "NOT MET",
+        "its time is up",
+        7,
+    )
+    assert (states[6].sort, states[6].word) == ("unmet", "NEVER")
+
+
+def test_a_command_that_did_nothing_is_told_from_one_that_did() -> None:
+    """Refused, or without effect, each with what was said of it."""
+    refused = Commanded(5, "kill 9", "there is no node 9", changed=False, refused=True, line=1)
+    idle = Commanded(5, "kill 5", "down already", changed=False, line=2)
+    states = states_of(script_in(TEXT), [(1, refused), (2, idle)], [], False, False)
+    assert [(states[line].word, states[line].why) for line in (1, 2)] == [
+        ("REFUSED", "there is no node 9"),
+        ("NO EFFECT", "down already"),
+    ]
+
+
+def test_when_the_run_is_over_what_has_not_come_never_came() -> None:
+    """Nothing waits any more."""
+    assert _words([], over=True) == ["NEVER"] * 6
+
+
+def test_a_line_that_comes_again_and_again_says_how_often() -> None:
+    """With the record of the last time."""
+    ticks: list[tuple[int, Deed]] = [(number, Captioned(number, "tick", line=1)) for number in (3, 5, 8)]
+    state = states_of(script_in('every 1s: say "tick"'), ticks, [], False, False)[1]
+    assert (state.word, state.record, state.why) == ("said", 8, "3 times so far")
+
+
+def test_the_log_of_a_script_knows_the_past() -> None:
+    """The last caption and the deeds by any record; a mark is no caption, what is typed is of no line."""
+    log = ScriptLog()
+    records = [
+        Captioned(1, "a", line=1),
+        Captioned(2, "m", mark=True, line=2),
+        Captioned(3, "b"),
+        None,
+        End(9, "over"),
+    ]
+    for number, record in enumerate(records, 4):
+        log.add(number, record)
+    assert [caption and caption.text for caption in map(log.caption, range(3, 8))] == [None, "a", "a", "b", "b"]
+    assert [number for number, _ in log.deeds(3)] == []
+    assert [number for number, _ in log.deeds(99)] == [4, 5]
+    assert [log.is_over(number) for number in (7, 8)] == [False, True]
