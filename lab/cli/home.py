@@ -4,10 +4,13 @@ import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 from lab.cli.errors import EXIT_INTERRUPTED
 from lab.places import recordings_folder, shipped_recordings
 from lab.protocols import PROTOCOLS, TASKS
+from lab.scenario.head import read_head
+from lab.scenario.library import shipped
 from lab.tui.guard import run_guarded
 from lab.worlds.runs import list_runs
 
@@ -30,12 +33,19 @@ def choices() -> list[Choice]:
         found.append(("run", f"{name}, eight nodes, 0 to 7", ["run", name, "--nodes", "0-7"]))
         told = f"{name} simulated, at a tenth of the speed: freeze it, step it, choose what happens next"
         found.append(("run", told, ["run", name, "--sim", "--speed", "0.1"]))
+    for path in shipped():
+        found.append(("scenario", f"{path.stem}: {_title_in(path)}", ["run", path.stem]))
     for path in shipped_recordings():
         found.append(("replay", path.stem, ["replay", str(path)]))
     own = sorted(recordings_folder().glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in own[:_SHOWN_RECORDINGS]:
         found.append(("replay", f"{path.stem} (yours)", ["replay", str(path)]))
     return found
+
+
+def _title_in(path: Path) -> str:
+    head = path.read_text("utf-8").partition("\n---\n")[0]
+    return str(read_head(head).values.get("title", ""))
 
 
 def run_home() -> int:

@@ -36,7 +36,7 @@ def scenario_named(target: str) -> Scenario | None:
             load_protocol(target)
         except TargetError as error:
             near = did_you_mean(target, [*known, *names()]) or ", or a scenario: lab scenario list"
-            raise UsageError(f"{error}{near}") from None
+            raise UsageError(str(error) if "did you mean" in str(error) else f"{error}{near}") from None
     return None
 
 

@@ -27,7 +27,8 @@ class Conditions:
 
     ``record`` is the number of the record that is being looked at, which whoever reads them sets.
     ``disturbed_us``: when something last happened after which the nodes may have to elect. ``wiped`` is the first
-    wipe of a safe storage, if there was one: what the storage kept apart may be mixed up ever after.
+    wipe of a safe storage, if there was one: what the storage kept apart may be mixed up ever after. So may what
+    only messages keep apart, once there was a ``forged`` one.
     """
 
     def __init__(self, tm_us: int, tp_us: int, settles_within_us: int) -> None:
@@ -38,6 +39,7 @@ class Conditions:
         self._tp_us = tp_us
         self._settles_within_us = settles_within_us
         self.wiped: Broken | None = None
+        self.forged: Broken | None = None
         self._in_force: dict[int, Fault] = {}
         self._paused: set[int] = set()
         self._touched: set[tuple[int, int]] = set()
@@ -102,6 +104,7 @@ class Conditions:
         """A message was delivered."""
         if serial < 0:
             self._break(3, f"a forged message of {source} to {target}")
+            self.forged = self.forged or self.broken[3]
             self.disturbed_us = at_us
         broken = self.overdue(source, serial, target, sent_us, at_us)
         if broken is not None:

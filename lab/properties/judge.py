@@ -236,11 +236,14 @@ class Judge:
     def _broken(self, name: str, before: dict[int, Broken]) -> tuple[tuple[Broken, ...], tuple[Broken, ...]]:
         """What is broken now or was ``before``: the assumptions that matter to this assertion, and the others."""
         broken = {**before, **self._conditions.broken}
-        if ASSERTIONS[name].marked and self._conditions.wiped is not None:
-            broken[4] = self._conditions.wiped
+        forged, wiped = self._conditions.forged, self._conditions.wiped
+        if ASSERTIONS[name].marked:
+            broken |= {each: why for each, why in ((3, forged), (4, wiped)) if why is not None}
         for overdue in self._overdue():
             broken.setdefault(overdue.assumption, overdue)
         relied = self._relies_on.get(name, tuple(broken))
+        if forged is not None:
+            relied = (*relied, 3)  # who can do without it can do with copies, but not with lies
         matter = {each: why for each, why in broken.items() if each in relied}
         return _in_order(matter), _in_order({each: why for each, why in broken.items() if each not in relied})
 

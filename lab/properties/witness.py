@@ -89,10 +89,9 @@ class _Walk:
         node, given = step.node, step.input
         if isinstance(given, Received):
             cause, message = self._sending(number, given)
-            if message is None:
-                return None, f"{node} gets message {given.serial} of {given.source}", ""
-            if cause is None:
-                return None, f"{node} gets a forged {message.kind} of {message.source}", ""
+            if message is None or cause is None:
+                what = f"message {given.serial}" if message is None else f"a forged {message.kind}"
+                return None, f"{node} gets {what} of {given.source}", ""
             return cause, f"{node} gets {message.kind} of {message.source}", f"sends {message.kind} to {node}"
         if isinstance(given, Fired):
             cause, wait = self._waiting(number, step, given.procedure)

@@ -12,7 +12,7 @@ in simulation at least. Which of them is needed is found out by trying.
 from msgspec import Struct
 
 from lab.protocols import Status
-from lab.scenario.story import Story, Given, Happened, happened_between
+from lab.scenario.story import Given, Happened, Story, happened_between
 from lab.script import After, At, Every, OnMessage, OnStatus, Trigger, When
 from lab.script.predicates import All, Is, Not, Predicate
 from lab.script.printing import said
@@ -21,8 +21,6 @@ __all__ = ["Anchor", "anchors", "exact_anchors", "rounded"]
 
 _AT_ONCE_US = 20_000
 """Nobody gives two commands so fast one after the other by hand."""
-_SEEN_WITHIN_US = 5_000
-"""A process that was struck is seen to be so within this time."""
 _ALL_NORMAL = Is("all", "normal")
 _STATUSES = tuple(status.value for status in Status)
 
@@ -62,7 +60,7 @@ def exact_anchors(story: Story, given: Given) -> list[Anchor]:
 
 def _at_message(story: Story, given: Given, wanted: OnMessage) -> list[Anchor]:
     """The message that it struck at, counted from the start of the run."""
-    earlier = [event for event in story.messages if event.record < given.record]
+    earlier = [event for event in story.messages if event.record < given.began]
     hits = [event for event in earlier if event.at_us == given.at_us and _is_meant(wanted, event.what)]
     if not hits:
         return []
@@ -122,24 +120,24 @@ class _Anchors:
     def _by_state(self) -> list[Anchor]:
         """That all agreed, or who led where they did not: the newest of that, if it was not so before."""
         story, given = self._story, self._given
-        agreed = happened_between(story.agreed, self._after, given.record)
-        leaders = happened_between(story.leaders, self._after, given.record)
+        agreed = happened_between(story.agreed, self._after, given.began)
+        leaders = happened_between(story.leaders, self._after, given.began)
         if agreed and agreed[-1].what is not None:
-            return self._once(_ALL_NORMAL, agreed[-1], self._disagreed_at_once(agreed))
+            return self._once(_ALL_NORMAL, agreed[-1].at_us, self._disagreed_at_once(agreed))
         if leaders and leaders[-1].what and not (agreed and agreed[-1].what):
             parts = tuple(Is(node, "leads") for node in leaders[-1].what)
-            return self._once(parts[0] if len(parts) == 1 else All(parts), leaders[-1], True)
+            return self._once(parts[0] if len(parts) == 1 else All(parts), leaders[-1].at_us, True)
         return []
 
     def _disagreed_at_once(self, agreed: list[Happened[int | None]]) -> bool:
         """Whether nobody can take it for what was so before the command before this one."""
         at_first = [event for event in self._story.agreed if event.record <= self._after][-1].what
-        early = agreed[0].what is None and agreed[0].at_us <= self._since_us + _SEEN_WITHIN_US
-        return at_first is None or early
+        is_by_command = agreed[0].what is None and agreed[0].record in self._story.processes
+        return at_first is None or is_by_command
 
-    def _once(self, predicate: Predicate, event: Happened[object], is_new: bool) -> list[Anchor]:
+    def _once(self, predicate: Predicate, since_us: int, is_new: bool) -> list[Anchor]:
         triggers = (When(predicate),) if is_new else (When(Not(predicate)), When(predicate))
-        late_us = self._given.at_us - event.at_us
+        late_us = self._given.at_us - since_us
         later = () if late_us < self._story.header.timing.t_us else (After(rounded(late_us)),)
         return list(dict.fromkeys([self._anchor(*triggers), self._anchor(*triggers, *later)]))
 
@@ -147,7 +145,7 @@ class _Anchors:
         """The status that a node had just entered, while they did not agree."""
         if not self._story.elects:
             return []
-        entered = happened_between(self._story.statuses, self._after, self._given.record)
+        entered = happened_between(self._story.statuses, self._after, self._given.began)
         last = entered[-1] if entered else None
         if last is None or last.what[1] not in _STATUSES or sum(event.what == last.what for event in entered) > 1:
             return []
@@ -158,7 +156,7 @@ class _Anchors:
 
     def _by_message(self) -> list[Anchor]:
         """The message that had just left or come."""
-        passed = happened_between(self._story.messages, self._after, self._given.record)
+        passed = happened_between(self._story.messages, self._after, self._given.began)
         last = passed[-1] if passed else None
         if last is None or self._given.at_us - last.at_us > self._story.header.timing.tm_us:
             return []

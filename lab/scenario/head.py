@@ -20,6 +20,7 @@ class Key(Struct, frozen=True):
     needed: bool = False
 
 
+_TOML = 'the head is TOML, a key and a value a line, and texts in quotes: nodes = "5"'
 _TEXT = (str,)
 _NUMBER = (str, int)
 
@@ -110,7 +111,7 @@ def _unreadable(said: str, text: str) -> Mistake:
     match = re.search(r" \(at line (\d+), column (\d+)\)$", said)
     line, column = (int(match[1]), int(match[2])) if match else (text.count("\n") + 1, 0)
     what = said[: match.start()] if match else said.removesuffix(" (at end of document)")
-    return Mistake(line, column, f'{what}; the head is TOML, a key and a value a line, and texts in quotes: nodes = "5"')
+    return Mistake(line, column, f"{what}; {_TOML}")
 
 
 def _place_of(key: str, text: str) -> tuple[int, int] | None:

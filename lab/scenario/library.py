@@ -33,6 +33,7 @@ def find(named: str) -> Path:
         return Path(named)
     found = next((path for path in shipped() if path.stem == named), None)
     if found is None:
-        near = did_you_mean(named, names()) or "; lab scenario list says which there are"
-        raise ScenarioError([f"there is no scenario {sanitize(named, 60)}{near}, or name a file: FILE{SUFFIX}"])
+        known = f"; lab scenario list says which there are, or name a file: FILE{SUFFIX}"
+        near = did_you_mean(named, names()) or known
+        raise ScenarioError([f"there is no scenario {sanitize(named, 60)}{near}"])
     return found

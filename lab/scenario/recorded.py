@@ -1,187 +1,85 @@
-"""The script of a recording: every command that changed something, so that it comes when it came.
+"""From the keyboard to a script: the scenario of what happened in a recording."""
 
-For each command there are several triggers that it may have, from robust to exact (``anchors``). A script is tried in
-simulation, and what it comes to is compared with what the recording came to. The most robust triggers are tried
-first, all together. If that comes to something else, an assignment that comes to the same is looked for; and from
-there every command gets the most robust trigger that keeps it so. Commands that touch nothing are left out, as long
-as it comes to the same. Of two scripts that do, one is better that does with other seeds and delays too.
-"""
-
-from collections.abc import Callable, Iterator
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from lab.journal import Header
-from lab.kernel import Protocol
-from lab.scenario.anchors import Anchor, anchors, exact_anchors
-from lab.scenario.outcome import Outcome
-from lab.scenario.story import Given, Story
-from lab.scenario.trial import Trial, disturbed_headers, simulated_header, try_script
-from lab.script import Expectation
-from lab.worlds.campaign.trial import RunawayError
+from lab.journal import open_recording
+from lab.scenario.file import SUFFIX, World, scenario_in
+from lab.scenario.outcome import outcome_of
+from lab.scenario.running import run_simulated
+from lab.scenario.searching import Found, Search
+from lab.scenario.shrinking import shrunk
+from lab.scenario.story import Story, story_of
+from lab.scenario.writing import Source, scenario_text
+from lab.script import CommandError
+from lab.script.printing import said
+from lab.worlds.targets import recorded_protocol
 
-__all__ = ["Draft", "Found", "Line", "Recorded"]
-
-_ROUND_US = 100_000
-
-
-class Line(Struct, frozen=True):
-    """A command, and what it waits for."""
-
-    given: Given
-    anchor: Anchor
-
-    def __str__(self) -> str:
-        """As the language has it."""
-        return f"{self.anchor} {self.given.command}"
+__all__ = ["Made", "UnfitError", "make_scenario", "scenario_of"]
 
 
-class Draft(Struct, frozen=True):
-    """The script of a scenario, without what is expected; the nodes that it is for, and when it ends."""
-
-    nodes: tuple[int, ...]
-    lines: tuple[Line, ...]
-    end_us: int
+class UnfitError(Exception):
+    """No scenario can be made from this recording; the text is for the user."""
 
 
-class Found(Struct, frozen=True):
-    """A draft that was tried: what is ``missed`` of the outcome, and how many lines touch nothing, or never come."""
+class Made(Struct, frozen=True):
+    """A scenario as a text. ``is_same``: whether it comes to what the recording came to, run again in simulation.
 
-    draft: Draft
-    missed: tuple[Expectation, ...]
-    idle: tuple[Line, ...] = ()
-    missing: tuple[Line, ...] = ()
-    trial: Trial | None = None
+    ``doubts`` say what it does not do as it should, each in a line for the user.
+    """
 
-    @property
-    def is_same(self) -> bool:
-        """Whether it comes to the same."""
-        return self.trial is not None and not self.missed
-
-    @property
-    def is_good(self) -> bool:
-        """Whether it comes to the same, and every line does its part."""
-        return self.is_same and not self.idle and not self.missing
-
-    @property
-    def rank(self) -> tuple[bool, int, int]:
-        """The less the better."""
-        return not self.is_same, len(self.missing) + len(self.missed), len(self.idle)
+    text: str
+    is_same: bool
+    doubts: tuple[str, ...]
 
 
-class Recorded:
-    """Looks for the script of a recording. ``tell`` is called with the number of runs so far."""
+def scenario_of(recording: Path, shrink: bool = False, tell: Callable[[str], None] = lambda said: None) -> str:
+    """The text of a scenario in which the same happens. See ``make_scenario``."""
+    return make_scenario(Source(recording), shrink, tell).text
 
-    def __init__(
-        self, story: Story, protocol: type[Protocol], outcome: Outcome, tell: Callable[[int], None]
-    ) -> None:
-        self.outcome = outcome
-        self._story = story
-        self._protocol = protocol
-        self._header = simulated_header(story.header)
-        self._tell = tell
-        self._tried = 0
-        self._known: dict[Draft, Found] = {}
 
-    def find(self) -> Found:
-        """The most robust draft that comes to the same; if none does, the one that comes nearest."""
-        best: Found | None = None
-        for end_us in self._ends():
-            for assign in (self.robust, self._second, self._typed, self._by_step, self._by_clock):
-                found = self._cleaned(assign, end_us)
-                if best is None or found.rank < best.rank:
-                    best = found
-                if found.is_good and self.is_steady(found):
-                    return self._improved(found)
-            if best is not None and best.is_good:
-                break
-        assert best is not None
-        return self._improved(best) if best.is_same else best
+def make_scenario(source: Source, shrink: bool, tell: Callable[[str], None]) -> Made:
+    """The scenario; ``tell`` is called with how far the work has come.
 
-    def attempt(self, draft: Draft) -> Found:
-        """Try it, if it has not been tried."""
-        found = self._known.get(draft)
-        if found is None:
-            found = self._known[draft] = self._attempt(draft, self._header)
-        return found
-
-    def is_steady(self, found: Found) -> bool:
-        """Whether it comes to the same with other seeds and delays."""
-        return all(self._attempt(found.draft, header).is_good for header in disturbed_headers(self._header))
-
-    def robust(self, given: tuple[Given, ...]) -> tuple[Line, ...]:
-        """These commands, each with the most robust of its triggers."""
-        return self._level(given, 0)
-
-    def _attempt(self, draft: Draft, header: Header) -> Found:
-        self._tried += 1
-        self._tell(self._tried)
+    NotARecordingError, UnfitError; TargetError where the protocol is not the program's, and is not named.
+    """
+    with contextlib.closing(open_recording(source.recording)) as lines:
+        protocol = recorded_protocol(lines.header.protocol, source.target or None)
         try:
-            trial = try_script(
-                self._protocol, replace(header, nodes=draft.nodes), [*map(str, draft.lines)], draft.end_us
-            )
-        except RunawayError:
-            return Found(draft, ())
-        missed = self.outcome.missed(trial.cluster, trial.judge)
-        idle, missing = (
-            tuple(line for number, line in enumerate(draft.lines, 1) if number in numbers)
-            for numbers in (trial.idle, trial.missing)
+            story = story_of(lines.header, lines.records())
+        except CommandError as error:
+            raise UnfitError(f"{source.recording} has a command that cannot be read: {error}") from None
+    outcome = outcome_of(story.cluster, story.judge, story.faults, lines.header.world == "live")
+    search = Search(story, protocol, outcome, lambda tried: tell(f"{tried} runs tried"))
+    found = search.find()
+    if story.steered and not found.is_same:
+        raise UnfitError(
+            f"in {source.recording} somebody chose what came next ({story.steered[0]}), which a script cannot, "
+            f"and without that it comes to something else; go on from it: lab branch FILE --at RECORD"
         )
-        return Found(draft, tuple(missed), idle, missing, trial)
+    if shrink and found.is_same:
+        found = shrunk(search, found)
+    worlds = _worlds(story, search, found)
+    text = scenario_text(story, search.outcome, found, source, worlds)
+    return Made(text, found.is_same, tuple(_doubts(text, source.folder, found, worlds)))
 
-    def _ends(self) -> Iterator[int]:
-        """When it may end: at a round time, or when the recording did."""
-        end_us = max(self._story.cluster.at_us, 1_000)
-        yield -(-end_us // _ROUND_US) * _ROUND_US
-        if end_us % _ROUND_US:
-            yield end_us
 
-    # whole assignments
+def _worlds(story: Story, search: Search, found: Found) -> tuple[World, ...]:
+    """Both where it comes to the same with other seeds and delays too; else where it does."""
+    if found.is_good and search.is_steady(found):
+        return ("simulated", "live")
+    return ("simulated",) if found.is_same else (story.header.world,)
 
-    def _second(self, given: tuple[Given, ...]) -> tuple[Line, ...]:
-        return self._level(given, 1)
 
-    def _level(self, given: tuple[Given, ...], level: int) -> tuple[Line, ...]:
-        lines = []
-        for before, each in zip((None, *given), given, strict=False):
-            found = anchors(self._story, before, each)
-            lines.append(Line(each, found[min(level, len(found) - 1)]))
-        return tuple(lines)
-
-    def _typed(self, given: tuple[Given, ...]) -> tuple[Line, ...]:
-        return tuple(Line(each, exact_anchors(self._story, each)[0]) for each in given)
-
-    def _by_step(self, given: tuple[Given, ...]) -> tuple[Line, ...]:
-        return tuple(Line(each, exact_anchors(self._story, each)[-2:][0]) for each in given)
-
-    def _by_clock(self, given: tuple[Given, ...]) -> tuple[Line, ...]:
-        return tuple(Line(each, exact_anchors(self._story, each)[-1]) for each in given)
-
-    def _cleaned(self, assign: Callable[[tuple[Given, ...]], tuple[Line, ...]], end_us: int) -> Found:
-        """The draft with this assignment, without the commands that do nothing, as far as they can go."""
-        given = tuple(self._story.given)
-        found = self.attempt(Draft(self._story.header.nodes, assign(given), end_us))
-        while found.idle and not found.missing:
-            idle = {line.given.record for line in found.idle}
-            given = tuple(each for each in given if each.record not in idle)
-            cleaner = self.attempt(Draft(self._story.header.nodes, assign(given), end_us))
-            if cleaner.rank > found.rank:
-                break
-            found = cleaner
-        return found
-
-    def _improved(self, found: Found) -> Found:
-        """Give each command the most robust trigger that keeps what it comes to, from the first to the last."""
-        for place, line in enumerate(found.draft.lines):
-            before = found.draft.lines[place - 1].given if place else None
-            for anchor in anchors(self._story, before, line.given):
-                if anchor == line.anchor:
-                    break
-                lines = list(found.draft.lines)
-                lines[place] = replace(line, anchor=anchor)
-                better = self.attempt(replace(found.draft, lines=tuple(lines)))
-                if better.rank <= found.rank:
-                    found = better
-                    break
-        return found
+def _doubts(text: str, folder: Path, found: Found, worlds: tuple[World, ...]) -> list[str]:
+    if not found.is_same:
+        missed = "; ".join(said(each) for each in found.missed) or "it did not end"
+        return [f"run again in simulation, it comes to something else: {missed}"]
+    report = run_simulated(scenario_in(text, folder / f"recorded{SUFFIX}"))
+    doubts = [f"line {each.line}: {each.expected}: {each.was}" for each in report.findings]
+    if "live" not in worlds:
+        doubts.append("with other seeds or delays it comes to something else, so it is for simulation alone")
+    return doubts

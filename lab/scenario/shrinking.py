@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from lab.journal import agreed_coordinator
 from lab.scenario.outcome import outcome_of
-from lab.scenario.recorded import Draft, Found, Recorded
+from lab.scenario.searching import Draft, Found, Line, Search
 from lab.scenario.trial import faults_of
 from lab.worlds.campaign.schedule import Strike
 from lab.worlds.campaign.shrink import fewer, shrink
@@ -16,14 +16,20 @@ __all__ = ["shrunk"]
 _LEAST_NODES = 2
 
 
-def shrunk(recorded: Recorded, found: Found) -> Found:
-    """The least draft that comes to the same; its outcome, of fewer nodes perhaps, is ``recorded``'s from now on."""
-    return _Shrinking(recorded, found).run()
+def shrunk(search: Search, found: Found) -> Found:
+    """The least draft that comes to the same; its outcome, perhaps of fewer nodes, is ``search``'s then."""
+    return _Shrinking(search, found).run()
+
+
+def _without_a_line_before(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    """The first of them follows none any more."""
+    first = tuple(replace(line, anchor=replace(line.anchor, follows=False)) for line in lines[:1])
+    return (*first, *lines[1:])
 
 
 class _Shrinking:
-    def __init__(self, recorded: Recorded, found: Found) -> None:
-        self._recorded = recorded
+    def __init__(self, search: Search, found: Found) -> None:
+        self._search = search
         self._least = found
 
     def run(self) -> Found:
@@ -34,7 +40,7 @@ class _Shrinking:
         return self._least
 
     def _keep(self, draft: Draft) -> bool:
-        found = self._recorded.attempt(draft)
+        found = self._search.cleaned(draft, _without_a_line_before)
         kept = found.rank <= self._least.rank
         if kept:
             self._least = found
@@ -43,8 +49,8 @@ class _Shrinking:
     def _lines(self, draft: Draft) -> Iterator[Draft]:
         """Without some; those behind them wait as they did, or as they would if those had never been."""
         for lines in fewer(draft.lines):
-            yield replace(draft, lines=lines)
-            yield replace(draft, lines=self._recorded.robust(tuple(line.given for line in lines)))
+            yield replace(draft, lines=_without_a_line_before(lines))
+            yield replace(draft, lines=self._search.robust(tuple(line.given for line in lines)))
 
     def _spare_nodes(self) -> list[int]:
         """Those that no line names, that run, and do not lead; the lowest first."""
@@ -59,9 +65,9 @@ class _Shrinking:
 
     def _keep_without(self, node: int) -> bool:
         """Try it without the node: the same has to be said of agreement, and of all assertions."""
-        recorded, draft = self._recorded, self._least.draft
-        before = recorded.outcome
-        found = recorded.attempt(replace(draft, nodes=tuple(each for each in draft.nodes if each != node)))
+        search, draft = self._search, self._least.draft
+        before = search.outcome
+        found = search.attempt(replace(draft, nodes=tuple(each for each in draft.nodes if each != node)))
         if found.trial is None:
             return False
         outcome = outcome_of(found.trial.cluster, found.trial.judge, faults_of(found.trial.records))
@@ -71,5 +77,5 @@ class _Shrinking:
             before.verdicts,
         ) or fewer_now.rank > self._least.rank:
             return False
-        recorded.outcome, self._least = outcome, fewer_now
+        search.outcome, self._least = outcome, fewer_now
         return True

@@ -11,14 +11,22 @@ from lab.properties import Judge
 from lab.script import Caption, Scripted, WorldCommand, parse
 from lab.script.printing import said
 
-__all__ = ["Given", "Happened", "Story", "happened_between", "story_of"]
+__all__ = ["Given", "Happened", "Story", "happened_between", "rounded_up", "story_of"]
 
 T = TypeVar("T")
 
+_TENTH_US = 100_000
+_AT_ONCE_US = 1_000
+"""What a command does is recorded within this time before it."""
+
 
 class Given(Struct, frozen=True):
-    """A command that was carried out: the line as it was given, and what came of it, in the record's words."""
+    """A command that was carried out: the line as it was given, and what came of it, in the record's words.
 
+    ``record`` tells of it; ``began``: the first that shows what it did, which comes before that, or the same.
+    """
+
+    began: int
     record: int
     at_us: int
     line: Scripted
@@ -26,8 +34,8 @@ class Given(Struct, frozen=True):
 
     @property
     def command(self) -> str:
-        """The command without its triggers, in its canonical form."""
-        return said(self.line.command)
+        """The command without its triggers."""
+        return self.line.text
 
 
 class Happened(Struct, Generic[T], frozen=True):
@@ -41,10 +49,11 @@ class Happened(Struct, Generic[T], frozen=True):
 class Story:
     """A fold over a recording. ``cluster`` and ``judge`` are what it came to.
 
-    ``given`` are the commands that changed something, in their order, ``faults`` those that there were. ``steered`` are those by which somebody chose
-    what happens next. ``agreed`` is whom all agreed on, and since when; ``leaders`` who led. ``statuses`` are the
-    statuses that nodes entered, ``messages`` those that left or came, each with which of the two. ``elects``: whether
-    nodes have coordinators at all.
+    ``given`` are the commands that changed something, in their order, ``faults`` the faults that there were.
+    ``steered`` are commands by which somebody chose what happens next. ``agreed`` is on whom all agreed, and since
+    when; ``leaders`` who led. ``statuses`` are those that nodes entered, ``messages`` those that left or came,
+    each with which of the two. ``elects``: whether nodes have coordinators at all. ``processes`` are the records
+    of what was seen of processes.
     """
 
     def __init__(self, header: Header) -> None:
@@ -55,29 +64,45 @@ class Story:
         self.faults: list[Fault] = []
         self.steered: list[str] = []
         self.elects = False
+        self.processes: set[int] = set()
         self.agreed: list[Happened[int | None]] = [Happened(0, 0, None)]
         self.leaders: list[Happened[tuple[int, ...]]] = [Happened(0, 0, ())]
         self.statuses: list[Happened[tuple[int, str]]] = []
         self.messages: list[Happened[tuple[str, str, int, int]]] = []
         self._sent: dict[tuple[int, int], Message] = {}
+        self._effect = (0, -_AT_ONCE_US)
+
+    @property
+    def within_us(self) -> int:
+        """How long all may take to agree after the last command: what is promised, or longer than they took."""
+        header = self.header
+        promised_us = header.protocol.settles_within_us or 30 * header.timing.t_us
+        took_us = self.agreed[-1].at_us - (self.given[-1].at_us if self.given else 0)
+        return rounded_up(max(promised_us, 2 * took_us))
 
     def observe(self, record: Record | None) -> None:
         """Take the next record. CommandError where it has a command that this version cannot read."""
         self.judge.observe(record)
         self.cluster.apply(record)
         number, at_us = self.cluster.record, self.cluster.at_us
+        if isinstance(record, Fault | Process) and self._is_new_at(record.at_us):
+            self._effect = (number, record.at_us)
         if isinstance(record, Step):
             self._step(record, number)
         elif isinstance(record, Process) and record.event in ("killed", "failed"):
             self.statuses.append(Happened(number, at_us, (record.node, "Down")))
-        elif isinstance(record, Commanded) and record.changed and not record.refused:
-            self._commanded(record, number)
+        elif isinstance(record, Commanded):
+            if record.changed and not record.refused:
+                self._commanded(record, number)
+            self._effect = (number, -_AT_ONCE_US)
         elif isinstance(record, Fault) and not record.lifted:
             self.faults.append(record)
         elif isinstance(record, Captioned):
             caption = Caption("mark" if record.mark else "say", record.text.replace('"', "'"))
             line = Scripted(caption, said(caption), None, said(caption), line=record.line)
-            self.given.append(Given(number, record.at_us, line, ""))
+            self.given.append(Given(number, number, record.at_us, line, ""))
+        if isinstance(record, Process):
+            self.processes.add(number)
         if isinstance(record, Process) or (
             isinstance(record, Step) and ("status" in record.changed or "coordinator" in record.changed)
         ):
@@ -103,9 +128,14 @@ class Story:
     def _commanded(self, record: Commanded, number: int) -> None:
         line = parse(record.text)
         if not isinstance(line.command, WorldCommand):
-            self.given.append(Given(number, record.at_us, line, record.outcome))
+            began = number if self._is_new_at(record.at_us) else self._effect[0]
+            self.given.append(Given(began, number, record.at_us, line, record.outcome))
         elif line.command.verb in ("deliver", "fire", "choose"):
             self.steered.append(line.text)
+
+    def _is_new_at(self, at_us: int) -> bool:
+        """Whether what happens then is no more of what began last."""
+        return at_us - self._effect[1] >= _AT_ONCE_US
 
     def _look(self, number: int, at_us: int) -> None:
         nodes = self.cluster.nodes
@@ -123,6 +153,11 @@ def story_of(header: Header, records: Iterable[Record | None]) -> Story:
     for record in records:
         story.observe(record)
     return story
+
+
+def rounded_up(us: int) -> int:
+    """To tenths of seconds, one at least."""
+    return max(1, -(-us // _TENTH_US)) * _TENTH_US
 
 
 def happened_between(events: list[Happened[T]], after: int, before: int) -> list[Happened[T]]:

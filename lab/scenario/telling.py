@@ -5,11 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from lab.journal import Cluster, agreed_coordinator
 from lab.scenario.outcome import Outcome
-from lab.scenario.recorded import Found
+from lab.scenario.searching import Found
 from lab.scenario.story import Given, Story, happened_between
 from lab.script import (
-    Caption,
-    Command,
     ExpectViolation,
     Heal,
     Inject,
@@ -24,9 +22,10 @@ from lab.script.printing import said
 from lab.text import sanitize
 from lab.units import count_of
 
-__all__ = ["remark_on", "shows_of", "title_of"]
+__all__ = ["LONGEST_TITLE", "remark_on", "shows_of", "title_of"]
 
-_LONGEST_TITLE = 100
+LONGEST_TITLE = 100
+"""In characters."""
 _TOLD = 2
 _NODE_VERBS = {
     "kill": ("is killed", "are killed"),
@@ -42,8 +41,10 @@ _LINK_VERBS = {
     "duplicate": "messages come twice",
     "reorder": "messages overtake each other",
     "hold": "messages are held",
+    "heal": "the links are mended",
+    "release": "what was held goes on",
+    "join": "links are joined",
 }
-_MENDED = {"heal": "the links are mended", "release": "what was held goes on", "join": "links are joined"}
 
 
 def title_of(story: Story, found: Found) -> str:
@@ -53,7 +54,7 @@ def title_of(story: Story, found: Found) -> str:
     if len(phrases) > _TOLD + 1:
         phrases[_TOLD:] = ["and more"]
     title = ", ".join([*phrases, _ending(story, given)])
-    return sanitize(title[:1].upper() + title[1:], _LONGEST_TITLE)
+    return sanitize(title[:1].upper() + title[1:], LONGEST_TITLE)
 
 
 def shows_of(story: Story, outcome: Outcome, found: Found) -> str:
@@ -79,12 +80,12 @@ def remark_on(story: Story, given: Given, after: Given | None) -> str:
     told = []
     if re.search(r"\b(all|coordinators?)\b", given.command) and isinstance(given.line.command, NodeCommand):
         told.append(given.outcome)
-    last = story.cluster.record + 1 if after is None else after.record
-    for event in happened_between(story.agreed, given.record, last)[-1:]:
+    last = story.cluster.record + 1 if after is None else after.began
+    for event in happened_between(story.agreed, given.began - 1, last)[-1:]:
         if event.what is not None:
             told.append(f"{event.what} leads after {_seconds(event.at_us - given.at_us)}")
     if not told:
-        for leaders in happened_between(story.leaders, given.record, last)[-1:]:
+        for leaders in happened_between(story.leaders, given.began - 1, last)[-1:]:
             if len(leaders.what) > 1:
                 told.append(f"{_and(leaders.what)} lead after {_seconds(leaders.at_us - given.at_us)}")
     return sanitize("; ".join(filter(None, told))).replace('"', "'")
@@ -95,28 +96,25 @@ def _seconds(us: int) -> str:
 
 
 def _phrase(given: Given) -> str:
-    command: Command = given.line.command  # type: ignore[assignment]
-    match command:
+    """What the command did, in a few words; nothing of a caption."""
+    match given.line.command:
         case NodeCommand(verb, nodes):
-            one, several = _NODE_VERBS[verb]
             struck = _struck(nodes, given)
-            return f"{_and(struck)} {one if len(struck) == 1 else several}"
-        case LinkFault(verb):
-            return _LINK_VERBS[verb]
+            return f"{_and(struck)} {_NODE_VERBS[verb][len(struck) != 1]}"
         case Slow(nodes):
             struck = _struck(nodes, given)
-            return f"{_and(struck)} {'is' if len(struck) == 1 else 'are'} slow"
+            return f"{_and(struck)} {_are(struck)} slow"
+        case LinkFault(verb) | Heal(_, verb):
+            said_ = _LINK_VERBS[verb]
+        case Tell(_, command):
+            said_ = f"{command} is asked for"
         case Partition():
-            return "the network parts"
-        case Heal():
-            return _MENDED[command.verb]
+            said_ = "the network parts"
         case Inject():
-            return "a message is forged"
-        case Tell():
-            return f"{command.command} is asked for"
-        case Caption():
-            return ""
-    return said(command)
+            said_ = "a message is forged"
+        case _:
+            said_ = ""
+    return said_
 
 
 def _struck(nodes: Nodes, given: Given) -> tuple[int, ...]:
@@ -165,9 +163,9 @@ def _ending(story: Story, given: list[Given]) -> str:
         return "and what comes of it" if given else f"{story.header.protocol.title} as it goes"
     if leader is None:
         return f"{_and(leading)} lead" if len(leading) > 1 else "and they do not agree"
-    start = given[0].record if given else story.cluster.record + 1
+    start = given[0].began if given else story.cluster.record + 1
     before = [event.what for event in story.agreed if event.record < start and event.what is not None]
-    lost = any(leader not in event.what for event in story.leaders if event.record > start)
+    lost = any(leader not in event.what for event in story.leaders if event.record >= start)
     if not given or not before:
         return f"{leader} is elected"
     if leader != before[-1]:

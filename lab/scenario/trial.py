@@ -39,7 +39,7 @@ def simulated_header(header: Header) -> Header:
 
 
 def disturbed_headers(header: Header) -> list[Header]:
-    """The same with other seeds, and with messages as quick as live ones: what is robust comes to the same there."""
+    """The same with other seeds, and with messages as quick as live ones: what is robust stays the same there."""
     quick = Link(header.timing.tm_us // 50, header.timing.tm_us // 50)
     links = [header.link, quick]
     return [replace(header, seed=header.seed + n, link=link) for link in links for n in range(1, _DISTURBED + 1)]

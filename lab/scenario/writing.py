@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from lab.journal import Header, Link
 from lab.scenario.outcome import Outcome
-from lab.scenario.recorded import Found, Line
+from lab.scenario.searching import Found, Line
 from lab.scenario.story import Story
 from lab.scenario.telling import remark_on, shows_of, title_of
 from lab.script import At, Expect
@@ -24,7 +24,6 @@ __all__ = ["Source", "scenario_text"]
 _WIDEST_TRIGGER = 44
 _WIDEST_COMMAND = 36
 _WIDTH = 115
-_GRAIN_US = 100_000
 
 
 class Source(Struct, frozen=True):
@@ -72,9 +71,10 @@ def _run(header: Header, source: Source, nodes: tuple[int, ...]) -> Iterator[str
         yield _pair("latency", format_us(link.latency_us))
         yield _pair("jitter", format_us(link.jitter_us))
     yield f"seed = {header.seed}"
-    if info.settings:
-        pairs = (setting.partition("=") for setting in info.settings)
-        yield f"set = {{ {', '.join(_pair(name, value) for name, _, value in pairs)} }}"
+    pairs = (setting.partition("=") for setting in info.settings)
+    chosen = [_pair(name, value) for name, _, value in pairs if value != "0s"]  # which stands for a default
+    if chosen:
+        yield f"set = {{ {', '.join(chosen)} }}"
 
 
 def _seen_from(folder: Path, target: str) -> str:
@@ -110,7 +110,7 @@ def _waits(line: Line) -> str:
 
 def _expected(story: Story, outcome: Outcome, found: Found) -> Iterator[str]:
     if outcome.agreed is not None:
-        yield said(Expect(outcome.agreed, _within_us(story, found)))
+        yield said(Expect(outcome.agreed, story.within_us))
     if outcome.agreed is not None or found.draft.lines:
         yield ""
     for predicate in _at_end(outcome):
@@ -126,11 +126,3 @@ def _at_end(outcome: Outcome) -> list[Predicate]:
         return end
     is_whole = isinstance(outcome.agreed, All)
     return [outcome.agreed if is_whole else All((Is("all", "normal"), outcome.agreed)), *end]
-
-
-def _within_us(story: Story, found: Found) -> int:
-    """How long all may take to agree after the last command: what the protocol says, or longer than they took."""
-    header, lines = story.header, found.draft.lines
-    promised_us = header.protocol.settles_within_us or 30 * header.timing.t_us
-    took_us = story.agreed[-1].at_us - (lines[-1].given.at_us if lines else 0)
-    return -(-max(promised_us, 2 * took_us) // _GRAIN_US) * _GRAIN_US

@@ -67,7 +67,7 @@ class _Check:
                 self._kinds([trigger.kind])
                 self._link(trigger.source, trigger.target)
             elif isinstance(trigger, OnStatus):
-                self._elects(f"a node of {self._protocol.name} is never {trigger.status}")
+                self._elects(f"no node of {self._protocol.name} is ever {trigger.status}")
                 self._nodes([trigger.who])
         for predicate in predicates_in(line):
             self._predicate(predicate)
@@ -124,7 +124,7 @@ class _Check:
             elif isinstance(part, Is):
                 self._who(part.who)
                 if part.state in _ELECTING:
-                    self._elects(f"a node of {self._protocol.name} is never {part.state}")
+                    self._elects(f"{part.state!r} is so of no node of {self._protocol.name}")
             elif isinstance(part, Count):
                 self._kinds(filter(None, [part.kind]))
                 self._link(part.source, part.target)

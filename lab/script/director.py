@@ -249,7 +249,7 @@ class Director:
             self._go_on(line)
 
     def _look(self, record: Record) -> None:
-        stateless = isinstance(record, Step) and not record.changed
+        stateless = isinstance(record, Step) and not record.changed and not record.stored
         for look in list(self._looks):
             if (look.at_every_record or not stateless) and self._is_there(look):
                 self._looks.remove(look)

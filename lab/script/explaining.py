@@ -99,6 +99,7 @@ _TOGETHER: tuple[tuple[set[str], str], ...] = (
     ({"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED", "_NOT"}, "a predicate (all normal, 4 suspects 5, groups <= 2)"),
     ({"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED"}, "a value (4, all.coordinator, groups, Normal)"),
     ({"COMPARISON", "PLUS", "TIMES"}, "a comparison (== != < <= > >=)"),
+    ({"NUMBER", "WORD", "NAME"}, "a node (5, all), or a command of the protocol's own (publish)"),
     ({"NUMBER", "WORD"}, "a node (5, all, coordinator)"),
     ({"NUMBER", "WHO"}, "a node (5, any)"),
 )

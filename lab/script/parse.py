@@ -26,6 +26,7 @@ LONGEST = 1000
 _NOTHING = "(?!)."
 """A pattern that matches nothing, though it is not empty."""
 
+_BLANKS = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
 _DEEPEST = 60
 """So deep is one part in another at most: what looks at predicates later calls itself for each."""
 
@@ -57,7 +58,7 @@ def parse(text: str, protocol: type[Protocol] | None = None) -> Scripted:
     start = cast("Tree[Any]", tree.children[-1]).meta.start_pos
     first, *others = triggers or [None]
     follows = then is not None or isinstance(first, After) or (first is None and not is_of_whole_run(command))
-    return Scripted(command, " ".join(text[start:].split()), first, " ".join(text.split()), tuple(others), follows)
+    return Scripted(command, _spaced(text[start:]), first, _spaced(text), tuple(others), follows)
 
 
 def _out_of_place(triggers: list[Trigger], command: Any, waits: bool) -> str:
@@ -71,6 +72,11 @@ def _out_of_place(triggers: list[Trigger], command: Any, waits: bool) -> str:
     if waits and isinstance(command, ExpectViolation):
         return "a verdict is of the whole run: write expect violation without a trigger"
     return ""
+
+
+def _spaced(text: str) -> str:
+    """With single blanks, but for those in quotes."""
+    return _BLANKS.sub(lambda found: found[1] or " ", text.strip())
 
 
 def _depth(tree: "Tree[Any]") -> int:

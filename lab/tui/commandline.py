@@ -6,11 +6,22 @@ from textual.suggester import Suggester
 from textual.widgets import Input
 
 from lab.script import VERBS, own_commands
+from lab.script.explaining import EXPECTATIONS, TRIGGERS
+from lab.script.holding import ATTRIBUTES
+from lab.script.predicates import COUNTS, STATES
 from lab.tui.actions import ACTIONS
 
 __all__ = ["CommandLine", "complete"]
 
-_STARTS = ("at ", "when all normal ", "on send ", "on deliver ")
+_STARTS = ("at ", "after ", "every ", "when all normal ", "on send ", "on deliver ", "on drop ", "on status ")
+_WITHIN = (
+    *("all", "any", "coordinator", "coordinators", "normal", "suspects", "within", "status", "under"),
+    *(word for example in EXPECTATIONS.values() for word in example.split()[:2] if word.isalpha()),
+    *TRIGGERS,
+    *STATES,
+    *COUNTS,
+)
+"""The words of the language that are in a line but do not begin it; in the order in which they are offered."""
 
 
 def complete(text: str, history: list[str]) -> str | None:
@@ -20,14 +31,19 @@ def complete(text: str, history: list[str]) -> str | None:
     for line in reversed(history):
         if line.startswith(text) and line != text:
             return line
-    for start in _STARTS:
+    for start in (*_STARTS, *(f"{expectation} " for expectation in EXPECTATIONS)):
         if start.startswith(text) and start != text:
             return start
     before, space, word = text.rpartition(" ")
     if not word:
         return None
     if space:
-        words = ["all", "coordinator", "coordinators", "normal", *VERBS, *own_commands()]
+        words = (
+            [*VERBS, *own_commands(), *_WITHIN] if before.endswith(":") else [*_WITHIN, *VERBS, *own_commands()]
+        )
+        who, dot, _ = word.rpartition(".")
+        if dot:
+            words = [f"{who}.{name}" for name in ATTRIBUTES]
     else:
         words = sorted({*VERBS, *own_commands(), *(action.word for action in ACTIONS)})
     found = next((each for each in words if each.startswith(word) and each != word), None)

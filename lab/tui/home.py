@@ -43,7 +43,9 @@ class HomeApp(TerminalApp[int]):
         title.append("lab", "bold")
         title.append("  a laboratory for coordinator election, in the terminal\n")
         title.append(
-            "real processes elect a coordinator; you kill, pause, delay and partition them, and watch", "dim"
+            "real processes elect a coordinator; you kill, pause, delay and partition them, and watch;\n"
+            "a scenario does that by itself, tells what there is to see, and says what was to come of it",
+            "dim",
         )
         yield Static(title, id="title")
         options: list[Option | None] = []

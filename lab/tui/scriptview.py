@@ -67,8 +67,7 @@ class ScriptView(FollowingView):
             self._rows = list(self._all_rows(self._script, width))
             self.virtual_size = Size(width, len(self._rows))
             self.refresh()
-        if self._follow:
-            self._follow_reached()
+        self._follow_reached()
 
     def open_cursor(self) -> None:
         """Go to the record of the line under the cursor, or of the one that was reached last."""
@@ -84,7 +83,7 @@ class ScriptView(FollowingView):
         self._follow = place >= len(lines)
         self.cursor = None if self._follow else lines[max(0, place)]
         if self.cursor is not None:
-            self._bring(self.cursor, 0)
+            self.scroll_to(y=self._top_for(self.cursor, 0), animate=False, immediate=True)
         self.refresh()
 
     def action_cursor_page(self, pages: int) -> None:
@@ -115,21 +114,22 @@ class ScriptView(FollowingView):
             self.post_message(self.Sought(state.record))
 
     def _follow_reached(self) -> None:
-        """What was reached last, or what is waited for first, and some of what comes next."""
+        """See what was reached last, or is waited for first, and some of what is next; unless scrolled away."""
         waiting = (line for line, state in sorted(self._states.items()) if state.sort == "waits")
         line = next(waiting, None) if self._reached is None else self._reached
-        if line is not None:
-            self._bring(line, self.size.height // 3)
-
-    def _bring(self, line: int, beyond: int) -> None:
-        """Scroll no more than is needed to see a line, and so many rows beyond it."""
-        places = [place for place, row in enumerate(self._rows) if row.line == line]
-        if not places:
-            return
-        lowest = min(len(self._rows) - 1, places[-1] + beyond) - self.size.height + 1
-        top = min(places[0], max(lowest, min(self.scroll_offset.y, places[0] - beyond), 0))
-        if top != self.scroll_offset.y:
+        top = self._top_for(line, self.size.height // 3)
+        self._follow |= self.cursor is None and top == self.scroll_offset.y
+        if self._follow:
             self.scroll_to(y=top, animate=False, immediate=True)
+
+    def _top_for(self, line: int | None, beyond: int) -> int:
+        """Scrolled no further than is needed to see a line, and so many rows beyond it."""
+        top = self.scroll_offset.y
+        places = [place for place, row in enumerate(self._rows) if row.line == line]
+        if line is None or not places:
+            return top
+        lowest = min(len(self._rows) - 1, places[-1] + beyond) - self.size.height + 1
+        return min(places[0], max(lowest, min(top, places[0] - beyond), 0))
 
     # what is in the rows
 
@@ -146,7 +146,9 @@ class ScriptView(FollowingView):
     def _line_rows(self, line: ScriptLine, room: int) -> Iterator[_Row]:
         look, state = self._look, self._states.get(line.number)
         if state is None:
-            yield _Row([(f"{line.number:5}{'':{_MARGIN - 5}}{sanitize(line.text, _LONGEST)}", DIM)], line.number)
+            yield _Row(
+                [(f"{line.number:5}{'':{_MARGIN - 5}}", DIM), (sanitize(line.text, _LONGEST), DIM)], line.number
+            )
             return
         reached = line.number == self._reached
         style = look.accent if reached else DIM if state.sort == "later" else Style()
@@ -164,7 +166,7 @@ class ScriptView(FollowingView):
             yield _Row([*before, (text, style)], line.number)
             before = [(" " * _MARGIN, Style())]
         for text in textwrap.wrap(sanitize(state.why, _LONGEST), room - 2):
-            yield _Row([(f"{'':{_MARGIN}}  {text}", signed)], line.number)
+            yield _Row([(" " * (_MARGIN + 2), Style()), (text, signed)], line.number)
 
     def _sign(self, state: State) -> Piece:
         look = self._look

@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 
 from lab.journal import NotARecordingError
 from lab.scenario.file import SUFFIX
-from lab.scenario.making import UnfitError, make_scenario
+from lab.scenario.recorded import UnfitError, make_scenario
 from lab.scenario.writing import Source as Recording
 from lab.text import sanitize
 from lab.tui.look import Look

@@ -34,7 +34,7 @@ class NotRunnableError(Exception):
 class RunConfig(Struct, frozen=True):
     """A run. ``commands`` are lines of the command language, ``script`` is a text of such lines, of which each may
     follow the one before it; its first has the number ``first_line``. It ends at ``end_us``; None: when somebody
-    ends it. ``remark`` and ``scenario`` are for its header.
+    ends it. ``remark`` and ``scenario`` are for its header, which has the script where there is no scenario.
 
     ``speed`` is that of a simulated run at its start, virtual over real time; None: as fast as it can be. A
     branch goes on from the record ``at`` of the recording in the file ``parent``.
@@ -135,5 +135,5 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         config.link,
         config.seed,
         remark=config.remark,
-        scenario=config.scenario,
+        scenario=config.scenario or config.script,
     )

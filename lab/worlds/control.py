@@ -1,5 +1,6 @@
 """Carrying out commands in any world: faults of nodes through its ``NodeHandles``, of links in the network."""
 
+from collections import deque
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -136,26 +137,31 @@ class Control:
 
     def execute(self, scripted: Scripted) -> Outcome:
         """Carry out a line of the language, and what follows it in its script and is due by that."""
-        command, at_us = scripted.command, self._now_us()
-        until: dict[int, ProcessState] = {}
-        if isinstance(command, Expectation):
+        if isinstance(scripted.command, Expectation):
             self._director.add(scripted)
             return Outcome(True, f"waits: {scripted.source}")
-        if isinstance(command, Settled):
-            self._record(Expected(at_us, scripted.source, command.met, command.why, scripted.line))
-            outcome = Outcome(True, "")
-            if not command.met:
-                return outcome
-        elif isinstance(command, Caption):
-            self._record(Captioned(at_us, command.text, command.verb == "mark", scripted.line))
-            outcome = Outcome(True, command.text)
-        else:
-            outcome = self._carry_out(scripted, command)
-            if isinstance(command, NodeCommand) and command.verb in _SEEN_AS:
-                until = self._awaited(_SEEN_AS[command.verb], outcome.struck)
-        for line in self._director.done(scripted, until):
-            self.execute(line)
+        outcome = self._perform(scripted)
+        due = deque([(scripted, outcome)])
+        while due:
+            line, came = due.popleft()
+            command = line.command
+            if isinstance(command, Settled) and not command.met:
+                continue
+            seen_as = _SEEN_AS.get(command.verb) if isinstance(command, NodeCommand) else None
+            until = {} if seen_as is None else self._awaited(seen_as, came.struck)
+            due.extend((each, self._perform(each)) for each in self._director.done(line, until))
         return outcome
+
+    def _perform(self, line: Scripted) -> Outcome:
+        command, at_us = line.command, self._now_us()
+        if isinstance(command, Settled):
+            self._record(Expected(at_us, line.source, command.met, command.why, line.line))
+            return Outcome(True, "")
+        if isinstance(command, Caption):
+            self._record(Captioned(at_us, command.text, command.verb == "mark", line.line))
+            return Outcome(True, command.text)
+        assert not isinstance(command, Expectation)  # what is due of one is Settled
+        return self._carry_out(line, command)
 
     def _awaited(self, does: ProcessState, struck: tuple[int, ...]) -> dict[int, ProcessState]:
         """What the processes that were struck have yet to be seen to do: signals take their time."""

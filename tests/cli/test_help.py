@@ -6,12 +6,14 @@ from itertools import pairwise
 import pytest
 
 from lab.script import VERBS
+from lab.script.explaining import EXPECTATIONS, TRIGGERS
+from lab.script.predicates import COUNTS, STATES
 from tests.cli.calling import Lab
 
 OPTIONS = {
     "run": (
-        "--nodes --t --tm --tp --latency --jitter --sim --speed --set --do --script --record --seed --headless "
-        "--for --json"
+        "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --do --script --record --seed "
+        "--headless --for --json"
     ),
     "replay": "",
     "verify": "--protocol --strict",
@@ -30,6 +32,10 @@ OPTIONS = {
     "compare": "--script --faults --runs --nodes --seed --task --t --workers --output --json",
     "explore": "--nodes --kills --restarts --cuts --timeouts --from --states --depth --set --out --json",
     "scale": "--nodes --t --seed --output --json",
+    "scenario list": "--json",
+    "scenario show": "",
+    "scenario check": "--sim --live --runs --workers --junit --keep",
+    "scenario from": "--output --shrink --title --protocol",
 }
 
 
@@ -43,7 +49,7 @@ def _said_of(name: str, text: str) -> str:
 @pytest.mark.parametrize("command", OPTIONS)
 def test_a_command_explains_itself(lab: Lab, command: str) -> None:
     """Exactly these options, each with a text, and a sentence on top."""
-    done = lab(command, "--help")
+    done = lab(*command.split(), "--help")
     assert (done.status, done.err) == (0, "")
     assert re.search(rf"Usage: lab {command} ", done.out)
     assert set(re.findall(r"^│ \*? *(--[\w-]+)", done.out, re.MULTILINE)) == {*OPTIONS[command].split(), "--help"}
@@ -68,7 +74,7 @@ def test_the_first_help(lab: Lab) -> None:
     """Without a terminal ``lab`` is ``lab --help``: all commands, how to begin, the exit statuses."""
     done = lab("--help")
     assert done.status == 0
-    for command in OPTIONS:
+    for command in {words.partition(" ")[0] for words in OPTIONS}:
         assert re.search(rf"^│ {command} +[A-Z]", done.out, re.MULTILINE), command
     assert "Begin with: lab run bully\n" in re.sub(" +\n", "\n", done.out)
     assert "130 Ctrl-C" in done.out
@@ -80,6 +86,14 @@ def test_all_commands_of_the_language_are_in_the_help_of_ctl(lab: Lab) -> None:
     said = lab("ctl", "--help").out
     for verb in VERBS.values():
         assert f"  {verb.usage} " in said
+
+
+def test_triggers_predicates_and_expectations_are_in_the_help_of_ctl(lab: Lab) -> None:
+    """By an example of each, and the words of predicates."""
+    said = lab("ctl", "--help").out
+    for example in (*TRIGGERS.values(), *EXPECTATIONS.values()):
+        assert f"  {example}\n" in re.sub(" +\n", "\n", said)
+    assert {*STATES, *COUNTS} <= set(said.split())
 
 
 def test_the_version(lab: Lab) -> None:

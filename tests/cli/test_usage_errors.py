@@ -4,6 +4,8 @@ import shlex
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from tests.cli.calling import SHIPPED, Called, Lab
 
 CALLS = """
@@ -87,6 +89,27 @@ branches missing.jsonl
 branches diary.txt
 diff whole.jsonl diary.txt
 guide yours
+run coordinator-die
+run xyzzy
+run gone.scenario
+run fine.scenario
+run fine.scenario --nodes 5 --headless
+run fine.scenario --set check_every=1s --headless
+run fine.scenario --do 'kill 5' --headless
+run fine.scenario --live
+run fine.scenario --sim --live
+run fine.scenario --speed 2
+run fine.scenario --json
+run fine.scenario --headless --for 0s
+scenario show xyzzy
+scenario show typo.scenario
+scenario check coordinator-die
+scenario check folder
+scenario check fine.scenario --live
+scenario check fine.scenario folder2/fine.scenario
+scenario check fine.scenario --runs 0
+scenario check fine.scenario --keep nowhere
+scenario check fine.scenario --junit nowhere/report.xml
 compare bully token
 compare bully bully
 compare bully bulli
@@ -99,7 +122,7 @@ compare bully --workers 0
 compare bully --script missing.script
 compare bully --script struck.script
 compare bully --script remarks.script
-compare bully --script frozen.script
+compare bully --script step.script
 compare bully --script one.script --faults kill,pause
 compare bully --output bully.png
 scale bulli
@@ -120,6 +143,7 @@ ctl some-run 'delay 2->3'
 """
 
 
+@pytest.mark.timeout(300)
 def test_wrong_calls(lab: Lab, transcript: Callable[[str, str], None]) -> None:
     """What was got, what was expected, what to do next; status 2, no traceback, and nothing is started."""
     (lab.folder / "folder").mkdir()
@@ -135,8 +159,13 @@ def test_wrong_calls(lab: Lab, transcript: Callable[[str, str], None]) -> None:
     (lab.folder / "edited.jsonl").write_bytes(edited)
     (lab.folder / "struck.script").write_text("at 2s kill 5\non send Gossip kill 4\n")
     (lab.folder / "remarks.script").write_text("# at 2s kill 5\n\n")
-    (lab.folder / "frozen.script").write_text("at 2s freeze\n")
+    (lab.folder / "step.script").write_text("step\n")
     (lab.folder / "one.script").write_text("at 2s kill 5\n")
+    fine = 'title = "Fine"\nprotocol = "bully"\nworlds = ["simulated"]\nfor = "1s"\n---\nat 500ms kill 5\n'
+    (lab.folder / "folder2").mkdir()
+    for place in (lab.folder, lab.folder / "folder2"):
+        (place / "fine.scenario").write_text(fine)
+    (lab.folder / "typo.scenario").write_text(fine.replace("kill", "kil"))
     calls = CALLS.strip().splitlines()
 
     def call(line: str) -> Called:

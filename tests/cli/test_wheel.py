@@ -50,7 +50,7 @@ def lab(tmp_path: Path, home: Path, installed: Path) -> Lab:
 
 
 def test_what_is_in_the_wheel(wheel: Path) -> None:
-    """All of the package, the grammar, the recordings; neither tests nor leftovers."""
+    """All of the package, the grammar, the recordings, the scenarios; neither tests nor leftovers."""
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = {str(path.relative_to(ROOT)) for path in (ROOT / "lab").rglob("*.py")}
@@ -61,6 +61,7 @@ def test_what_is_in_the_wheel(wheel: Path) -> None:
         "lab/py.typed",
         f"lab/recordings/{SHIPPED.name}",
         "lab/recordings/holes/bully-two-leaders.jsonl",
+        "lab/scenarios/coordinator-dies.scenario",
     } <= names
     assert {name.split("/")[0] for name in names} == {"lab"}
     assert not [name for name in names if "__pycache__" in name]
@@ -93,6 +94,13 @@ def test_it_runs(lab: Lab, installed: Path) -> None:
         done = lab(*words)
         assert (done.status, done.err) == (0, ""), done
     assert lab.left() == []
+
+
+def test_it_has_the_scenarios(lab: Lab) -> None:
+    """By their names, and they run."""
+    done = lab("run", "coordinator-dies", "--sim", "--headless")
+    assert (done.status, done.err) == (0, "")
+    assert "coordinator-dies, simulated, seed 1: passed" in done.out
 
 
 def test_its_help_needs_the_grammar_and_the_protocols(lab: Lab) -> None:

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from lab.journal import (
+    Captioned,
     Commanded,
+    Expected,
     LogPage,
     Process,
     Record,
@@ -85,12 +87,18 @@ def test_what_the_lines_say() -> None:
         (Process(5, 2, "wiped", 3), "safe storage wiped"),
         (Commanded(5, "kill 2", "2 killed"), "kill 2 · 2 killed"),
         (Commanded(5, "heal", ""), "heal"),
+        (Captioned(5, "look"), "look"),
+        (Captioned(5, "here", mark=True), "here"),
+        (Expected(5, "expect live == 4", True), "expect live == 4 · met"),
+        (Expected(5, "expect live == 4", False), "expect live == 4 · NOT MET"),
+        (Expected(5, "expect live == 4 within 1s", False, "late"), "expect live == 4 within 1s · NOT MET: late"),
         (EXAMPLES["end"], "the run ended: its time was up"),
     ],
 )
 def test_what_the_other_lines_say(record: Record, text: str) -> None:
     """One line each."""
     assert [line.text for line in lines_of(0, record)] == [text]
+    assert count_lines(record) == 1
 
 
 def _working() -> Rig:

@@ -1,6 +1,7 @@
 """Which assumptions are broken, by what, from when to when. Each test looks at what excuses a clash of 1 and 2."""
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -214,3 +215,17 @@ def test_no_rest_without_agreement() -> None:
     assert [each for each in said(records.normal(1, 1).normal(2, 2).violations) if each[0] == "A1.1"] == [
         ("A1.1", (1, 2), [8])
     ]
+
+
+def test_a_forged_message_is_an_excuse_for_who_does_not_rely_on_3() -> None:
+    """A copy does such a protocol no harm; but a forged message may say anything, and what it said stays."""
+    info: dict[str, Any] = {"promises": ("A3.1",), "relies_on": {"A3.1": (4,)}}
+    copied = Records(**info)
+    copied.fault("duplicate", 3)
+    copied.grouped([1, 1], 1, 1).grouped([1, 1], 2, 2)
+    assert [each[2] for each in said(copied.violations)] == [[]]
+    forged = Records(**info)
+    forged.add(Injected(0, Message(3, 1, -1, "Say", msgspec.Raw(b"{}")))).gets(1, 3, -1)
+    forged.grouped([1, 1], 1, 1, 2, 3).after(3 * WITHIN_US).fires(3)
+    forged.grouped([2, 1], 1, 1).grouped([2, 1], 2, 2)
+    assert [each[2] for each in said(forged.violations)] == [[3]]

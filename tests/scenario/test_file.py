@@ -184,7 +184,7 @@ def test_an_empty_script_is_no_scenario() -> None:
 
 
 def test_what_chooses_is_for_simulation_alone() -> None:
-    """deliver, fire and choose in a scenario that may be live are refused; freeze and speed are for who watches."""
+    """deliver, fire and choose are refused where it may be live; freeze and speed are for those who watch."""
     live = RIGHT.replace('["simulated"]', '["simulated", "live"]')
     for line in ("deliver 5->1", "fire 2", "choose 2"):
         told = _mistakes(live.replace("when all normal: kill 5", line))

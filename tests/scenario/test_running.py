@@ -51,7 +51,7 @@ def test_live_it_fails_for_the_same_reason(tmp_path: Path) -> None:
     """The report is of the records, whatever world they are from."""
     failing = written(tmp_path, "when all normal: kill 5\nexpect 3 leads within 1s", 'for = "1600ms"')
     findings = run_live(failing).findings
-    assert [(each.line, each.expected) for each in findings] == [(7, "expect 3 leads within 1s")]
+    assert [(each.line, each.expected) for each in findings] == [(8, "expect 3 leads within 1s")]
     assert findings[0].was.startswith("its time is up: 3 was ")
 
 
@@ -65,7 +65,7 @@ def test_messages_take_as_long_as_lab_run_lets_them(scenario: Scenario, tmp_path
 
 
 def test_jobs(scenario: Scenario, tmp_path: Path) -> None:
-    """Each run of a scenario in a world has the next seed, and a file of its own; only in worlds that it is for."""
+    """Each run of a scenario has the next seed, and a file of its own; only in worlds that it is for."""
     alone = written(tmp_path, SCRIPT, 'worlds = ["simulated"]', name="alone")
     jobs = jobs_of([scenario, alone], ("simulated", "live"), 2, tmp_path)
     assert [(job.scenario.name, job.world, job.scenario.seed) for job in jobs] == [
@@ -125,7 +125,7 @@ def test_a_live_run_can_be_ended_early(scenario: Scenario, tmp_path: Path) -> No
 
 
 def test_junit(tmp_path: Path) -> None:
-    """A suite for each world, a case for each run, and what failed in words; control characters are shown."""
+    """A suite for each world, a case for each run, and what failed in words."""
     failing = written(tmp_path, "when all normal: kill 5\nexpect 3 leads within 1s")
     failed = run_simulated(failing, tmp_path / "run.jsonl")
     passed = Report("good", "good.scenario", "live", 3, (), 2_500_000, took_s=2.5)
@@ -139,6 +139,6 @@ def test_junit(tmp_path: Path) -> None:
     assert (case.get("classname"), case.get("name"), case.get("time")) == ("scenarios.good", "seed 3", "2.500")
     assert len(case) == 0
     ((failure,),) = simulated
-    message = f"{failing.path}:7: expect 3 leads within 1s: its time is up: 3 was Normal under 5"
+    message = f"{failing.path}:8: expect 3 leads within 1s: its time is up: 3 was Election"
     assert failure.get("message") == message
     assert failure.text == f"{message}\nrecorded: {failed.recording}"

@@ -24,6 +24,7 @@ from lab.script import (
     Scripted,
     Slow,
     Tell,
+    Trigger,
     When,
     WorldCommand,
 )
@@ -107,10 +108,11 @@ def _values() -> st.SearchStrategy[Any]:
         p.Attribute, WHO, st.sampled_from(("status", "coordinator", "group", "version", "leads", "process", "up"))
     )
     counts = st.one_of(
-        st.builds(p.Count, st.sampled_from(("live", "groups", "coordinators", "faults"))),
+        st.builds(p.Count, st.sampled_from(("live", "groups", "coordinators", "faults", "messages"))),
+        st.builds(p.Count, st.just("messages"), ELECTION_KINDS),
         st.builds(
             lambda what, kind, link: p.Count(what, kind, *link),
-            st.sampled_from(("messages", "flying", "held")),
+            st.sampled_from(("flying", "held")),
             st.just("") | ELECTION_KINDS,
             LINKS,
         ),
@@ -161,13 +163,15 @@ TRIGGERS = st.one_of(
     st.builds(After, TIMES),
     st.builds(When, PREDICATES),
     st.builds(
-        lambda moment, kind, link, nth: OnMessage(moment, kind, *link, nth),
+        lambda moment, kind, link, nth: OnMessage(moment, kind, link[0], link[1], nth),
         st.sampled_from(("send", "deliver", "drop")),
         ELECTION_KINDS,
         LINKS,
         st.integers(1, 4),
     ),
-    st.builds(OnStatus, WHO, st.sampled_from(("Down", "Election", "Reorganization", "Normal"))),
+    st.builds(
+        OnStatus, NUMBERS | st.just("any"), st.sampled_from(("Down", "Election", "Reorganization", "Normal"))
+    ),
 )
 EVERY = st.builds(Every, st.integers(1000, 3_000_000))
 
@@ -175,12 +179,13 @@ EVERY = st.builds(Every, st.integers(1000, 3_000_000))
 @st.composite
 def scripted(draw: st.DrawFn) -> Scripted:
     """A line; of ``text`` and ``source`` there is nothing in it."""
-    triggers = draw(st.lists(TRIGGERS, max_size=3))
+    triggers: list[Trigger] = draw(st.lists(TRIGGERS, max_size=3))
     command = draw(COMMANDS | EXPECTATIONS | WORLD_COMMANDS)
-    if isinstance(command, WorldCommand) and command.verb != "freeze":
+    alone = isinstance(command, ExpectViolation) or (isinstance(command, WorldCommand) and command.verb == "step")
+    if alone:
         triggers = []
-    elif draw(st.booleans()) and not isinstance(command, Expect | ExpectThroughout | ExpectViolation):
+    elif draw(st.booleans()) and not isinstance(command, Expect | ExpectThroughout):
         triggers.append(draw(EVERY))
-    first, *others = triggers or [None]
+    first, others = (triggers[0], triggers[1:]) if triggers else (None, [])
     must = isinstance(first, After) or (first is None and not is_of_whole_run(command))
-    return Scripted(command, "", first, "", tuple(others), must or draw(st.booleans()))
+    return Scripted(command, "", first, "", tuple(others), must or (not alone and draw(st.booleans())))

@@ -103,7 +103,8 @@ ALL_NORMAL = p.Is("all", "normal")
 )
 def test_every_command(text: str, command: Command) -> None:
     """As a struct; the text is kept as it was written, with single spaces."""
-    scripted = parse(f"  {text if '{' in text else text.replace(' ', '  ')} ")
+    spread = text if '"' in text else text.replace(" ", "  ")
+    scripted = parse(f"  {spread} ")
     assert scripted.command == command
     assert scripted.trigger is None
     assert scripted.text == scripted.source == text
@@ -211,6 +212,13 @@ def test_every_expectation(text: str, expectation: Expectation) -> None:
 def test_what_follows_the_line_before_it(text: str, follows: bool) -> None:
     """What begins with then or after, or has no trigger and is not of the whole run, or of its end."""
     assert parse(text).follows is follows
+
+
+def test_what_is_in_quotes_is_kept_as_it_is() -> None:
+    """It may be part of a message; the blanks between words are no more than that."""
+    text = r'inject  1->3   Foo {"a":  "b  \"  c",  "d": 1}'
+    assert parse(text).text == r'inject 1->3 Foo {"a": "b  \"  c", "d": 1}'
+    assert parse(parse(text).text).text == parse(text).text
 
 
 @pytest.mark.parametrize("trigger", TRIGGERS)

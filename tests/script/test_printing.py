@@ -1,11 +1,13 @@
 """The canonical text of a line: what is read from it is what was read before."""
 
+import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from lab.script import Scripted, parse
+from lab.script import VERBS, Scripted, parse
+from lab.script.explaining import EXPECTATIONS, TRIGGERS
 from lab.script.printing import said
-from tests.script.strategies import scripted
+from tests.script.strategies import PREDICATES, scripted
 
 
 def _meant(line: Scripted) -> Scripted:
@@ -17,3 +19,52 @@ def _meant(line: Scripted) -> Scripted:
 def test_every_line_that_can_be_read_is_read_again_from_its_text(line: Scripted) -> None:
     """Parse → print → parse is the identity."""
     assert _meant(parse(said(line))) == line
+
+
+@given(PREDICATES)
+def test_a_predicate_alone_has_a_text(predicate: object) -> None:
+    """As it stands behind *when*."""
+    assert said(predicate) == said(parse(f"when {said(predicate)}: heal").trigger).removeprefix("when ")  # type: ignore[arg-type]
+
+
+EXAMPLES = [
+    *(verb.example for verb in VERBS.values()),
+    *EXPECTATIONS.values(),
+    *(f"{trigger}: kill 5" for trigger in TRIGGERS.values()),
+]
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_examples_are_written_as_they_are_printed(text: str) -> None:
+    """What help and errors show is the canonical form."""
+    if text != "publish 5":
+        assert said(parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("  kill   5 ", "kill 5"),
+        ("then kill 5,4 all", "kill 5 4 all"),
+        ("then after 2s kill 5", "after 2s: kill 5"),
+        ("then when all normal kill 5", "then when all normal: kill 5"),
+        ("then expect all normal", "then expect all normal"),
+        ("then expect all normal within 2s", "expect all normal within 2s"),
+        ("when (all normal) : at 2000ms kill 5", "when all normal at 2s: kill 5"),
+        ("when ((1 + 2)) + (3 * 4) == 4 - (3 - 2): kill 5", "when 1 + 2 + 3 * 4 == 4 - (3 - 2): kill 5"),
+        ("when (4 up and 5 up) and not (not 4 up): kill 5", "when (4 up and 5 up) and not not 4 up: kill 5"),
+        ("on send AreYouUp #1: kill 5", "on send AreYouUp: kill 5"),
+        ("delay 1 2 -> 3 , 4 400ms +- 100ms", "delay 1 2->3 4 400ms ±100ms"),
+        ("lose all 007.50%", "lose all 7.5%"),
+        ("reorder all 50%", "reorder all 50% 100ms"),
+        ("step 1", "step"),
+        ("speed 10x", "speed 10"),
+        ("inject 1->3 AreYouUp {}", "inject 1->3 AreYouUp"),
+        ("publish 5", "tell 5 publish"),
+        ("publish", "publish"),
+        ('say "  a   b "', 'say "a b"'),
+    ],
+)
+def test_one_meaning_has_one_text(text: str, canonical: str) -> None:
+    """However it was written."""
+    assert said(parse(text)) == canonical

@@ -195,6 +195,25 @@ def test_the_line_reached_last_is_in_sight(recording: Path, size: tuple[int, int
     replay(test, recording, size=size)
 
 
+def test_scrolled_away_it_stays_and_scrolled_back_it_follows(recording: Path) -> None:
+    """Until the line that was reached last is in sight again."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "s")
+        view = seen.of("#script", ScriptView)
+        await seen.until(lambda: view.scroll_offset.y > 3, "the last lines")
+        there = view.scroll_offset.y
+        view.on_mouse_scroll_up()
+        view.scroll_to(y=0, animate=False, immediate=True)
+        frames = seen.run._drawn_frames
+        await seen.until(lambda: seen.run._drawn_frames > frames + 3, "frames go by")
+        assert (view.scroll_offset.y, view._follow) == (0, False)
+        view.scroll_to(y=there, animate=False, immediate=True)
+        await seen.until(lambda: view._follow, "it follows")
+
+    replay(test, recording, size=(80, 24))
+
+
 def test_a_run_without_a_script_stays_at_its_log() -> None:
     """It is said which runs have one; the footer does not offer it."""
 

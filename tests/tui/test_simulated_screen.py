@@ -131,7 +131,7 @@ def test_the_speed_is_the_worlds_at_its_end_and_the_players_in_its_past(host: Re
         await seen.press("full_stop", "comma", "greater_than_sign")
         await seen.until(lambda: seen.player.speed == 2.0, "the player's is another")
         await seen.press("end")
-        assert " 1x " in _bar(seen)
+        await seen.until(lambda: " 1x " in _bar(seen), "the world's again")
 
     attached(test, host.socket)
 

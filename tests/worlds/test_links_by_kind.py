@@ -19,7 +19,7 @@ def _settled() -> Rig:
 
 def _fates(rig: Rig, since: int) -> list[tuple[str, str, int, int]]:
     """(fate, kind, source, target) of what met something other than plain delivery."""
-    found = []
+    found: list[tuple[str, str, int, int]] = []
     for record in rig.records[since:]:
         if isinstance(record, Routed):
             message = rig.messages[record.source, record.serial]

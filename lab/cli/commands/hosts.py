@@ -48,16 +48,32 @@ def attach(
 def _ctl_help() -> str:
     from lab.script import VERBS, own_commands  # noqa: PLC0415
 
-    rows = [f"  {verb.usage:32} {verb.help}" for verb in VERBS.values()]
-    rows += [f"  {name + ' [NODES]':32} {said}" for name, said in own_commands().items()]
+    rows = [f"  {verb.usage:36} {verb.help}" for verb in VERBS.values()]
+    rows += [f"  {name + ' [NODES]':36} {said}" for name, said in own_commands().items()]
     return (
         "Give commands to a run that is going on.\n\n"
         "\b\nCommands:\n" + "\n".join(rows) + "\n\n"
         "\b\nNODES   5 · 1 2 · 1,2 · all · coordinator · coordinators (all that lead)\n"
         "LINKS   2->3 · 2<->3 · 5 (all from and to 5) · all\n"
-        "TIME    400ms · 2s          PERCENT  30%\n"
-        "before a command, optionally, when:\n"
-        "        at 2s · after 2s · when all normal · on send KIND [A->B] · on deliver KIND [A->B]"
+        "TIME    400ms · 2s          PERCENT  30%\n" + _triggers_help()
+    )
+
+
+def _triggers_help() -> str:
+    from lab.script.explaining import EXPECTATIONS, TRIGGERS  # noqa: PLC0415
+    from lab.script.predicates import COUNTS, STATES  # noqa: PLC0415
+
+    return (
+        "\n\b\nBefore a command, optionally, what it waits for; several, and they come one after the other:\n"
+        + "\n".join(f"  {example}" for example in TRIGGERS.values())
+        + "\n\n\b\nPredicates, with and, or, not and parentheses:\n"
+        f"  4 normal · all normal · any leads   {' '.join(STATES)}\n"
+        "  4 suspects 5 · 2->3 cut\n"
+        "  all.coordinator == 4 · 4.status != Normal\n"
+        f"  groups <= 2 · messages(Accept) > 3   {' '.join(COUNTS)}\n\n"
+        "\b\nInstead of a command, what is expected:\n"
+        + "\n".join(f"  {example}" for example in EXPECTATIONS.values())
+        + "\n\n\b\nlab guide scenarios tells the whole of it."
     )
 
 

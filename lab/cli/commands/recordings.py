@@ -64,7 +64,10 @@ def show(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="WHAT", help="Only: message, status, process, command, note, failure, end."),
+        typer.Option(
+            metavar="WHAT",
+            help="Only: message, status, process, command, caption, mark, expectation, told, note, failure, end.",
+        ),
     ] = None,
     heartbeats: Annotated[bool, typer.Option("--heartbeats", help="With the messages that keep coming.")] = False,
 ) -> int:

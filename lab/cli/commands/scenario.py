@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from lab.cli.app import app
-from lab.cli.commands.options import Json, Workers
+from lab.cli.commands.options import Json, OwnProtocol, Workers
 from lab.cli.completion import complete_scenario
 
 __all__ = ["scenario"]
@@ -83,3 +83,36 @@ def check(
     from lab.cli.scenario_checking import CheckRequest, check_scenarios  # noqa: PLC0415
 
     return check_scenarios(CheckRequest.of(named or [], sim, live, runs, workers, junit, keep))
+
+
+@scenario.command(
+    "from",
+    epilog="""Examples:\n
+    lab scenario from run.jsonl -o my.scenario\n
+    lab scenario from run.jsonl --shrink --title "A pause makes two coordinators" -o pause.scenario""",
+)
+def from_(
+    recording: Annotated[Path, typer.Argument(help="A recording of any run, live or simulated.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="A new FILE.scenario; without it, it is printed."),
+    ] = None,
+    shrink: Annotated[
+        bool, typer.Option("--shrink", help="Keep only the commands and the nodes that the outcome needs.")
+    ] = False,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Its title; without it, one drawn from what happened.")
+    ] = None,
+    protocol: OwnProtocol = None,
+) -> int:
+    """Write what happened in a recording as a scenario, with what came of it as its expectations.
+
+    Each command waits for what had happened before it, such as all being normal again, and for the clock only
+    where nothing else comes to the same, which is found out in simulation. What does not come out as it should is
+    said. Commands that changed or touched nothing are left out, as are those of time.
+
+    Exit status: 0 it comes to the same, 1 it does not, 2 a mistake in the call, 130 Ctrl-C.
+    """
+    from lab.cli.scenario_recording import write_scenario  # noqa: PLC0415
+
+    return write_scenario(recording, output, shrink, title or "", protocol or "")

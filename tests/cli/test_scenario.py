@@ -1,0 +1,218 @@
+"""``lab scenario`` and ``lab run NAME``: scenarios listed, shown, checked and run; and the shell's completion."""
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from lab.cli.completion import complete_scenario, complete_target
+from lab.journal import open_recording
+from lab.scenario.library import names
+from tests.cli.calling import Called, Lab
+from tests.waiting import wait_for
+from tests.worlds.live import is_gone
+
+HEAD = 'title = "A test"\nprotocol = "bully"\nfor = "2s"\n'
+GOOD = f'{HEAD}worlds = ["simulated"]\n---\nwhen all normal: kill 5\nexpect 4 leads within 1500ms\n'
+BAD = f"{HEAD}---\nwhen all normal: kill 5\nexpect 3 leads within 1s\n"
+
+
+@pytest.fixture
+def files(lab: Lab) -> Path:
+    """A folder with a scenario that passes, and one that fails."""
+    folder = lab.folder / "there"
+    folder.mkdir()
+    (folder / "good.scenario").write_text(GOOD)
+    (folder / "bad.scenario").write_text(BAD)
+    return folder
+
+
+def _rows(done: Called) -> list[list[str]]:
+    """The words of the table's rows, without times."""
+    table = done.out.partition("\n\n")[0].splitlines()[1:]
+    return [[word for word in line.split()[:3] if word != "s"] for line in table]
+
+
+# list, show
+
+
+def test_list(lab: Lab) -> None:
+    """A line each: name, title, protocol, worlds; with --json the same as an object."""
+    done = lab("scenario", "list")
+    assert (done.status, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[0].split() == ["name", "title", "protocol", "worlds"]
+    assert [line.split()[0] for line in lines[1:]] == names()
+    found = json.loads(lab("scenario", "list", "--json").out)["scenarios"]
+    assert [each["name"] for each in found] == names()
+    (row,) = [each for each in found if each["name"] == "coordinator-dies"]
+    assert row == {
+        "name": "coordinator-dies",
+        "title": "The coordinator dies, and bullies its way back",
+        "protocol": "bully",
+        "worlds": ["simulated", "live"],
+    }
+
+
+def test_show(lab: Lab, transcript: Callable[[str, str], None]) -> None:
+    """The title, what to look at, the setting, and the script with the file's line numbers."""
+    done = lab("scenario", "show", "coordinator-dies")
+    assert (done.status, done.err) == (0, "")
+    kept = [line for line in done.out.splitlines() if not line.startswith("file ")]
+    transcript("scenario_show", "\n".join(kept))
+
+
+# check
+
+
+def test_check(lab: Lab, files: Path) -> None:
+    """A folder: a table, below it what failed and where, status 1; the failed run's recording is kept."""
+    done = lab("scenario", "check", "there", "--sim")
+    assert (done.status, done.err) == (1, "")
+    assert _rows(done) == [["bad", "simulated", "FAILED"], ["good", "simulated", "passed"]]
+    assert "there/bad.scenario:6: expect 3 leads within 1s\n      its time is up: 3 was " in done.out
+    assert done.out.endswith("\n2 runs, 1 failed\n")
+    (kept,) = lab.recordings.glob("*.jsonl")
+    assert f"recorded: {kept}\n" in done.out
+    open_recording(kept).close()
+    assert (files / "bad.scenario").read_text() == BAD
+
+
+def test_check_again_and_again(lab: Lab, files: Path) -> None:
+    """--runs: each run with the next seed; how many failed, and one of them in full."""
+    done = lab("scenario", "check", str(files / "bad.scenario"), "--sim", "--runs", "3", "--workers", "1")
+    assert done.status == 1
+    assert "FAILED 3 of 3" in done.out
+    assert done.out.count("its time is up") == 2, "in the table, and below it"
+    assert "and 2 more runs; seeds: 1-3" in done.out
+    assert len(list(lab.recordings.glob("*.jsonl"))) == 1
+    done = lab("scenario", "check", "there/good.scenario", "--runs", "3")
+    assert done.status == 0
+    assert "passed 3 of 3" in done.out
+
+
+def test_check_writes_what_it_is_to_write(lab: Lab, files: Path) -> None:
+    """--keep has all recordings, --junit the result as XML."""
+    (lab.folder / "kept").mkdir()
+    done = lab("scenario", "check", "there", "--sim", "--keep", "kept", "--junit", "report.xml")
+    assert done.status == 1
+    kept = sorted(path.name for path in (lab.folder / "kept").iterdir())
+    assert kept == ["bad-simulated.jsonl", "good-simulated.jsonl"]
+    assert not list(lab.recordings.glob("*.jsonl"))
+    (suite,) = ElementTree.parse(lab.folder / "report.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+
+
+def test_check_live(lab: Lab, files: Path) -> None:
+    """On processes, those that are for it; nothing is left of them."""
+    done = lab("scenario", "check", "there", "--live")
+    assert (done.status, done.err) == (1, "")
+    assert _rows(done) == [["bad", "live", "FAILED"]]
+
+
+def test_ctrl_c_ends_a_check(lab: Lab, files: Path) -> None:
+    """Status 130, what is done is reported, and no host is left."""
+    long = BAD.replace('"2s"', '"60s"')
+    (files / "bad.scenario").write_text(long)
+    checking = lab.begin("scenario", "check", "there/bad.scenario", "there/good.scenario")
+    info = wait_for(lambda: next(iter(lab.published().values()), None), "a live run is published")
+    assert info is not None
+    checking.send_signal(signal.SIGINT)
+    out, err = checking.communicate(timeout=30)
+    assert (checking.returncode, err) == (130, b"")
+    assert b"good" in out
+    assert is_gone(info.pid) == []
+
+
+def test_mistakes_in_files(lab: Lab, files: Path) -> None:
+    """All of all files, a line each, and nothing is run."""
+    (files / "good.scenario").write_text(GOOD.replace("kill", "kil").replace("4 leads", "9 leads"))
+    (files / "bad.scenario").write_text(BAD.replace("title", "titel"))
+    done = lab("scenario", "check", "there")
+    assert (done.status, done.out) == (2, "")
+    assert [line.split(": ")[1] for line in done.err.splitlines()] == [
+        "there/bad.scenario:1",
+        "there/bad.scenario:1:1",
+        "there/good.scenario:6:18",
+        "there/good.scenario:7:1",
+    ]
+
+
+# run
+
+
+def test_run_headless(lab: Lab, files: Path) -> None:
+    """The usual summary, and below it what failed; the recording has title and text of the scenario."""
+    done = lab("run", "there/bad.scenario", "--headless", "--sim", "--record", "run.jsonl")
+    assert (done.status, done.err) == (1, "")
+    assert done.out.startswith("bully, simulated, 2s\n")
+    assert "bad.scenario:6: expect 3 leads within 1s\n" in done.out
+    assert "replay:   lab replay" in done.out
+    lines = open_recording(lab.folder / "run.jsonl")
+    lines.close()
+    assert (lines.header.remark, lines.header.scenario) == ("A test", BAD)
+    done = lab("run", "there/good.scenario", "--headless", "--json")
+    assert (done.status, done.err) == (0, "")
+    found = json.loads(done.out)
+    assert (found["world"], found["scenario"]["findings"]) == ("simulated", [])
+
+
+def test_run_live_where_it_is_for_it(lab: Lab, files: Path) -> None:
+    """Without --sim a scenario that may be live is."""
+    done = lab("run", "there/bad.scenario", "--headless")
+    assert done.status == 1
+    assert done.out.startswith("bully, live, 2")
+
+
+def test_run_takes_a_seed_and_a_time(lab: Lab, files: Path) -> None:
+    """In the place of the scenario's own."""
+    words = ("there/good.scenario", "--headless", "--seed", "7", "--for", "1s", "--record", "run.jsonl")
+    done = lab("run", *words)
+    assert done.out.startswith("bully, simulated, 1s\n")
+    assert "good, simulated, seed 7: FAILED" in done.out
+    lines = open_recording(lab.folder / "run.jsonl")
+    lines.close()
+    assert lines.header.seed == 7
+
+
+# completion
+
+
+def test_what_the_shell_offers() -> None:
+    """Names that begin so, each with what it is: scenarios, and behind lab run protocols too."""
+    offered = dict(complete_scenario("coord"))
+    assert offered["coordinator-dies"] == "The coordinator dies, and bullies its way back"
+    assert all(name.startswith("coord") for name in offered)
+    assert not {"bully", "field"} & {*dict(complete_scenario(""))}
+    assert {*dict(complete_target(""))} >= {"bully", "field", "token", *names()}
+    assert complete_scenario("xyzzy") == complete_target("xyzzy") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("lab run coordinator-di", "coordinator-dies"),
+        ("lab run bul", "bully"),
+        ("lab scenario show fig", "figure-"),
+    ],
+)
+def test_the_shell_is_told(lab: Lab, line: str, offered: str) -> None:
+    """As bash asks for it."""
+    words = line.split()
+    asked = {"_LAB_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    done = lab(environment=asked)
+    assert done.status == 0, done
+    assert all(each.startswith(offered) for each in done.out.split())
+    assert done.out
+
+
+def test_help_of_scenario(lab: Lab) -> None:
+    """The group says what it is, and each command in it explains itself."""
+    done = lab("scenario", "--help")
+    assert done.status == 0
+    for command in ("list", "show", "check"):
+        assert f" {command} " in done.out
+    assert "status: 0 all passed" in " ".join(lab("scenario", "check", "--help").out.split())

@@ -1,0 +1,68 @@
+"""Recordings of simulated runs for tests: of a session with some commands, and random ones."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from random import Random
+
+from lab.journal import End, Header, Link, Writer
+from lab.protocols import PROTOCOLS, Algorithm, Bully, find_protocol
+from lab.script import At, parse, read_script
+from lab.worlds.simulated.simulation import Simulation
+from tests.harness import simulated_header
+from tests.worlds.random_faults import random_commands
+
+__all__ = ["EVERY", "random_recording", "session"]
+
+EVERY: list[type[Algorithm]] = [*PROTOCOLS.values(), find_protocol("field")]
+IDS = (1, 2, 3, 4, 5)
+
+
+def session(
+    path: Path,
+    given: Iterable[tuple[int, str]],
+    *,
+    protocol: type[Algorithm] = Bully,
+    end_ms: int = 6_000,
+    script: str = "",
+    header: Header | None = None,
+) -> Path:
+    """A recording in which these commands were given at these times in milliseconds, as at a keyboard."""
+    writer = Writer(path, header or simulated_header(protocol, IDS, link=Link(12_000, 6_000)))
+    simulation = Simulation(protocol, writer.header, writer)
+    simulation.director.add_script(read_script(script))
+    simulation.start()
+    for at_ms, text in given:
+        simulation.run_to(at_ms * 1000)
+        line = parse(text)
+        if line.trigger is None:
+            simulation.control.execute(line)
+        else:
+            simulation.director.add(line)
+    simulation.run_to(end_ms * 1000)
+    simulation.finish()
+    writer.append(End(simulation.now_us, "its time was up"))
+    writer.close()
+    return path
+
+
+def random_recording(path: Path, seed: int) -> tuple[Path, str]:
+    """A recording of some protocol under random faults, given beforehand or in a session; and what they were."""
+    chance = Random(f"recorded/{seed}")
+    protocol = EVERY[seed % len(EVERY)]
+    link = chance.choice([Link(5_000), Link(12_000, 6_000), Link(20_000, 10_000)])
+    header = simulated_header(protocol, IDS, link=link, seed=seed)
+    many, within_ms = chance.randrange(1, 9), chance.choice([3_000, 8_000])
+    commands = random_commands(chance, protocol, many, within_ms)
+    end_ms = within_ms + chance.randrange(2_000)
+    if chance.random() < 0.5:
+        given = [(0, command) for command in commands]
+    else:
+        times = sorted(chance.randrange(within_ms) for _ in commands)
+        given = list(zip(times, map(_without_time, commands), strict=True))
+    session(path, given, protocol=protocol, end_ms=end_ms, header=header)
+    return path, f"seed {seed}, {protocol.name}: {given}"
+
+
+def _without_time(command: str) -> str:
+    line = parse(command)
+    return line.text if isinstance(line.trigger, At) else command

@@ -1,0 +1,224 @@
+"""From a recording to a scenario that comes to the same.
+
+LAB_SOAK=200 pytest tests/scenario/test_recorded.py   makes so many of random recordings; a failure names its seed.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Link, NotARecordingError
+from lab.protocols import BullyTanenbaum, InvitationElection, Token
+from lab.scenario.file import Scenario, read_scenario
+from lab.scenario.recorded import Made, UnfitError, make_scenario, scenario_of
+from lab.scenario.running import run_simulated
+from lab.scenario.writing import Source
+from lab.worlds.targets import TargetError
+from tests.harness import simulated_header
+from tests.scenario.recorded_runs import random_recording, session
+
+RANDOM = int(os.environ.get("LAB_SOAK", "6"))
+TAKEOVER = [(1_500, "kill 5"), (3_400, "restart 5")]
+
+
+def _made(recording: Path, shrink: bool = False) -> Made:
+    return make_scenario(Source(recording, folder=recording.parent), shrink, lambda said: None)
+
+
+def _read(folder: Path, text: str) -> Scenario:
+    path = folder / "made.scenario"
+    path.write_text(text, "utf-8")
+    return read_scenario(path)
+
+
+def _script(text: str) -> list[str]:
+    """The lines of the script, without remarks and with single blanks."""
+    lines = text.partition("\n---\n")[2].splitlines()
+    return [" ".join(re.sub(r"  # .*", "", line).split()) for line in lines if line]
+
+
+@pytest.mark.timeout(0 if "LAB_SOAK" in os.environ else 120)
+def test_random_recordings_come_to_the_same(tmp_path: Path) -> None:
+    """Issue 5: run again, at least 99 % come to the same; they pass, but where a fault that is inert is needed."""
+    others, idle = [], []
+    for seed in range(RANDOM):
+        recording, shown = random_recording(tmp_path / "run.jsonl", seed)
+        made = _made(recording)
+        report = run_simulated(_read(tmp_path, made.text))
+        wrong = [finding for finding in report.findings if "touched nothing" not in finding.was]
+        if wrong or not made.is_same:
+            others.append(f"{shown}\n{made.text}\n{wrong}")
+        elif not report.passed:
+            idle.append(shown)
+    print(f"{RANDOM} recordings, {len(others)} come to something else, {len(idle)} need a fault that is inert")
+    assert len(others) <= RANDOM // 100, "\n\n".join(others)
+    assert len(idle) <= 1 + RANDOM // 50, "\n".join(idle)
+
+
+def test_a_session_at_the_keyboard(tmp_path: Path) -> None:
+    """Commands without triggers wait for what had happened, and the outcome is expected."""
+    text = _made(session(tmp_path / "run.jsonl", TAKEOVER)).text
+    assert _script(text) == [
+        "when all normal: kill 5",
+        "then when all normal: restart 5",
+        "expect all.coordinator == 5 within 3.6s",
+        "expect all normal and all.coordinator == 5",
+        "expect all running",
+        "expect no violation",
+    ]
+    assert 'worlds = ["simulated", "live"]' in text
+    assert run_simulated(_read(tmp_path, text)).passed
+
+
+def test_the_text_is_a_pleasure(tmp_path: Path) -> None:
+    """Columns, remarks that say what came of each command, a title of what happened, and where it comes from."""
+    text = _made(session(tmp_path / "run.jsonl", TAKEOVER)).text
+    lines = text.splitlines()
+    assert lines[0] == 'title = "5 is killed, 5 comes back, 5 leads again"'
+    assert "Made from a recording of a simulated run of bully with 5 nodes, with 2 commands." in text
+    assert "all agree on 5 in the end" in " ".join(lines)
+    assert 'source = "made from the recording run.jsonl"' in lines
+    kill, restart = lines[lines.index("---") + 1 :][:2]
+    assert re.fullmatch(r"when all normal:       kill 5     # 4 leads after \d+ ms", kill)
+    assert re.fullmatch(r"then when all normal:  restart 5  # 5 leads after \d+ ms", restart)
+
+
+def test_what_a_user_waited_for_is_kept(tmp_path: Path) -> None:
+    """Triggers on messages and states stay; a plain time becomes what had happened by then."""
+    script = "on send EnterElection 5->1: kill 5\nat 2.5s: restart 5\n"
+    lines = _script(_made(session(tmp_path / "run.jsonl", [], script=script)).text)
+    assert lines[0] == "on send EnterElection 5->1: kill 5"
+    assert lines[1] == "then when all normal: restart 5"
+
+
+def test_what_did_nothing_is_left_out(tmp_path: Path) -> None:
+    """Commands that were refused, changed nothing, or whose fault touched nothing; and the heal of that one."""
+    given = [
+        (1_000, "resume 3"),
+        (1_200, "hold 1->5 Accept"),
+        (1_300, "heal"),
+        (1_500, "kill 5"),
+        (2_000, "kill 5"),
+    ]
+    lines = _script(_made(session(tmp_path / "run.jsonl", given)).text)
+    assert [line for line in lines if "expect" not in line] == ["when all normal: kill 5"]
+
+
+def test_commands_of_time_are_left_out(tmp_path: Path) -> None:
+    """Freeze is of the one who watched."""
+    given = [(1_500, "kill 5")]
+    text = _made(session(tmp_path / "run.jsonl", given, script="at 1s: freeze")).text
+    assert "freeze" not in text
+
+
+def test_captions_are_kept(tmp_path: Path) -> None:
+    """What was said stays; nothing else is."""
+    given = [(1_500, "kill 5"), (1_501, 'say "5 is gone"')]
+    lines = _script(_made(session(tmp_path / "run.jsonl", given)).text)
+    assert lines[1] == 'then say "5 is gone"'
+
+
+def test_two_sides_are_waited_for(tmp_path: Path) -> None:
+    """Where they do not agree, a command waits for who leads, and it is expected who follows whom."""
+    given = [(1_500, "partition 1 2 | 3 4 5"), (4_000, "kill 4")]
+    lines = _script(_made(session(tmp_path / "run.jsonl", given, protocol=InvitationElection, end_ms=9_000)).text)
+    assert lines[:2] == ["when all normal: partition 1 2 | 3 4 5", "then when 2 leads and 5 leads: kill 4"]
+    assert "expect 1 normal and 1.coordinator == 2" in lines
+    assert "expect groups == 2" in lines
+    assert "expect 4 down and live == 4" in lines
+
+
+def test_a_violation_is_expected(tmp_path: Path) -> None:
+    """With the fault that it was under; what held all the same is expected too."""
+    given = [(1_500, "pause 5"), (3_500, "resume 5")]
+    text = _made(session(tmp_path / "run.jsonl", given)).text
+    lines = _script(text)
+    assert "expect violation A1.1 under pause" in lines
+    assert "expect no violation A2" in lines
+    assert "A1.1 is violated under pause" in " ".join(text.split())
+
+
+def test_without_a_command(tmp_path: Path) -> None:
+    """It is the plain run, with what came of it."""
+    text = _made(session(tmp_path / "run.jsonl", [])).text
+    assert 'title = "5 is elected"' in text
+    assert _script(text)[0] == "expect all.coordinator == 5 within 3.6s"
+    assert run_simulated(_read(tmp_path, text)).passed
+
+
+def test_a_protocol_that_elects_nobody(tmp_path: Path) -> None:
+    """What is expected is who runs, and what is promised."""
+    lines = _script(_made(session(tmp_path / "run.jsonl", [(500, "kill 4")], protocol=Token)).text)
+    assert lines == ["after 500ms: kill 4", "expect 4 down and live == 4", "expect no violation"]
+
+
+def test_the_whole_setting_is_in_the_head(tmp_path: Path) -> None:
+    """Nodes, timing, links, seed and parameters are those of the recording."""
+    parameters = InvitationElection.Parameters(check_every_us=300_000)
+    header = simulated_header(InvitationElection, (2, 3, 7), seed=9, parameters=parameters)
+    recording = session(tmp_path / "run.jsonl", [], protocol=InvitationElection, header=header, end_ms=1_234)
+    scenario = _read(tmp_path, _made(recording).text)
+    assert scenario.nodes == (2, 3, 7)
+    assert (scenario.timing, scenario.link, scenario.seed) == (header.timing, header.link, 9)
+    assert scenario.parameters["check_every_us"] == 300_000
+    assert scenario.ends_us % 100_000 == 0
+    assert scenario.ends_us > 1_234_000
+
+
+def test_what_was_steered_by_hand_is_refused(tmp_path: Path) -> None:
+    """A script cannot say what comes next; where that matters, the message names what to do instead."""
+    header = simulated_header(BullyTanenbaum, (1, 5), link=Link(400_000))
+    given = [(5, "deliver 5->1"), (5, "deliver 1->5 AreYouThere")]
+    recording = session(tmp_path / "run.jsonl", given, protocol=BullyTanenbaum, header=header, end_ms=100)
+    with pytest.raises(UnfitError, match=r"somebody chose what came next \(deliver 5->1\).*lab branch"):
+        _made(recording)
+
+
+def test_a_recording_that_was_cut_off(tmp_path: Path) -> None:
+    """It is taken as far as it goes."""
+    recording = session(tmp_path / "run.jsonl", TAKEOVER, end_ms=5_000)
+    lines = recording.read_bytes().splitlines(keepends=True)
+    recording.write_bytes(b"".join(lines[:-1]) + lines[-1][:5])
+    made = _made(recording)
+    assert made.is_same
+
+
+def test_no_recording_is_refused(tmp_path: Path) -> None:
+    """With what the reader says of it."""
+    path = tmp_path / "run.jsonl"
+    path.write_text("when all normal: kill 5\n")
+    with pytest.raises(NotARecordingError, match="not a recording"):
+        scenario_of(path)
+
+
+def test_a_protocol_of_the_users_own(tmp_path: Path) -> None:
+    """It has to be named, and is named in the scenario as it is seen from there."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from typing import ClassVar\nfrom lab.protocols import Bully\n\n\n"
+        'class Mine(Bully):\n    """Mine."""\n\n    name: ClassVar[str] = "mine"\n'
+    )
+    from lab.worlds.targets import load_protocol
+
+    protocol = load_protocol(f"{file}:Mine")
+    recording = session(tmp_path / "run.jsonl", [(1_500, "kill 5")], protocol=protocol)
+    with pytest.raises(TargetError, match="add --protocol"):
+        scenario_of(recording)
+    text = make_scenario(Source(recording, f"{file}:Mine", tmp_path), False, lambda said: None).text
+    assert 'protocol = "mine.py:Mine"' in text
+    assert run_simulated(_read(tmp_path, text)).passed
+
+
+def test_it_tells_how_far_it_is(tmp_path: Path) -> None:
+    """With every run that is tried."""
+    told: list[str] = []
+    scenario_of(session(tmp_path / "run.jsonl", TAKEOVER), tell=told.append)
+    assert told[:2] == ["1 runs tried", "2 runs tried"]
+
+
+def test_the_same_again(tmp_path: Path) -> None:
+    """A recording has one scenario."""
+    recording, _ = random_recording(tmp_path / "run.jsonl", 1)
+    assert _made(recording) == _made(recording)

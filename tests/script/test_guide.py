@@ -1,0 +1,70 @@
+"""The page of the guide on scenarios: its tables are those of the code, and its examples can be read."""
+
+import re
+from pathlib import Path
+
+from lab.protocols import Bully
+from lab.script import check_line, read_script
+from lab.script.expectations import CAUSES
+from lab.script.explaining import EXPECTATIONS, TRIGGERS
+from lab.script.holding import ATTRIBUTES
+from lab.script.predicates import COUNTS, STATES
+
+GUIDE = (Path(__file__).parents[2] / "lab/guide/scenarios.md").read_text("utf-8")
+ROWS = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", GUIDE, re.MULTILINE))
+
+
+def _check(script: str) -> None:
+    for line in read_script(script):
+        check_line(line, Bully, (1, 2, 3, 4, 5))
+
+
+def test_every_trigger_is_there() -> None:
+    """By the example that errors show."""
+    assert set(TRIGGERS.values()) <= ROWS.keys()
+
+
+def test_every_state_and_count_is_there() -> None:
+    """In the words that the code has for them."""
+    assert {f"4 {state}": said for state, said in STATES.items()}.items() <= ROWS.items()
+    assert COUNTS.items() <= ROWS.items()
+
+
+def test_every_attribute_that_all_nodes_have_is_there() -> None:
+    """And no other."""
+    assert {f"4.{name}" for name in ATTRIBUTES} == {row for row in ROWS if row.startswith("4.")}
+
+
+def test_every_expectation_is_there() -> None:
+    """And every fault that a violation may be under."""
+    kinds = [example.split()[:2] for example in EXPECTATIONS.values()]
+    assert all(any(row.split()[:2] == kind for row in ROWS) for kind in kinds)
+    listed = GUIDE.partition("What `under` may name: ")[2].partition(".\n")[0]
+    assert re.findall(r"`(\w+)`", listed) == list(CAUSES)
+
+
+def test_what_is_in_the_tables_can_be_typed() -> None:
+    """Each row, as what it is."""
+    for row in ROWS:
+        if row.startswith("expect"):
+            _check(row)
+        elif row in TRIGGERS.values():
+            _check(f"{row}: kill 5")
+        elif row in COUNTS:
+            _check(f"when {row} == 1: kill 5")
+        elif row.startswith("4."):
+            _check(f"when {row} == {row}: kill 5")
+        else:
+            _check(f"when {row}: kill 5")
+
+
+def test_the_examples_can_be_read() -> None:
+    """The file and the script."""
+    scripts = [
+        text.rpartition("---\n")[2] for text in re.findall(r"```(?:script|scenario)\n(.*?)```", GUIDE, re.DOTALL)
+    ]
+    assert len(scripts) == 2
+    for script in scripts:
+        _check(script)
+    _check(GUIDE.partition("one after the other: `")[2].partition("`")[0])
+    _check(f"when {GUIDE.partition('larger predicates: `')[2].partition('`')[0]}: kill 1")
