@@ -21,6 +21,8 @@ __all__ = ["Job", "jobs_of", "run_all"]
 
 _LOOK_EVERY_S = 0.05
 _LARGEST_CHUNK = 20
+_LIVE_PER_WORKER = 4
+"""Nodes wait for each other nearly all the time: so many live runs keep no processor busy."""
 
 
 class Job(Struct, frozen=True):
@@ -45,14 +47,17 @@ def jobs_of(scenarios: Sequence[Scenario], worlds: Sequence[World], runs: int, f
 
 
 def run_all(jobs: Sequence[Job], workers: int) -> Iterator[Report]:
-    """What came of each, as they come; close the iterator to end those that go on. WorkerDiedError."""
+    """What came of each, as they come, in so many processes; of live runs four times as many go on at once.
+
+    Close the iterator to end those that go on. WorkerDiedError.
+    """
     simulated = tuple(job for job in jobs if job.world == "simulated")
     if simulated:
         size = max(1, min(_LARGEST_CHUNK, len(simulated) // (4 * workers)))
         yield from spread(
             partial(_simulate, simulated), chunks_of(0, len(simulated), size), min(workers, len(simulated))
         )
-    yield from _live([job for job in jobs if job.world == "live"], workers)
+    yield from _live([job for job in jobs if job.world == "live"], workers * _LIVE_PER_WORKER)
 
 
 def _simulate(jobs: tuple[Job, ...], places: range) -> list[Report]:

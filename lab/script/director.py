@@ -51,10 +51,13 @@ class _Look(Struct, eq=False):
 
 
 class _Behind(Struct, eq=False):
-    """A line that begins to wait once each of these nodes' processes has been seen to do this."""
+    """A line that begins to wait once each of these nodes' processes has been seen to do this. ``after``: the line
+    before it.
+    """
 
     line: Scripted
     until: Mapping[int, ProcessState]
+    after: int
 
 
 class Director:
@@ -117,16 +120,33 @@ class Director:
                 before = line.line
         self._update()
 
+    def begun(self, line: Scripted, until: Mapping[int, ProcessState]) -> None:
+        """A line is about to be carried out, and is done when these processes are seen to do this.
+
+        What it brings about may be what the line behind it waits for.
+        """
+        following = self._following.get(line.line)
+        if following is not None and isinstance(following.trigger, OnMessage | OnStatus):
+            self._follow_up(line, until)
+            self._update()
+
     def done(self, line: Scripted, until: Mapping[int, ProcessState]) -> list[Scripted]:
         """A line was carried out; what is due by that, once these nodes' processes are seen to do this."""
-        if line.line not in self._following:
-            return []  # the last of its script, or one that was given alone
+        if line.line in self._following:
+            self._follow_up(line, until)
+        elif not until:  # nothing that was to be seen will be: the processes were in no state for it
+            given_up = [each for each in self._behind if each.after == line.line]
+            self._behind = [each for each in self._behind if each not in given_up]
+            for each in given_up:
+                self._wait(each.line)
+        return self._taken()
+
+    def _follow_up(self, line: Scripted, until: Mapping[int, ProcessState]) -> None:
         following = self._following.pop(line.line)
         if until:
-            self._behind.append(_Behind(following, until))
+            self._behind.append(_Behind(following, until, line.line))
         else:
             self._wait(following)
-        return self._taken()
 
     def _wait(self, line: Scripted) -> None:
         trigger = line.trigger

@@ -144,16 +144,16 @@ class Control:
         due = deque([(scripted, outcome)])
         while due:
             line, came = due.popleft()
-            command = line.command
-            if isinstance(command, Settled) and not command.met:
+            if isinstance(line.command, Settled) and not line.command.met:
                 continue
-            seen_as = _SEEN_AS.get(command.verb) if isinstance(command, NodeCommand) else None
-            until = {} if seen_as is None else self._awaited(seen_as, came.struck)
+            until = self._awaited(line.command, came.struck)
             due.extend((each, self._perform(each)) for each in self._director.done(line, until))
         return outcome
 
     def _perform(self, line: Scripted) -> Outcome:
         command, at_us = line.command, self._now_us()
+        if line.line:
+            self._director.begun(line, self._expected_of(command))
         if isinstance(command, Settled):
             self._record(Expected(at_us, line.source, command.met, command.why, line.line))
             return Outcome(True, "")
@@ -163,10 +163,20 @@ class Control:
         assert not isinstance(command, Expectation)  # what is due of one is Settled
         return self._carry_out(line, command)
 
-    def _awaited(self, does: ProcessState, struck: tuple[int, ...]) -> dict[int, ProcessState]:
-        """What the processes that were struck have yet to be seen to do: signals take their time."""
+    def _expected_of(self, command: object) -> dict[int, ProcessState]:
+        """What the processes that it names are going to be seen to do."""
+        if not isinstance(command, NodeCommand):
+            return {}
+        try:
+            return self._awaited(command, resolve_nodes(command.nodes, self._log.cluster))
+        except CommandError:
+            return {}  # it will be refused
+
+    def _awaited(self, command: object, struck: tuple[int, ...]) -> dict[int, ProcessState]:
+        """What the processes that it struck have yet to be seen to do: signals take their time."""
+        does = _SEEN_AS.get(command.verb) if isinstance(command, NodeCommand) else None
         nodes = self._log.cluster.nodes
-        return {node: does for node in struck if nodes[node].process != does}
+        return {} if does is None else {node: does for node in struck if nodes[node].process != does}
 
     def _carry_out(self, scripted: Scripted, command: Command) -> Outcome:
         """Do it, and record what came of it, even if it could not be carried out."""

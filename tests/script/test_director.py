@@ -7,8 +7,9 @@ import pytest
 from msgspec import Raw
 
 from lab.journal import Captioned, Commanded, Expected, Process, Record
-from lab.kernel import Message
+from lab.kernel import Message, Step
 from lab.script import Director, Scripted, parse, read_script
+from lab.worlds.targets import load_protocol
 from tests.harness import T_US, Rig
 
 SECOND_US = 1_000_000
@@ -266,6 +267,35 @@ def test_a_line_waits_until_the_process_is_seen_dead() -> None:
 def _seen(rig: Rig, record: Record) -> Record:
     rig.log.append(record)
     return record
+
+
+def test_a_line_sees_the_messages_that_the_line_before_it_brings_about() -> None:
+    """Of a restart and of a forged message; and the status that a kill brings about."""
+    rig = _played(
+        """when all normal: kill 2
+        then when 1.coordinator == 3 and all normal: restart 2
+        then on send AreYouUp 2->3: mark "2 asks 3"
+        then inject 1->3 AreYouUp
+        then on deliver AreYouUp 1->3: mark "forged"
+        kill 2
+        then on status 2 Down: mark "dead\""""
+    )
+    assert sorted(_numbers(rig)) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_what_never_will_be_seen_is_not_waited_for() -> None:
+    """A kill of who is down already; what is behind it waits for its message."""
+    rig = _played('kill 2\nthen when live == 2: kill 2\nthen on status 1 Normal: mark "1 is Normal"')
+    assert _numbers(rig) == [1, 2, 3]
+
+
+def test_a_step_that_only_stores_is_looked_at() -> None:
+    """A pledge of the field is in safe storage alone, and is given before the vote leaves."""
+    above = load_protocol("field above bully")
+    rig = _played('when all normal: publish\nthen when 1.pledge != none: mark "pledged"', protocol=above)
+    pledged = next(record for record in rig.records if isinstance(record, Captioned))
+    steps = [record for record in rig.records if isinstance(record, Step) and record.node == 1]
+    assert pledged.at_us == next(step.at_us for step in steps if step.stored.get("pledge") is not None)
 
 
 def test_done_of_a_line_that_was_given_alone_lets_nothing_follow() -> None:
