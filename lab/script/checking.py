@@ -67,7 +67,7 @@ class _Check:
                 self._kinds([trigger.kind])
                 self._link(trigger.source, trigger.target)
             elif isinstance(trigger, OnStatus):
-                self._elects(f"no node of {self._protocol.name} is ever {trigger.status}")
+                self._elects(f"its nodes are never {trigger.status}")
                 self._nodes([trigger.who])
         for predicate in predicates_in(line):
             self._predicate(predicate)
@@ -124,7 +124,7 @@ class _Check:
             elif isinstance(part, Is):
                 self._who(part.who)
                 if part.state in _ELECTING:
-                    self._elects(f"{part.state!r} is so of no node of {self._protocol.name}")
+                    self._elects("nobody leads" if part.state == "leads" else f"its nodes are never {part.state}")
             elif isinstance(part, Count):
                 self._kinds(filter(None, [part.kind]))
                 self._link(part.source, part.target)
@@ -209,7 +209,9 @@ class _Check:
 
     def _elects(self, otherwise: str) -> None:
         if not issubclass(self._protocol, Election):
-            raise CommandError(f"{otherwise}, as {self._protocol.name} elects nobody")
+            raise CommandError(
+                f"{self._protocol.name} elects nobody, so {otherwise}; name nodes by number, or write at 2s"
+            )
 
 
 def _named(command: Any) -> list[Nodes]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from lab.journal import Header, Link
 from lab.kernel import Timing
 from lab.protocols import Bully
-from lab.script import At, parse
+from lab.script import At, parse, read_script
 from lab.worlds.campaign.comparison import Comparison, Course, compared, course_of, measure, quantile
 from lab.worlds.campaign.draw import FAULTS, Plan
 from lab.worlds.targets import load_protocol
@@ -42,7 +42,7 @@ def test_with_a_script_the_seed_draws_the_links_alone() -> None:
     script = ("at 2s after 500ms kill 5", "when all normal pause 4", "at 1s resume 4")
     comparison = _comparison("bully", script=script)
     courses = [course_of(comparison, seed) for seed in range(1, 7)]
-    assert {course.commands for course in courses} == {tuple(map(parse, script))}
+    assert {course.commands for course in courses} == {tuple(read_script("\n".join(script)))}
     assert len({course.link for course in courses}) > 2
     settle_us = comparison.bases[0].protocol.settles_within_us
     assert {course.end_us for course in courses} == {2_500_000 + settle_us}

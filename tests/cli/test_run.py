@@ -88,9 +88,9 @@ def test_the_report_for_a_person(lab: Lab) -> None:
     """Nodes, elections, faults and the recording; an inert fault and a command that never was due are named."""
     done = lab(
         *("run", "bully", "--headless", "--for", "1500ms", "--nodes", "3", "--record", "a.jsonl"),
-        *("--do", "when all normal delay 3->1  1ms", "--do", "wipe 1", "--do", "on send  NewState 1->1 kill 2"),
+        *("--do", "when all normal delay 3->1  1ms", "--do", "wipe 1", "--do", "on send  NewState 1->2 kill 2"),
     )
-    assert (done.status, done.err) == (1, "lab: its time never came: on send NewState 1->1 kill 2\n")
+    assert (done.status, done.err) == (1, "lab: its time never came: on send NewState 1->2 kill 2\n")
     said = re.sub(r"\d+ messages", "N messages", re.sub(r"\d\.\d+ ?s\b", "N s", done.out))
     assert said.replace(str(lab.folder), "FOLDER") == (
         "bully, live, N s\n"

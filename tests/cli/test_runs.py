@@ -56,7 +56,7 @@ def test_commands(lab: Lab) -> None:
         assert (done.status, done.out) == (1, "no fault of links is in force, nothing changed\n1 paused\n")
         assert lab("ctl", "kill 9").refused() == "there is no node 9; there are 1 2 3 4 5"
         said = lab("ctl", "pause 3", "kill 5 at").refused()
-        assert said.startswith("'kill 5 at': column 8: 'at' is not expected here; expected ")
+        assert said.startswith("'kill 5 at': column 8: 'at' is not expected here, as a line has one command")
         processes = [
             view.process for view in Tail(lab.recordings / f"{run.info.run}.jsonl").read().cluster.nodes.values()
         ]

@@ -69,5 +69,8 @@ def test_what_is_about_elections_is_refused(lab: Lab) -> None:
     """One line that says why."""
     told = "token elects nobody, and this is about elections; name one, such as bully"
     assert lab("scale", "token").refused() == told
-    never = "--do 'when all normal kill 2': token elects nobody, so its nodes are never Normal; write at 2s"
+    never = (
+        "--do 'when all normal kill 2': token elects nobody, so its nodes are never normal; "
+        "name nodes by number, or write at 2s"
+    )
     assert lab("run", "token", "--headless", "--for", "1s", "--do", "when all normal kill 2").refused() == never

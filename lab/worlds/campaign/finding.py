@@ -5,16 +5,20 @@ from pathlib import Path
 from shlex import quote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.journal import End, Header, Record, Writer
 from lab.kernel import Protocol
 from lab.properties import Violation
+from lab.script import read_script
 from lab.units import format_us
 from lab.worlds.campaign.campaign import Campaign
 from lab.worlds.campaign.draw import draw
 from lab.worlds.campaign.schedule import Schedule
 from lab.worlds.campaign.shrink import Shrinking
-from lab.worlds.campaign.trial import carry_out, header_for, started
+from lab.worlds.campaign.trial import carry_out, header_for
+from lab.worlds.simulated.simulation import Simulation
+from lab.worlds.watchdog import watch_steps
 
 __all__ = ["Finding", "again", "shrunk", "write"]
 
@@ -52,14 +56,17 @@ def shrunk(
 def write(protocol: type[Protocol], base: Header, finding: Finding, path: Path, command: str) -> Path:
     """Write the recording to ``path``, and beside it the script; the script's path. OSError."""
     schedule = finding.least
-    writer = Writer(path, header_for(base, schedule))
-    simulation = started(protocol, writer.header, schedule, writer)
+    text = "\n".join([f"# {finding.violation}", f"# {command}", *map(str, schedule.strikes)]) + "\n"
+    writer = Writer(path, replace(header_for(base, schedule), scenario=text))
+    watch_steps()
+    simulation = Simulation(protocol, writer.header, writer)
+    simulation.director.add_script(read_script(text))
+    simulation.start()
     simulation.run_to(schedule.end_us)
     writer.append(End(simulation.now_us, "its time was up"))
     writer.close()
     script = path.with_suffix(".script")
-    lines = [f"# {finding.violation}", f"# {command}", *map(str, schedule.strikes)]
-    script.write_text("\n".join(lines) + "\n", "utf-8")
+    script.write_text(text, "utf-8")
     return script
 
 
