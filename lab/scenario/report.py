@@ -14,7 +14,7 @@ from lab.kernel import Step
 from lab.properties import RAISES, Judge, Violation
 from lab.scenario.file import Scenario, World
 from lab.scenario.values import values_told
-from lab.script import Expect, ExpectThroughout, ExpectViolation, Scripted
+from lab.script import Expect, ExpectThroughout, ExpectViolation, Scripted, predecessors
 from lab.script.expectations import CAUSES
 from lab.script.holding import Suspicions
 from lab.units import format_us
@@ -95,7 +95,7 @@ class Course:
         self.judge = Judge(header)
         self._scenario = scenario
         self._lines = {line.line: line for line in scenario.lines}
-        self._behind = _behind(list(self._lines.values()))
+        self._before = predecessors(self._lines.values())
         self._came: dict[int, _Came] = {}
         self._found: list[Finding] = []
         self._fresh: list[tuple[Fault, int]] = []
@@ -189,7 +189,7 @@ class Course:
         ]
 
     def _why_missing(self, line: Scripted) -> str:
-        before = self._behind.get(line.line)
+        before = self._before.get(line.line)
         trigger = line.source.removesuffix(line.text).strip().rstrip(":").removeprefix("then").strip()
         if before is None:
             return f"its trigger never came: {trigger}" if trigger else "the run ended before it was known"
@@ -245,18 +245,6 @@ class Course:
             was = f"it ended at {_seconds(self._end.at_us)}: {self._end.why}"
             return [Finding(0, expected, was, self.cluster.record, self._end.at_us)]
         return []
-
-
-def _behind(lines: list[Scripted]) -> dict[int, int]:
-    """For each line that follows one, by which; see ``Director.add_script``."""
-    found: dict[int, int] = {}
-    before = None
-    for line in lines:
-        if line.follows and before is not None:
-            found[line.line] = before
-        if line.follows or line.trigger:
-            before = line.line
-    return found
 
 
 def is_meant(expected: ExpectViolation, violation: Violation) -> bool:

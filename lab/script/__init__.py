@@ -20,7 +20,7 @@ from lab.script.commands import (
 )
 from lab.script.director import Director
 from lab.script.expectations import Expect, Expectation, ExpectThroughout, ExpectViolation, Settled
-from lab.script.lines import ScriptError, numbered_lines, read_script
+from lab.script.lines import ScriptError, numbered_lines, predecessors, read_script
 from lab.script.parse import parse
 from lab.script.resolve import (
     coordinator_of,
@@ -78,6 +78,7 @@ __all__ = [
     "own_commands",
     "parse",
     "partition_rule",
+    "predecessors",
     "read_script",
     "resolve_links",
     "resolve_nodes",

@@ -21,6 +21,7 @@ from lab.journal import Log, Process, ProcessState, Record
 from lab.kernel import Message, Started, Step
 from lab.script.expectations import Expect, Expectation, ExpectThroughout, ExpectViolation, Settled
 from lab.script.holding import Suspicions, holds, is_seen_in_messages, names_suspicion
+from lab.script.lines import predecessors
 from lab.script.predicates import Predicate
 from lab.script.triggers import After, At, Every, OnMessage, OnStatus, Scripted, When
 
@@ -107,17 +108,16 @@ class Director:
 
     def add_script(self, lines: Iterable[Scripted]) -> None:
         """Keep the lines of the run's script; what in it follows nothing, and has no trigger, is due at once."""
-        before = None
-        for line in lines:
+        script = list(lines)
+        before = predecessors(script)
+        for line in script:
             self._heed_suspicions(line)
-            if line.follows and before is not None:
-                self._following[before] = line
+            if line.line in before:
+                self._following[before[line.line]] = line
             elif line.trigger or isinstance(line.command, Expectation):
                 self._wait(line)
             else:
                 self._wait(replace(line, trigger=At(0)))
-            if line.follows or line.trigger:
-                before = line.line
         self._update()
 
     def begun(self, line: Scripted, until: Mapping[int, ProcessState]) -> None:

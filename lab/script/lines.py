@@ -1,6 +1,6 @@
 """A script: lines of the language, of which each may follow the one before it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -9,7 +9,7 @@ from lab.script.commands import CommandError
 from lab.script.parse import parse
 from lab.script.triggers import Scripted
 
-__all__ = ["ScriptError", "numbered_lines", "read_script"]
+__all__ = ["ScriptError", "numbered_lines", "predecessors", "read_script"]
 
 
 class ScriptError(CommandError):
@@ -37,6 +37,18 @@ def numbered_lines(text: str, first: int = 1) -> Iterator[tuple[int, str]]:
         said = _without_remark(line).rstrip()
         if said.strip():
             yield number, said
+
+
+def predecessors(lines: Iterable[Scripted]) -> dict[int, int]:
+    """Of each line that follows another, by their numbers, which."""
+    found: dict[int, int] = {}
+    before = None
+    for line in lines:
+        if line.follows and before is not None:
+            found[line.line] = before
+        if line.follows or line.trigger:
+            before = line.line
+    return found
 
 
 def _without_remark(line: str) -> str:
