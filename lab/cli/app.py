@@ -27,7 +27,8 @@ app = typer.Typer(
 from the keyboard; what happened is a recording that can be replayed, stepped backwards and verified.
 
     Begin with: [bold]lab run bully[/bold]
-    then press [bold]5[/bold] and [bold]k[/bold] to kill node 5, and watch.""",
+    then press [bold]5[/bold] and [bold]k[/bold] to kill node 5, and watch. \
+What is to happen can be written down, too: [bold]lab guide scenarios[/bold].""",
     epilog="Exit status: 0 done · 1 something expected does not hold · 2 a mistake in the call · 130 Ctrl-C.",
 )
 

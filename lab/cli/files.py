@@ -49,6 +49,11 @@ def writable(option: str, path: Path) -> Path:
         raise UsageError(f"{option} {path} is a folder; name a file in it")
     if file.exists() and not file.is_file():
         raise UsageError(f"{option} {path} is no file that can be kept; name another")
-    if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise UsageError(f"{option} {path}: you may not write there; name another file")
+    is_new = not file.exists()
+    try:
+        file.open("ab").close()
+    except OSError as error:
+        raise UsageError(f"{option} {path} cannot be written ({error.strerror}); name another file") from None
+    if is_new:
+        file.unlink()
     return file

@@ -9,7 +9,7 @@ from pathlib import Path
 from lab.cli.errors import EXIT_INTERRUPTED
 from lab.places import recordings_folder, shipped_recordings
 from lab.protocols import PROTOCOLS, TASKS
-from lab.scenario.head import read_head
+from lab.scenario.head import read_head, split_scenario
 from lab.scenario.library import shipped
 from lab.tui.guard import run_guarded
 from lab.worlds.runs import list_runs
@@ -44,7 +44,7 @@ def choices() -> list[Choice]:
 
 
 def _title_in(path: Path) -> str:
-    head = path.read_text("utf-8").partition("\n---\n")[0]
+    head, _, _ = split_scenario(path.read_text("utf-8"))
     return str(read_head(head).values.get("title", ""))
 
 

@@ -79,7 +79,7 @@ def control(words: list[str]) -> int:
         for command in commands:
             reply = client.command(command)
             if reply.ok:
-                print(reply.text)
+                print(sanitize(reply.text))
                 status = max(status, 0 if reply.changed else EXIT_NOT_AS_EXPECTED)
             else:
                 print(f"lab: {sanitize(reply.text)}", file=sys.stderr)

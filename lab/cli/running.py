@@ -5,21 +5,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
 import msgspec
 from msgspec.structs import replace
 
+from lab.cli.by_hand import ByHand
 from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, fail
 from lab.cli.judging import verdict_lines, verdict_summaries
-from lab.cli.progress import progress_line
+from lab.cli.progress import counted, progress_line
 from lab.cli.scenario_report import report_lines
 from lab.cli.terminal import need_terminal
 from lab.journal import (
     Cluster,
-    Commanded,
     ElectionLog,
     NotARecordingError,
     NoteLog,
@@ -32,7 +32,8 @@ from lab.journal.failures import failed_steps, failure_lines
 from lab.kernel import Step
 from lab.properties import Judge
 from lab.scenario.file import Scenario
-from lab.scenario.report import report_of
+from lab.scenario.report import Course, report_of
+from lab.script import read_script
 from lab.text import sanitize
 from lab.units import count_of, format_us
 from lab.worlds.config import NotRunnableError, RunConfig
@@ -118,7 +119,8 @@ def _reported(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sce
             return EXIT_INTERRUPTED
         fail(str(error), EXIT_NOT_AS_EXPECTED)
     judge = Judge(lines.header)
-    summary, unmet = _summary_of(lines, config.commands, judge)
+    with counted(len(lines)) as tell:
+        summary, unmet = _summary_of(lines, config, judge, tell)
     report = None if scenario is None else replace(report_of(scenario, lines), recording=config.recording)
     if as_json:
         found = {**msgspec.structs.asdict(summary), "verdicts": verdict_summaries(judge)}
@@ -129,12 +131,24 @@ def _reported(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sce
             print(f"  {line}")
     if report is not None:  # what should not have been is in there
         return EXIT_INTERRUPTED if interrupted else 0 if report.passed else EXIT_NOT_AS_EXPECTED
+    if config.script:
+        unmet += _told_of_script(config, lines)
     for line in unmet:
         print(f"lab: {sanitize(line)}", file=sys.stderr)
     if interrupted:
         return EXIT_INTERRUPTED
-    failed = any(verdict.failures for verdict in judge.verdicts())
+    # where there is a script, a failure that it does not expect is among the rest
+    failed = not config.script and any(verdict.failures for verdict in judge.verdicts())
     return EXIT_NOT_AS_EXPECTED if unmet or failed else 0
+
+
+def _told_of_script(config: RunConfig, lines: RecordedLines) -> list[str]:
+    """What was not as the script has it, judged as that of a scenario is."""
+    course = Course(read_script(config.script, first=config.first_line), config.end_us or 0, lines.header)
+    return [
+        f"line {finding.line} of the script, {finding.expected}: {finding.was}" if finding.line else finding.was
+        for finding in course.gone(lines)
+    ]
 
 
 @contextlib.contextmanager
@@ -181,32 +195,32 @@ def _simulate(config: RunConfig) -> bool:
     return bool(signals)
 
 
-def _summary_of(lines: RecordedLines, commands: tuple[str, ...], judge: Judge) -> tuple[Summary, list[str]]:
-    """(what the run came to, what should not have been: failed nodes, commands not carried out or never due).
+def _summary_of(
+    lines: RecordedLines, config: RunConfig, judge: Judge, tell: Callable[[int], None]
+) -> tuple[Summary, list[str]]:
+    """(what the run came to, what should not have been: what was given by hand and not done, and failed nodes).
 
-    The judge is shown all of it.
+    Of the script nothing is said, nor of failed nodes, where there is one. The judge is shown all of it.
+    ``tell`` is told how many records are done, every thousand.
     """
     cluster, elections, notes = Cluster.of(lines.header), ElectionLog(), NoteLog()
-    unmet: list[str] = []
+    by_hand = ByHand(config.commands, cluster)
     failed: list[Step] = []
-    left = [" ".join(line.split()) for line in commands]
     parent = lines.header.parent
     for number, record in enumerate(lines.records()):
+        if number % 1000 == 0:
+            tell(number)
         cluster.apply(record)
         elections.observe(record, cluster)
         judge.observe(record)
         notes.observe(record)
         if parent is not None and number <= parent.record:
+            by_hand.suppose(record)
             continue  # what was done there is not of this run
-        if isinstance(record, Step) and record.failed:
+        by_hand.observe(record)
+        if isinstance(record, Step) and record.failed and not config.script:
             failed.append(record)
-        elif isinstance(record, Commanded):
-            if record.text in left:
-                left.remove(record.text)
-            if record.refused:
-                unmet.append(f"{record.text}: {record.outcome}")
-    unmet += [f"its time never came: {line}" for line in left]
-    unmet += failure_lines(failed, lines.header.protocol.file)
+    unmet = by_hand.amiss() + failure_lines(failed, lines.header.protocol.file)
     return summarize(lines.header, cluster, elections, notes, str(lines.path)), unmet
 
 

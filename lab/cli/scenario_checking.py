@@ -3,8 +3,10 @@
 import contextlib
 import shutil
 import signal
+import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
 from types import FrameType
@@ -22,7 +24,7 @@ from lab.places import new_recording_path
 from lab.scenario.file import SUFFIX, Scenario, World
 from lab.scenario.junit import as_junit
 from lab.scenario.library import shipped
-from lab.scenario.many import Job, jobs_of, run_all
+from lab.scenario.many import Job, jobs_of, live_takes_s, run_all
 from lab.scenario.report import Report
 from lab.units import count_of
 from lab.worlds.campaign.workers import WorkerDiedError, default_workers
@@ -61,16 +63,24 @@ class CheckRequest(Struct, frozen=True):
         scenarios = read_all(_files(named))
         if not any(set(each.worlds) & set(worlds) for each in scenarios):
             raise UsageError(f"none of them is for a {worlds[0]} run; leave out --{'sim' if sim else 'live'}")
-        if keep is not None and not keep.is_dir():
-            raise UsageError(f"--keep {keep}: there is no folder of this name")
         return cls(
             scenarios,
             worlds,
             whole_number("--runs", runs, 1),
             default_workers() if workers is None else whole_number("--workers", workers, 1),
             None if junit is None else writable("--junit", junit),
-            None if keep is None else keep.absolute(),
+            None if keep is None else _folder(keep),
         )
+
+
+def _folder(keep: Path) -> Path:
+    """The folder, made where it is not there yet. UsageError."""
+    try:
+        keep.mkdir(exist_ok=True)
+    except OSError as error:
+        said = f"the folder cannot be made ({error.strerror})"
+        raise UsageError(f"--keep {keep}: {said}; name one in a folder that is there") from None
+    return keep.absolute()
 
 
 def _files(named: list[str]) -> list[Path]:
@@ -94,17 +104,26 @@ def check_scenarios(request: CheckRequest) -> int:
         signal.signal(number, _interrupt)
     with tempfile.TemporaryDirectory(prefix="lab-") as folder:
         jobs = jobs_of(request.scenarios, request.worlds, request.runs, request.keep or Path(folder))
+        _announce(jobs, request.workers)
         reports, interrupted = _run(jobs, request)
     places = {each.name: place for place, each in enumerate(request.scenarios)}
     reports.sort(key=lambda report: (places[report.name], report.world == "live", report.seed))
-    print_reports(reports)
+    print_reports(reports, Counter((job.scenario.name, job.world) for job in jobs))
     if request.junit is not None:
         request.junit.write_text(as_junit(reports), "utf-8")
     failed = sum(not report.passed for report in reports)
-    print(f"\n{count_of(len(reports), 'run')}, {failed or 'none'} failed")
     if interrupted:
+        them = f"{failed} of them" if failed else "none of them"
+        print(f"\ninterrupted: {len(reports):,} of {count_of(len(jobs), 'run')}, {them} failed")
         return EXIT_INTERRUPTED
+    print(f"\n{count_of(len(reports), 'run')}, {failed or 'none'} failed")
     return EXIT_NOT_AS_EXPECTED if failed else 0
+
+
+def _announce(jobs: list[Job], workers: int) -> None:
+    live = sum(job.world == "live" for job in jobs)
+    takes = f", {live:,} of them live: about {live_takes_s(jobs, workers):.0f} s" if live else ""
+    print(f"{count_of(len(jobs), 'run')}{takes}", file=sys.stderr)
 
 
 def _run(jobs: list[Job], request: CheckRequest) -> tuple[list[Report], bool]:

@@ -8,8 +8,8 @@ from lab.cli.files import writable
 from lab.cli.progress import progress_line
 from lab.journal import NotARecordingError
 from lab.scenario.file import SUFFIX
+from lab.scenario.head import LONGEST_TITLE
 from lab.scenario.recorded import UnfitError, make_scenario
-from lab.scenario.telling import LONGEST_TITLE
 from lab.scenario.writing import Source
 from lab.text import sanitize
 from lab.worlds.targets import TargetError
@@ -19,7 +19,7 @@ __all__ = ["write_scenario"]
 
 def write_scenario(recording: Path, output: Path | None, shrink: bool, title: str, target: str) -> int:
     """Write it to a file, or to standard output; 1 where it comes to something else than the recording."""
-    if len(title) > LONGEST_TITLE or "\n" in title:
+    if len(title) > LONGEST_TITLE or "\n" in title or title.isspace():
         raise UsageError(f"--title has {len(title)} characters; write one line of at most {LONGEST_TITLE}")
     file = None if output is None else _new(output)
     source = Source(recording, target, Path.cwd() if file is None else file.parent, title)
@@ -34,9 +34,9 @@ def write_scenario(recording: Path, output: Path | None, shrink: bool, title: st
         print(made.text, end="")
     else:
         file.write_text(made.text, "utf-8")
-        print(f"{output}: run it with: lab run {output}")
-    for doubt in made.doubts:
-        print(f"lab: {sanitize(doubt)}", file=sys.stderr)
+        print(sanitize(f"{output}: run it with: lab run {output}"))
+    for said in (*made.notes, *made.doubts):
+        print(f"lab: {sanitize(said)}", file=sys.stderr)
     return 0 if made.is_same else EXIT_NOT_AS_EXPECTED
 
 

@@ -1,6 +1,6 @@
 """What is said of runs of scenarios: a table, and below it what was not as it should be."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
@@ -14,8 +14,11 @@ __all__ = ["print_reports", "report_lines"]
 _LONGEST = 60
 
 
-def print_reports(reports: Sequence[Report]) -> None:
-    """The table, and, of each scenario in each world, the findings of one run that failed."""
+def print_reports(reports: Sequence[Report], wanted: Mapping[tuple[str, str], int]) -> None:
+    """The table, and, of each scenario in each world, the findings of one run that failed.
+
+    ``wanted``: of each scenario in each world, how many runs there should be.
+    """
     rows: dict[tuple[str, str], list[Report]] = {}
     for report in reports:
         rows.setdefault((report.name, report.world), []).append(report)
@@ -27,9 +30,11 @@ def print_reports(reports: Sequence[Report]) -> None:
         result = "FAILED" if failed else "passed"
         if len(runs) > 1:
             result += f" {len(failed or runs)} of {len(runs)}"
+        if wanted[name, world] > len(runs):
+            result += f", {wanted[name, world] - len(runs):,} not run"
         took = f"{sum(report.took_s for report in runs):.1f} s"
         what = sanitize(_in_short(failed[0]), _LONGEST) if failed else ""
-        table.add_row(name, world, result, took, what, style="bold red" if failed else "")
+        table.add_row(sanitize(name), world, result, took, what, style="bold red" if failed else "")
     print_table(table)
     for runs in rows.values():
         failed = [report for report in runs if not report.passed]
@@ -58,10 +63,12 @@ def report_lines(report: Report) -> list[str]:
         said += _shown_by(finding)
     if report.recording:
         said += [f"  recorded: {report.recording}", f"  replay:   lab replay {report.recording}"]
+    if report.too_slow:
+        said.append(f"  {report.too_slow}")
     return [sanitize(line) for line in said]
 
 
 def _shown_by(finding: Finding) -> list[str]:
-    if finding.record is None:
+    if finding.line_of_recording is None:
         return []
-    return [f"      line {finding.record + 1} of the recording, at {finding.at_us / 1e6:.3f} s"]
+    return [f"      line {finding.line_of_recording} of the recording, at {finding.at_us / 1e6:.3f} s"]

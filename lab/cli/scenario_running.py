@@ -14,11 +14,10 @@ from lab.cli.scenarios import read_named
 from lab.cli.settings import positive, seed_of, world_of
 from lab.journal import NotARecordingError, open_recording
 from lab.protocols import PROTOCOLS, TASKS
-from lab.scenario.file import Scenario, World
-from lab.scenario.library import is_path, names
+from lab.scenario.file import SUFFIX, Scenario, World
+from lab.scenario.library import is_path, meant, names
 from lab.scenario.report import report_of
 from lab.scenario.running import config_of
-from lab.text import did_you_mean
 from lab.worlds.targets import TargetError, load_protocol
 
 __all__ = ["run_scenario", "scenario_named"]
@@ -26,18 +25,23 @@ __all__ = ["run_scenario", "scenario_named"]
 
 def scenario_named(target: str) -> Scenario | None:
     """The scenario that is meant; None where that is a protocol. UsageError for a name of neither."""
-    known = [*PROTOCOLS, *TASKS]
-    if target in known:
+    if target in (*PROTOCOLS, *TASKS):
         return None
     if is_path(target) or target in names():
         return read_named(target)
-    if re.fullmatch(r"[\w-]+", target):
-        try:
-            load_protocol(target)
-        except TargetError as error:
-            near = did_you_mean(target, [*known, *names()]) or ", or a scenario: lab scenario list"
-            raise UsageError(str(error) if "did you mean" in str(error) else f"{error}{near}") from None
+    try:
+        load_protocol(target)
+    except TargetError as error:
+        raise UsageError(f"{error}{_or_a_scenario(target, str(error))}") from None
     return None
+
+
+def _or_a_scenario(target: str, said: str) -> str:
+    """What is to be added to what was ``said`` of a target that names no protocol."""
+    if re.fullmatch(r"[\w-]+", target) and "did you mean" not in said:
+        return meant(target, [*PROTOCOLS, *TASKS]) or ", or a scenario: lab scenario list"
+    is_any = said.endswith("FILE.py:CLASS") and ":" not in target
+    return f", or a scenario: FILE{SUFFIX}" if is_any else ""
 
 
 def run_scenario(

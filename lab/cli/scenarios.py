@@ -1,6 +1,9 @@
 """``lab scenario list`` and ``show``; and how a scenario's mistakes are told."""
 
+import os
 import sys
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import msgspec
@@ -8,12 +11,17 @@ from rich.table import Table
 
 from lab.cli.errors import EXIT_USAGE, UsageError
 from lab.cli.terminal import print_table, print_wrapped
+from lab.journal import ProtocolInfo
+from lab.protocols import PROTOCOLS, TASKS
 from lab.scenario.file import Scenario, ScenarioError, read_scenario
+from lab.scenario.head import read_head, split_scenario
 from lab.scenario.library import find, shipped
 from lab.text import sanitize
 from lab.units import format_us, listed
 
 __all__ = ["find_named", "print_list", "print_scenario", "read_all", "read_named"]
+
+_LONGEST_WORD = 40
 
 
 def read_named(name: str) -> Scenario:
@@ -44,23 +52,46 @@ def read_all(paths: list[Path]) -> list[Scenario]:
     return found
 
 
-def print_list(as_json: bool) -> int:
-    """The scenarios that come with the program: name, title, protocol, worlds."""
-    scenarios = read_all(shipped())
+def print_list(word: str, as_json: bool) -> int:
+    """The scenarios that come with the program, those of one protocol together, bully's first.
+
+    With a ``word``, those alone in whose name, title or protocol it is.
+    """
+    found = [(_protocol_written(each), each) for each in read_all(shipped())]
+    found = [
+        (protocol, each)
+        for protocol, each in found
+        if word.lower() in " ".join((each.name, each.title, protocol)).lower()
+    ]
+    if not found:
+        said = sanitize(word, _LONGEST_WORD)
+        raise UsageError(f"no scenario has {said!r} in it; all of them: lab scenario list")
+    order = [*PROTOCOLS, *TASKS]
+    found.sort(key=lambda row: (order.index(row[0]) if row[0] in order else len(order), row[0], row[1].name))
     if as_json:
         rows = [
-            {"name": each.name, "title": each.title, "protocol": each.protocol, "worlds": each.worlds}
-            for each in scenarios
+            {"name": each.name, "title": each.title, "protocol": protocol, "worlds": each.worlds}
+            for protocol, each in found
         ]
         print(msgspec.json.encode({"scenarios": rows}).decode())
         return 0
-    table = Table(box=None, pad_edge=False)
-    for column in ("name", "title", "protocol", "worlds"):
-        table.add_column(column, no_wrap=column != "title")
-    for each in scenarios:
-        table.add_row(each.name, sanitize(each.title), sanitize(each.protocol), " ".join(each.worlds))
+    table = Table(box=None, pad_edge=False, expand=os.isatty(1))
+    table.add_column("name", no_wrap=True)  # whole, as it is to be typed
+    table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column("only", no_wrap=True)
+    for protocol, group in groupby(found, key=itemgetter(0)):
+        table.add_row(sanitize(protocol), style="bold")
+        for _, each in group:
+            only = "" if each.worlds[1:] else each.worlds[0]
+            table.add_row(f"  {sanitize(each.name)}", sanitize(each.title), only)
     print_table(table)
     return 0
+
+
+def _protocol_written(scenario: Scenario) -> str:
+    """As its file has it, and not as any process finds it."""
+    head, _, _ = split_scenario(scenario.text)
+    return str(read_head(head).values["protocol"])
 
 
 def print_scenario(name: str) -> int:
@@ -72,10 +103,11 @@ def print_scenario(name: str) -> int:
             print_wrapped(sanitize(" ".join(paragraph.split())))
             print()
     timing = scenario.timing
+    info = ProtocolInfo("", scenario.parameters, "", "")
     facts = [
         ("source", scenario.source),
-        ("protocol", scenario.protocol),
-        ("parameters", ", ".join(f"{name} {value}" for name, value in scenario.parameters.items())),
+        ("protocol", _protocol_written(scenario)),
+        ("set", ", ".join(setting.replace("=", " = ", 1) for setting in info.settings)),
         ("nodes", listed(scenario.nodes)),
         ("T", f"{format_us(timing.t_us)} (Tm {format_us(timing.tm_us)}, Tp {format_us(timing.tp_us)})"),
         ("worlds", ", ".join(scenario.worlds)),
@@ -86,6 +118,6 @@ def print_scenario(name: str) -> int:
         if said:
             print(f"{what:12} {sanitize(said)}")
     print()
-    for number, line in enumerate(scenario.script.splitlines(), scenario.first_line):
+    for number, line in enumerate(scenario.script.removesuffix("\n").split("\n"), scenario.first_line):
         print(f"{number:4}  {sanitize(line)}".rstrip())
     return 0

@@ -20,6 +20,7 @@ from lab.script import (
     CommandError,
     Scripted,
     WorldCommand,
+    check_by_hand,
     check_line,
     numbered_lines,
     parse,
@@ -188,9 +189,9 @@ def _nodes(text: str, world: World) -> tuple[int, ...]:
 
 
 def script_text(path: Path, protocol: type[Protocol], ids: tuple[int, ...], world: World) -> str:
-    """The script in this file, a command a line; what follows a # and a blank is a remark."""
+    """The script in this file, a command a line; what follows a blank and a # is a remark."""
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "it is no text"
         raise UsageError(f"--script {path}: {said}; name a file with a command a line") from None
@@ -211,6 +212,8 @@ def check_command(
         if isinstance(scripted.command, WorldCommand):
             _check_world_command(scripted, world, in_script=bool(place))
         check_line(scripted, protocol, ids)
+        if not place:
+            check_by_hand(scripted)
     except CommandError as error:
         raise UsageError(f"{place or f'--do {line!r}'}: {error}") from None
     return scripted

@@ -39,9 +39,13 @@ def mark_of(record: Record | None) -> MarkKind | None:
 
 
 class Marks:
-    """Marks in the order of records. ``records`` their numbers, ``times_us`` when, ``kinds`` which."""
+    """Marks in the order of records. ``records`` their numbers, ``times_us`` when, ``kinds`` which.
+
+    ``found`` are the kinds that there are.
+    """
 
     def __init__(self) -> None:
+        self.found: set[MarkKind] = set()
         self.records = array("Q")
         self.times_us = array("q")
         self.kinds: list[MarkKind] = []
@@ -57,6 +61,7 @@ class Marks:
         self.records.append(number)
         self.times_us.append(max(-_LATEST_US, min(record.at_us, _LATEST_US)))
         self.kinds.append(kind)
+        self.found.add(kind)
 
     def near(self, number: int, forward: bool, wanted: Callable[[MarkKind], bool]) -> int | None:
         """The number of the next wanted mark after that record, or before it."""

@@ -26,6 +26,7 @@ __all__ = [
     "Captioned",
     "Commanded",
     "End",
+    "Event",
     "Expected",
     "Fault",
     "Header",
@@ -175,7 +176,7 @@ class Fault(Struct, frozen=True, omit_defaults=True, tag="fault", tag_field="rec
 
     ``nodes`` are those that a fault of nodes strikes, ``links`` the (source, target) pairs of a fault of
     links. ``breaks`` are the numbers of the assumptions that do not hold while it is in force. A second
-    record with the same id says that it holds for fewer links now.
+    record with the same id says that it holds for fewer links now. ``line``: of the script, that it is of, if any.
     """
 
     at_us: int
@@ -186,6 +187,7 @@ class Fault(Struct, frozen=True, omit_defaults=True, tag="fault", tag_field="rec
     breaks: tuple[int, ...] = ()
     links: tuple[tuple[int, int], ...] = ()
     lifted: bool = False
+    line: int = 0
 
 
 class Commanded(Struct, frozen=True, omit_defaults=True, tag="command", tag_field="record", gc=False):

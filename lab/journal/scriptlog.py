@@ -28,10 +28,10 @@ class ScriptLog:
         if isinstance(record, End):
             self._end = number
 
-    def caption(self, number: int) -> Captioned | None:
-        """The last thing said by that record."""
+    def captions(self, number: int, most: int) -> list[Captioned]:
+        """The last things said by that record, so many at most."""
         place = bisect_right(self._captions, number, key=lambda said: said[0])
-        return self._captions[place - 1][1] if place else None
+        return [caption for _, caption in self._captions[max(0, place - most) : place]]
 
     def deeds(self, number: int) -> Sequence[tuple[int, Deed]]:
         """What was done by that record of the lines of the script, each with the number of its own."""

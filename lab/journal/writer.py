@@ -59,6 +59,11 @@ class Writer:
         os.ftruncate(self._file, 0)  # only now that it is ours
         self.append(header)
 
+    @property
+    def length(self) -> int:
+        """The number of bytes appended, flushed or not."""
+        return self._appended
+
     def append(self, record: Record, line: bytes | None = None) -> None:
         """Add a record; ``line`` is its encoded form, where the caller has it."""
         self._put(record, encode(record) if line is None else line)

@@ -28,7 +28,8 @@ class Conditions:
     ``record`` is the number of the record that is being looked at, which whoever reads them sets.
     ``disturbed_us``: when something last happened after which the nodes may have to elect. ``wiped`` is the first
     wipe of a safe storage, if there was one: what the storage kept apart may be mixed up ever after. So may what
-    only messages keep apart, once there was a ``forged`` one.
+    only messages keep apart, once there was a ``forged`` one. ``late`` is what was last observed to break
+    assumption 8 or 9 while no fault did.
     """
 
     def __init__(self, tm_us: int, tp_us: int, settles_within_us: int) -> None:
@@ -40,6 +41,7 @@ class Conditions:
         self._settles_within_us = settles_within_us
         self.wiped: Broken | None = None
         self.forged: Broken | None = None
+        self.late: Broken | None = None
         self._in_force: dict[int, Fault] = {}
         self._paused: set[int] = set()
         self._touched: set[tuple[int, int]] = set()
@@ -76,7 +78,7 @@ class Conditions:
         elif fault.breaks and fault.kind not in _SEEN:
             self._in_force[fault.id] = fault
             for assumption in fault.breaks:
-                self._break(assumption, fault.text)
+                self._break(assumption, fault.text, fault.kind)
 
     def process(self, record: Process, at_us: int) -> None:
         """Something happened to a node's process."""
@@ -84,9 +86,9 @@ class Conditions:
         node = record.node
         if record.event == "paused":
             self._paused.add(node)
-            self._break(9, f"pause of {node}")
+            self._break(9, f"pause of {node}", "pause")
         elif record.event == "wiped":
-            self._break(4, f"wipe of {node}")
+            self._break(4, f"wipe of {node}", "wipe")
             self.wiped = self.wiped or self.broken[4]
         else:
             self._paused.discard(node)
@@ -103,7 +105,7 @@ class Conditions:
     def arrived(self, source: int, serial: int, target: int, sent_us: int, at_us: int) -> None:
         """A message was delivered."""
         if serial < 0:
-            self._break(3, f"a forged message of {source} to {target}")
+            self._break(3, f"a forged message of {source} to {target}", "inject")
             self.forged = self.forged or self.broken[3]
             self.disturbed_us = at_us
         broken = self.overdue(source, serial, target, sent_us, at_us)
@@ -149,5 +151,11 @@ class Conditions:
         if self.calm and at_us - self.disturbed_us > self._settles_within_us:
             self.broken = {}
 
-    def _break(self, assumption: int, why: str) -> None:
-        self.broken = {**self.broken, assumption: Broken(assumption, why, self.record)}
+    def _break(self, assumption: int, why: str, *kinds: str) -> None:
+        before = self.broken.get(assumption)
+        if before is not None:
+            kinds = tuple(dict.fromkeys((*before.kinds, *kinds)))
+        broken = Broken(assumption, why, self.record, kinds)
+        self.broken = {**self.broken, assumption: broken}
+        if not kinds:
+            self.late = broken

@@ -79,6 +79,11 @@ class Judge:
             return 0
         return self._conditions.disturbed_us + self.within_us + 1
 
+    @property
+    def late(self) -> Broken | None:
+        """What was last observed to take longer than it may, while no fault was the cause; None: nothing was."""
+        return self._conditions.late
+
     def verdicts(self) -> tuple[Verdict, ...]:
         """One for each promised assertion, and, if any node failed by an error of its own, for that."""
         found = [*self._promised, *([RAISES.id] if (RAISES.id, True) in self._counts else [])]

@@ -11,11 +11,19 @@ __all__ = ["Broken", "LocalState", "Verdict", "Violation", "verdict_of"]
 
 
 class Broken(Struct, frozen=True):
-    """An assumption that did not hold, what broke it, and the record that shows that."""
+    """An assumption that did not hold, what broke it last, and the record that shows that.
+
+    ``kinds``: of which kinds the faults were that broke it, since it held last; none: it was only observed.
+    """
 
     assumption: int
     why: str
     record: int
+    kinds: tuple[str, ...] = ()
+
+    def is_by(self, kind: str, breaks: int) -> bool:
+        """Whether a fault of this kind broke it; where none is known, whether such a fault does that."""
+        return kind in self.kinds if self.kinds else self.assumption == breaks
 
     def __str__(self) -> str:
         return f"{self.assumption} ({self.why})"

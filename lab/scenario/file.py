@@ -16,7 +16,17 @@ from lab.journal import Link
 from lab.kernel import Timing
 from lab.properties import RAISES
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
-from lab.scenario.head import Head, Mistake, as_key, first_key, read_head
+from lab.scenario.head import (
+    LONGEST_TITLE,
+    LONGEST_US,
+    MOST_NODES,
+    Head,
+    Mistake,
+    as_key,
+    first_key,
+    read_head,
+    split_scenario,
+)
 from lab.script import (
     CommandError,
     ExpectViolation,
@@ -26,6 +36,7 @@ from lab.script import (
     numbered_lines,
     read_script,
 )
+from lab.script.triggers import After, At, Every
 from lab.text import did_you_mean, sanitize
 from lab.units import format_us
 from lab.worlds import settings
@@ -40,11 +51,7 @@ V = TypeVar("V")
 World = Literal["simulated", "live"]
 
 SUFFIX = ".scenario"
-_RULE = "---"
 _WORLDS: tuple[World, ...] = ("simulated", "live")
-_MOST_NODES = 64
-_LONGEST_US = 600_000_000
-_LONGEST_TITLE = 100
 _LARGEST = 1 << 16
 
 
@@ -88,8 +95,10 @@ class Scenario(Struct, frozen=True):
 
 def read_scenario(path: Path) -> Scenario:
     """The scenario in this file. ScenarioError."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise ScenarioError([f"{path} is no file; name a scenario file, NAME{SUFFIX}"])
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "it is no text"
         raise ScenarioError([f"{path}: {said}; name a scenario file, NAME{SUFFIX}"]) from None
@@ -125,12 +134,12 @@ class _Reading:
         if len(self._text) > _LARGEST:
             self._wrong(Mistake(0, 0, f"a scenario has at most {_LARGEST >> 10} kB"))
             return None
-        lines = self._text.splitlines(keepends=True)
-        rule = next((number for number, line in enumerate(lines) if line.rstrip() == _RULE), None)
-        self._head = head = read_head("".join(lines[:rule]))
+        above, script, first = split_scenario(self._text)
+        self._head = head = read_head(above if first > 1 else self._text)
         self.mistakes += head.mistakes
-        if rule is None:
-            self._wrong(Mistake(len(lines), 0, f"there is no line {_RULE} between the head and the script"))
+        if first == 1:
+            last = self._text.removesuffix("\n").count("\n") + 1
+            self._wrong(Mistake(last, 0, "there is no line --- between the head and the script"))
             return None
         values = head.values
         settings_ = [f"{name}={_as_text(value)}" for name, value in values.get("set", {}).items()]
@@ -151,8 +160,8 @@ class _Reading:
             {} if protocol is None else self._parameters(protocol[1], settings_),
             self._try(lambda: _worlds(values.get("worlds", list(_WORLDS)))) or (),
             self._try(lambda: _ends_us(values.get("for", "1s"))) or 0,
-            "".join(lines[rule + 1 :]),
-            rule + 2,
+            script,
+            first,
             self._text,
         )
         self._check_script(found, None if protocol is None else protocol[1])
@@ -210,6 +219,7 @@ class _Reading:
             try:
                 (line,) = read_script(text, protocol, number)
                 _check_use(line, found.worlds)
+                _check_times(line, found.ends_us)
                 if protocol is not None and found.nodes:
                     check_line(line, protocol, found.nodes)
                     _check_promise(line, protocol)
@@ -226,15 +236,15 @@ def _as_text(value: Any) -> str:
 
 
 def _title(text: str) -> str:
-    if not text.strip() or len(text) > _LONGEST_TITLE or "\n" in text:
-        raise SettingError(f"title: write one line of at most {_LONGEST_TITLE} characters")
+    if not text.strip() or len(text) > LONGEST_TITLE or "\n" in text:
+        raise SettingError(f"title: write one line of at most {LONGEST_TITLE} characters")
     return text.strip()
 
 
 def _nodes(text: str) -> tuple[int, ...]:
     nodes = settings.nodes_of(text, as_key)
-    if not 1 <= len(nodes) <= _MOST_NODES:
-        raise SettingError(f"{as_key('nodes', text)} is {len(nodes)} nodes; a scenario has 1 to {_MOST_NODES}")
+    if not 1 <= len(nodes) <= MOST_NODES:
+        raise SettingError(f"{as_key('nodes', text)} is {len(nodes)} nodes; a scenario has 1 to {MOST_NODES}")
     return tuple(nodes)
 
 
@@ -250,8 +260,8 @@ def _worlds(named: list[Any]) -> tuple[World, ...]:
 
 def _ends_us(text: str) -> int:
     us = settings.positive("for", text, as_key)
-    if us > _LONGEST_US:
-        raise SettingError(f"{as_key('for', text)}: a scenario goes on for {format_us(_LONGEST_US)} at most")
+    if us > LONGEST_US:
+        raise SettingError(f"{as_key('for', text)}: a scenario goes on for {format_us(LONGEST_US)} at most")
     return us
 
 
@@ -266,6 +276,14 @@ def _check_use(line: Scripted, worlds: tuple[World, ...]) -> None:
         )
 
 
+def _check_times(line: Scripted, ends_us: int) -> None:
+    """CommandError where it waits for a time that does not come; ``ends_us`` is 0 where the end is not known."""
+    for trigger in (line.trigger, *line.then):
+        if isinstance(trigger, At | After | Every) and 0 < ends_us < trigger.us:
+            waits = f"{type(trigger).__name__.lower()} {format_us(trigger.us)}"
+            raise CommandError(f"{waits} is after the end, {as_key('for', format_us(ends_us))}")
+
+
 def _check_promise(line: Scripted, protocol: type[Algorithm]) -> None:
     command = line.command
     judged = (*protocol.promises, RAISES.id)
@@ -277,7 +295,18 @@ def _check_promise(line: Scripted, protocol: type[Algorithm]) -> None:
 
 
 def _located(number: int, said: str, text: str) -> Mistake:
-    """With the column that the language's errors begin with; else that of the line's first word."""
+    """With the column that the language's errors begin with; else that of the word which it is about."""
     match = re.match(r"column (\d+): ", said)
-    column = int(match[1]) if match else len(text) - len(text.lstrip()) + 1
+    column = int(match[1]) if match else _column_of(said, text)
     return Mistake(number, column, said[match.end() :] if match else said)
+
+
+def _column_of(said: str, text: str) -> int:
+    """Of the last word of what is ``said`` first, or of the first two, if it is once in the line; or its start."""
+    words = re.findall(r"#?[\w.]+%?", re.split(r"[;:,](?:\s|$)", said)[0])
+    shown = re.sub(r'"[^"]*"', lambda quoted: " " * len(quoted[0]), text)
+    for word in (*words[-1:], *words[:2]):
+        places = [each.start() for each in re.finditer(rf"(?<![\w#]){re.escape(word)}(?!\w)", shown)]
+        if len(places) == 1:
+            return places[0] + 1
+    return len(text) - len(text.lstrip()) + 1

@@ -1,15 +1,33 @@
-"""The head of a scenario file: which keys there are, of which types, and where in the text they stand."""
+"""The head of a scenario file: where it ends, which keys there are, of which types, and where they stand."""
 
+import json
 import re
 import tomllib
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from lab.text import did_you_mean, sanitize
 
-__all__ = ["KEYS", "Head", "Key", "Mistake", "as_key", "first_key", "read_head"]
+__all__ = [
+    "KEYS",
+    "LONGEST_TITLE",
+    "LONGEST_US",
+    "MOST_NODES",
+    "Head",
+    "Key",
+    "Mistake",
+    "as_key",
+    "first_key",
+    "quoted",
+    "read_head",
+    "split_scenario",
+]
+
+MOST_NODES = 64
+LONGEST_US = 600_000_000
+LONGEST_TITLE = 100
+"""In characters."""
 
 
 class Key(Struct, frozen=True):
@@ -20,6 +38,17 @@ class Key(Struct, frozen=True):
     needed: bool = False
 
 
+_RULE = re.compile(r"^---[^\S\n]*$", re.MULTILINE)
+_PARTS = re.compile(
+    r'"{3}(?:[^"\\]++|\\.?|"{1,2}+(?!"))*+(?:"{3,5}|\Z)'  # a text of several lines
+    r"|'{3}(?:[^']++|'{1,2}+(?!'))*+(?:'{3,5}|\Z)"
+    r'|"(?:[^"\\\n]++|\\[^\n])*+"?'  # one of one line
+    r"|'[^'\n]*+'?"
+    r"|#[^\n]*"
+    rf"|(?P<rule>{_RULE.pattern})",
+    re.MULTILINE | re.DOTALL,
+)
+"""What a head is made of, as far as it says where the head ends. Nothing is read twice, whatever the text."""
 _TOML = 'the head is TOML, a key and a value a line, and texts in quotes: nodes = "5"'
 _TEXT = (str,)
 _NUMBER = (str, int)
@@ -63,6 +92,25 @@ class Head(Struct, frozen=True):
         return Mistake(line, column, text)
 
 
+def split_scenario(text: str) -> tuple[str, str, int]:
+    """(the head, the script, the number of the script's first line).
+
+    Between them is the first line ``---`` that is in none of the head's texts; where one of those has no end,
+    the first of all. Without such a line all is script.
+    """
+    rule = next((part for part in _PARTS.finditer(text) if part["rule"]), None) or _RULE.search(text)
+    if rule is None:
+        return "", text, 1
+    head = text[: rule.start()]
+    return head, text[rule.end() :].removeprefix("\n"), head.count("\n") + 2
+
+
+def quoted(value: str) -> str:
+    """As a text in TOML, which is as in JSON, but that there is no DEL and no half of a surrogate pair in it."""
+    whole = value.encode("utf-8", "replace").decode()
+    return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def as_key(name: str, value: str) -> str:
     """As a head has a setting: ``nodes = "5"``; see ``lab.worlds.settings.Written``."""
     outer, _, parameter = name.partition(" ")
@@ -81,8 +129,13 @@ def read_head(text: str) -> Head:
     """What the text before the line ``---`` says."""
     try:
         found = tomllib.loads(text)
+        json.dumps(found, default=str)  # which counts the digits of what is in hex
     except tomllib.TOMLDecodeError as error:
         return Head({}, (_unreadable(str(error), text),), text)
+    except ValueError:
+        return Head({}, (Mistake(0, 0, "a number in the head has too many digits; a seed has at most 18"),), text)
+    except RecursionError:
+        return Head({}, (Mistake(0, 0, "too much is nested in the head; a list in no list is enough"),), text)
     values = {key: value for key, value in found.items() if key in KEYS and _fits(value, KEYS[key])}
     head = Head(values, (), text)
     mistakes = [head.mistake(key, _said_of(key, found[key])) for key in found if key not in values]
@@ -100,7 +153,7 @@ def _fits(value: Any, key: Key) -> bool:
 
 def _said_of(key: str, value: Any) -> str:
     if key in KEYS:
-        got = sanitize(msgspec.json.encode(value).decode(), 30)
+        got = sanitize(json.dumps(value, ensure_ascii=False, default=str), 30)
         return f"{key} = {got} is not what it may be; for example: {KEYS[key].example}"
     near = did_you_mean(key, list(KEYS)) or f"; there are {', '.join(KEYS)}"
     return f"there is no key {sanitize(key, 30)} in a scenario's head{near}"
@@ -118,7 +171,7 @@ def _place_of(key: str, text: str) -> tuple[int, int] | None:
     """The line and the column of a key, looked for outside of texts of several lines."""
     looked_for = re.compile(rf"(?:^|[{{,])\s*\[?\"?({re.escape(key)})\"?\s*[\]=.]")
     inside = False
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         match = None if inside else looked_for.search(line)
         if match is not None:
             return number, match.start(1) + 1

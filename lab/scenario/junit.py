@@ -33,15 +33,19 @@ def _add(suite: ElementTree.Element, report: Report) -> None:
     case = ElementTree.SubElement(
         suite,
         "testcase",
-        classname=f"scenarios.{report.name}",
+        classname=sanitize(f"scenarios.{report.name}"),
         name=f"seed {report.seed}",
-        file=report.path,
+        file=sanitize(report.path),
         time=f"{report.took_s:.3f}",
     )
     if not report.passed:
         lines = [_line(report, finding) for finding in report.findings]
         failure = ElementTree.SubElement(case, "failure", message=lines[0])
-        failure.text = "\n".join([*lines, *([f"recorded: {report.recording}"] if report.recording else [])])
+        if report.recording:
+            lines.append(sanitize(f"recorded: {report.recording}"))
+        if report.too_slow:
+            lines.append(sanitize(report.too_slow))
+        failure.text = "\n".join(lines)
 
 
 def _line(report: Report, finding: Finding) -> str:

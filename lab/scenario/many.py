@@ -17,7 +17,7 @@ from lab.worlds.campaign.workers import chunks_of, spread
 from lab.worlds.config import NotRunnableError
 from lab.worlds.host.launch import HostFailedError
 
-__all__ = ["Job", "jobs_of", "run_all"]
+__all__ = ["Job", "jobs_of", "live_takes_s", "run_all"]
 
 _LOOK_EVERY_S = 0.05
 _LARGEST_CHUNK = 20
@@ -58,6 +58,12 @@ def run_all(jobs: Sequence[Job], workers: int) -> Iterator[Report]:
             partial(_simulate, simulated), chunks_of(0, len(simulated), size), min(workers, len(simulated))
         )
     yield from _live([job for job in jobs if job.world == "live"], workers * _LIVE_PER_WORKER)
+
+
+def live_takes_s(jobs: Sequence[Job], workers: int) -> float:
+    """About how long the live runs among them take."""
+    times_us = [job.scenario.ends_us for job in jobs if job.world == "live"]
+    return max(sum(times_us) / (workers * _LIVE_PER_WORKER), *times_us, 0) / 1e6
 
 
 def _simulate(jobs: tuple[Job, ...], places: range) -> list[Report]:

@@ -6,16 +6,14 @@ from msgspec import Struct
 
 from lab.journal import Cluster, Fault, NodeView, agreed_coordinator
 from lab.properties import Judge, Violation
+from lab.scenario.report import is_meant
 from lab.script import Expect, Expectation, ExpectViolation
-from lab.script.expectations import CAUSES
 from lab.script.holding import Suspicions, holds
-from lab.script.predicates import All, Attribute, Compare, Count, Is, Number, Predicate, Text
+from lab.script.predicates import All, Attribute, Compare, Count, Is, Number, Predicate
 
 __all__ = ["Outcome", "outcome_of"]
 
 _STATUSES = {"Normal": "normal", "Election": "election", "Reorganization": "reorganization"}
-_KINDS = {"lose": "loss"}
-"""The kinds of faults that have another name as causes."""
 
 
 class Outcome(Struct, frozen=True):
@@ -32,7 +30,11 @@ class Outcome(Struct, frozen=True):
             for each in (self.agreed, *self.end)
             if each is not None and not holds(each, cluster, Suspicions())
         ]
-        return found + [verdict for verdict in self.verdicts if not _is_met(verdict, judge.violations)]
+        for verdict in self.verdicts:
+            hit = any(is_meant(verdict, violation) for violation in judge.violations)
+            if hit == verdict.none:
+                found.append(verdict)
+        return found
 
 
 def outcome_of(cluster: Cluster, judge: Judge, faults: list[Fault], live: bool = False) -> Outcome:
@@ -69,17 +71,18 @@ def _processes(views: list[NodeView]) -> Predicate:
 
 
 def _apart(cluster: Cluster) -> Iterator[Predicate]:
-    """Whom each node follows, where they do not agree, and how many groups there are by that."""
+    """Whom each node follows, where they do not agree, and how many groups there are by that.
+
+    Of a node that has just come up, and is in none of the statuses yet, nothing is to be expected.
+    """
     elects = False
     for view in cluster.nodes.values():
         if view.process not in ("running", "paused") or "coordinator" not in view.state:
             continue
         elects = True
-        is_in: Predicate = (
-            Is(view.id, _STATUSES[view.status])
-            if view.status in _STATUSES
-            else Compare("==", Attribute(view.id, "status"), Text("Down"))
-        )
+        if view.status not in _STATUSES:
+            continue
+        is_in: Predicate = Is(view.id, _STATUSES[view.status])
         if view.status == "Normal" and view.coordinator is not None:
             is_in = All((is_in, Compare("==", Attribute(view.id, "coordinator"), Number(view.coordinator))))
         yield is_in
@@ -104,21 +107,6 @@ def _verdicts(judge: Judge, faults: list[Fault], live: bool) -> Iterator[ExpectV
 
 
 def _cause(violation: Violation, faults: list[Fault]) -> str:
-    """The fault that broke what was broken; empty where nothing was, or no fault did it."""
-    for broken in violation.broken:
-        kinds = [fault.kind for fault in faults if broken.assumption in fault.breaks]
-        for kind in kinds:
-            name = _KINDS.get(kind, kind)
-            if CAUSES.get(name) == broken.assumption:
-                return name
-    return ""
-
-
-def _is_met(expected: ExpectViolation, violations: list[Violation]) -> bool:
-    found = [each for each in violations if expected.assertion in ("", each.assertion)]
-    if expected.none:
-        return not found
-    if not expected.under:
-        return bool(found)
-    wanted = CAUSES[expected.under]
-    return any(broken.assumption == wanted for each in found for broken in each.broken)
+    """The kind of fault that broke what was broken; empty where nothing was, or none of these faults did it."""
+    made = {fault.kind for fault in faults}
+    return next((kind for broken in violation.broken for kind in broken.kinds if kind in made), "")

@@ -6,6 +6,8 @@ fails though all assumptions hold, and no line expects that. What is violated un
 failure, unless a line says that it must not be.
 """
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from lab.journal import Captioned, Cluster, Commanded, End, Expected, Fault, Header, Lines, Record
@@ -13,8 +15,8 @@ from lab.journal.failures import failure_lines
 from lab.kernel import Step
 from lab.properties import RAISES, Judge, Violation
 from lab.scenario.file import Scenario, World
-from lab.scenario.values import values_told
-from lab.script import Expect, ExpectThroughout, ExpectViolation, Scripted, predecessors
+from lab.scenario.values import why_unmet
+from lab.script import ExpectThroughout, ExpectViolation, Scripted, predecessors
 from lab.script.expectations import CAUSES
 from lab.script.holding import Suspicions
 from lab.units import format_us
@@ -29,20 +31,21 @@ _INERT = "the fault was inert: it touched nothing"
 class Finding(Struct, frozen=True):
     """What was not as it should be. ``line`` is its number in the scenario, 0 where it is of none.
 
-    ``expected`` is what should have been, ``was`` what was. ``record`` is the number of the record that shows it,
-    from 0, None where none does; ``at_us`` its time.
+    ``expected`` is what should have been, ``was`` what was. ``line_of_recording`` is that of the record that shows
+    it, from 1, None where none does; ``at_us`` its time.
     """
 
     line: int
     expected: str
     was: str
-    record: int | None = None
+    line_of_recording: int | None = None
     at_us: int = 0
 
 
 class Report(Struct, frozen=True):
     """What came of a run of a scenario. ``ended_us``: how long it went on, by its own clock; ``took_s``: how long
-    that took. ``recording`` is its file, if it is kept.
+    that took. ``recording`` is its file, if it is kept. ``too_slow`` is said of a live run that failed where the
+    machine was late by itself: what failed may be no fault of the protocol.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Report(Struct, frozen=True):
     ended_us: int
     recording: str = ""
     took_s: float = 0.0
+    too_slow: str = ""
 
     @property
     def passed(self) -> bool:
@@ -62,12 +66,11 @@ class Report(Struct, frozen=True):
 
 def report_of(scenario: Scenario, lines: Lines) -> Report:
     """The report on a run of the scenario, which is over."""
-    course = Course(scenario, lines.header)
-    for record in lines.records():
-        course.observe(record)
+    course = Course(scenario.lines, scenario.ends_us, lines.header)
+    findings = tuple(course.gone(lines))
     header = lines.header
-    findings = tuple(sorted(course.findings(), key=lambda finding: (finding.line == 0, finding.line)))
-    return Report(scenario.name, scenario.path, header.world, header.seed, findings, course.cluster.at_us)
+    place = (scenario.name, scenario.path, header.world, header.seed)
+    return Report(*place, findings, course.cluster.at_us, too_slow=course.too_slow if findings else "")
 
 
 class _Came(Struct):
@@ -78,32 +81,25 @@ class _Came(Struct):
     done: bool = True
 
 
-class _Declared(Struct, frozen=True):
-    """A fault that a line put in force."""
-
-    line: int
-    id: int
-    record: int
-    at_us: int
-
-
 class Course:
-    """A scenario's course through a run, as the records tell it; ``observe`` is shown all of them."""
+    """The course of a script through a run that goes on until ``ends_us``, as the records tell it.
 
-    def __init__(self, scenario: Scenario, header: Header) -> None:
+    ``observe`` is shown all of them.
+    """
+
+    def __init__(self, script: Iterable[Scripted], ends_us: int, header: Header) -> None:
         self.cluster = Cluster.of(header)
         self.judge = Judge(header)
-        self._scenario = scenario
-        self._lines = {line.line: line for line in scenario.lines}
+        self._ends_us = ends_us
+        self._lines = {line.line: line for line in script}
         self._before = predecessors(self._lines.values())
         self._came: dict[int, _Came] = {}
         self._found: list[Finding] = []
-        self._fresh: list[tuple[Fault, int]] = []
-        self._faults: list[_Declared] = []
+        self._faults: list[tuple[Fault, int]] = []
         self._suspicions = Suspicions()
         self._failed: dict[int, Step] = {}
         self._end: End | None = None
-        self._file = header.protocol.file
+        self._header = header
 
     def observe(self, record: Record | None) -> None:
         """Take the next record."""
@@ -115,8 +111,8 @@ class Course:
             if record.failed:
                 self._failed[number] = record
             return
-        if isinstance(record, Fault) and not record.lifted:
-            self._fresh.append((record, number))
+        if isinstance(record, Fault) and record.line:
+            self._faults.append((record, number))
         elif isinstance(record, Captioned):
             self._take(record, number)
         elif isinstance(record, Commanded):
@@ -128,7 +124,24 @@ class Course:
 
     def findings(self) -> list[Finding]:
         """What was not as it should be, the run being over."""
-        return [*self._found, *self._inert(), *self._missing(), *self._verdicts(), *self._ending()]
+        found = [*self._found, *self._inert(), *self._missing(), *self._verdicts(), *self._ending()]
+        return sorted(found, key=lambda finding: (finding.line == 0, finding.line))
+
+    def gone(self, lines: Lines) -> list[Finding]:
+        """The same, of a run that is over and recorded in these lines."""
+        for record in lines.records():
+            self.observe(record)
+        return self.findings()
+
+    @property
+    def too_slow(self) -> str:
+        """That the machine was late by itself in a live run, and what to do; empty where it was not."""
+        late, timing, link = self.judge.late, self._header.timing, self._header.link
+        as_set = link.latency_us + link.jitter_us > timing.tm_us
+        if late is None or self._header.world != "live" or as_set:
+            return ""
+        slow = f"the machine was too slow for T = {format_us(timing.t_us)} ({late.why})"
+        return f"{slow}: run it again, or give a larger t"
 
     # line by line
 
@@ -141,44 +154,36 @@ class Course:
 
     def _commanded(self, record: Commanded, number: int) -> None:
         line = self._take(record, number)
-        fresh, self._fresh = self._fresh, []
         if line is None:
             return
         if record.refused or not record.changed:
             was = f"it was refused: {record.outcome}" if record.refused else record.outcome
-            self._found.append(Finding(line.line, line.source, was, number, record.at_us))
-            return
-        verb = line.text.partition(" ")[0]
-        for fault, at in fresh:
-            if fault.kind == verb:
-                self._faults.append(_Declared(line.line, fault.id, at, fault.at_us))
+            self._found.append(Finding(line.line, line.source, was, number + 1, record.at_us))
 
     def _expected(self, record: Expected, number: int) -> None:
         line = self._take(record, number, record.met)
         if line is None or record.met:
             return
-        predicate, wanted = None, True
-        if isinstance(line.command, Expect | ExpectThroughout):
-            predicate = line.command.predicate
-            wanted = not isinstance(line.command, ExpectThroughout) or line.command.always
-        values = "" if predicate is None else values_told(predicate, self.cluster, self._suspicions, wanted)
-        was = ": ".join(filter(None, (record.why, values)))
-        self._found.append(Finding(line.line, line.source, was or "it was not so", number, record.at_us))
+        was = why_unmet(record, line.command, self.cluster, self._suspicions)
+        self._found.append(Finding(line.line, line.source, was, number + 1, record.at_us))
 
     # the run as a whole
 
     def _inert(self) -> list[Finding]:
-        """Lines whose faults touched nothing, all of them together."""
+        """Lines whose faults touched nothing, all of them together, beside those of which that is told already."""
         views = {view.id: view for view in (*self.cluster.lifted, *self.cluster.faults.values())}
         touched: dict[int, int] = {}
-        for fault in self._faults:
-            view = views.get(fault.id)
-            touched[fault.line] = touched.get(fault.line, 0) + (0 if view is None else view.touched)
-        first = {fault.line: fault for fault in reversed(self._faults)}
+        first: dict[int, tuple[Fault, int]] = {}
+        for fault, number in self._faults:
+            first.setdefault(fault.line, (fault, number))
+            touched[fault.line] = touched.get(fault.line, 0) + (
+                views[fault.id].touched if fault.id in views else 0
+            )
+        told = {finding.line for finding in self._found}
         return [
-            Finding(number, self._lines[number].source, _INERT, fault.record, fault.at_us)
-            for number, fault in first.items()
-            if not touched[number]
+            Finding(line, self._lines[line].source, _INERT, number + 1, fault.at_us)
+            for line, (fault, number) in first.items()
+            if not touched[line] and line not in told and line in self._lines
         ]
 
     def _missing(self) -> list[Finding]:
@@ -194,6 +199,10 @@ class Course:
         if before is None:
             return f"its trigger never came: {trigger}" if trigger else "the run ended before it was known"
         came = self._came.get(before)
+        if isinstance(
+            self._lines[before].command, ExpectThroughout
+        ):  # what is behind it does not wait for its end
+            return f"its trigger never came: {trigger or 'that of the line before it'}; it is behind line {before}"
         if came is None:
             return f"it waited behind line {before}, which never came"
         if not came.done:
@@ -226,8 +235,9 @@ class Course:
     def _unexpected(self, violation: Violation) -> Finding:
         expected, was = f"{violation.assertion} holds", str(violation)
         if violation.assertion == RAISES.id:
-            expected, (was,) = RAISES.statement, failure_lines([self._failed[violation.record]], self._file)
-        return Finding(0, expected, was, violation.record, violation.at_us)
+            failed, file = self._failed[violation.record], self._header.protocol.file
+            expected, (was,) = RAISES.statement, failure_lines([failed], file)
+        return Finding(0, expected, was, violation.record + 1, violation.at_us)
 
     def _not_violated(self, line: Scripted, expected: ExpectViolation) -> Finding:
         other = next((each for each in self.judge.violations if each.assertion == expected.assertion), None)
@@ -237,29 +247,28 @@ class Course:
         return _finding(line, f"not under {cause}: {other}", other)
 
     def _ending(self) -> list[Finding]:
-        ends_us = self._scenario.ends_us
+        ends_us = self._ends_us
         expected = f"the run goes on for {format_us(ends_us)}"
         if self._end is None:
-            return [Finding(0, expected, "the recording was cut off", self.cluster.record, self.cluster.at_us)]
+            return [Finding(0, expected, "the recording was cut off", self.cluster.record + 1, self.cluster.at_us)]
         if self._end.at_us < ends_us - _EARLY_US:
             was = f"it ended at {_seconds(self._end.at_us)}: {self._end.why}"
-            return [Finding(0, expected, was, self.cluster.record, self._end.at_us)]
+            return [Finding(0, expected, was, self.cluster.record + 1, self._end.at_us)]
         return []
 
 
 def is_meant(expected: ExpectViolation, violation: Violation) -> bool:
-    """Whether it is of the assertion and, if a cause is named, found while the assumption of that was broken."""
-    """Whether the violation is one of those that a line speaks of."""
+    """Whether it is of the assertion and, if a cause is named, a fault of that kind broke what that relies on."""
     if expected.assertion not in ("", violation.assertion):
         return False
-    broken = {each.assumption for each in (*violation.broken, *violation.beside)}
-    return not expected.under or CAUSES[expected.under] in broken
+    under = expected.under
+    return not under or any(broken.is_by(under, CAUSES[under]) for broken in violation.broken)
 
 
 def _finding(line: Scripted, was: str, shown: Violation | None) -> Finding:
     if shown is None:
         return Finding(line.line, line.source, was)
-    return Finding(line.line, line.source, was, shown.record, shown.at_us)
+    return Finding(line.line, line.source, was, shown.record + 1, shown.at_us)
 
 
 def _seconds(us: int) -> str:

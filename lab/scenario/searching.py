@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from lab.journal import Header
 from lab.kernel import Protocol
 from lab.scenario.anchors import Anchor, anchors, exact_anchors
+from lab.scenario.head import LONGEST_US
 from lab.scenario.outcome import Outcome
 from lab.scenario.story import Given, Story, rounded_up
 from lab.scenario.trial import Trial, disturbed_headers, simulated_header, try_script
@@ -129,11 +130,18 @@ class Search:
         return Found(draft, tuple(missed), idle, missing, trial)
 
     def _ends(self) -> Iterator[int]:
-        """When it may end: after time enough for all to agree, at a round time, or when the recording did."""
+        """When it may end: after time enough for all to agree, at a round time, or when the recording did.
+
+        What came of the commands of a recording that goes on long after them is over in that time.
+
+        The recording is no longer than a scenario may be.
+        """
         story = self._story
         end_us = max(story.cluster.at_us, 1_000)
-        last_us = story.given[-1].at_us if story.given else 0
-        yield from dict.fromkeys([rounded_up(max(end_us, last_us + story.within_us)), rounded_up(end_us), end_us])
+        settled_us = story.last_us + story.within_us
+        first_us = settled_us if story.is_cut else max(end_us, settled_us)
+        ends = dict.fromkeys([rounded_up(first_us), rounded_up(end_us), end_us])
+        yield from (each for each in ends if each <= LONGEST_US)
 
     # whole assignments
 

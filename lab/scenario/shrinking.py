@@ -1,10 +1,14 @@
-"""Shrinking the script of a recording: the commands and the nodes that the outcome needs, and no others."""
+"""Shrinking the script of a recording: the commands and the nodes that the outcome needs, and no others.
+
+Beside what it comes to in the end, the outcome here is its course: on whom all agreed, one after the other.
+"""
 
 from collections.abc import Iterator
+from itertools import groupby
 
 from msgspec.structs import replace
 
-from lab.journal import agreed_coordinator
+from lab.journal import Cluster, ElectionLog, Header, agreed_coordinator
 from lab.scenario.outcome import outcome_of
 from lab.scenario.searching import Draft, Found, Line, Search
 from lab.scenario.trial import faults_of
@@ -16,9 +20,26 @@ __all__ = ["shrunk"]
 _LEAST_NODES = 2
 
 
-def shrunk(search: Search, found: Found) -> Found:
-    """The least draft that comes to the same; its outcome, perhaps of fewer nodes, is ``search``'s then."""
+def shrunk(search: Search, found: Found) -> Found | None:
+    """The least draft that comes to the same; its outcome, perhaps of fewer nodes, is ``search``'s then.
+
+    None where no command would be left of it.
+    """
     return _Shrinking(search, found).run()
+
+
+def _course(found: Found) -> list[int]:
+    """On whom all agreed, one after the other."""
+    assert found.trial is not None
+    header, *records = found.trial.records
+    assert isinstance(header, Header)
+    cluster, elections, agreed = Cluster.of(header), ElectionLog(), []
+    for record in records:
+        cluster.apply(record)
+        elections.observe(record, cluster)
+        if elections.coordinator is not None:
+            agreed.append(elections.coordinator)
+    return [leader for leader, _ in groupby(agreed)]
 
 
 def _without_a_line_before(lines: tuple[Line, ...]) -> tuple[Line, ...]:
@@ -31,17 +52,21 @@ class _Shrinking:
     def __init__(self, search: Search, found: Found) -> None:
         self._search = search
         self._least = found
+        self._course = _course(found)
 
-    def run(self) -> Found:
+    def run(self) -> Found | None:
         """Leave out lines, then nodes, until nothing more can go."""
+        had_lines = bool(self._least.draft.lines)
         shrink(lambda: self._least.draft, (self._lines,), self._keep)
+        if had_lines and not self._least.draft.lines:
+            return None
         while any(self._keep_without(node) for node in self._spare_nodes()):
             pass
         return self._least
 
     def _keep(self, draft: Draft) -> bool:
         found = self._search.cleaned(draft, _without_a_line_before)
-        kept = found.rank <= self._least.rank
+        kept = found.rank <= self._least.rank and _course(found) == self._course
         if kept:
             self._least = found
         return kept
@@ -72,10 +97,8 @@ class _Shrinking:
             return False
         outcome = outcome_of(found.trial.cluster, found.trial.judge, faults_of(found.trial.records))
         fewer_now = replace(found, missed=())
-        if (outcome.agreed, outcome.verdicts) != (
-            before.agreed,
-            before.verdicts,
-        ) or fewer_now.rank > self._least.rank:
+        is_same = (outcome.agreed, outcome.verdicts) == (before.agreed, before.verdicts)
+        if not is_same or fewer_now.rank > self._least.rank or _course(found) != self._course:
             return False
         search.outcome, self._least = outcome, fewer_now
         return True

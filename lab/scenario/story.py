@@ -1,11 +1,21 @@
 """What happened in a recording, as far as a script can tell of it: what was given, and what went on around it."""
 
-from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from lab.journal import Captioned, Cluster, Commanded, Fault, Header, Process, Record, agreed_coordinator
+from lab.journal import (
+    Captioned,
+    Cluster,
+    Commanded,
+    End,
+    Fault,
+    Header,
+    Lines,
+    Process,
+    Record,
+    agreed_coordinator,
+)
 from lab.kernel import Message, Received, Step
 from lab.properties import Judge
 from lab.script import Caption, Scripted, WorldCommand, parse
@@ -18,6 +28,8 @@ T = TypeVar("T")
 _TENTH_US = 100_000
 _AT_ONCE_US = 1_000
 """What a command does is recorded within this time before it."""
+_LONG = 3
+"""So many times what all may take to agree is long after a command."""
 
 
 class Given(Struct, frozen=True):
@@ -49,11 +61,13 @@ class Happened(Struct, Generic[T], frozen=True):
 class Story:
     """A fold over a recording. ``cluster`` and ``judge`` are what it came to.
 
-    ``given`` are the commands that changed something, in their order, ``faults`` the faults that there were.
+    ``given`` are the commands that changed something, in their order, ``idle`` those that did not, ``faults`` the
+    faults that there were.
     ``steered`` are commands by which somebody chose what happens next. ``agreed`` is on whom all agreed, and since
     when; ``leaders`` who led. ``statuses`` are those that nodes entered, ``messages`` those that left or came,
     each with which of the two. ``elects``: whether nodes have coordinators at all. ``processes`` are the records
-    of what was seen of processes.
+    of what was seen of processes. ``ended``: whether the recording has an end; ``gaps``: the records before which
+    one is missing, or that cannot be read. ``is_cut``: what came long after the last command is left out.
     """
 
     def __init__(self, header: Header) -> None:
@@ -63,6 +77,10 @@ class Story:
         self.given: list[Given] = []
         self.faults: list[Fault] = []
         self.steered: list[str] = []
+        self.idle: list[str] = []
+        self.ended = False
+        self.gaps: list[int] = []
+        self.is_cut = False
         self.elects = False
         self.processes: set[int] = set()
         self.agreed: list[Happened[int | None]] = [Happened(0, 0, None)]
@@ -75,10 +93,37 @@ class Story:
     @property
     def within_us(self) -> int:
         """How long all may take to agree after the last command: what is promised, or longer than they took."""
-        header = self.header
-        promised_us = header.protocol.settles_within_us or 30 * header.timing.t_us
-        took_us = self.agreed[-1].at_us - (self.given[-1].at_us if self.given else 0)
-        return rounded_up(max(promised_us, 2 * took_us))
+        took_us = self.agreed[-1].at_us - self.last_us
+        return rounded_up(max(self._promised_us, 2 * took_us))
+
+    @property
+    def last_us(self) -> int:
+        """When the last command was given; 0 where none was."""
+        return self.given[-1].at_us if self.given else 0
+
+    @property
+    def long_us(self) -> int:
+        """What comes later than this after a command has other causes."""
+        return _LONG * self._promised_us
+
+    @property
+    def over_us(self) -> int | None:
+        """When what the commands brought about is over, if the recording goes on beyond that; None if it does not.
+
+        Nothing is over while messages are lost or late by a fault, nor before what is violated has been seen. What
+        a live run violates outside the promise so late, it does because the machine is slow.
+        """
+        over_us = self.last_us + self.long_us
+        if not self.elects or self.steered or self.cluster.at_us <= over_us:
+            return None
+        late = [each for each in self.judge.violations if each.at_us > over_us]
+        counts = [each for each in late if each.is_failure or self.header.world == "simulated"]
+        lasting = [fault for fault in self.cluster.faults.values() if fault.links or fault.kind == "slow"]
+        return None if counts or lasting else over_us
+
+    @property
+    def _promised_us(self) -> int:
+        return self.header.protocol.settles_within_us or 30 * self.header.timing.t_us
 
     def observe(self, record: Record | None) -> None:
         """Take the next record. CommandError where it has a command that this version cannot read."""
@@ -92,8 +137,7 @@ class Story:
         elif isinstance(record, Process) and record.event in ("killed", "failed"):
             self.statuses.append(Happened(number, at_us, (record.node, "Down")))
         elif isinstance(record, Commanded):
-            if record.changed and not record.refused:
-                self._commanded(record, number)
+            self._commanded(record, number)
             self._effect = (number, -_AT_ONCE_US)
         elif isinstance(record, Fault) and not record.lifted:
             self.faults.append(record)
@@ -101,6 +145,10 @@ class Story:
             caption = Caption("mark" if record.mark else "say", record.text.replace('"', "'"))
             line = Scripted(caption, said(caption), None, said(caption), line=record.line)
             self.given.append(Given(number, number, record.at_us, line, ""))
+        elif isinstance(record, End):
+            self.ended = True
+        elif record is None:
+            self.gaps.append(number)
         if isinstance(record, Process):
             self.processes.add(number)
         if isinstance(record, Process) or (
@@ -118,6 +166,8 @@ class Story:
             message = self._sent.get(key)
             if message is not None:
                 self._note("deliver", message, number, step.at_us)
+            elif step.input.serial >= 0:  # those below are forged
+                self.gaps.append(number)
         for message in step.sent:
             self._sent[message.source, message.serial] = message
             self._note("send", message, number, step.at_us)
@@ -127,7 +177,10 @@ class Story:
 
     def _commanded(self, record: Commanded, number: int) -> None:
         line = parse(record.text)
-        if not isinstance(line.command, WorldCommand):
+        if record.refused or not record.changed:
+            if not isinstance(line.command, WorldCommand):
+                self.idle.append(line.text)
+        elif not isinstance(line.command, WorldCommand):
             began = number if self._is_new_at(record.at_us) else self._effect[0]
             self.given.append(Given(began, number, record.at_us, line, record.outcome))
         elif line.command.verb in ("deliver", "fire", "choose"):
@@ -147,11 +200,23 @@ class Story:
             self.leaders.append(Happened(number, at_us, leaders))
 
 
-def story_of(header: Header, records: Iterable[Record | None]) -> Story:
-    """The story of a recording, whose header is the first of the records. CommandError."""
-    story = Story(header)
-    for record in records:
+def story_of(lines: Lines) -> Story:
+    """The story of a recording, as long as what its commands brought about. CommandError."""
+    story = Story(lines.header)
+    for record in lines.records():
         story.observe(record)
+    return story if story.over_us is None else _until(story.over_us, story, lines)
+
+
+def _until(end_us: int, whole: Story, lines: Lines) -> Story:
+    """The same, as if the run had ended then."""
+    story = Story(lines.header)
+    for record in lines.records():
+        if record is not None and not isinstance(record, Header) and record.at_us > end_us:
+            break
+        story.observe(record)
+    story.observe(End(end_us, "what comes later has other causes"))
+    story.ended, story.gaps, story.idle, story.is_cut = whole.ended, whole.gaps, whole.idle, True
     return story
 
 

@@ -1,13 +1,16 @@
 """What happened in a recording, in words: a title, what there is to see, and a remark on each command."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from lab.journal import Cluster, agreed_coordinator
+from lab.scenario.head import LONGEST_TITLE
 from lab.scenario.outcome import Outcome
 from lab.scenario.searching import Found
 from lab.scenario.story import Given, Story, happened_between
 from lab.script import (
+    Caption,
     ExpectViolation,
     Heal,
     Inject,
@@ -22,13 +25,12 @@ from lab.script.printing import said
 from lab.text import sanitize
 from lab.units import count_of
 
-__all__ = ["LONGEST_TITLE", "remark_on", "shows_of", "title_of"]
+__all__ = ["remark_on", "shows_of", "title_of"]
 
-LONGEST_TITLE = 100
-"""In characters."""
 _TOLD = 2
+_AT_ONCE_US = 1_000
 _NODE_VERBS = {
-    "kill": ("is killed", "are killed"),
+    "kill": ("dies", "die"),
     "restart": ("comes back", "come back"),
     "pause": ("is paused", "are paused"),
     "resume": ("goes on", "go on"),
@@ -48,12 +50,17 @@ _LINK_VERBS = {
 
 
 def title_of(story: Story, found: Found) -> str:
-    """Such as ``5 is killed, 4 takes over``."""
+    """Such as ``4 and 5 die, 3 takes over``."""
     given = [line.given for line in found.draft.lines]
-    phrases = [phrase for phrase in dict.fromkeys(map(_phrase, given)) if phrase]
+    phrases = [*dict.fromkeys(_phrases(given))]
     if len(phrases) > _TOLD + 1:
         phrases[_TOLD:] = ["and more"]
-    title = ", ".join([*phrases, _ending(story, given)])
+    ending = _ending(story, given)
+    if not phrases and agreed_coordinator(story.cluster.nodes) is None:
+        phrases = [f"a run of {story.header.protocol.title} without faults"]
+    elif not story.elects:
+        ending = f"in a run of {story.header.protocol.title}"
+    title = ", ".join(filter(None, [*phrases, ending]))
     return sanitize(title[:1].upper() + title[1:], LONGEST_TITLE)
 
 
@@ -76,45 +83,62 @@ def shows_of(story: Story, outcome: Outcome, found: Found) -> str:
 
 
 def remark_on(story: Story, given: Given, after: Given | None) -> str:
-    """Whom it struck, where the command does not say, and whom all agreed on before the next one."""
+    """Whom it struck, where the command does not say, and whom all agreed on before the one ``after`` it.
+
+    What was so at once, or came long after, is not its effect; a caption has none.
+    """
+    if isinstance(given.line.command, Caption):
+        return ""
     told = []
     if re.search(r"\b(all|coordinators?)\b", given.command) and isinstance(given.line.command, NodeCommand):
         told.append(given.outcome)
     last = story.cluster.record + 1 if after is None else after.began
-    for event in happened_between(story.agreed, given.began - 1, last)[-1:]:
-        if event.what is not None:
-            told.append(f"{event.what} leads after {_seconds(event.at_us - given.at_us)}")
-    if not told:
-        for leaders in happened_between(story.leaders, given.began - 1, last)[-1:]:
-            if len(leaders.what) > 1:
-                told.append(f"{_and(leaders.what)} lead after {_seconds(leaders.at_us - given.at_us)}")
+    soon = range(given.at_us + _AT_ONCE_US, given.at_us + story.long_us)
+    agreed = [event for event in happened_between(story.agreed, given.began - 1, last) if event.at_us in soon]
+    leaders = [event for event in happened_between(story.leaders, given.began - 1, last) if event.at_us in soon]
+    if agreed and agreed[-1].what is not None:
+        told.append(f"{agreed[-1].what} leads after {_seconds(agreed[-1].at_us - given.at_us)}")
+    elif leaders and len(leaders[-1].what) > 1:
+        told.append(f"{_and(leaders[-1].what)} lead after {_seconds(leaders[-1].at_us - given.at_us)}")
     return sanitize("; ".join(filter(None, told))).replace('"', "'")
 
 
 def _seconds(us: int) -> str:
-    return f"{us / 1e6:.1f} s" if us >= 1_000_000 else f"{max(us, 0) / 1e3:.0f} ms"
+    return f"{us / 1e6:.1f} s" if us >= 1_000_000 else f"{us / 1e3:.0f} ms"
 
 
-def _phrase(given: Given) -> str:
-    """What the command did, in a few words; nothing of a caption."""
+def _phrases(given: Iterable[Given]) -> Iterator[str]:
+    """What the commands did, in a few words each; what was done alike, or to the same nodes, in one phrase."""
+    deeds = []
+    for words, group in groupby(map(_deed, given), key=lambda deed: deed[0]):
+        if words:
+            deeds.append((words, sorted({node for _, nodes in group for node in nodes})))
+    for struck, alike in groupby(deeds, key=lambda deed: deed[1]):
+        verbs = [*dict.fromkeys(words[len(struck) > 1] for words, _ in alike)]
+        if struck:
+            yield f"{_and(struck)} {_and(verbs)}"
+        else:
+            yield from verbs
+
+
+def _deed(given: Given) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """What the command did, in words for one node and for more, and the nodes; nothing of a caption."""
     match given.line.command:
         case NodeCommand(verb, nodes):
-            struck = _struck(nodes, given)
-            return f"{_and(struck)} {_NODE_VERBS[verb][len(struck) != 1]}"
+            return _NODE_VERBS[verb], _struck(nodes, given)
         case Slow(nodes):
-            struck = _struck(nodes, given)
-            return f"{_and(struck)} {_are(struck)} slow"
+            return ("is slow", "are slow"), _struck(nodes, given)
         case LinkFault(verb) | Heal(_, verb):
             said_ = _LINK_VERBS[verb]
         case Tell(_, command):
-            said_ = f"{command} is asked for"
+            said_ = f"{command} is told"
         case Partition():
             said_ = "the network parts"
         case Inject():
             said_ = "a message is forged"
         case _:
-            said_ = ""
-    return said_
+            return (), ()
+    return (said_, said_), ()
 
 
 def _struck(nodes: Nodes, given: Given) -> tuple[int, ...]:
@@ -135,10 +159,9 @@ def _ended(cluster: Cluster, elects: bool) -> Iterator[str]:
         follow: dict[str, list[int]] = {}
         for view in running:
             normal = view.status == "Normal" and view.coordinator is not None
-            follow.setdefault(f"under {view.coordinator}" if normal else f"in {view.status}", []).append(view.id)
-        yield "in the end " + ", ".join(
-            f"{_and(tuple(nodes))} {_are(nodes)} {how}" for how, nodes in follow.items()
-        )
+            begins = "about to begin" if view.status == "Down" else f"in {view.status}"
+            follow.setdefault(f"under {view.coordinator}" if normal else begins, []).append(view.id)
+        yield "in the end " + ", ".join(f"{_and(nodes)} {_are(nodes)} {how}" for how, nodes in follow.items())
     for process in ("killed", "failed", "paused"):
         nodes = tuple(view.id for view in views if view.process == process)
         if nodes:
@@ -156,13 +179,13 @@ def _verdict(expected: ExpectViolation) -> str:
 
 
 def _ending(story: Story, given: list[Given]) -> str:
-    """Who leads in the end, and what that is beside who led before."""
+    """Who leads in the end, and what that is beside who led before; empty where nobody is elected at all."""
     leader = agreed_coordinator(story.cluster.nodes)
     leading = story.leaders[-1].what
     if not story.elects:
-        return "and what comes of it" if given else f"{story.header.protocol.title} as it goes"
+        return ""
     if leader is None:
-        return f"{_and(leading)} lead" if len(leading) > 1 else "and they do not agree"
+        return f"{_and(leading)} lead" if len(leading) > 1 else "without agreement in the end"
     start = given[0].began if given else story.cluster.record + 1
     before = [event.what for event in story.agreed if event.record < start and event.what is not None]
     lost = any(leader not in event.what for event in story.leaders if event.record >= start)
@@ -173,6 +196,6 @@ def _ending(story: Story, given: list[Given]) -> str:
     return f"{leader} leads again" if lost else f"{leader} still leads"
 
 
-def _and(nodes: tuple[int, ...]) -> str:
-    words = [*map(str, nodes)]
+def _and(each: Sequence[int] | Sequence[str]) -> str:
+    words = [*map(str, each)]
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))

@@ -79,13 +79,5 @@ def _lines_in(records: list[Record]) -> tuple[set[int], set[int]]:
 
 
 def _faults_by_line(records: list[Record]) -> dict[int, int]:
-    """The line that each fault is of, whose record comes behind those of its faults."""
-    found: dict[int, int] = {}
-    waiting: list[int] = []
-    for record in records:
-        if isinstance(record, Fault) and not record.lifted and record.id not in found:
-            waiting.append(record.id)
-        elif isinstance(record, Commanded):
-            found |= dict.fromkeys(waiting, record.line)
-            waiting.clear()
-    return found
+    """The line that each fault is of."""
+    return {fault.id: fault.line for fault in faults_of(records) if fault.line}

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lab.journal import Cluster, NodeView
-from lab.script import predicates
+from lab.journal import Cluster, Expected, NodeView
+from lab.script import Expect, ExpectThroughout, predicates
 from lab.script.holding import (
     Suspicions,
     attribute_of,
@@ -29,7 +29,7 @@ from lab.script.predicates import (
     Value,
 )
 
-__all__ = ["values_told"]
+__all__ = ["values_told", "why_unmet"]
 
 _MOST = 8
 _OF_PROCESSES = ("up", "down", "running", "paused")
@@ -42,6 +42,16 @@ def values_told(predicate: Predicate, cluster: Cluster, suspicions: Suspicions, 
     if len(told) > _MOST:
         told[_MOST - 1 :] = [f"and {len(told) - _MOST + 1} more"]
     return ", ".join(told)
+
+
+def why_unmet(record: Expected, command: object, cluster: Cluster, suspicions: Suspicions) -> str:
+    """Why the expectation ``command`` was not met, as this record says: its reason, and the values that were."""
+    predicate, wanted = None, True
+    if isinstance(command, Expect | ExpectThroughout):
+        predicate = command.predicate
+        wanted = not isinstance(command, ExpectThroughout) or command.always
+    values = "" if predicate is None else values_told(predicate, cluster, suspicions, wanted)
+    return ": ".join(filter(None, (record.why, values))) or "it was not so"
 
 
 def _told(predicate: Predicate, cluster: Cluster, suspicions: Suspicions, wanted: bool) -> Iterator[str]:
@@ -68,10 +78,26 @@ def _nodes_told(part: Is, cluster: Cluster, suspicions: Suspicions, wanted: bool
     views = list(cluster.nodes.values()) if everyone else views_of(part.who, cluster)
     if not views:
         yield _nobody(part.who)
-    for view in views:
-        together = part.who == "all" and part.state == "normal"  # not each by itself
-        if together or holds(Is(view.id, part.state), cluster, suspicions) != wanted:
-            yield f"{view.id} was {view.process if of_processes else _status(view)}"
+    together = part.who == "all" and part.state == "normal"  # not each by itself
+    amiss = list(_disagreeing(cluster)) if together and wanted else []
+    yield from amiss or (
+        f"{view.id} was {view.process if of_processes else _status(view)}"
+        for view in views
+        if together or holds(Is(view.id, part.state), cluster, suspicions) != wanted
+    )
+
+
+def _disagreeing(cluster: Cluster) -> Iterator[str]:
+    """Why not all are Normal under one coordinator: who is not, and whom they follow who does not run."""
+    running = [view for view in cluster.nodes.values() if view.process == "running"]
+    led = [view for view in running if view.status == "Normal" and view.coordinator is not None]
+    leaders = {view.coordinator for view in led}
+    for view in cluster.nodes.values():
+        if view.process == "running":
+            if view not in led or len(leaders) > 1:
+                yield f"{view.id} was {_status(view)}"
+        elif view.process == "absent" or view.id in leaders:
+            yield f"{view.id} was {view.process}"
 
 
 def _status(view: NodeView) -> str:

@@ -1,6 +1,5 @@
 """The text of a scenario that was made from a recording: its head, its aligned script, and what is expected."""
 
-import json
 import os
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -9,13 +8,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from lab.journal import Header, Link
+from lab.scenario.head import quoted
 from lab.scenario.outcome import Outcome
 from lab.scenario.searching import Found, Line
 from lab.scenario.story import Story
 from lab.scenario.telling import remark_on, shows_of, title_of
-from lab.script import At, Expect
+from lab.script import At, Caption, Expect
 from lab.script.predicates import All, Is, Predicate
 from lab.script.printing import said
+from lab.text import sanitize
 from lab.units import format_us
 from lab.worlds.targets import recorded_target
 
@@ -35,25 +36,37 @@ class Source(Struct, frozen=True):
     title: str = ""
 
 
-def scenario_text(story: Story, outcome: Outcome, found: Found, source: Source, worlds: Sequence[str]) -> str:
-    """The text of the file; ``source.folder`` is where it will be."""
+def scenario_text(
+    story: Story,
+    outcome: Outcome,
+    found: Found,
+    source: Source,
+    worlds: Sequence[str],
+    notes: Sequence[str] = (),
+) -> str:
+    """The text of the file; ``source.folder`` is where it will be. ``notes`` come as remarks before the script."""
     shows = shows_of(story, outcome, found)
     head = [
         _pair("title", source.title or title_of(story, found)),
         'shows = """',
-        *textwrap.wrap(shows.replace("\\", "/").replace('"', "'"), _WIDTH),
+        *textwrap.wrap(sanitize(shows).replace("\\", "/").replace('"', "'"), _WIDTH),
         '"""',
-        _pair("source", f"made from the recording {source.recording.name}"),
+        _pair("source", f"made from the recording {sanitize(source.recording.name)}"),
         *_run(story.header, source, found.draft.nodes),
-        f"worlds = {json.dumps(worlds)}",
+        f"worlds = [{', '.join(map(quoted, worlds))}]",
         _pair("for", format_us(found.draft.end_us)),
     ]
-    script = [*_lines(story, found), *_expected(story, outcome, found)]
-    return "\n".join([*head, "---", *script]) + "\n"
+    remarks = [
+        line
+        for note in notes
+        for line in textwrap.wrap(sanitize(note), _WIDTH, initial_indent="# ", subsequent_indent="#   ")
+    ]
+    script = [*_lines(story, found), *_expected(story, outcome, found, worlds)]
+    return "\n".join([*head, "---", *remarks, *script]) + "\n"
 
 
 def _pair(name: str, value: str) -> str:
-    return f"{name} = {json.dumps(value, ensure_ascii=False)}"
+    return f"{name} = {quoted(value)}"
 
 
 def _run(header: Header, source: Source, nodes: tuple[int, ...]) -> Iterator[str]:
@@ -70,7 +83,7 @@ def _run(header: Header, source: Source, nodes: tuple[int, ...]) -> Iterator[str
     if link != (Link() if header.world == "live" else Link(timing.tm_us // 4, timing.tm_us // 8)):
         yield _pair("latency", format_us(link.latency_us))
         yield _pair("jitter", format_us(link.jitter_us))
-    yield f"seed = {header.seed}"
+    yield _pair("seed", str(header.seed))
     pairs = (setting.partition("=") for setting in info.settings)
     chosen = [_pair(name, value) for name, _, value in pairs if value != "0s"]  # which stands for a default
     if chosen:
@@ -91,10 +104,11 @@ def _lines(story: Story, found: Found) -> Iterator[str]:
     lines = found.draft.lines
     waits = [_waits(line) for line in lines]
     first = max((len(each) for each in waits if len(each) <= _WIDEST_TRIGGER), default=0)
-    commands = [line.given.command for line in lines]
+    commands = [sanitize(line.given.command) for line in lines]
     second = max((len(each) for each in commands if len(each) <= _WIDEST_COMMAND), default=0)
     for place, line in enumerate(lines):
-        after = lines[place + 1].given if place + 1 < len(lines) else None
+        behind = (each.given for each in lines[place + 1 :])
+        after = next((each for each in behind if not isinstance(each.line.command, Caption)), None)
         remark = remark_on(story, line.given, after)
         if any(isinstance(trigger, At) for trigger in line.anchor.triggers):
             remark = "; ".join(filter(None, ("by the clock: nothing else comes to the same", remark)))
@@ -108,7 +122,11 @@ def _waits(line: Line) -> str:
     return f"{line.anchor}:" if line.anchor.triggers else str(line.anchor)
 
 
-def _expected(story: Story, outcome: Outcome, found: Found) -> Iterator[str]:
+def _expected(story: Story, outcome: Outcome, found: Found, worlds: Sequence[str]) -> Iterator[str]:
+    """What came of it. That nothing is violated is said for simulation alone: a live machine may be too slow.
+
+    A failure fails a scenario in any case.
+    """
     if outcome.agreed is not None:
         yield said(Expect(outcome.agreed, story.within_us))
     if outcome.agreed is not None or found.draft.lines:
@@ -116,7 +134,8 @@ def _expected(story: Story, outcome: Outcome, found: Found) -> Iterator[str]:
     for predicate in _at_end(outcome):
         yield said(Expect(predicate))
     for verdict in outcome.verdicts:
-        yield said(verdict)
+        if not verdict.none or "live" not in worlds:
+            yield said(verdict)
 
 
 def _at_end(outcome: Outcome) -> list[Predicate]:

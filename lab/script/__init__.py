@@ -1,6 +1,6 @@
 """The command language: commands, triggers, and the director that says when they are due."""
 
-from lab.script.checking import check_line, forged
+from lab.script.checking import check_by_hand, check_line, forged
 from lab.script.commands import (
     FASTEST,
     SLOWEST,
@@ -67,6 +67,7 @@ __all__ = [
     "Verb",
     "When",
     "WorldCommand",
+    "check_by_hand",
     "check_line",
     "coordinator_of",
     "coordinators_of",

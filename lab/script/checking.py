@@ -1,14 +1,15 @@
 """Whether a line can mean anything to a protocol and its nodes: a typo is found before the run."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
-from lab.journal import Cluster, ProcessState
+from lab.journal import Cluster
 from lab.kernel import Payload, Protocol
-from lab.properties import ASSERTIONS
-from lab.protocols import Election, Status
+from lab.properties import ASSERTIONS, RAISES
+from lab.properties.assertions import A2, A4
+from lab.protocols import Election
 from lab.script.commands import (
     CommandError,
     Heal,
@@ -23,6 +24,7 @@ from lab.script.commands import (
 )
 from lab.script.expectations import Expectation, ExpectViolation
 from lab.script.holding import ATTRIBUTES, parts_of, predicates_in
+from lab.script.kinds import check_arithmetic, check_compare
 from lab.script.predicates import (
     Arithmetic,
     Attribute,
@@ -32,8 +34,6 @@ from lab.script.predicates import (
     LinkIs,
     Predicate,
     Suspects,
-    Text,
-    Value,
     Who,
 )
 from lab.script.resolve import partition_rule, resolve_links
@@ -41,14 +41,24 @@ from lab.script.telling import told_by
 from lab.script.triggers import OnMessage, OnStatus, Scripted
 from lab.text import did_you_mean
 
-__all__ = ["check_line", "forged"]
+__all__ = ["check_by_hand", "check_line", "forged"]
 
 _ELECTING = ("normal", "election", "reorganization", "leads")
+_NEVER_UNDER = (RAISES.id, A2.id, A4.id)
+"""Assertions that are violated with all that they rely on intact, or not at all."""
 
 
 def check_line(line: Scripted, protocol: type[Protocol], ids: Sequence[int]) -> None:
     """CommandError where it names a node, a kind of message, or a part of the state that there is not."""
     _Check(protocol, ids).line(line)
+
+
+def check_by_hand(line: Scripted) -> None:
+    """CommandError where it means something in a script alone, on which there is a report when the run is over."""
+    if isinstance(line.command, ExpectViolation):
+        raise CommandError(
+            "a verdict is of a whole run, so nothing waits for it: write this line in a scenario, or a --script"
+        )
 
 
 def forged(command: Inject, protocol: type[Protocol], ids: Sequence[int]) -> Payload:
@@ -72,7 +82,7 @@ class _Check:
         for predicate in predicates_in(line):
             self._predicate(predicate)
         if isinstance(line.command, ExpectViolation):
-            self._assertion(line.command.assertion)
+            self._assertion(line.command)
         elif not isinstance(line.command, Expectation):
             self._command(line.command)
 
@@ -123,6 +133,8 @@ class _Check:
                 self._attribute(part)
             elif isinstance(part, Is):
                 self._who(part.who)
+                if part.who == "coordinator" and part.state == "down":
+                    raise CommandError("the coordinator is one that is up; write coordinators == 0")
                 if part.state in _ELECTING:
                     self._elects("nobody leads" if part.state == "leads" else f"its nodes are never {part.state}")
             elif isinstance(part, Count):
@@ -130,12 +142,14 @@ class _Check:
                 self._link(part.source, part.target)
             elif isinstance(part, Suspects):
                 self._nodes([part.who, part.whom])
+                if part.who == part.whom:
+                    raise CommandError("a node does not suspect itself; name two nodes: 4 suspects 5")
             elif isinstance(part, LinkIs):
                 self._link(part.source, part.target)
             elif isinstance(part, Compare):
                 self._compare(part)
             elif isinstance(part, Arithmetic):
-                _compute(part.left, part.right)
+                check_arithmetic(part, self._protocol)
 
     def _compare(self, compare: Compare) -> None:
         quantified = [
@@ -143,27 +157,7 @@ class _Check:
         ]
         if len(quantified) > 1:
             raise CommandError("all or any is in a comparison once: all.group == 4.group")
-        sides = (compare.left, compare.right)
-        for side, other in (sides, sides[::-1]):
-            if isinstance(side, Text):
-                if compare.operator not in ("==", "!="):
-                    raise CommandError(
-                        f"a word is neither less nor more than another: write == or !=, not {compare.operator}"
-                    )
-                if isinstance(other, Attribute):
-                    self._word(side.word, other.name)
-
-    def _word(self, word: str, name: str) -> None:
-        """Some attributes are one of a few words, so another is a typo."""
-        known: tuple[str, ...] = ()
-        if name == "process":
-            known = get_args(ProcessState)
-        elif name == "leads":
-            known = ("true", "false")
-        elif name == "status" and issubclass(self._protocol, Election):
-            known = tuple(status.value for status in Status)
-        if known and word not in known:
-            raise CommandError(f"{name} is never {word}; it is {', '.join(known)}{did_you_mean(word, known)}")
+        check_compare(compare, self._protocol, tuple(self._cluster.nodes))
 
     def _attribute(self, attribute: Attribute) -> None:
         self._who(attribute.who)
@@ -174,12 +168,15 @@ class _Check:
                 f"{did_you_mean(attribute.name, known)}"
             )
 
-    def _assertion(self, name: str) -> None:
+    def _assertion(self, expected: ExpectViolation) -> None:
+        name = expected.assertion
         if name and name not in ASSERTIONS:
             raise CommandError(
                 f"there is no assertion {name}; there are {', '.join(ASSERTIONS)}"
                 f"{did_you_mean(name, list(ASSERTIONS))}"
             )
+        if expected.under and name in _NEVER_UNDER:
+            raise CommandError(f"no fault is an excuse for {name}, so it is violated under none: leave out under")
 
     def _kinds(self, kinds: Iterable[str]) -> None:
         known = sorted(self._protocol.payloads)
@@ -224,9 +221,3 @@ def _named(command: Any) -> list[Nodes]:
     elif isinstance(command, LinkFault | Heal) and command.links is not None:
         found = [command.links.sources, command.links.targets]
     return [named for named in found if named is not None]
-
-
-def _compute(*sides: Value) -> None:
-    words = [side.word for side in sides if isinstance(side, Text)]
-    if words:
-        raise CommandError(f"{words[0]} is no number, and cannot be computed with")

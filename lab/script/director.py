@@ -12,12 +12,12 @@ before all nodes have been started, as until then ``4 down`` or ``live < 3`` wou
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Log, Process, ProcessState, Record
+from lab.journal import Event, Log, Process, Record
 from lab.kernel import Message, Started, Step
 from lab.script.expectations import Expect, Expectation, ExpectThroughout, ExpectViolation, Settled
 from lab.script.holding import Suspicions, holds, is_seen_in_messages, names_suspicion
@@ -52,13 +52,18 @@ class _Look(Struct, eq=False):
 
 
 class _Behind(Struct, eq=False):
-    """A line that begins to wait once each of these nodes' processes has been seen to do this. ``after``: the line
-    before it.
+    """A line, and the number of the one before it, which is being carried out, or has been (``is_over``).
+
+    It begins to wait once one of these ``events`` has been seen of each of the processes in ``until``; with
+    ``at_once`` then, even if the one before it is not over.
     """
 
     line: Scripted
-    until: Mapping[int, ProcessState]
-    after: int
+    before: int
+    until: set[int]
+    events: Collection[Event]
+    at_once: bool
+    is_over: bool = False
 
 
 class Director:
@@ -120,33 +125,32 @@ class Director:
                 self._wait(replace(line, trigger=At(0)))
         self._update()
 
-    def begun(self, line: Scripted, until: Mapping[int, ProcessState]) -> None:
-        """A line is about to be carried out, and is done when these processes are seen to do this.
+    def begun(self, line: Scripted, nodes: Collection[int], events: Collection[Event]) -> None:
+        """A line is about to be carried out. It is done when one of these events is seen of each of these nodes.
 
-        What it brings about may be what the line behind it waits for.
+        The line behind it sees what it brings about, where that waits for a message or for a status.
         """
-        following = self._following.get(line.line)
-        if following is not None and isinstance(following.trigger, OnMessage | OnStatus):
-            self._follow_up(line, until)
-            self._update()
+        following = self._following.pop(line.line, None)
+        if following is not None:
+            at_once = isinstance(following.trigger, OnMessage | OnStatus)
+            self._behind.append(_Behind(following, line.line, set(nodes), events, at_once))
+            self._go_on_behind()
 
-    def done(self, line: Scripted, until: Mapping[int, ProcessState]) -> list[Scripted]:
-        """A line was carried out; what is due by that, once these nodes' processes are seen to do this."""
-        if line.line in self._following:
-            self._follow_up(line, until)
-        elif not until:  # nothing that was to be seen will be: the processes were in no state for it
-            given_up = [each for each in self._behind if each.after == line.line]
-            self._behind = [each for each in self._behind if each not in given_up]
-            for each in given_up:
-                self._wait(each.line)
+    def done(self, line: Scripted, struck: Collection[int] = ()) -> list[Scripted]:
+        """A line was carried out, and struck these nodes alone; what is due by that."""
+        for each in self._behind:
+            if each.before == line.line:
+                each.is_over = True
+                each.until.intersection_update(struck)
+        self._go_on_behind()
         return self._taken()
 
-    def _follow_up(self, line: Scripted, until: Mapping[int, ProcessState]) -> None:
-        following = self._following.pop(line.line)
-        if until:
-            self._behind.append(_Behind(following, until, line.line))
-        else:
-            self._wait(following)
+    def _go_on_behind(self) -> None:
+        ready = [each for each in self._behind if not each.until and (each.is_over or each.at_once)]
+        self._behind = [each for each in self._behind if each not in ready]
+        for each in ready:
+            self._wait(each.line)
+        self._update()
 
     def _wait(self, line: Scripted) -> None:
         trigger = line.trigger
@@ -203,7 +207,7 @@ class Director:
         if self._suspicious:
             self._suspicions.observe(record)
         if self._behind and isinstance(record, Process):
-            self._follow()
+            self._see(record)
         if self._on_status:
             self._enter(record)
         if self._looks:
@@ -243,15 +247,12 @@ class Director:
         else:
             self._come(line)
 
-    def _follow(self) -> None:
-        nodes, behind = self._log.cluster.nodes, self._behind
-        self._behind = []
-        for each in behind:
-            each.until = {node: does for node, does in each.until.items() if nodes[node].process != does}
-            if each.until:
-                self._behind.append(each)
-            else:
-                self._wait(each.line)
+    def _see(self, record: Process) -> None:
+        """Something has happened to a process, which lines may have been waiting for."""
+        for each in self._behind:
+            if record.event in each.events:
+                each.until.discard(record.node)
+        self._go_on_behind()
 
     def _enter(self, record: Record) -> None:
         entered = _entered(record)

@@ -12,7 +12,7 @@ CAUSES: dict[str, int] = {
     "duplicate": 3,
     "reorder": 7,
     "delay": 8,
-    "loss": 8,
+    "lose": 8,
     "cut": 8,
     "partition": 8,
     "hold": 8,
@@ -42,7 +42,8 @@ class ExpectThroughout(Struct, frozen=True):
 class ExpectViolation(Struct, frozen=True):
     """``expect violation A1.1 under pause``, ``expect no violation``: what the verdicts of the whole run are.
 
-    ``under``: a fault of ``CAUSES``, whose assumption is broken then; "" : any, or none. ``assertion`` "": of all.
+    ``under``: a fault of ``CAUSES``, by which an assumption is broken then; "" : any, or none. ``assertion`` "":
+    of all.
     """
 
     assertion: str = ""

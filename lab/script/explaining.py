@@ -116,8 +116,30 @@ _ELSEWHERE = {
     "!": "not",
     "-": "->",
     "in": "within",
+    "sleep": "after",
+    "wait": "after",
+    "crash": "kill",
+    "stop": "kill",
+    "terminate": "kill",
+    "start": "restart",
+    "recover": "restart",
+    "revive": "restart",
+    "continue": "resume",
+    "suspend": "pause",
+    "drop": "lose",
+    "split": "partition",
+    "disconnect": "cut",
+    "isolate": "partition",
+    "print": "say",
+    "echo": "say",
+    "assert": "expect",
+    "check": "expect",
+    "if": "when",
+    "until": "when",
 }
 """How it is written elsewhere, and what it is here, where that may be."""
+
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 _UNCLOSED = {'"': ("STRING", "its quotes are not closed"), "{": ("JSON", "its brace is not closed in this line")}
 
@@ -155,6 +177,8 @@ def _nearest(got: str, expected: set[str], protocol: type[Protocol] | None) -> s
     word = start[0].lower() if start else ""
     if word in STATES and "_NOT" in expected:
         return f"all {word}"
+    if word in _NUMBERS and "NUMBER" in expected:
+        return str(_NUMBERS.index(word))
     for meant in _ELSEWHERE.get(word, "").split():
         if meant in known:
             return meant
@@ -165,6 +189,8 @@ def _why(got: str, expected: set[str]) -> str:
     terminal, unclosed = _UNCLOSED.get(got[:1], ("", ""))
     if terminal in expected:
         return f", as {unclosed}"
+    if re.fullmatch(r"-\w+", got) and "NUMBER" in expected and "TIME" not in expected:
+        return ", as commands have no options"
     begins = {*VERBS, "then", "at", "after", "every", "when", "on", "expect"}
     return ", as a line has one command, and this ends it" if got in begins and "$END" in expected else ""
 

@@ -78,6 +78,8 @@ _COMPUTED: dict[str, Callable[[int, int], int]] = {
     "*": operator.mul,
     "/": lambda left, right: left // right if right else 0,
 }
+_UNKNOWN = object()
+"""What is kept of a node that is down, but for its process, and that its status is Down."""
 
 
 class Suspicions:
@@ -169,6 +171,8 @@ def _compares(predicate: Compare, cluster: Cluster) -> bool:
 
 
 def _safely(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
+    if left is _UNKNOWN or right is _UNKNOWN:
+        return compare is operator.eq and (left is None or right is None)
     try:
         return bool(compare(left, right))
     except TypeError:
@@ -183,7 +187,7 @@ def _values(value: Value, cluster: Cluster) -> list[Any]:
         case Text(word):
             return [_WORDS.get(word, word)]
         case Attribute(who, name):
-            return [attribute_of(view, name) for view in views_of(who, cluster)]
+            return [_compared(view, name) for view in views_of(who, cluster)]
         case Count():
             return [counted_now(value, cluster)]
         case Arithmetic(sign, left, right):
@@ -193,6 +197,11 @@ def _values(value: Value, cluster: Cluster) -> list[Any]:
                 for other in _values(right, cluster)
                 if isinstance(one, int) and isinstance(other, int)
             ]
+
+
+def _compared(view: NodeView, name: str) -> Any:
+    known = view.process in _UP or name in ("status", "process")
+    return attribute_of(view, name) if known else _UNKNOWN
 
 
 def attribute_of(view: NodeView, name: str) -> Any:

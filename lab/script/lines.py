@@ -1,5 +1,6 @@
 """A script: lines of the language, of which each may follow the one before it."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
@@ -10,6 +11,9 @@ from lab.script.parse import parse
 from lab.script.triggers import Scripted
 
 __all__ = ["ScriptError", "numbered_lines", "predecessors", "read_script"]
+
+_ON_MESSAGE = re.compile(r"\bon\s+\w+\s+\w+(\s+\d+\s*->\s*\d+)?\s*$")
+"""Behind such a trigger, ``#2`` is the second of these messages."""
 
 
 class ScriptError(CommandError):
@@ -53,11 +57,16 @@ def predecessors(lines: Iterable[Scripted]) -> dict[int, int]:
 
 def _without_remark(line: str) -> str:
     """``on send Accept 3->1 #2: say "no # here"  # a remark``: the last of these is one, as is a # in front."""
-    if line.lstrip().startswith("#"):
-        return ""
     quoted = False
     for place, character in enumerate(line):
         quoted ^= character == '"'
-        if character == "#" and not quoted and not line[place + 1 : place + 2].isdigit():
+        if character == "#" and not quoted and _begins_remark(line[:place], line[place + 1 :]):
             return line[:place]
     return line
+
+
+def _begins_remark(before: str, after: str) -> bool:
+    """Whether a # between these does."""
+    if before and not before[-1].isspace():
+        return False
+    return not (after[:1].isdigit() and _ON_MESSAGE.search(before))

@@ -49,7 +49,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("previous-status", "left_square_bracket", "[", "to the change of status before", "", "time"),
     Action("next-status", "right_square_bracket", "]", "to the next change of status", "", "time"),
     Action("previous-mark", "N", "N", "to the caption, mark or unmet expectation before", "", "time"),
-    Action("next-mark", "n", "n", "to the next caption, mark or unmet expectation", "", "time"),
+    Action("next-mark", "n", "n", "to the next caption, mark or unmet expectation", "next caption", "time"),
     Action("rewind", "shift+left", "Shift+Left", "five seconds back", "", "time"),
     Action("forward", "shift+right", "Shift+Right", "five seconds on", "", "time"),
     Action("start", "home", "Home", "to the start", "", "time"),
@@ -73,7 +73,20 @@ ACTIONS: tuple[Action, ...] = (
 
 
 _FIRST = (
-    *("command", "help", "quit", "play", "step", "choose", "kill", "restart", "pause", "partition", "heal"),
+    *(
+        "command",
+        "help",
+        "quit",
+        "play",
+        "next-mark",
+        "step",
+        "choose",
+        "kill",
+        "restart",
+        "pause",
+        "partition",
+        "heal",
+    ),
     *("script", "groups", "map", "witness"),
 )
 """What the footer has first: at its right end a narrow terminal cuts it off."""

@@ -35,4 +35,5 @@ async def answer_to(
     draw()
     unseen = command == "step" and rows.hid(before, player.cluster(), reply.text)
     hidden = "; a heartbeat, hidden (f shows them)" if unseen else ""
-    return f"{command}: {reply.text}{hidden}", reply.ok and reply.changed
+    said = reply.text if reply.text.startswith("waits: ") else f"{command}: {reply.text}"
+    return f"{said}{hidden}", reply.ok and reply.changed

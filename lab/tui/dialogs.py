@@ -109,7 +109,11 @@ class HelpDialog(_Dialog):
         for status, said in _SIGNS.items():
             sign = Text(f"{self._look.glyph(status)} {status}", self._look.status(status))
             table.add_row(sign, "", said)
-        table.add_row(Text(f"{self._look.glyphs.leads} leads", self._look.leader), "", "is its own coordinator")
+        table.add_row(
+            Text(f"{self._look.glyphs.leads} leads", self._look.leader),
+            "",
+            "is its own coordinator, and Normal; is to lead: in Reorganization",
+        )
         table.add_row(Text(" 5.3 ", self._look.plate(0)), "", "its group: the node that formed it, and a counter")
         for kind, said in _SCRIPT_SIGNS.items():
             sign = Text(

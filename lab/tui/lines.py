@@ -8,7 +8,6 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from lab.journal import Captioned
 from lab.text import sanitize
 from lab.tui.look import DIM, Look
 from lab.tui.player import Player
@@ -17,17 +16,16 @@ from lab.tui.verdicts import Said
 from lab.tui.worldtime import pace_said
 from lab.worlds.orders import Clock
 
-__all__ = ["CaptionLine", "FaultLines", "LeaderLine", "ScrubBar", "TitleLine", "VerdictLine", "title_text"]
+__all__ = ["FaultLines", "LeaderLine", "Line", "ScrubBar", "TitleLine", "VerdictLine", "title_text"]
 
 _RANK = {"status": 1, "election": 2, "caption": 3, "mark": 4, "fault": 5, "unmet": 6}
 _LONGEST_REMARK = 60
-_LONGEST_CAPTION = 200
 
 
-class _Line(Static):
+class Line(Static):
     """Shows a text, and redraws only when it is another one."""
 
-    DEFAULT_CSS = "_Line { text-wrap: nowrap; text-overflow: ellipsis; }"
+    DEFAULT_CSS = "Line { text-wrap: nowrap; text-overflow: ellipsis; }"
 
     def __init__(self, id_: str) -> None:
         super().__init__("", id=id_, markup=False)
@@ -41,7 +39,7 @@ class _Line(Static):
             self.update(text, layout=taller or wraps)
 
 
-class TitleLine(_Line):
+class TitleLine(Line):
     """Which run this is, and the time in it."""
 
     DEFAULT_CSS = "TitleLine { height: 1; background: $panel; color: $text; padding: 0 1; }"
@@ -71,24 +69,7 @@ def title_text(source: Source, number: int, hidden: int, name: str, look: Look) 
     return text
 
 
-class CaptionLine(_Line):
-    """What the script said last, for those who watch; no line at all where nothing was said yet."""
-
-    DEFAULT_CSS = """
-    CaptionLine { height: auto; max-height: 2; padding: 0 1; background: $boost; text-wrap: wrap; display: none; }
-    """
-
-    def show(self, caption: Captioned | None, look: Look) -> None:
-        """Show this caption, with the time at which it was said."""
-        self.display = caption is not None
-        if caption is not None:
-            text = Text(f"{look.glyphs.marks['caption']} ", look.mark("caption"))
-            text.append(sanitize(caption.text, _LONGEST_CAPTION), "bold")
-            text.append(f"  {caption.at_us / 1e6:.3f} s", DIM)
-            self.put(text, wraps=True)
-
-
-class LeaderLine(_Line):
+class LeaderLine(Line):
     """Who leads whom, or who is in which Status, where nobody leads.
 
     More than one leader is said loudly, unless each leads a group of its own.
@@ -117,7 +98,7 @@ class LeaderLine(_Line):
         self.put(text)
 
 
-class FaultLines(_Line):
+class FaultLines(Line):
     """The faults in force, what they break and what they touched; three lines at most."""
 
     DEFAULT_CSS = "FaultLines { height: auto; max-height: 3; padding: 0 1; }"
@@ -136,7 +117,7 @@ class FaultLines(_Line):
         self.put(text)
 
 
-class VerdictLine(_Line):
+class VerdictLine(Line):
     """What the promised assertions come to at the cursor."""
 
     DEFAULT_CSS = "VerdictLine { height: 1; padding: 0 1; }"

@@ -4,6 +4,7 @@ from lab.journal import has_field
 from lab.text import sanitize
 from lab.tui.actions import Action
 from lab.tui.clusterkeys import applies
+from lab.tui.player import SAID
 from lab.tui.source import Source
 from lab.tui.view import Pane
 
@@ -34,6 +35,12 @@ def why_not(action: Action, source: Source) -> str:
         return f"nothing can be done to the nodes here: {why_no_commands(source)}"
     if action.where == "simulated" and not steers(source):
         return "what happens next is chosen in simulated runs: lab run bully --sim"
+    return _why_nothing_is_there(action, source)
+
+
+def _why_nothing_is_there(action: Action, source: Source) -> str:
+    if action.word in ("next-mark", "previous-mark") and source.marks.found.isdisjoint(SAID):
+        return "no caption, mark or unmet expectation in this run so far"
     if action.word == "groups" and not source.groups.groups:
         return f"{_protocol(source)} has no groups; invitation does: lab run invitation"
     if action.word == "script" and not source.lines.header.scenario:

@@ -189,7 +189,7 @@ class NodePanes(Widget, can_focus=True):
         if pane.process == "paused":
             shown.append((f" in {pane.status}", look.status(pane.status)))
         if pane.leads:
-            shown.append((f" {look.glyphs.leads} leads", look.leader))
+            shown.append((f" {look.glyphs.leads} {pane.leads}", look.leader))
         return shown
 
     def _led(self, pane: Pane, room: int = 0) -> list[Piece]:

@@ -4,17 +4,19 @@ from collections.abc import Callable
 
 from lab.journal import Cluster, Lines, MarkKind, Marks, Timeline
 
-__all__ = ["FOLLOWING", "SPEEDS", "Player"]
+__all__ = ["FOLLOWING", "SAID", "SPEEDS", "Player"]
 
 FOLLOWING = "where the run is"
 _SEEK_US = 5_000_000
+SAID: tuple[MarkKind, ...] = ("caption", "mark", "unmet")
+"""The marks that a script makes for those who watch."""
 _KINDS: dict[str, tuple[MarkKind, ...]] = {
     "fault": ("fault",),
     "election": ("election",),
     "status": ("election", "status"),
-    "mark": ("caption", "mark", "unmet"),
+    "mark": SAID,
 }
-_SAID = {"mark": "caption, mark or unmet expectation"}
+_CALLED = {"mark": "caption, mark or unmet expectation"}
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
@@ -46,6 +48,11 @@ class Player:
         if last != self._end_of:
             self._end_of, self._end_us = last, self._ends.at(last).at_us
         return self._end_us
+
+    @property
+    def stands_at_end(self) -> bool:
+        """Whether the last record is seen, and nothing plays."""
+        return not self.playing and self.number >= len(self.lines) - 1
 
     def cluster(self) -> Cluster:
         """The cluster at the cursor."""
@@ -126,7 +133,7 @@ class Player:
         else:
             direction, _, kind = word.partition("-")
             if not self.jump(direction == "next", _KINDS[kind].__contains__):
-                sought = _SAID.get(kind, kind)
+                sought = _CALLED.get(kind, kind)
                 return f"no {sought} {'after' if direction == 'next' else 'before'} this one"
         if not self.live:
             return ""

@@ -16,16 +16,19 @@ from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action, action_named, in_footer_order
 from lab.tui.answers import answer_to, first_hint
 from lab.tui.branching import Branched, Left, TreeWanted
+from lab.tui.captions import MOST_CAPTIONS, CaptionLine
 from lab.tui.choosing import ChooseDialog
 from lab.tui.clusterkeys import cluster_command
 from lab.tui.commandline import CommandLine
 from lab.tui.dialogs import HelpDialog, PartitionDialog
 from lab.tui.digits import Digits
+from lab.tui.ending import Ending
 from lab.tui.following import FollowingView
-from lab.tui.lines import CaptionLine, FaultLines, LeaderLine, ScrubBar, TitleLine, VerdictLine, title_text
+from lab.tui.lines import FaultLines, LeaderLine, ScrubBar, TitleLine, VerdictLine, title_text
 from lab.tui.look import Look
 from lab.tui.middle import Middle
 from lab.tui.offers import is_offered, steers, takes_commands, why_no_commands, why_not
+from lab.tui.outcome import shown_by
 from lab.tui.panes import NodePanes
 from lab.tui.player import FOLLOWING, Player
 from lab.tui.source import Source
@@ -78,7 +81,8 @@ class RunScreen(Screen[None]):
         self._panes: tuple[Pane, ...] = ()
         self._offered: list[Action] = []
         self._last_s = time.monotonic()
-        self._ended_said = False
+        self._shows = shown_by(source.lines.header)
+        self._ending = Ending(source, self._player, look.glyphs)
         self._drawn_frames = -1
         self._clock: Clock | None = None
 
@@ -133,11 +137,13 @@ class RunScreen(Screen[None]):
             self.refresh_bindings()
         offend = frozenset(self._witness.nodes) if self._witness is not None else frozenset()
         self.query_one(NodePanes).show(panes, self._selected, offend)
-        self.query_one(CaptionLine).show(self._source.script_log.caption(player.number), self._look)
+        captions = self._source.script_log.captions(player.number, MOST_CAPTIONS)
+        middle = self.query_one(Middle)
+        about = "" if middle.current == "script" else self._shows  # there it is, too
+        self.query_one(CaptionLine).show(captions, about, self._look)
         self.query_one(LeaderLine).show(leaders_said(panes), self._look, groups_led(panes))
         self.query_one(FaultLines).show(faults_said(snapshot.faults), self._look)
         self.query_one(VerdictLine).show(verdicts_said(self._source, player.number), self._look)
-        middle = self.query_one(Middle)
         middle.show(cluster)
         self._drawn_frames += 1
         if not player.following or self._drawn_frames % _SLOW_FRAMES == 0:
@@ -147,9 +153,8 @@ class RunScreen(Screen[None]):
             self.query_one("#title", TitleLine).put(
                 title_text(self._source, player.number, hidden, self.run_name, self._look)
             )
-        if self._source.ended and self._player.live and not self._ended_said:
-            self._ended_said = True
-            self.say(f"the run is over: {self._source.ended}; look around, or press q", warn=True)
+        if news := self._ending.news():
+            self.say(*news)
 
     def _take_clock(self, clock: Clock | None) -> None:
         before, self._clock = self._clock, clock

@@ -8,13 +8,22 @@ from msgspec.structs import replace
 
 from lab.journal import Captioned, Commanded, Deed, Expected
 from lab.properties import Violation
-from lab.scenario.head import read_head
+from lab.scenario.head import read_head, split_scenario
 from lab.scenario.report import is_meant
-from lab.script import CommandError, Expect, Expectation, ExpectViolation, Scripted, numbered_lines, parse
+from lab.script import (
+    CommandError,
+    Expect,
+    Expectation,
+    ExpectThroughout,
+    ExpectViolation,
+    Scripted,
+    numbered_lines,
+    parse,
+    predecessors,
+)
 
 __all__ = ["Script", "ScriptLine", "State", "script_in", "states_of"]
 
-_DIVIDER = "---"
 _HEAD = ("title", "shows", "source")
 
 
@@ -23,6 +32,8 @@ class ScriptLine(Struct, frozen=True):
 
     ``behind`` is the number of the line that it follows, if it follows one. ``of_run``: it takes no turn, but is
     expected of the whole run, or of its end; ``verdict`` is what it expects of the verdicts, if it does.
+    ``watches``: from its turn on, or from its trigger on, it is watched to the end of the run, and what is behind
+    it does not wait for that.
     """
 
     number: int
@@ -31,6 +42,7 @@ class ScriptLine(Struct, frozen=True):
     behind: int | None = None
     of_run: Literal["", "watched", "at the end"] = ""
     verdict: ExpectViolation | None = None
+    watches: Literal["", "at once", "once triggered"] = ""
 
 
 class Script(Struct, frozen=True):
@@ -55,45 +67,40 @@ class State(Struct, frozen=True):
 
 def script_in(text: str) -> Script:
     """The script of a scenario's text, or of a text that is all script."""
-    lines = text.splitlines()
-    first = lines.index(_DIVIDER) + 1 if _DIVIDER in lines else 0
-    script = lines[first:]
-    scripted = dict(_scripted("\n".join(script), first + 1))
-    found, before = [], None
-    for number, said in enumerate(script, first + 1):
-        line = ScriptLine(number, said.rstrip(), number in scripted)
-        each = scripted.get(number)
-        if (
-            each is not None
-            and each.trigger is None
-            and isinstance(each.command, Expectation)
-            and not each.follows
-        ):
-            verdict = each.command if isinstance(each.command, ExpectViolation) else None
-            line = replace(
-                line, of_run="at the end" if isinstance(each.command, Expect) else "watched", verdict=verdict
-            )
-        elif each is not None:
-            line = replace(line, behind=before if each.follows else None)
-            before = number
-        found.append(line)
-    return Script(_about("\n".join(lines[: max(0, first - 1)])), tuple(found))
+    head, script, first = split_scenario(text)
+    scripted = dict(_scripted(script, first))
+    behind = predecessors(each for each in scripted.values() if each is not None)
+    lines = [
+        _line(number, said.rstrip(), number in scripted, scripted.get(number), behind.get(number))
+        for number, said in enumerate(script.removesuffix("\n").split("\n"), first)
+    ]
+    return Script(_about(head), tuple(lines))
 
 
 def _scripted(script: str, first: int) -> Iterator[tuple[int, Scripted | None]]:
     """Each line that says something; None where this version of the language does not know it."""
     for number, line in numbered_lines(script, first):
         try:
-            yield number, parse(line)
+            yield number, replace(parse(line), line=number)
         except CommandError:
             yield number, None
 
 
+def _line(number: int, text: str, says: bool, scripted: Scripted | None, behind: int | None) -> ScriptLine:
+    line = ScriptLine(number, text, says, behind)
+    if scripted is None or not isinstance(scripted.command, Expectation):
+        return line
+    command, triggered = scripted.command, scripted.trigger is not None
+    if not triggered and not scripted.follows:
+        verdict = command if isinstance(command, ExpectViolation) else None
+        return replace(line, of_run="at the end" if isinstance(command, Expect) else "watched", verdict=verdict)
+    if isinstance(command, ExpectThroughout):
+        return replace(line, watches="once triggered" if triggered else "at once")
+    return line
+
+
 def _about(head: str) -> tuple[str, ...]:
-    try:
-        told = read_head(head).values
-    except RecursionError:  # a recording of bad faith
-        return ()
+    told = read_head(head).values
     paragraphs = {name: " ".join(told[name].split()) for name in _HEAD if name in told}
     if "source" in paragraphs:
         paragraphs["source"] = f"source: {paragraphs['source']}"
@@ -112,11 +119,12 @@ def states_of(
     for record, deed in deeds:
         times[deed.line] = times.get(deed.line, 0) + 1
         states[deed.line] = _state_after(record, deed, times[deed.line])
+    lines = {line.number: line for line in script.lines}
     for line in script.lines:
         if line.verdict is not None:
             states[line.number] = _state_judged(line.verdict, violations, is_judged)
         elif line.says and line.number not in states:
-            states[line.number] = _state_without(line, states, over)
+            states[line.number] = _state_without(line, lines, states, over)
     return states
 
 
@@ -145,12 +153,22 @@ def _state_judged(expected: ExpectViolation, violations: Sequence[Violation], ov
     return State("met", "met") if expected.none else State("unmet", "NOT MET", why="no such violation was found")
 
 
-def _state_without(line: ScriptLine, states: dict[int, State], over: bool) -> State:
-    before = None if line.behind is None else states.get(line.behind)
+def _state_without(line: ScriptLine, lines: dict[int, ScriptLine], states: dict[int, State], over: bool) -> State:
     if line.of_run and not over:
         return State("later", line.of_run)
+    number = line.behind
+    while number is not None and lines[number].watches:
+        number = lines[number].behind
+    before = None if number is None else states.get(number)
     if over or (before is not None and before.word in ("NOT MET", "NEVER")):
         return State("unmet", "NEVER", why="" if over else "it follows a line that came to nothing")
-    if before is None or before.record is not None:
-        return State("waits", "waits")
-    return State("later")
+    if before is not None and before.record is None:
+        return State("later")
+    if line.watches == "at once" or (line.watches and _is_passed(line, lines, states)):
+        return State("later", "watched")
+    return State("waits", "waits")
+
+
+def _is_passed(line: ScriptLine, lines: dict[int, ScriptLine], states: dict[int, State]) -> bool:
+    """Whether the line behind it has come, so that its own trigger has, which no record tells."""
+    return any(lines[number].behind == line.number for number in states if number in lines)

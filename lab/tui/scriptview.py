@@ -83,7 +83,9 @@ class ScriptView(FollowingView):
         self._follow = place >= len(lines)
         self.cursor = None if self._follow else lines[max(0, place)]
         if self.cursor is not None:
-            self.scroll_to(y=self._top_for(self.cursor, 0), animate=False, immediate=True)
+            # over the first line there are the title, and what it shows
+            top = self._top_for(self.cursor, 0) if place >= 0 else max(0, self.scroll_offset.y + by)
+            self.scroll_to(y=top, animate=False, immediate=True)
         self.refresh()
 
     def action_cursor_page(self, pages: int) -> None:
@@ -114,10 +116,8 @@ class ScriptView(FollowingView):
             self.post_message(self.Sought(state.record))
 
     def _follow_reached(self) -> None:
-        """See what was reached last, or is waited for first, and some of what is next; unless scrolled away."""
-        waiting = (line for line, state in sorted(self._states.items()) if state.sort == "waits")
-        line = next(waiting, None) if self._reached is None else self._reached
-        top = self._top_for(line, self.size.height // 3)
+        """See what was reached last and some of what is next, before that the top; unless scrolled away."""
+        top = 0 if self._reached is None else self._top_for(self._reached, self.size.height // 3)
         self._follow |= self.cursor is None and top == self.scroll_offset.y
         if self._follow:
             self.scroll_to(y=top, animate=False, immediate=True)

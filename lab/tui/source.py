@@ -9,9 +9,21 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from lab.journal import End, GroupLog, Marks, RecordedLines, ScriptLog, SpooledLines, decode, open_recording
+from lab.journal import (
+    End,
+    GroupLog,
+    Marks,
+    Record,
+    RecordedLines,
+    ScriptLog,
+    SpooledLines,
+    decode,
+    open_recording,
+)
 from lab.journal.reader import Lines
 from lab.properties import Judge
+from lab.scenario.report import Finding
+from lab.tui.outcome import course_of
 from lab.worlds.orders import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, Order, Reply
 from lab.worlds.runs import list_runs
 from lab.worlds.simulated.pace import Pace
@@ -29,20 +41,28 @@ class Source:
     records are in, as far as that is known.
     """
 
-    lines: Lines
-    marks: Marks
-    judge: Judge
-    groups: GroupLog
-    script_log: ScriptLog
     can_command = False
     is_live = False
     ended: str = ""
     clock: Clock | None = None
     recording: Path | None = None
 
+    def __init__(self, lines: Lines) -> None:
+        self.lines = lines
+        self.marks = Marks()
+        self.script_log = ScriptLog()
+        self._course = course_of(lines.header)
+        self.judge = Judge(lines.header) if self._course is None else self._course.judge
+        self.groups = GroupLog()
+        self._is_known = False
+
     def now_us(self) -> int | None:
         """The run's clock, while it is going on."""
         return None
+
+    def findings(self) -> list[Finding] | None:
+        """What was not as its scenario has it, the run being over; None where it is of none, or not over."""
+        return self._course.findings() if self._course is not None and self._is_known else None
 
     async def work(self) -> None:
         """Do what is to be done beside the drawing, until there is no more."""
@@ -58,28 +78,29 @@ class Source:
     def close(self) -> None:
         """Give back what is held."""
 
+    def _observe(self, record: Record | None) -> None:
+        """Judge the next record, the header being the first, and learn the groups."""
+        (self.judge if self._course is None else self._course).observe(record)
+        self.groups.observe(record)
+
 
 class FileSource(Source):
     """A recording. NotARecordingError."""
 
     def __init__(self, path: Path) -> None:
         self._recorded: RecordedLines = open_recording(path)
-        self.lines = self._recorded
+        super().__init__(self._recorded)
         self.recording = path
-        self.marks = Marks()
-        self.script_log = ScriptLog()
-        self.judge = Judge(self.lines.header)
-        self.groups = GroupLog()
 
     async def work(self) -> None:
         """Find the marks, judge, and learn the groups, a piece at a time, so that the screen goes on."""
         for _ in self.marks.find_in(self.lines, self.script_log):
             await asyncio.sleep(0)
         for number, record in enumerate(self.lines.records()):
-            self.judge.observe(record)
-            self.groups.observe(record)
+            self._observe(record)
             if number % _JUDGED_AT_ONCE == 0:
                 await asyncio.sleep(0)
+        self._is_known = True
 
     def close(self) -> None:
         """Unmap the file."""
@@ -102,12 +123,8 @@ class FeedSource(Source):
         self._writer = writer
         self.can_command = role == "driver"
         self._spool = SpooledLines(header)
-        self.lines = self._spool
-        self.marks = Marks()
-        self.script_log = ScriptLog()
-        self.judge = Judge(self.lines.header)
-        self.judge.observe(self.lines.header)
-        self.groups = GroupLog.of([self.lines.header])
+        super().__init__(self._spool)
+        self._observe(self.lines.header)
         self._orders = 0
         self._replies: dict[int, asyncio.Future[Reply]] = {}
         self._newest_us = 0
@@ -149,6 +166,7 @@ class FeedSource(Source):
                     self._take(line)
                 await asyncio.sleep(0)
         self.ended = self.ended or "the host died"
+        self._is_known = True
         for reply in self._replies.values():
             if not reply.done():
                 reply.set_result(Reply(0, False, False, f"the run is over: {self.ended}"))
@@ -190,13 +208,11 @@ class FeedSource(Source):
         try:
             record = decode(line)
         except msgspec.DecodeError:
-            self.judge.observe(None)
-            self.groups.observe(None)
+            self._observe(None)
             return
         self.marks.add(number, record)
         self.script_log.add(number, record)
-        self.judge.observe(record)
-        self.groups.observe(record)
+        self._observe(record)
         at_us = getattr(record, "at_us", 0)
         if at_us > self._newest_us:
             self._newest_us = at_us
@@ -205,3 +221,4 @@ class FeedSource(Source):
             self._offset_us = offset_us if self._offset_us is None else min(self._offset_us, offset_us)
         if isinstance(record, End):
             self.ended = record.why
+            self._is_known = True

@@ -11,8 +11,13 @@ from lab.units import count_of, listed
 __all__ = ["Pane", "faults_said", "groups_led", "leaders_said", "pane_of", "panes_of", "short_body"]
 
 
+_LEADS = {"Normal": "leads", "Reorganization": "is to lead"}
+
+
 class Pane(Struct, frozen=True):
     """What a node's pane says. ``shown`` is its Status, or what its process does where that matters more.
+
+    ``leads`` is said of its own coordinator: in Normal it *leads*, in Reorganization it *is to lead*.
 
     ``doing`` is the procedure that waits, at ``line``, and ``waits`` says for what; ``left_us`` of ``total_us``
     remain, where the wait has a bound. ``group`` is None where the protocol has none; ``hue`` is the number of its
@@ -24,7 +29,7 @@ class Pane(Struct, frozen=True):
     status: str
     process: str
     coordinator: int | None
-    leads: bool
+    leads: str
     up: tuple[int, ...]
     group: str | None
     hue: int | None
@@ -54,7 +59,7 @@ def pane_of(view: NodeView, snapshot: Snapshot, now_us: int, groups: GroupLog | 
         status,
         view.process,
         view.coordinator,
-        view.coordinator == view.id and status in ("Normal", "Reorganization"),
+        _LEADS.get(status, "") if view.coordinator == view.id else "",
         view.up,
         _group(view),
         None if group is None else group.hue,
@@ -143,7 +148,8 @@ def leaders_said(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None],
     if any(pane.facts for pane in alive):
         statuses = sorted({pane.status for pane in alive})
         return tuple((f"{_in_status(alive, status)} {status}", status) for status in statuses)
-    followed: dict[int, list[int]] = {pane.id: [] for pane in alive if pane.leads}
+    leads = {pane.id: pane.leads for pane in alive if pane.leads}
+    followed: dict[int, list[int]] = {leader: [] for leader in leads}
     lost = []
     for pane in alive:
         if pane.leads:
@@ -156,7 +162,7 @@ def leaders_said(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None],
     for leader in sorted(followed, reverse=True):
         paused = " (paused)" if any(pane.id == leader and pane.process == "paused" for pane in alive) else ""
         whom = listed(followed[leader]) or "nobody"
-        said.append((f"{leader} leads {whom}{paused}", leader))
+        said.append((f"{leader} {leads[leader]} {whom}{paused}", leader))
     if lost:
         said.append((f"{listed([pane.id for pane in lost])} without a coordinator", None))
     return tuple(said) or (("nobody is up", None),)

@@ -81,14 +81,18 @@ class WriteDialog(ModalScreen[str | None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter; a file that is there already is not written over before it is pressed again."""
-        path = Path(event.value.strip()).expanduser()
+        try:
+            path = Path(event.value.strip()).expanduser()
+            path = path if path.suffix or not path.name else path.with_suffix(SUFFIX)
+            is_folder, is_there = path.is_dir(), path.exists()
+        except (OSError, RuntimeError, ValueError) as error:
+            self._say(f"{event.value} cannot be written: {_why(error)}; name another file", warn=True)
+            return
         if not path.name:
             self._say("write the name of a file, or leave with Esc", warn=True)
-            return
-        path = path if path.suffix else path.with_suffix(SUFFIX)
-        if path.is_dir():
+        elif is_folder:
             self._say(f"{path} is a folder; write the name of a file", warn=True)
-        elif path.exists() and path != self._refused:
+        elif is_there and path != self._refused:
             self._refused = path
             self._say(f"{path} is there already: Enter again writes over it, another name keeps it", warn=True)
         else:
@@ -113,8 +117,8 @@ class WriteDialog(ModalScreen[str | None]):
             return
         except (NotARecordingError, UnfitError, TargetError) as error:
             self._again(str(error))
-        except OSError as error:
-            self._again(f"{path} cannot be written: {error.strerror}")
+        except (OSError, ValueError) as error:  # of which one is for a NUL in the name
+            self._again(f"{path} cannot be written: {_why(error)}")
         else:
             self.dismiss(said)
         finally:
@@ -125,7 +129,7 @@ class WriteDialog(ModalScreen[str | None]):
         made = make_scenario(Recording(self._recording, folder=path.parent), False, self._tell)
         path.write_text(made.text, "utf-8")
         doubts = "".join(f"; but {doubt}" for doubt in made.doubts[:1])
-        return f"written to {path.resolve()}; lab run {path} runs it{doubts}"
+        return f"written to {path.absolute()}; lab run {path} runs it{doubts}"
 
     def _tell(self, said: str) -> None:
         if self._left.is_set():
@@ -140,3 +144,7 @@ class WriteDialog(ModalScreen[str | None]):
     def _say(self, said: str, warn: bool = False) -> None:
         style = self._look.warning if warn else self._look.accent
         self.query_one(Static).update(Text(sanitize(said, 400), style))
+
+
+def _why(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

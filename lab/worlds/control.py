@@ -1,4 +1,8 @@
-"""Carrying out commands in any world: faults of nodes through its ``NodeHandles``, of links in the network."""
+"""Carrying out commands in any world: faults of nodes through its ``NodeHandles``, of links in the network.
+
+To record something is to let happen what waits for it: every ``_record`` may carry out further lines before it
+returns. So what is changed is changed before it is recorded, and what was read before is read again.
+"""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,11 +14,11 @@ from lab.journal import (
     Captioned,
     Cluster,
     Commanded,
+    Event,
     Expected,
     Fault,
     Injected,
     Log,
-    ProcessState,
     Record,
     Routed,
 )
@@ -57,7 +61,8 @@ def add_all(director: Director, config: RunConfig) -> None:
     """Add what a run begins with: its script, and its commands; those without a trigger are due at once."""
     for line in config.commands:
         scripted = parse(line)
-        director.add(scripted if scripted.trigger else replace(scripted, trigger=At(0)))
+        waits = scripted.trigger is not None or isinstance(scripted.command, Expectation)
+        director.add(scripted if waits else replace(scripted, trigger=At(0)))
     director.add_script(read_script(config.script, first=config.first_line))
 
 
@@ -68,13 +73,13 @@ _STATES = {
     "resume": ("resumed", "not paused"),
     "wipe": ("wiped", "up, or has nothing stored; wipe a node that is down"),
 }
-_SEEN_AS: dict[str, ProcessState] = {
-    "kill": "killed",
-    "pause": "paused",
-    "resume": "running",
-    "restart": "running",
+_SEEN_AS: dict[str, tuple[Event, ...]] = {
+    "kill": ("killed", "failed"),
+    "pause": ("paused",),
+    "resume": ("resumed",),
+    "restart": ("started",),
 }
-"""What a process is seen to do once it was struck."""
+"""What is seen to happen to a process that was struck."""
 _ENDS = {
     "heal": ((), "no fault of links is in force", "no fault is in force"),
     "release": (("hold",), "nothing is held", "nothing is held"),
@@ -139,6 +144,8 @@ class Control:
         """Carry out a line of the language, and what follows it in its script and is due by that."""
         if isinstance(scripted.command, Expectation):
             self._director.add(scripted)
+            for line in self._director.after(None):  # it may be met already
+                self.execute(line)
             return Outcome(True, f"waits: {scripted.source}")
         outcome = self._perform(scripted)
         due = deque([(scripted, outcome)])
@@ -146,14 +153,14 @@ class Control:
             line, came = due.popleft()
             if isinstance(line.command, Settled) and not line.command.met:
                 continue
-            until = self._awaited(line.command, came.struck)
-            due.extend((each, self._perform(each)) for each in self._director.done(line, until))
+            due.extend((each, self._perform(each)) for each in self._director.done(line, came.struck))
         return outcome
 
     def _perform(self, line: Scripted) -> Outcome:
         command, at_us = line.command, self._now_us()
-        if line.line:
-            self._director.begun(line, self._expected_of(command))
+        if not (isinstance(command, Settled) and not command.met):  # nothing follows what is not met
+            seen_as = _SEEN_AS.get(command.verb, ()) if isinstance(command, NodeCommand) else ()
+            self._director.begun(line, self._named(command) if seen_as else (), seen_as)
         if isinstance(command, Settled):
             self._record(Expected(at_us, line.source, command.met, command.why, line.line))
             return Outcome(True, "")
@@ -163,20 +170,12 @@ class Control:
         assert not isinstance(command, Expectation)  # what is due of one is Settled
         return self._carry_out(line, command)
 
-    def _expected_of(self, command: object) -> dict[int, ProcessState]:
-        """What the processes that it names are going to be seen to do."""
-        if not isinstance(command, NodeCommand):
-            return {}
+    def _named(self, command: Command | Settled | Expectation) -> tuple[int, ...]:
+        """The nodes of a command of nodes; none where it will be refused."""
         try:
-            return self._awaited(command, resolve_nodes(command.nodes, self._log.cluster))
+            return resolve_nodes(command.nodes, self._log.cluster) if isinstance(command, NodeCommand) else ()
         except CommandError:
-            return {}  # it will be refused
-
-    def _awaited(self, command: object, struck: tuple[int, ...]) -> dict[int, ProcessState]:
-        """What the processes that it struck have yet to be seen to do: signals take their time."""
-        does = _SEEN_AS.get(command.verb) if isinstance(command, NodeCommand) else None
-        nodes = self._log.cluster.nodes
-        return {} if does is None else {node: does for node in struck if nodes[node].process != does}
+            return ()
 
     def _carry_out(self, scripted: Scripted, command: Command) -> Outcome:
         """Do it, and record what came of it, even if it could not be carried out."""
@@ -199,20 +198,20 @@ class Control:
         return outcome
 
     def _execute(self, command: Command, scripted: Scripted, cluster: Cluster) -> Outcome:
-        text = scripted.text
+        text, line = scripted.text, scripted.line
         match command:
             case NodeCommand():
-                return self._strike(command, cluster)
+                return self._strike(command, line, cluster)
             case LinkFault() | Slow() | Partition():
-                return self._set_rule(text.partition(" ")[0], text, fault_rule(command, cluster))
+                return self._set_rule(text.partition(" ")[0], text, line, fault_rule(command, cluster))
             case Heal():
                 return self._heal(command, cluster)
             case Inject():
-                return self._inject(command, text, cluster)
+                return self._inject(command, text, line, cluster)
             case Tell():
                 return self._tell(command, cluster)
             case WorldCommand():
-                return Outcome(*self._nodes.steer(command, in_script=bool(scripted.line)))
+                return Outcome(*self._nodes.steer(command, in_script=bool(line)))
             case Caption():
                 raise AssertionError(command)
 
@@ -228,13 +227,15 @@ class Control:
         ]
         return Outcome(bool(reached), "; ".join(said) + ("" if reached else ", nothing changed"), told=reached)
 
-    def _strike(self, command: NodeCommand, cluster: Cluster) -> Outcome:
+    def _strike(self, command: NodeCommand, line: int, cluster: Cluster) -> Outcome:
         verb = command.verb
         named = resolve_nodes(command.nodes, cluster)
         act = getattr(self._nodes, verb)
         fault = None
         if verb in _BREAKS:
-            fault = self._new_fault(verb, f"{verb} {_ids(named)}", named, _BREAKS[verb])
+            fault = self._next_fault()
+            text = f"{verb} {_ids(named)}"
+            self._record(Fault(self._now_us(), fault, verb, text, named, _BREAKS[verb], line=line))
         struck = tuple(node for node in named if act(node))
         left = tuple(node for node in named if node not in struck)
         if fault is not None and not struck:
@@ -247,29 +248,32 @@ class Control:
             said.append(f"{_ids(left)}: {refused}" + ("" if struck else ", nothing changed"))
         return Outcome(bool(struck), "; ".join(said), struck=struck)
 
-    def _inject(self, command: Inject, text: str, cluster: Cluster) -> Outcome:
+    def _inject(self, command: Inject, text: str, line: int, cluster: Cluster) -> Outcome:
         source, target = command.source, command.target
         payload = forged(command, self.protocol, tuple(cluster.nodes))
-        reach = self._nodes.reach(target)
-        fault = self._new_fault("inject", text, (), (3,))
+        fault = self._next_fault()
         message = Message(source, target, -fault, command.kind, encode(payload))
+        self._record(Fault(self._now_us(), fault, "inject", text, (), (3,), line=line))
         self._record(Injected(self._now_us(), message))
+        reach = self._nodes.reach(target)
         self._nodes.forge(message)
         if reach == "down":
             return Outcome(False, f"{target} is down, nothing changed")
         later = f"; {target} takes it once it goes on" if reach == "standing" else ""
         return Outcome(True, f"{command.kind} {source}->{target} forged{later}")
 
-    def _set_rule(self, verb: str, text: str, rule: Rule) -> Outcome:
+    def _set_rule(self, verb: str, text: str, line: int, rule: Rule) -> Outcome:
         """In the place of an older one of this verb on the same links, for the same kinds."""
         for number, kind in list(self._link_faults.items()):
             older = self._network.rules[number]
             same = older.links == rule.links and older.kinds == rule.kinds
             if kind == verb and (verb == "partition" or same):
                 self._lift(number)
-        number = self._new_fault(verb, text, (), rule.broken(self._spare), rule.links)
+        number = self._next_fault()
         self._network.set_rule(number, rule)
         self._link_faults[number] = verb
+        broken, links = rule.broken(self._spare), tuple(sorted(rule.links))
+        self._record(Fault(self._now_us(), number, verb, text, (), broken, links, line=line))
         return Outcome(True, count_of(len(rule.links), "link"))
 
     def _heal(self, command: Heal, cluster: Cluster) -> Outcome:
@@ -289,30 +293,23 @@ class Control:
             said.append(f"{count_of(len(touching) - over, 'fault')} narrowed")
         return Outcome(True, ", ".join(said))
 
-    def _new_fault(
-        self,
-        kind: str,
-        text: str,
-        nodes: tuple[int, ...],
-        breaks: tuple[int, ...],
-        links: Links = frozenset(),
-    ) -> int:
+    def _next_fault(self) -> int:
         self._faults += 1
-        self._record(Fault(self._now_us(), self._faults, kind, text, nodes, breaks, tuple(sorted(links))))
         return self._faults
 
     def _lift(self, number: int, healed: Links | None = None) -> None:
         """Take a fault of links from these links, or from all that it has."""
-        now_us = self._now_us()
-        kind = self._link_faults.pop(number)
+        now_us, kind = self._now_us(), self._link_faults[number]
         links = self._network.rules[number].links if healed is None else healed
-        for message in self._network.narrow_rule(number, links, now_us):
+        released = self._network.narrow_rule(number, links, now_us)
+        if number not in self._network.rules:
+            del self._link_faults[number]
+        for message in released:
             self._record(Routed(now_us, message.source, message.serial, "released", by=(number,)))
         rule = self._network.rules.get(number)
         if rule is None:
             self._record(Fault(now_us, number, kind, lifted=True))
         else:
-            self._link_faults[number] = kind
             self._record(Fault(now_us, number, kind, links=tuple(sorted(rule.links))))
 
 

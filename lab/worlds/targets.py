@@ -90,11 +90,25 @@ def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]
         return known
     if target is None:
         own = info.name if election is None else f"{election}, below the {info.name}"
-        raise TargetError(f"its protocol, {own}, is not the program's: add --protocol {info.file}:CLASS")
+        name = _recorded_class(info.source, str(election or info.name))
+        raise TargetError(
+            f"its protocol, {own}, is not the program's: "
+            f"add --protocol {info.file}:{name}, with the path where {info.file} lies"
+        )
     found = load_protocol(target)
     if found.name != (info.name if election is None else election):
         raise TargetError(f"its protocol is {election or info.name}, and --protocol {target} is {found.name}")
     return found if election is None else _stack(info.name, found)
+
+
+def _recorded_class(source: str, protocol: str) -> str:
+    """Which class has the protocol's name, going by the source as a text; CLASS where none seems to."""
+    _, *parts = re.split(r"^class (\w+)", source, flags=re.MULTILINE)
+    own_name = re.compile(rf"^    name\b.*= *[\"']{re.escape(protocol)}[\"']", re.MULTILINE)
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        if own_name.search(body) or _kebab(name) == protocol:
+            return name
+    return "CLASS"
 
 
 def recorded_target(info: ProtocolInfo, own: str = "") -> str:

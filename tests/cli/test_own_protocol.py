@@ -76,8 +76,8 @@ def test_it_runs_on_real_processes(lab: Lab) -> None:
 def test_a_recording_of_it_is_verified_with_its_file(lab: Lab, mine: Path) -> None:
     """It holds; without the file this is refused, and says what to add; a change of the file is seen."""
     recording = _recorded(lab)
-    told = "cannot be re-executed: its protocol, my-election, is not the program's: add --protocol mine.py:CLASS"
-    assert lab("verify", recording).refused() == f"{recording} {told}"
+    told = "cannot be re-executed: its protocol, my-election, is not the program's: add --protocol mine.py"
+    assert lab("verify", recording).refused() == f"{recording} {told}:MyElection, with the path where mine.py lies"
     with_it = ("--protocol", "there/mine.py")
     done = lab("verify", recording, *with_it)
     assert done.status == 0

@@ -63,7 +63,7 @@ def test_not_into_a_pipe_or_a_device(lab: Lab) -> None:
 def test_not_where_the_user_may_not_write(lab: Lab) -> None:
     """It is said before anything is started."""
     (lab.folder / "closed").mkdir(mode=0o555)
-    assert "you may not write there" in _run(lab, "--record", "closed/run.jsonl").refused()
+    assert "cannot be written (Permission denied)" in _run(lab, "--record", "closed/run.jsonl").refused()
 
 
 def test_a_data_folder_that_cannot_be(lab: Lab) -> None:

@@ -50,11 +50,15 @@ def test_commands(lab: Lab) -> None:
         done = lab("ctl", "kill 5")
         assert (done.status, done.out, done.err) == (1, "5: down already, nothing changed\n", "")
         run.settled(4)
-        done = lab("ctl", run.info.run, "restart 5", "at 50s kill 4")
-        assert (done.status, done.out) == (0, "5 restarted\nwaits: at 50s kill 4\n")
+        done = lab("ctl", run.info.run, "restart 5", 'at 50s say "\x1b[31m"')
+        assert (done.status, done.out) == (0, '5 restarted\nwaits: at 50s say "\\x1b[31m"\n')
         done = lab("ctl", run.info.run, "heal", "pause 1")
         assert (done.status, done.out) == (1, "no fault of links is in force, nothing changed\n1 paused\n")
         assert lab("ctl", "kill 9").refused() == "there is no node 9; there are 1 2 3 4 5"
+        said = lab("ctl", "expect violation A1.1").refused()
+        assert said.startswith(
+            "a verdict is of a whole run, so nothing waits for it: write this line in a scenario"
+        )
         said = lab("ctl", "pause 3", "kill 5 at").refused()
         assert said.startswith("'kill 5 at': column 8: 'at' is not expected here, as a line has one command")
         processes = [

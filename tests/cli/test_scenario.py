@@ -1,7 +1,11 @@
 """``lab scenario`` and ``lab run NAME``: scenarios listed, shown, checked and run; and the shell's completion."""
 
 import json
+import os
+import re
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,7 +15,7 @@ import pytest
 from lab.cli.completion import complete_scenario, complete_target
 from lab.journal import open_recording
 from lab.scenario.library import names
-from tests.cli.calling import Called, Lab
+from tests.cli.calling import ROOT, Called, Lab
 from tests.waiting import wait_for
 from tests.worlds.live import is_gone
 
@@ -40,14 +44,17 @@ def _rows(done: Called) -> list[list[str]]:
 
 
 def test_list(lab: Lab) -> None:
-    """A line each: name, title, protocol, worlds; with --json the same as an object."""
+    """A line each below its protocol, bully first; with --json all of it as an object."""
     done = lab("scenario", "list")
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert lines[0].split() == ["name", "title", "protocol", "worlds"]
-    assert [line.split()[0] for line in lines[1:]] == names()
+    assert lines[0].split() == ["name", "title", "only"]
+    assert sorted(line.split()[0] for line in lines if line.startswith("  ")) == sorted(names())
+    protocols = [line.rstrip() for line in lines[1:] if not line.startswith("  ")]
+    assert protocols[:2] == ["bully", "bully-tanenbaum"]
+    assert "assumptions.py:Stubborn" in protocols, "as it is written in the file"
     found = json.loads(lab("scenario", "list", "--json").out)["scenarios"]
-    assert [each["name"] for each in found] == names()
+    assert sorted(each["name"] for each in found) == sorted(names())
     (row,) = [each for each in found if each["name"] == "coordinator-dies"]
     assert row == {
         "name": "coordinator-dies",
@@ -55,6 +62,47 @@ def test_list(lab: Lab) -> None:
         "protocol": "bully",
         "worlds": ["simulated", "live"],
     }
+
+
+def test_list_of_those_with_a_word(lab: Lab) -> None:
+    """In the name, the title or the protocol, whatever its case."""
+    found = json.loads(lab("scenario", "list", "FIELD", "--json").out)["scenarios"]
+    assert len(found) > 3
+    for each in found:
+        assert "field" in f"{each['name']} {each['title']} {each['protocol']}".lower()
+
+
+def test_list_keeps_to_the_terminals_width() -> None:
+    """Titles are shortened, and names are not, as they are to be typed."""
+    script = "import pty, sys; sys.exit(pty.spawn([sys.executable, '-m', 'lab', 'scenario', 'list']) >> 8)"
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "TERM": "dumb"}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "~" in done.stdout, "as this terminal shows what is cut"
+    assert set(names()) <= set(done.stdout.split())
+
+
+def test_alone_it_prints_its_help(lab: Lab) -> None:
+    """And not an error without words."""
+    done = lab("scenario")
+    assert (done.status, done.err) == (0, "")
+    assert "lab guide scenarios" in " ".join(done.out.split())
+    assert done.out == lab("scenario", "--help").out
+
+
+def test_show_prints_settings_as_the_head_has_them(lab: Lab) -> None:
+    """With a unit, and under the name that the head has."""
+    shown = lab("scenario", "show", "figure-10-9").out
+    assert re.search(r"^set +.*check_every = 4500ms|^set +.*check_every = 4.5s", shown, re.MULTILINE)
 
 
 def test_show(lab: Lab, transcript: Callable[[str, str], None]) -> None:
@@ -71,7 +119,7 @@ def test_show(lab: Lab, transcript: Callable[[str, str], None]) -> None:
 def test_check(lab: Lab, files: Path) -> None:
     """A folder: a table, below it what failed and where, status 1; the failed run's recording is kept."""
     done = lab("scenario", "check", "there", "--sim")
-    assert (done.status, done.err) == (1, "")
+    assert (done.status, done.err) == (1, "2 runs\n")
     assert _rows(done) == [["bad", "simulated", "FAILED"], ["good", "simulated", "passed"]]
     assert "there/bad.scenario:6: expect 3 leads within 1s\n      its time is up: 3 was " in done.out
     assert done.out.endswith("\n2 runs, 1 failed\n")
@@ -95,8 +143,7 @@ def test_check_again_and_again(lab: Lab, files: Path) -> None:
 
 
 def test_check_writes_what_it_is_to_write(lab: Lab, files: Path) -> None:
-    """--keep has all recordings, --junit the result as XML."""
-    (lab.folder / "kept").mkdir()
+    """--keep has all recordings, in a folder that it makes, --junit the result as XML."""
     done = lab("scenario", "check", "there", "--sim", "--keep", "kept", "--junit", "report.xml")
     assert done.status == 1
     kept = sorted(path.name for path in (lab.folder / "kept").iterdir())
@@ -106,15 +153,26 @@ def test_check_writes_what_it_is_to_write(lab: Lab, files: Path) -> None:
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
 
 
+def test_names_are_shown_as_what_they_are(lab: Lab) -> None:
+    """One that is no text, or would colour the terminal, in the table, below it, and in the XML."""
+    for name, text in (("good\x1b[31m", GOOD), ("bad\udcff", BAD)):
+        (lab.folder / f"{name}.scenario").write_text(text)
+    done = lab("scenario", "check", ".", "--sim", "--junit", "report.xml")
+    assert (done.status, done.err) == (1, "2 runs\n")
+    assert [row[0] for row in _rows(done)] == [r"bad\xdcff", r"good\x1b[31m"]
+    (suite,) = ElementTree.parse(lab.folder / "report.xml").getroot()
+    assert [case.get("file") for case in suite] == [r"bad\xdcff.scenario", r"good\x1b[31m.scenario"]
+
+
 def test_check_live(lab: Lab, files: Path) -> None:
     """On processes, those that are for it; nothing is left of them."""
     done = lab("scenario", "check", "there", "--live")
-    assert (done.status, done.err) == (1, "")
+    assert (done.status, done.err) == (1, "1 run, 1 of them live: about 2 s\n")
     assert _rows(done) == [["bad", "live", "FAILED"]]
 
 
 def test_ctrl_c_ends_a_check(lab: Lab, files: Path) -> None:
-    """Status 130, what is done is reported, and no host is left."""
+    """Status 130, what is done is reported, and how much that is; no host is left."""
     long = BAD.replace('"2s"', '"60s"')
     (files / "bad.scenario").write_text(long)
     checking = lab.begin("scenario", "check", "there/bad.scenario", "there/good.scenario")
@@ -122,8 +180,9 @@ def test_ctrl_c_ends_a_check(lab: Lab, files: Path) -> None:
     assert info is not None
     checking.send_signal(signal.SIGINT)
     out, err = checking.communicate(timeout=30)
-    assert (checking.returncode, err) == (130, b"")
+    assert (checking.returncode, err) == (130, b"3 runs, 1 of them live: about 60 s\n")
     assert b"good" in out
+    assert out.endswith(b"\ninterrupted: 2 of 3 runs, 1 of them failed\n")
     assert is_gone(info.pid) == []
 
 
@@ -137,7 +196,7 @@ def test_mistakes_in_files(lab: Lab, files: Path) -> None:
         "there/bad.scenario:1",
         "there/bad.scenario:1:1",
         "there/good.scenario:6:18",
-        "there/good.scenario:7:1",
+        "there/good.scenario:7:8",
     ]
 
 

@@ -108,8 +108,18 @@ scenario check folder
 scenario check fine.scenario --live
 scenario check fine.scenario folder2/fine.scenario
 scenario check fine.scenario --runs 0
-scenario check fine.scenario --keep nowhere
+scenario check fine.scenario --keep nowhere/kept
 scenario check fine.scenario --junit nowhere/report.xml
+scenario check fine.scenario --junit /proc/report.xml
+scenario list xyzzy
+scenario show fine
+run fine --headless
+run coordinator-dies.scenario
+run coordinator-dyes.scenario
+run diary.txt --headless
+run . --headless
+run / --headless
+run '' --headless
 compare bully token
 compare bully bully
 compare bully bulli

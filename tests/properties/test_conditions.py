@@ -63,6 +63,29 @@ def test_a_fault_within_the_bounds_breaks_nothing() -> None:
     assert excuses(records) == {}
 
 
+def kinds(records: Records) -> dict[int, tuple[str, ...]]:
+    """Which kinds of faults what is broken now is by."""
+    excuses(records)
+    return {broken.assumption: broken.kinds for broken in records.violations[-1].broken}
+
+
+def test_what_broke_an_assumption_is_kept_by_its_kind() -> None:
+    """Of all faults that did since it held last; what is only observed is of none, and hides none."""
+    records = Records()
+    records.gets(1, 3, records.after(51_000).sends(3, 1))
+    late = records.sends(3, 1)
+    records.after(51_000).gets(1, 3, late)
+    assert kinds(records) == {8: ()}
+    number = records.fault("cut", 8)
+    records.lift(number).fault("lose", 8)
+    records.process(3, "paused").process(3, "resumed")
+    assert kinds(records) == {8: ("cut", "lose"), 9: ("pause",)}
+    late = records.sends(2, 1)
+    records.after(51_000).gets(1, 2, late)
+    assert kinds(records) == {8: ("cut", "lose"), 9: ("pause",)}
+    assert kinds(rest(records.lift(2))) == {}
+
+
 @pytest.mark.parametrize("event", ["resumed", "killed", "failed"])
 def test_a_pause_breaks_9_from_where_it_is_seen(event: str) -> None:
     """However it ends, and whoever caused it; not the command, which may have struck nothing."""

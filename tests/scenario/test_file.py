@@ -1,5 +1,6 @@
 """Reading a scenario: what is in it, and a typo in every kind of place, each with the line that a user needs."""
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -82,6 +83,11 @@ when all normal: kill 5 => when 4.coordinater == 5: kill 5
 when all normal: kill 5 => at noon: kill 5
 when all normal: kill 5 => every 2s kill
 when all normal: kill 5 => step 3
+when all normal: kill 5 => at 10s: kill 5
+when all normal: kill 5 => when 5 leads: after 9s: kill 5
+when all normal: kill 5 => kill 9, 9
+when all normal: kill 5 => when 9 leads: say "9"
+when all normal: kill 5 => lose 1->2 130%
 when all normal: kill 5 => lose 1->2 Enterelection 100%
 EnterElection 4->1 #2 => EnterElecton 4->1 #2
 EnterElection 4->1 #2 => EnterElection 4->9 #2
@@ -195,14 +201,61 @@ def test_what_chooses_is_for_simulation_alone() -> None:
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    """One that is not there, a folder, bytes, and one as long as a recording."""
+    """One that is not there, a folder, a pipe, which is not waited for, bytes, and one as long as a recording."""
+    os.mkfifo(tmp_path / "pipe.scenario")
     (tmp_path / "bytes.scenario").write_bytes(bytes(range(256)))
     (tmp_path / "long.scenario").write_text("#" * 70_000)
     for name, said in [
         ("gone.scenario", "No such file or directory; name a scenario file"),
-        ("", "Is a directory; name a scenario file"),
+        ("", "is no file; name a scenario file"),
+        ("pipe.scenario", "is no file; name a scenario file"),
         ("bytes.scenario", "it is no text"),
         ("long.scenario", "a scenario has at most 64 kB"),
     ]:
         with pytest.raises(ScenarioError, match=said):
             read_scenario(tmp_path / name)
+
+
+def test_only_the_ends_of_lines_are_ends_of_lines() -> None:
+    """Whatever else Unicode takes for one, in the head and in the script."""
+    text = RIGHT.replace("What to look at,", "What\u2028to\u0085look at,").replace('"the second"', '"a\u2028b"')
+    for number, key, wrong in ((8, "1-5", "5-1"), (23, "expect no", "expects no")):
+        assert _mistakes(text.replace(key, wrong)).startswith(f"pause.scenario:{number}:")
+
+
+def test_the_rule_is_the_first_that_is_in_no_text() -> None:
+    """Blanks may follow it; where a text does not end, that is what is told."""
+    for text in (
+        RIGHT.replace("What to look at,", "---"),
+        RIGHT.replace('"""', "'''").replace("What to look at,", '"""\n---'),
+        RIGHT.replace("seed = 7", 'seed = 7  # """'),
+        RIGHT.replace("---\n", "--- \t\n"),
+    ):
+        found = scenario_in(text, Path("pause.scenario"))
+        assert found.lines[0].source == "when all normal: kill 5"
+        assert text.split("\n")[found.lines[0].line - 1] == "when all normal: kill 5"
+    told = _mistakes(RIGHT.replace('nodes = 3 of them.\n"""', "nodes = 3 of them."))
+    assert "Unterminated string" in told or "Expected" in told
+    assert len(told.splitlines()) == 1
+
+
+def test_a_mark_of_the_byte_order_is_none_of_the_text(tmp_path: Path) -> None:
+    """As some editors put it in front."""
+    path = tmp_path / "pause.scenario"
+    path.write_text(RIGHT, "utf-8-sig")
+    assert read_scenario(path).text == RIGHT
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("1" * 5_000, "too many digits"),
+        ("0x" + "f" * 5_000, "too many digits"),
+        ("[" * 20_000, "too much is nested"),
+        ("0x" + "f" * 30, "write a whole number"),
+    ],
+    ids=["digits", "hex", "nested", "large"],
+)
+def test_a_head_of_bad_faith_is_told(value: str, said: str) -> None:
+    """More digits or nesting than can be read is a mistake as any other."""
+    assert said in _mistakes(RIGHT.replace("seed = 7", f"seed = {value}"))

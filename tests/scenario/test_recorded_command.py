@@ -1,13 +1,18 @@
 """``lab scenario from``: the file that it writes, and what it says of a mistake."""
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from lab.protocols import Bully
 from lab.scenario.file import read_scenario
 from tests.cli.calling import SHIPPED, Lab
 from tests.cli.conftest import home  # noqa: F401 - a short path, for sockets
+from tests.harness import simulated_header
+from tests.scenario.recorded_runs import session
 
 
 @pytest.fixture
@@ -32,20 +37,48 @@ def test_from_a_recording_to_a_file_that_passes(lab: Lab) -> None:
     assert checked.status == 0, checked
 
 
+def test_a_name_is_any_bytes(lab: Lab) -> None:
+    """Those that are no text, or would colour the terminal, are shown as what they are."""
+    name = os.fsdecode(b"a\xff\x1b[31m.jsonl")
+    shutil.copy(SHIPPED, lab.folder / name)
+    done = lab("scenario", "from", name, "-o", "b\x1b.scenario")
+    assert (done.status, done.out, done.err) == (0, "b\\x1b.scenario: run it with: lab run b\\x1b.scenario\n", "")
+    assert read_scenario(lab.folder / "b\x1b.scenario").source.endswith(r"a\xdcff\x1b[31m.jsonl")
+
+
 def test_without_a_file_it_is_printed(lab: Lab) -> None:
     """And shrunk, where that is asked for."""
     done = lab("scenario", "from", str(SHIPPED), "--shrink")
     assert (done.status, done.err) == (0, "")
     script = done.out.partition("\n---\n")[2].splitlines()
     assert [line.partition("  ")[0] for line in script[:2]] == ["when all normal:", "then when all normal:"]
-    assert "pause coordinator" in script[0]
-    assert "resume 5" in script[1]
+    assert [line.split(":", 1)[1].split("#")[0].strip() for line in script[:4]] == [
+        "kill 5",
+        "restart 5",
+        "pause coordinator",
+        "resume 5",
+    ]
     assert 'nodes = "4,5"' in done.out
+
+
+def test_what_is_left_out_is_said(lab: Lab) -> None:
+    """On stderr, and as a remark in the file; that the recording has no end, too."""
+    session(lab.folder / "run.jsonl", [(1_000, "resume 3"), (1_500, "kill 5")])
+    lines = (lab.folder / "run.jsonl").read_bytes().splitlines(keepends=True)
+    (lab.folder / "run.jsonl").write_bytes(b"".join(lines[:-1]))
+    done = lab("scenario", "from", "run.jsonl")
+    assert done.status == 0
+    said = done.err.splitlines()
+    assert said[0] == "lab: left out, as it changed or touched nothing: resume 3"
+    assert said[1].startswith("lab: the recording has no end, as its run was cut off or goes on")
+    assert "# left out, as it changed or touched nothing: resume 3\n" in done.out
 
 
 def test_mistakes(lab: Lab) -> None:
     """One line each: what was got, what was expected, what to do."""
     (lab.folder / "there.scenario").write_text("mine")
+    many = simulated_header(Bully, tuple(range(1, 66)))
+    session(lab.folder / "many.jsonl", [], header=many, end_ms=1)
     (lab.folder / "notes.txt").write_text("kill 5\n")
     for words, said in [
         (("no.jsonl",), "no.jsonl cannot be opened: No such file or directory"),
@@ -54,6 +87,8 @@ def test_mistakes(lab: Lab) -> None:
         ((str(SHIPPED), "-o", "no/x.scenario"), "there is no folder"),
         ((str(SHIPPED), "-o", "there.scenario"), "there.scenario exists; it is left alone, so name another file"),
         ((str(SHIPPED), "--title", "x" * 101), "--title has 101 characters; write one line of at most 100"),
+        ((str(SHIPPED), "--title", " "), "--title has 1 characters; write one line of at most 100"),
+        (("many.jsonl", "-o", "many.scenario"), "many.jsonl is of 65 nodes, a scenario of 64 at most"),
         ((str(SHIPPED), "--protocol", "mine.py:Mine"), "cannot be run again: there is no file mine.py"),
     ]:
         assert said in lab("scenario", "from", *words).refused()

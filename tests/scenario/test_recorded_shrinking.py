@@ -43,10 +43,27 @@ def test_what_does_not_matter_goes(tmp_path: Path) -> None:
 def test_who_is_down_stays_down(tmp_path: Path) -> None:
     """A node that is down in the end is of the outcome, and so is what killed it."""
     scenario = _shrunk(
-        session(tmp_path / "run.jsonl", [(1_500, "kill 3"), (2_500, "kill 5"), (4_000, "restart 5")])
+        session(tmp_path / "run.jsonl", [(1_500, "kill 3"), (2_500, "kill 2"), (4_000, "restart 2")])
     )
     assert _commands(scenario) == ["kill 3"]
     assert {3, 5} <= set(scenario.nodes)
+
+
+def test_who_led_on_the_way_is_of_the_outcome(tmp_path: Path) -> None:
+    """Though all is in the end as it was at first, the takeovers stay, and a kill that was none goes."""
+    given = [(1_500, "kill 5"), (3_500, "kill 4"), (5_500, "restart 4 5"), (7_000, "kill 1"), (8_500, "restart 1")]
+    scenario = _shrunk(session(tmp_path / "run.jsonl", given, end_ms=10_000))
+    assert _commands(scenario) == ["kill 5", "kill 4", "restart 4 5"]
+    assert {3, 4, 5} <= set(scenario.nodes)
+
+
+def test_a_script_that_changes_nothing_in_the_end_is_kept(tmp_path: Path) -> None:
+    """Where the same comes of no command at all; that is said."""
+    recording = session(tmp_path / "run.jsonl", [(1_500, "kill 2"), (3_500, "restart 2")])
+    made = make_scenario(Source(recording, folder=tmp_path), True, lambda said: None)
+    assert "kill 2" in made.text
+    assert "restart 2" in made.text
+    assert made.notes == ("not shrunk: the same comes of no command at all, so all of them are kept",)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -1,11 +1,14 @@
 """The report: what fails a scenario, each with the words that a user needs; and what does not."""
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lab.cli.scenario_report import report_lines
+from lab.scenario.junit import as_junit
 from lab.scenario.report import Report
 from lab.scenario.running import report_on, run_simulated
 from lab.script import Expect, parse
@@ -55,6 +58,16 @@ CASES = {
         expect all.up == 4.up
         expect 5 up
     """,
+    "an inert fault in whose record another line strikes": """
+        when faults == 1: lose 5->1 100%
+        at 2s: lose 3->4 0%
+        after 200ms: heal
+    """,
+    "an expectation that all are normal, and who keeps it from that": """
+        when all normal: expect always all normal
+        at 1s kill 5
+        then when any election: expect all normal
+    """,
     "an expectation of the whole run": """
         when all normal: kill 5
         then when any election: say "somebody has noticed"
@@ -82,7 +95,7 @@ CASES = {
         then expect all.coordinator == 4 within 1s
         then say "over"
         on send EnterElection 4->1: kill 4
-        at 10s restart 3
+        at 3s: after 2s: restart 3
     """,
     "what waits behind an expectation that is not met": """
         when all normal: kill 5
@@ -160,10 +173,38 @@ def test_the_record_that_is_named_shows_it(tmp_path: Path) -> None:
     report = run_simulated(written(tmp_path, "when all normal: kill 5\nexpect 3 leads within 1s"), file)
     assert report.recording == str(file)
     (finding,) = report.findings
-    assert finding.record is not None
-    line = file.read_text().splitlines()[finding.record]
+    assert finding.line_of_recording is not None
+    line = file.read_text().splitlines()[finding.line_of_recording - 1]
     assert line.startswith('{"record":"expected"')
     assert f'"line":{finding.line}' in line
+
+
+def test_a_machine_that_is_too_slow_is_said_to_be(tmp_path: Path) -> None:
+    """In the last line on a live run that failed; not where a fault was the cause, nor where it is in the head."""
+    file = tmp_path / "run.jsonl"
+    slow = written(tmp_path, "expect always all normal", 'latency = "100ms"', 'jitter = "0s"')
+    assert run_simulated(slow, file).too_slow == ""
+    header, *records = file.read_text().splitlines()
+    live = json.loads(header) | {"world": "live"}
+    file.write_text("\n".join([json.dumps(live), *records, ""]))
+    assert report_on(slow, file, 0).too_slow == "", "the head has it so"
+    file.write_text("\n".join([json.dumps(live | {"link": {}}), *records, ""]))
+    report = report_on(slow, file, 0)
+    assert re.fullmatch(
+        r"  the machine was too slow for T = 200ms \(a message of \d took 100ms to \d\): "
+        r"run it again, or give a larger t",
+        report_lines(report)[-1],
+    )
+    assert report.too_slow in as_junit([report])
+
+    script = "when all normal: delay all 100ms\nexpect 3 leads within 1s"
+    delayed = written(tmp_path, script, 'latency = "0s"', 'jitter = "0s"')
+    run_simulated(delayed, file)
+    header, *records = file.read_text().splitlines()
+    file.write_text("\n".join([json.dumps(json.loads(header) | {"world": "live"}), *records, ""]))
+    report = report_on(delayed, file, 0)
+    assert report.findings
+    assert report.too_slow == "", "it was the script that did it"
 
 
 def test_a_recording_is_reported_on_alike(tmp_path: Path) -> None:

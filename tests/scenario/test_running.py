@@ -1,6 +1,7 @@
 """Running scenarios: live as in simulation, many at once, and nothing that is left of them."""
 
 import contextlib
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,8 +13,10 @@ from lab.journal import Captioned, Header, Link, open_recording
 from lab.scenario.file import Scenario
 from lab.scenario.junit import as_junit
 from lab.scenario.many import Job, jobs_of, run_all
-from lab.scenario.report import Report
+from lab.scenario.report import Finding, Report
 from lab.scenario.running import LiveRun, config_of, run_live, run_simulated
+from lab.text import sanitize
+from lab.worlds.simulated import runaway
 from tests.scenario.writing import written
 from tests.waiting import wait_for
 
@@ -45,6 +48,46 @@ def test_live_and_simulated(scenario: Scenario, tmp_path: Path) -> None:
         header, captions = _records(report.recording)
         assert (header.world, header.remark, header.scenario) == (world, scenario.title, scenario.text)
         assert captions == ["4 leads now"]
+
+
+MULTIPLIES = """
+from lab.protocols import Bully
+from lab.kernel import Payload, on
+
+
+class Again(Payload, frozen=True):
+    pass
+
+
+class Multiplies(Bully):
+    def started(self) -> None:
+        self.again(self.id, Again())
+
+    @on(Again)
+    def again(self, sender: int, message: Again) -> None:
+        for peer in self.peers[:2]:
+            self.send(peer, Again())
+"""
+
+
+def test_one_that_grows_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a certain record, so at the same one each time; the report says why it ended, and where."""
+    (tmp_path / "broken.py").write_text(MULTIPLIES)
+    grows = written(
+        tmp_path, 'at 1ms: say "begun"', 'protocol = "broken.py:Multiplies"', 'nodes = "3"', 'for = "10m"'
+    )
+    found = []
+    for file in (tmp_path / "1.jsonl", tmp_path / "2.jsonl"):
+        (finding,) = run_simulated(grows, file).findings
+        assert finding.expected == "the run goes on for 600s"
+        assert re.search(
+            r": its messages multiply: more than 60,000 records within .* of a run of 3 nodes$", finding.was
+        )
+        found.append(finding)
+    assert found[0] == found[1]
+    monkeypatch.setattr(runaway, "_MEGABYTES", 1)
+    (finding,) = run_simulated(grows, tmp_path / "3.jsonl").findings
+    assert re.search(r": what it records grows: more than 3 MB within .* of a run of 3 nodes$", finding.was)
 
 
 def test_live_it_fails_for_the_same_reason(tmp_path: Path) -> None:
@@ -142,3 +185,14 @@ def test_junit(tmp_path: Path) -> None:
     message = f"{failing.path}:8: expect 3 leads within 1s: its time is up: 3 was Election"
     assert failure.get("message") == message
     assert failure.text == f"{message}\nrecorded: {failed.recording}"
+
+
+def test_junit_of_any_name() -> None:
+    """The name of a file may have what XML cannot hold, and need not be text."""
+    finding = Finding(1, "kill 5", "5 is down")
+    for name in ("a\x1b[31mb", "a\x7f", "a\udcff"):
+        report = Report(name, f"{name}.scenario", "live", 3, (finding,), 1, recording=f"{name}.jsonl")
+        ((case,),) = ElementTree.fromstring(as_junit([report]).encode())
+        shown = sanitize(name)
+        assert (case.get("classname"), case.get("file")) == (f"scenarios.{shown}", f"{shown}.scenario")
+        assert (case[0].text or "").endswith(f"recorded: {shown}.jsonl")

@@ -51,7 +51,26 @@ BAD = [
     "expect all.version + any.version == 2",
     "expect all.status < Normal",
     "expect Normal + 1 == 2",
+    "expect always 4.coordinator != None",
+    "expect always 4.coordinator == Foo",
+    "expect never 4.coordinator == 9",
+    "expect always 4.status != 5",
+    "expect never 4.status == none",
+    "expect always 4.leads != False",
+    "expect never 4.processing == Yes",
+    "expect always live != Normal",
+    "expect always 4.group != 3",
+    "expect never 4.status == 4.process",
+    "expect always 4.halted != Foo",
+    "expect never 4.group < 5.group",
+    "expect never 4.status + 1 == 2",
+    "expect always messages / 0 < 1",
+    "expect never 1 == 2",
+    "expect never coordinator down",
+    "expect never 1 suspects 1",
     "expect violation A1.9",
+    "expect violation raises under wipe",
+    "expect violation A2 under pause",
     "expect no violation A7",
 ]
 
@@ -61,6 +80,11 @@ ELECTS_NOBODY = [
     "when coordinator up: kill 4",
     "on status any Normal: kill 4",
     "expect coordinator.status == Idle within 2s",
+]
+HAS_ITS_OWN = [
+    "expect never 4.status == Normal",
+    "expect never 4.guess == Waiting",
+    "expect never 4.entries == none",
 ]
 
 
@@ -74,8 +98,14 @@ def _said_of(text: str, protocol: type[Protocol]) -> str:
 def test_what_is_said_of_what_there_is_not(transcript: Callable[[str, str], None]) -> None:
     """Which there are, and the nearest of them."""
     said = [f"{text}\n    {_said_of(text, BULLY)}" for text in BAD]
-    said += [f"{text}\n    {_said_of(text, TOKEN)}" for text in ELECTS_NOBODY]
+    said += [f"{text}\n    {_said_of(text, TOKEN)}" for text in (*ELECTS_NOBODY, *HAS_ITS_OWN)]
     transcript("command_checks", "\n".join(said))
+
+
+@pytest.mark.parametrize("status", ["Idle", "Waiting", "Inside", "Down"])
+def test_a_protocol_has_statuses_of_its_own(status: str) -> None:
+    """Those of its field, and Down."""
+    check_line(parse(f"when 4.status == {status}: kill 4"), TOKEN, IDS)
 
 
 @pytest.mark.parametrize("text", ELECTS_NOBODY[:4])
@@ -106,7 +136,9 @@ def test_examples_are_in_order() -> None:
         "inject 1->3 SetCoordinator",
         "partition coordinator | 1 2 3",
         "fire 2",
-        "expect violation raises under wipe",
+        "expect always 4.status != Reorganization and 4.coordinator >= 3 and none == 4.halted",
+        "expect never 4.definition == 5.definition",
+        "expect never coordinator paused",
     ],
 )
 def test_what_can_mean_something_is_in_order(text: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from lab.journal import Captioned, Commanded, Expected, Process, Record
+from lab.journal import Captioned, Commanded, Expected, Fault, Injected, Process, Record
 from lab.kernel import Message, Step
 from lab.script import Director, Scripted, parse, read_script
 from lab.worlds.targets import load_protocol
@@ -255,13 +255,43 @@ def test_a_line_waits_until_the_process_is_seen_dead() -> None:
     rig.settle()
     director = _script("at 1s: kill 2 3\nheal\nkill 1", rig)
     (kill,) = director.due(SECOND_US)
-    assert director.done(kill, {2: "killed", 3: "killed"}) == []
+    director.begun(kill, (1, 2, 3), ("killed", "failed"))
+    assert director.done(kill, (2, 3)) == []
     assert director.attends
     assert director.after(_seen(rig, Process(2 * SECOND_US, 2, "killed"))) == []
     assert director.after(_seen(rig, Process(2 * SECOND_US, 2, "started", 2))) == []
-    (heal,) = director.after(_seen(rig, Process(2 * SECOND_US, 3, "killed")))
+    (heal,) = director.after(_seen(rig, Process(2 * SECOND_US, 3, "failed")))
     assert heal.text == "heal"
-    assert _texts(director.done(heal, {})) == ["kill 1"]
+    director.begun(heal, (), ())
+    assert _texts(director.done(heal)) == ["kill 1"]
+
+
+def test_what_is_seen_while_a_line_is_carried_out_counts() -> None:
+    """A kill that something undoes at once was a kill, in simulation as on processes."""
+    rig = _played('when all normal: kill 3\nsay "after"\nwhen 3 down: restart 3')
+    assert sorted(_numbers(rig)) == [1, 2, 3]
+
+
+def test_a_line_that_strikes_in_the_record_of_a_fault() -> None:
+    """Each fault has its number, and is in force; what ends one at once ends it."""
+    rig = _played("when 1->2 cut: cut 3->1\nwhen all normal: cut 1->2", nodes=3)
+    faults = [record for record in rig.records if isinstance(record, Fault)]
+    assert [(fault.id, fault.text, fault.line) for fault in faults] == [(1, "cut 1->2", 2), (2, "cut 3->1", 1)]
+    assert {number: rule.links for number, rule in rig.network.rules.items()} == {1: {(1, 2)}, 2: {(3, 1)}}
+
+    rig = _played("when 1->2 cut: heal 1->2\nwhen all normal: cut 1->2", nodes=3)
+    assert [(fault.id, fault.lifted) for fault in rig.records if isinstance(fault, Fault)] == [
+        (1, False),
+        (1, True),
+    ]
+    assert not rig.network.rules
+
+
+def test_two_messages_forged_in_one_anothers_records() -> None:
+    """Each has a serial of its own."""
+    rig = _played("when faults == 1: inject 1->3 AreYouUp\nwhen all normal: inject 2->3 AreYouUp")
+    forged = [record.message.serial for record in rig.records if isinstance(record, Injected)]
+    assert sorted(forged) == [-2, -1]
 
 
 def _seen(rig: Rig, record: Record) -> Record:
@@ -301,10 +331,12 @@ def test_a_step_that_only_stores_is_looked_at() -> None:
 def test_done_of_a_line_that_was_given_alone_lets_nothing_follow() -> None:
     """It has no number, and no script."""
     director = _script("at 1s: kill 2\nheal")
-    assert director.done(parse("kill 2"), {}) == []
+    director.begun(parse("kill 2"), (), ())
+    assert director.done(parse("kill 2")) == []
     (kill,) = director.due(SECOND_US)
-    assert _texts(director.done(kill, {})) == ["heal"]
-    assert director.done(kill, {}) == []
+    director.begun(kill, (), ())
+    assert _texts(director.done(kill)) == ["heal"]
+    assert director.done(kill) == []
 
 
 def test_a_line_that_is_due_while_another_is_carried_out() -> None:

@@ -101,6 +101,24 @@ def test_a_node_that_is_down_is_in_no_status(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "5.coordinator != 5",
+        "5.version < 3",
+        "5.version == 0",
+        "5.leads == false",
+        "5.halted != 4",
+        "4 != 5.coordinator",
+    ],
+)
+def test_no_comparison_with_what_is_kept_by_a_node_that_is_down_holds(text: str) -> None:
+    """But that it is none; what its process is, and that it is Down, is known."""
+    assert not holds(_predicate(text), _cluster(), Suspicions())
+    assert holds(_predicate("5.halted == none and none == 5.group"), _cluster(), Suspicions())
+    assert holds(_predicate("5.status != Normal and 5.process != running"), _cluster(), Suspicions())
+
+
+@pytest.mark.parametrize(
     "text", ["all.coordinator == 4", "all leads", "any leads", "coordinator leads", "all.version >= 0"]
 )
 def test_of_nobody_nothing_holds(text: str) -> None:

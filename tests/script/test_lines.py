@@ -11,7 +11,10 @@ SCRIPT = """
 when all normal: kill 5   # and here
 on send AreYouUp 4->5 #2: say "no # remark"   # but this is
 \t
-heal#yes
+heal  #yes
+kill 5 #1st
+on send AreYouUp #2 kill 4 #3 of them
+say "a"#no
 """
 
 
@@ -21,6 +24,9 @@ def test_lines_have_the_numbers_that_an_editor_shows() -> None:
         (5, "when all normal: kill 5"),
         (6, 'on send AreYouUp 4->5 #2: say "no # remark"'),
         (8, "heal"),
+        (9, "kill 5"),
+        (10, "on send AreYouUp #2 kill 4"),
+        (11, 'say "a"#no'),
     ]
 
 

@@ -332,6 +332,18 @@ expect 1 + == 2
 expect all.coordinator ==
 expect all. == 4
 expect 4.Coordinator == 4
+wait 2s
+when all normal: sleep 2s kill 5
+crash 5
+kill -9 5
+start 5
+recover 5
+disconnect 5
+isolate 5
+print "5 is down"
+assert 4 leads
+if all normal: kill 5
+expect five leads
 """
 
 BAD = (

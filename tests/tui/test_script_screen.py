@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lab.journal import Captioned, Commanded, Expected, open_recording
-from lab.tui.lines import CaptionLine, ScrubBar
+from lab.tui.captions import CaptionLine
+from lab.tui.lines import ScrubBar
 from lab.tui.middle import Middle
 from lab.tui.scriptview import ScriptView
 from lab.worlds.config import Ready
@@ -48,20 +49,21 @@ async def _shown(seen: Seen, text: str) -> None:
 
 
 def test_the_last_caption_is_over_the_nodes(recording: Path, records: dict[str, int]) -> None:
-    """Wherever the cursor is, and however it came there; where nothing was said yet it takes no line."""
+    """Wherever the cursor is, and however it came there; where nothing was said yet, what it is to show."""
+    shows = "  Every way in which a line of a script can end."
 
     async def test(seen: Seen) -> None:
-        assert "nobody is up" in seen.text.split("\n")[1]
-        assert _caption(seen) == ""
+        assert "nobody is up" in seen.text.split("\n")[4]
+        assert _caption(seen).rstrip() == shows
         seen.player.go(records["5 is gone"])
         await seen.until(lambda: _caption(seen).startswith('" 5 is gone  '), "the caption")
         assert "5 is gone" in seen.text.split("\n")[1]
         await seen.press("comma")
-        assert _caption(seen) == ""
+        assert _caption(seen).rstrip() == shows
         await seen.press("end")
-        await seen.until(lambda: _caption(seen).startswith('" 4 takes over  '), "the last caption")
+        await seen.until(lambda: '\n" 4 takes over  ' in _caption(seen), "the last caption")
         await seen.press("home")
-        assert _caption(seen) == ""
+        assert _caption(seen).rstrip() == shows
 
     replay(test, recording)
 
@@ -179,20 +181,36 @@ def test_enter_and_a_click_go_to_the_record_of_a_line(recording: Path, records: 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (60, 16)])
 def test_the_line_reached_last_is_in_sight(recording: Path, size: tuple[int, int]) -> None:
-    """However small the screen is, at any time; before anything is reached, what is waited for first."""
+    """However small the screen is, at any time; before anything is reached, the top."""
 
     async def test(seen: Seen) -> None:
         await seen.press("s")
-        await _shown(seen, "when all normal:")
+        await _shown(seen, "Every way in which")
         for _ in range(4):
             await seen.press("n")
             await seen.until(
                 lambda: any(row.startswith("▶") for row in seen.text.split("\n")), f"at {seen.player.number}"
             )
         await seen.press("home")
-        await _shown(seen, "when all normal:")
+        await _shown(seen, "Every way in which")
 
     replay(test, recording, size=size)
+
+
+def test_what_is_above_the_first_line_is_reached_by_keys(recording: Path) -> None:
+    """However far down the script was followed."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "s")
+        view = seen.of("#script", ScriptView)
+        await seen.until(lambda: view.scroll_offset.y > 3, "the last lines")
+        await seen.press(*["up"] * 30)
+        await _shown(seen, "Every way in which")
+        assert view.scroll_offset.y == 0
+        await seen.press("end", *["pagedown"] * 20)
+        await seen.until(lambda: view.scroll_offset.y > 3, "the last lines again")
+
+    replay(test, recording, size=(80, 24))
 
 
 def test_scrolled_away_it_stays_and_scrolled_back_it_follows(recording: Path) -> None:
@@ -219,6 +237,9 @@ def test_a_run_without_a_script_stays_at_its_log() -> None:
 
     async def test(seen: Seen) -> None:
         assert "s script" not in seen.text.split("\n")[-1]
+        assert "next caption" not in seen.text
+        await seen.press("n")
+        assert seen.said == "no caption, mark or unmet expectation in this run so far"
         await seen.press("s")
         assert seen.said.startswith("no script belongs to this run; lab run NAME runs a scenario")
         assert seen.of("Middle", Middle).current == "log"
@@ -232,6 +253,7 @@ def test_the_title_and_the_first_hint_tell_of_the_scenario(recording: Path) -> N
     async def test(seen: Seen) -> None:
         assert " · What becomes of lines · " in seen.line("#title")
         assert seen.said == "What becomes of lines (? for all keys; s shows the script)"
+        assert "n next caption" in seen.text.split("\n")[-1]
         assert "s script" in seen.text.split("\n")[-1]
 
     replay(test, recording)
@@ -250,7 +272,7 @@ def test_without_unicode_and_without_colour_it_says_the_same(
         await seen.press("end", "s")
         await _shown(seen, f"{'!' if is_ascii else '✗'} NOT MET")
         assert f"{'+' if is_ascii else '✓'} done" in seen.text
-        assert _caption(seen).startswith('" 4 takes over')
+        assert '" 4 takes over' in _caption(seen)
 
     replay(test, recording, size=(120, 60))
 
@@ -289,12 +311,12 @@ def test_a_run_that_goes_on_shows_where_its_script_is(host: Ready) -> None:
         await seen.until(
             lambda: any(row.startswith("▶  13 ✗ NO EFFECT") for row in seen.text.split("\n")), "frozen"
         )
-        assert _caption(seen).startswith('" 5 is gone')
+        assert '" 5 is gone' in _caption(seen)
         assert "… waits" in _row(seen, "then expect 5 leads")
         await seen.press("colon")
         seen.top.focused.value = 'say "look at 4"'  # type: ignore[union-attr]
         await seen.press("enter")
-        await seen.until(lambda: _caption(seen).startswith('" look at 4'), "what was typed")
+        await seen.until(lambda: '" look at 4' in _caption(seen), "what was typed")
         assert any(row.startswith("▶") for row in seen.text.split("\n"))
 
     attached(test, host.socket)

@@ -105,7 +105,7 @@ def test_a_line_that_comes_again_and_again_says_how_often() -> None:
 
 
 def test_the_log_of_a_script_knows_the_past() -> None:
-    """The last caption and the deeds by any record; a mark is no caption, what is typed is of no line."""
+    """The last captions and the deeds by any record; a mark is no caption, what is typed is of no line."""
     log = ScriptLog()
     records = [
         Captioned(1, "a", line=1),
@@ -116,7 +116,50 @@ def test_the_log_of_a_script_knows_the_past() -> None:
     ]
     for number, record in enumerate(records, 4):
         log.add(number, record)
-    assert [caption and caption.text for caption in map(log.caption, range(3, 8))] == [None, "a", "a", "b", "b"]
+    told = [[caption.text for caption in log.captions(number, 2)] for number in range(3, 8)]
+    assert told == [[], ["a"], ["a"], ["a", "b"], ["a", "b"]]
+    assert [caption.text for caption in log.captions(7, 1)] == ["b"]
     assert [number for number, _ in log.deeds(3)] == []
     assert [number for number, _ in log.deeds(99)] == [4, 5]
     assert [log.is_over(number) for number in (7, 8)] == [False, True]
+
+
+def test_only_the_ends_of_lines_are_ends_of_lines() -> None:
+    """Whatever else Unicode takes for one; and blanks behind the rule are none of the script's."""
+    script = script_in('shows = "a\u2028b\u0085c"\n--- \nkill 5\nsay "x\u2028y"\nheal\n')
+    assert [(line.number, line.text) for line in script.lines] == [
+        (3, "kill 5"),
+        (4, 'say "x\u2028y"'),
+        (5, "heal"),
+    ]
+    assert script.about == ("a b c",)
+
+
+def test_a_head_of_bad_faith_says_nothing() -> None:
+    """With more in it than can be read; the script is shown all the same."""
+    for head in ("seed = " + "1" * 5_000, "set = { a = " + "[" * 20_000):
+        script = script_in(f"{head}\n---\nkill 5\n")
+        assert (script.about, [line.text for line in script.lines]) == ((), ["kill 5"])
+
+
+WATCHED = """\
+when all normal: kill 5
+then expect always live == 4
+when 4 leads: expect never 5 leads
+then kill 4
+"""
+
+
+def test_what_is_behind_a_line_that_is_watched_does_not_wait_for_it() -> None:
+    """Not for its end, nor, once it is unmet, in vain; it is watched when its turn comes, or its trigger has."""
+
+    def words(*deeds: Deed) -> list[str]:
+        states = states_of(script_in(WATCHED), enumerate(deeds, 10), [], False, False)
+        return [states[line].word for line in sorted(states)]
+
+    kill = Commanded(5, "kill 5", "5 killed", line=1)
+    unmet = Expected(6, "expect never 5 leads", False, line=3)
+    assert words() == ["waits", "", "waits", "waits"]
+    assert words(kill) == ["done", "watched", "waits", "waits"]
+    assert words(kill, unmet) == ["done", "watched", "NOT MET", "waits"]
+    assert words(kill, Commanded(7, "kill 4", "4 killed", line=4)) == ["done", "watched", "watched", "done"]

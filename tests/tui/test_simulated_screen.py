@@ -219,6 +219,7 @@ def test_why_time_stands_is_said(host: Ready) -> None:
         await seen.type("on send NewState freeze")
         await seen.press("enter")
         await seen.says("waits: on send NewState freeze")
+        assert "freeze: waits" not in seen.text, "it is said once"
         await seen.press("space")
         await seen.says("time stands still, as a command asked for; go lets it go on")
         await _frozen(seen)

@@ -25,7 +25,7 @@ def test_the_state_stands_where_a_coordinator_would() -> None:
     view = _view(1, "Inside", guess=3, next=None, entries=2, nested=[1, 2])
     pane = pane_of(view, _snapshot(view), 0)
     assert pane.facts == ("guess 3", "next -", "entries 2")
-    assert (pane.shown, pane.coordinator, pane.leads, pane.waits) == ("Inside", None, False, "no procedure runs")
+    assert (pane.shown, pane.coordinator, pane.leads, pane.waits) == ("Inside", None, "", "no procedure runs")
 
 
 def test_the_state_keeps_its_order_after_a_restart() -> None:

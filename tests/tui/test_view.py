@@ -50,7 +50,7 @@ def test_a_paused_coordinator_leads_still_and_it_is_said_that_it_is_paused() -> 
     paused = _view(3, "Normal", 3, process="paused")
     assert _leaders(*_normal(1, 2, under=3), paused) == (("3 leads 1 2 (paused)", 3),)
     pane = _pane(paused)
-    assert (pane.shown, pane.status, pane.leads) == ("paused", "Normal", True)
+    assert (pane.shown, pane.status, pane.leads) == ("paused", "Normal", "leads")
 
 
 def test_two_leaders_are_both_named_with_those_who_follow_them() -> None:
@@ -72,8 +72,11 @@ def test_nobody_is_up() -> None:
     assert _leaders(NodeView(1), NodeView(2, "killed")) == (("nobody is up", None),)
 
 
-def test_one_that_reorganizes_leads_and_one_that_elects_does_not() -> None:
-    assert _pane(_view(2, "Reorganization", 2)).leads
+def test_one_that_reorganizes_is_to_lead_and_one_that_elects_is_not() -> None:
+    """It leads once it is Normal, as the language has it: ``4 leads``."""
+    assert _pane(_view(2, "Normal", 2)).leads == "leads"
+    assert _pane(_view(2, "Reorganization", 2)).leads == "is to lead"
+    assert _leaders(_view(4, "Reorganization", 4), *_normal(2, 3, under=4)) == (("4 is to lead 2 3", 4),)
     assert not _pane(_view(2, "Election", 2)).leads
     assert not _pane(_view(2, "Normal", 1)).leads
 
@@ -81,7 +84,7 @@ def test_one_that_reorganizes_leads_and_one_that_elects_does_not() -> None:
 def test_a_killed_node() -> None:
     pane = _pane(NodeView(4, "killed", 1, 104, {"status": "Down"}))
     assert (pane.shown, pane.status, pane.waits) == ("killed", "Down", "safe storage is kept")
-    assert (pane.coordinator, pane.leads, pane.up, pane.left_us) == (None, False, (), None)
+    assert (pane.coordinator, pane.leads, pane.up, pane.left_us) == (None, "", (), None)
 
 
 def test_a_failed_node_says_with_what() -> None:

@@ -96,6 +96,38 @@ def test_no_name_a_folder_and_no_such_place_are_told(folder: Path) -> None:
     assert not list(folder.glob("**/*.scenario/*"))
 
 
+def test_a_name_that_is_none_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the system has against it; the dialog stays."""
+    (folder / "loop").symlink_to("loop")
+    looked_at = Path.is_dir
+
+    def is_dir(path: Path) -> bool:
+        if path.parent.name == "locked":
+            raise PermissionError(13, "Permission denied")
+        return looked_at(path)
+
+    monkeypatch.setattr(Path, "is_dir", is_dir)
+
+    async def test(seen: Seen) -> None:
+        await _asked(seen)
+        for name, said in (
+            ("~nosuchuser/x", "~nosuchuser/x cannot be written: Could not determine home directory"),
+            ("n" * 300, "cannot be written: File name too long"),
+            ("locked/x", "locked/x cannot be written: Permission denied"),
+            ("loop/x", "loop/x.scenario cannot be written: Too many levels of symbolic links"),
+            ("a\0b", "cannot be written: embedded null"),
+            (".", "write the name of a file"),
+        ):
+            seen.top.query_one(Input).value = name
+            await seen.press("enter")
+            await seen.until(lambda said=said: said in _told(seen), said)  # type: ignore[misc]
+        await seen.press("escape")
+        assert seen.top is seen.run
+
+    replay(test)
+    assert not list(folder.glob("**/*.scenario"))
+
+
 def test_what_cannot_be_made_a_scenario_is_told(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """In the words of what makes it."""
 

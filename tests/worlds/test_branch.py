@@ -7,7 +7,9 @@ import msgspec
 import pytest
 
 from lab.journal import (
+    Captioned,
     Cluster,
+    Expected,
     Fault,
     Parent,
     Process,
@@ -101,6 +103,37 @@ def test_without_chance_and_faults_a_branch_goes_on_as_its_parent_did(tmp_path: 
         assert (tmp_path / "branch.jsonl").read_bytes().splitlines()[1:] == whole[1:], f"branch at {at}"
         compared += 1
     assert compared > len(whole) - 15
+
+
+_SAYING = (
+    'on send AreYouNormal 3->1: mark "asked"',
+    'on deliver AreYouNormal 3->2: say "2 is asked"',
+    "on deliver AreYouNormal 3->1: expect 3 leads",
+    "on send AreYouNormal 3->2: expect 2 leads within 3ms",
+    'on deliver AreYouNormal 3->1 #2: after 3ms: say "in between"',
+    'on deliver AreYouUp 2->3: mark "missed"',
+    'when 2 election: say "2 elects"',
+)
+"""Lines that change nothing: most come in the midst of a step, one while messages are on their way."""
+
+
+@pytest.mark.parametrize("fault", ["lose 3->2 100%", "delay all 30ms", "cut 3->2", "duplicate 3->2 100%"])
+def test_where_something_is_said_a_branch_goes_on_as_its_parent_did(tmp_path: Path, fault: str) -> None:
+    """What a step has still to send there meets the faults in force; what has left does not leave again."""
+    rig = Rig([1, 2, 3]).started()
+    rig.settle()
+    rig.do(fault, *_SAYING)
+    began, end_us = len(rig.records) - 1, rig.now_us + 20 * T_US
+    rig.run_to(end_us)
+    parent = rig.write(tmp_path / "parent.jsonl", end=False)
+    said = [isinstance(record, Captioned | Expected) for record in rig.records]
+    assert sum(said) >= 4
+    for at in range(began, len(rig.records)):
+        grown = Grown(parent, at, tmp_path / "branch.jsonl")
+        grown.run.run_to(end_us)
+        course = [record for record in rig.records[at + 1 :] if not isinstance(record, Captioned | Expected)]
+        assert grown.new == course, f"branch at {at}, {rig.records[at]}"
+        grown.writer.close()
 
 
 def test_the_same_branch_twice_gives_the_same_bytes(eventful: Path) -> None:

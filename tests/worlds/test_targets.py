@@ -387,13 +387,28 @@ def _info(name: str) -> ProtocolInfo:
     return ProtocolInfo(name, {}, "mine.py", "raise SystemExit('code out of a recording')")
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class Other(Bully):\n    pass\n\n\nclass MyElection(Bully):\n    pass\n",
+        'class Other(Bully):\n    pass\n\n\nclass Mine(Bully):\n    name: ClassVar[str] = "my-election"\n',
+    ],
+)
+def test_the_class_is_looked_up_in_the_recorded_source(source: str) -> None:
+    """By its name, or by the name that it gives its protocol; the source is read, not run."""
+    name = "MyElection" if "MyElection" in source else "Mine"
+    with pytest.raises(TargetError, match=rf"add --protocol mine\.py:{name}, with the path where mine\.py lies$"):
+        recorded_protocol(ProtocolInfo("my-election", {}, "mine.py", source), None)
+
+
 def test_the_protocol_of_a_recording() -> None:
     """The program's own by its name, a user's by its file, which has to be the one that was recorded."""
     _write(MINE)
     assert recorded_protocol(_info("bully"), None) is Bully
     found: type[Algorithm] = recorded_protocol(_info("my-election"), "mine.py")
     assert found is load_protocol("mine.py")
-    with pytest.raises(TargetError, match=r"my-election, is not the program's: add --protocol mine\.py:CLASS$"):
+    said = r"my-election, is not the program's: add --protocol mine\.py:CLASS, with the path where mine\.py lies$"
+    with pytest.raises(TargetError, match=said):
         recorded_protocol(_info("my-election"), None)
     with pytest.raises(TargetError, match=r"its protocol is other, and --protocol mine\.py is my-election$"):
         recorded_protocol(_info("other"), "mine.py")

@@ -15,14 +15,14 @@ _FOLDER = Path(__file__).parents[2] / "guide"
 _WIDEST = 100
 
 
-@app.command(epilog="Example: lab guide your-own-protocol")
+@app.command(epilog="Examples: lab guide scenarios, lab guide your-own-protocol")
 def guide(
     topic: Annotated[str | None, typer.Argument(help="Which page; without it, the pages there are.")] = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="As it is written, in Markdown, on a terminal too.")
     ] = False,
 ) -> int:
-    """Read a page of the guide: how to write a protocol of your own, from its first line to its first campaign."""
+    """Read a page of the guide: scenarios, or your-own-protocol, from its first line to its first campaign."""
     pages = {path.stem: path for path in sorted(_FOLDER.glob("*.md"))}
     if topic is None:
         for name, path in pages.items():

@@ -22,7 +22,8 @@ __all__ = ["run"]
     lab run bully --sim --speed 0.1 --do "on send EnterElection freeze"\n
     lab run bully --sim --headless --for 10m --do "at 1m kill coordinator" --nodes 100 --seed 7\n
     lab run my_election.py:MyElection   (how to write one: lab guide your-own-protocol)\n
-    lab run coordinator-dies   (a scenario; which there are: lab scenario list)""",
+    lab run coordinator-dies   (a scenario; which there are: lab scenario list)\n
+    lab run my.scenario   (one of yours; how to write it: lab guide scenarios)""",
 )
 def run(
     target: Annotated[

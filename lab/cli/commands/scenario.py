@@ -11,12 +11,12 @@ from lab.cli.completion import complete_scenario
 
 __all__ = ["scenario"]
 
-scenario = typer.Typer(no_args_is_help=True)
+scenario = typer.Typer()
 app.add_typer(
     scenario,
     name="scenario",
     help="What happens in a run, and what is to come of it, as a file: list them, read them, check them. "
-    "[bold]lab run NAME[/bold] shows one.",
+    "[bold]lab run NAME[/bold] shows one; how to write one: [bold]lab guide scenarios[/bold].",
 )
 
 Named = Annotated[
@@ -29,12 +29,24 @@ Named = Annotated[
 ]
 
 
+@scenario.callback(invoke_without_command=True)
+def scenario_alone(context: typer.Context) -> None:
+    """Without a command: what there is."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
 @scenario.command("list")
-def list_(json: Json = False) -> int:
-    """List the scenarios that come with the program."""
+def list_(
+    word: Annotated[
+        str, typer.Argument(metavar="WORD", help="Only those with it in their name, title or protocol.")
+    ] = "",
+    json: Json = False,
+) -> int:
+    """List the scenarios that come with the program; how to write one of your own: lab guide scenarios."""
     from lab.cli.scenarios import print_list  # noqa: PLC0415
 
-    return print_list(json)
+    return print_list(word, json)
 
 
 @scenario.command()
@@ -77,6 +89,8 @@ def check(
     A scenario fails when an expectation is not met, when a line of it never came, was refused or changed nothing,
     when a fault of it touched nothing, when a node fails by an error of its own, and when an assertion fails with
     all assumptions intact, and no line expects that.
+
+    How to write one is in lab guide scenarios.
 
     Exit status: 0 all passed, 1 one failed, 2 a mistake in the call or in a file, 130 Ctrl-C.
     """

@@ -9,16 +9,12 @@ from lab.journal import STRUCK_BY, End, Fault, Header, Log, MemoryLog, Process, 
 from lab.kernel import Protocol
 from lab.properties import Judge, Violation
 from lab.script import At, Scripted, parse
-from lab.units import format_us
 from lab.worlds.campaign.schedule import Schedule, Strike
+from lab.worlds.simulated.runaway import most_records, runaway_said
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
 
 __all__ = ["RunawayError", "Touched", "Trial", "carry_out", "header_for", "judged_log", "tally"]
-
-
-_MOST_RECORDS = 20_000
-"""A run that has so many for each of its nodes will not end."""
 
 
 class RunawayError(Exception):
@@ -56,16 +52,13 @@ def judged_log(header: Header) -> tuple[MemoryLog, Judge]:
     """A log whose records the judge sees as they come. RunawayError where they become too many."""
     judge = Judge(header)
     judge.observe(header)
-    most = _MOST_RECORDS * len(header.nodes)
+    nodes = len(header.nodes)
+    most = most_records(nodes)
 
     def observe(record: Record) -> None:
         judge.observe(record)
         if judge.number > most:
-            within = format_us(round(judge.at_us, -3))
-            raise RunawayError(
-                f"seed {header.seed}: more than {most:,} records within {within} of a run of "
-                f"{len(header.nodes)} nodes; do its messages multiply?"
-            )
+            raise RunawayError(f"seed {header.seed}: {runaway_said(nodes, judge.at_us)}")
 
     return MemoryLog(header, observe), judge
 

@@ -18,7 +18,7 @@ from typing import TypeVar
 import trio
 
 from lab.journal import End, Writer
-from lab.script import CommandError, Director, Scripted, parse
+from lab.script import CommandError, Director, Scripted, check_by_hand, parse
 from lab.worlds.config import NotRunnableError, Ready, Refused, RunConfig
 from lab.worlds.control import Control, Outcome
 from lab.worlds.host.feed import Feed
@@ -106,6 +106,7 @@ class Host:
             return Reply(order.id, False, False, "what happens next is chosen in simulated runs only")
         try:
             scripted = parse(order.command, self.control.protocol)
+            check_by_hand(scripted)
         except CommandError as error:
             return Reply(order.id, False, False, str(error))
         if scripted.trigger is None:

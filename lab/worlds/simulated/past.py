@@ -3,8 +3,10 @@
 The nodes come out of the re-execution, which must give every recorded step. The rest is told by the records
 themselves: when messages on their way arrive, since when nodes stand still, which faults there were. Where
 the records up to there leave something open, it is taken as recorded. So a message of the last step that has
-met nothing yet has not left its node; any other one has. And a node that a fault of nodes names, and that
-was not seen struck (a live host records what it sees), is struck as the branch begins.
+met nothing yet has not left its node; any other one has. Captions and what came of expectations change nothing
+in that, unless the clock shows that the step was over (in simulation nodes have no clocks of their own). And a
+node that a fault of nodes names, and that was not seen struck (a live host records what it sees), is struck as
+the branch begins.
 """
 
 from collections.abc import Callable
@@ -50,7 +52,8 @@ class Arrival(Struct, frozen=True):
 
 
 class Past:
-    """A run as of ``record``. ``feed`` it the records from the first on; it does not look at the nodes.
+    """A run as of ``record``. ``feed`` it the records from the first on; it does not look at the nodes. To have
+    ``one_clock`` is to have all times of the records from it, as in simulation.
 
     ``arrivals`` has the messages whose time of arrival was recorded, ``paused_at_us`` the nodes that stand
     still, ``asked`` the (verb, node) that are not seen done, each with its fault, ``unsent`` what the last step
@@ -58,7 +61,7 @@ class Past:
     ``told`` the commands of the protocol's own that nodes were given and have not taken.
     """
 
-    def __init__(self, execution: Reexecution, protocol: type[Protocol]) -> None:
+    def __init__(self, execution: Reexecution, protocol: type[Protocol], one_clock: bool) -> None:
         self.execution = execution
         self.protocol = protocol
         self.record = -1
@@ -69,6 +72,7 @@ class Past:
         self.faults = 0
         self.rules: dict[int, tuple[str, Rule]] = {}
         self.told: list[tuple[int, Told]] = []
+        self._one_clock = one_clock
         self._given: dict[int, list[str]] = {}
         self._last: Step | None = None
 
@@ -83,7 +87,10 @@ class Past:
                 del self._given.get(record.node, [])[:1]
         elif isinstance(record, Routed):
             self._routed(record)
-        elif isinstance(record, Process | Fault | Commanded | Captioned | Expected | Injected):
+        elif isinstance(record, Captioned | Expected):
+            if self._one_clock and self._last is not None and record.at_us > self._last.at_us:
+                self._last, self.unsent = None, ()
+        elif isinstance(record, Process | Fault | Commanded | Injected):
             self._last, self.unsent = None, ()
             if isinstance(record, Process):
                 self._process(record)
@@ -168,7 +175,7 @@ def relive(
     """
     differs = source_of(protocol)[1] != lines.header.protocol.source
     try:
-        past = Past(Reexecution(lines.header, protocol, differs), protocol)
+        past = Past(Reexecution(lines.header, protocol, differs), protocol, lines.header.world == "simulated")
     except NotARecordingError as error:
         raise NotBranchableError(f"it cannot be re-executed: {error}") from None
     while last > 0 and isinstance(lines.record(last), End):

@@ -14,6 +14,7 @@ from lab.worlds.config import RunConfig
 from lab.worlds.control import add_all
 from lab.worlds.host.starting import new_writer
 from lab.worlds.simulated.branch import begin_branch
+from lab.worlds.simulated.runaway import outgrown
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.targets import load_protocol
 from lab.worlds.watchdog import watch_steps
@@ -45,10 +46,13 @@ def build(config: RunConfig, relived: Callable[[int], None] = lambda done: None)
     return writer, simulation
 
 
-def run_slice(simulation: Simulation, end_us: int | None, watched: bool) -> bool:
+def run_slice(
+    simulation: Simulation, end_us: int | None, watched: bool, given_up: Callable[[], str] = str
+) -> bool:
     """Let happen what is due by then, but compute for a moment only; whether that was all.
 
-    Where somebody watches, no further than to where a command wants something of the course of time.
+    Where somebody watches, no further than to where a command wants something of the course of time; and no
+    further than to where ``given_up`` says why.
     """
     ends_s = time.monotonic() + _SLICE_S
     while not (watched and simulation.wanted):
@@ -57,7 +61,7 @@ def run_slice(simulation: Simulation, end_us: int | None, watched: bool) -> bool
             simulation.now_us = max(simulation.now_us, end_us or 0)
             return True
         simulation.step()
-        if time.monotonic() > ends_s:
+        if time.monotonic() > ends_s or given_up():
             break
     return False
 
@@ -71,17 +75,22 @@ def run_flat(
     """A whole run, as fast as it can be computed; why it ended. See ``build``.
 
     ``interrupted`` is called again and again with the virtual time; what it returns ends the run, if anything.
+    A scenario is run to see what it comes to, so a run of one is given up where it grows and grows.
     """
     writer, simulation = build(config, relived)
+
+    def given_up() -> str:
+        return outgrown(writer, simulation.now_us) if config.scenario else ""
+
     with contextlib.closing(writer):
         why = ""
         while not why:
-            if run_slice(simulation, end_us, watched=False):
+            if run_slice(simulation, end_us, watched=False, given_up=given_up):
                 why = "its time was up"
             elif shutil.disk_usage(writer.path.parent).free < LEAST_FREE_MB << 20:
                 why = f"the disk has only {LEAST_FREE_MB} MB left"
             else:
-                why = interrupted(simulation.now_us)
+                why = given_up() or interrupted(simulation.now_us)
             writer.flush()
         simulation.finish()
         writer.append(End(simulation.now_us, why))

@@ -259,6 +259,11 @@ class Simulation(NodeHandles):
         self._feed(node, life, life.fired)
 
     def _feed(self, node: int, life: Life, given: Started | Message | Fired | Told) -> None:
+        self._handle(node, life, given)
+        if life.inbox:
+            self._take_inbox(node, life)
+
+    def _handle(self, node: int, life: Life, given: Started | Message | Fired | Told) -> None:
         life.stepping = True
         step = life.node.step(given, self.now_us)
         if step.stored:
@@ -276,16 +281,11 @@ class Simulation(NodeHandles):
             self._fail(node, life)
         else:
             self._set_alarm(node, life)
-            if life.inbox and life.paused_at_us is None:
-                self._take_inbox(node, life)
 
     def _take_inbox(self, node: int, life: Life) -> None:
-        inbox, life.inbox = life.inbox, []
-        for given in inbox:
-            if isinstance(given, Told):
-                self.tell(node, given)
-            else:
-                self._arrive(given, None)
+        """One by one, so that what is left waits on when it is paused meanwhile, and dies with it when it dies."""
+        while life.inbox and not life.stepping and life.paused_at_us is None:
+            self._handle(node, life, life.inbox.pop(0))
 
     def _fail(self, node: int, life: Life) -> None:
         if self.lives.get(node) is life:

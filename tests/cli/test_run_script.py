@@ -1,0 +1,90 @@
+"""``lab run --do`` and ``--script``: what was not as expected, and what never came, is told."""
+
+import pytest
+
+from tests.cli.calling import Called, Lab
+
+SCRIPT = """\
+# of five, the highest dies, twice
+when all normal: kill 5
+kill 5
+expect 4 down within 1s
+expect all.coordinator == 3
+expect violation A1.1
+on send EnterElection 1->2: kill 1
+"""
+
+
+def _run(lab: Lab, *words: str) -> Called:
+    return lab("run", "bully", "--sim", "--headless", "--for", "3s", "--seed", "1", *words)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "expect all normal",
+        "expect never 4 down",
+        "expect all.coordinator == 5 within 2s",
+        "when all normal: expect 5 leads",
+        'when all normal say "all are  Normal"',
+        'mark "the start"',
+        "at 1s   kill 5",
+    ],
+)
+def test_what_came_is_not_told(lab: Lab, line: str) -> None:
+    """An expectation that is met, a caption, a command."""
+    done = _run(lab, "--do", line)
+    assert (done.status, done.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("when all normal expect 1 leads", "when all normal expect 1 leads: 1 was Normal under 5"),
+        ("expect 4 down within 1s", "expect 4 down within 1s: its time is up: 4 was running"),
+        ("expect never live == 5", "expect never live == 5: live was 5"),
+        ('on send NewState 1->2 say "hi"', 'its time never came: on send NewState 1->2 say "hi"'),
+        ("on send NewState 1->2 expect 1 leads", "its time never came: on send NewState 1->2 expect 1 leads"),
+    ],
+)
+def test_what_was_not_as_expected_is_told(lab: Lab, line: str, said: str) -> None:
+    """In one line, with the values that were."""
+    done = _run(lab, "--do", line)
+    assert (done.status, done.line()) == (1, said)
+
+
+def test_a_verdict_is_not_waited_for(lab: Lab) -> None:
+    """It is of the whole run: refused by hand, with where to write it."""
+    said = _run(lab, "--do", "expect no violation").refused()
+    assert said.startswith(
+        "--do 'expect no violation': a verdict is of a whole run, so nothing waits for it: write"
+    )
+
+
+def test_a_script_is_judged_line_by_line(lab: Lab) -> None:
+    """As that of a scenario is, each with its number."""
+    (lab.folder / "s.script").write_text(SCRIPT)
+    done = _run(lab, "--script", "s.script", "--do", "expect never 4 suspects 5")
+    assert (done.status, done.err.splitlines()) == (
+        1,
+        [
+            "lab: expect never 4 suspects 5: 4 suspected 5",
+            "lab: line 3 of the script, kill 5: 5: down already, nothing changed",
+            "lab: line 4 of the script, expect 4 down within 1s: its time is up: 4 was running",
+            "lab: line 5 of the script, expect all.coordinator == 3: "
+            + ", ".join(f"{node}.coordinator was 4" for node in (1, 2, 3, 4)),
+            "lab: line 6 of the script, expect violation A1.1: no violation of A1.1 was found",
+            "lab: line 7 of the script, on send EnterElection 1->2: kill 1: "
+            "its trigger never came: on send EnterElection 1->2",
+        ],
+    )
+
+
+def test_a_script_that_came_to_what_it_expects(lab: Lab) -> None:
+    """0, with nothing said; a violation that it expects is none."""
+    lines = (
+        "when all normal: partition 1 2 | 3 4 5\nexpect 2 leads within 2s\nexpect violation A1.1 under partition\n"
+    )
+    (lab.folder / "s.script").write_text(lines)
+    done = _run(lab, "--script", "s.script")
+    assert (done.status, done.err) == (0, "")

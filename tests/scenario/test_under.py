@@ -1,0 +1,75 @@
+"""``expect violation … under …``: what a violation is under, in the report and in outcomes."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Cluster, Header, Link, ProtocolInfo
+from lab.kernel import Timing
+from lab.properties import Judge
+from lab.properties.verdicts import Broken, Violation
+from lab.scenario.outcome import Outcome
+from lab.scenario.report import is_meant
+from lab.scenario.running import run_simulated
+from lab.script import ExpectViolation
+from tests.scenario.writing import written
+
+PAUSE, SEEN_LATE = Broken(9, "pause of 5", 1, ("pause",)), Broken(9, "node 5 was 130ms late", 1)
+CUT = Broken(8, "lose 1", 1, ("cut", "lose"))
+HEADER = Header(
+    *(1, "lab", "a run", "", "simulated", ProtocolInfo("bully", {}, "", "", promises=("A1.1",))),
+    *((1, 2), Timing(1, 1), Link(), 1),
+)
+
+
+def _violation(*broken: Broken, beside: tuple[Broken, ...] = ()) -> Violation:
+    return Violation("A1.1", 4, 0, (), {}, broken, "", beside)
+
+
+@pytest.mark.parametrize(
+    ("violation", "under", "meant"),
+    [
+        (_violation(PAUSE), "pause", True),
+        (_violation(PAUSE), "slow", False),
+        (_violation(PAUSE), "", True),
+        (_violation(SEEN_LATE), "pause", True),
+        (_violation(SEEN_LATE), "slow", True),
+        (_violation(SEEN_LATE), "lose", False),
+        (_violation(CUT), "cut", True),
+        (_violation(CUT), "lose", True),
+        (_violation(CUT), "delay", False),
+        (_violation(CUT, PAUSE), "pause", True),
+        (_violation(beside=(PAUSE,)), "pause", False),
+        (_violation(CUT, beside=(PAUSE,)), "pause", False),
+        (_violation(beside=(PAUSE,)), "", True),
+    ],
+)
+def test_it_is_by_the_faults_that_broke_what_matters(violation: Violation, under: str, meant: bool) -> None:
+    """Any of them; where none is known, by any that breaks the same. What is no excuse does not count."""
+    expected = ExpectViolation("A1.1", under)
+    assert is_meant(expected, violation) is meant
+    judge = Judge(HEADER)
+    judge.violations.append(violation)
+    outcome = Outcome(None, (), (expected,))
+    assert outcome.missed(Cluster((1, 2)), judge) == ([] if meant else [expected])
+
+
+def test_no_violation_is_missed_where_there_is_one() -> None:
+    """And met where there is none."""
+    outcome = Outcome(None, (), (ExpectViolation("A1.1", none=True), ExpectViolation("A1.2", none=True)))
+    judge = Judge(HEADER)
+    assert outcome.missed(Cluster((1, 2)), judge) == []
+    judge.violations.append(_violation())
+    assert outcome.missed(Cluster((1, 2)), judge) == [ExpectViolation("A1.1", none=True)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "right", "wrong"),
+    [("pause coordinator", "pause", "slow"), ("lose 5 100%", "lose", "partition"), ("cut 5", "cut", "hold")],
+)
+def test_a_scenario_fails_where_another_fault_did_it(tmp_path: Path, fault: str, right: str, wrong: str) -> None:
+    """Though that would have broken the same assumption."""
+    script = f"when all normal: {fault}\nexpect 4 leads within 2s\nexpect violation A1.1 under "
+    assert run_simulated(written(tmp_path, script + right)).passed
+    (finding,) = run_simulated(written(tmp_path, script + wrong)).findings
+    assert finding.was.startswith(f"not under {wrong}, which breaks assumption ")

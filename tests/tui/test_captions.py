@@ -1,0 +1,145 @@
+"""The last captions of a run: so many that each can be read, and nothing jumps when one comes."""
+
+from pathlib import Path
+
+import pytest
+from rich.style import Style
+
+from lab.tui.captions import CaptionLine
+from lab.tui.lines import LeaderLine
+from lab.tui.look import DIM
+from tests.tui.scripted import scripted_file
+from tests.tui.seen import Seen, replay
+
+_LONG = "a caption of so many words that it is longer than a line of eighty letters can be, and goes on"
+HEAD = """\
+title = "Much is said"
+shows = \"\"\"One sentence of what there is to see, and another sentence, long enough for more than one line of
+eighty letters, and after that a third one, of which the end is not seen in the smallest of terminals: end.\"\"\"
+protocol = "bully"
+for = "4s"
+---
+"""
+SCRIPT = f"""\
+at 300ms: say "early"
+at 3s: say "one"
+then say "two"
+then say "three"
+at 3500ms: say "{_LONG}"
+"""
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of which much is said at the same instant."""
+    return scripted_file(tmp_path_factory.mktemp("captions") / "run.jsonl", HEAD + SCRIPT)
+
+
+@pytest.fixture(scope="module")
+def headless(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of a script that is no scenario."""
+    return scripted_file(tmp_path_factory.mktemp("captions") / "script.jsonl", SCRIPT)
+
+
+def _rows(seen: Seen) -> list[str]:
+    line = seen.of("#caption", CaptionLine)
+    return line._shown.plain.split("\n") if line.display else []
+
+
+def _words(seen: Seen) -> list[str]:
+    return [row[1:].split("  ")[0].strip() for row in _rows(seen)]
+
+
+async def _redrawn(seen: Seen) -> None:
+    frames = seen.run._drawn_frames
+    await seen.until(lambda: seen.run._drawn_frames > frames + 1, "frames go by")
+
+
+def test_those_of_one_instant_are_all_there(recording: Path) -> None:
+    """The newest below, and each with its time."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(3_000_000)
+        await _redrawn(seen)
+        assert _words(seen) == ["one", "two", "three"]
+        assert all(row.endswith("3.000 s") for row in _rows(seen))
+
+    replay(test, recording)
+
+
+def test_the_newest_is_brightest_and_what_was_said_long_ago_is_dim(recording: Path) -> None:
+    """What may hardly have been read is neither."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(_said(seen)[2])
+        await seen.until(lambda: _words(seen) == ["early", "one", "two"], "three captions")
+        shown = seen.of("#caption", CaptionLine)._shown
+
+        def styles(word: str) -> list[object]:
+            place = shown.plain.index(word)
+            return [span.style for span in shown.spans if span.start <= place < span.end]
+
+        assert styles("early") == [DIM]
+        assert styles("one") == []
+        assert styles("two") == [Style(bold=True)]
+
+    replay(test, recording)
+
+
+def _said(seen: Seen) -> list[int]:
+    marks = seen.source.marks
+    return [number for number, kind in zip(marks.records, marks.kinds, strict=True) if kind == "caption"]
+
+
+@pytest.mark.parametrize(("size", "most"), [((80, 24), 2), ((120, 40), 3), ((60, 16), 2)])
+def test_what_is_below_stays_where_it_is(recording: Path, size: tuple[int, int], most: int) -> None:
+    """From what the run is to show to the last caption, whichever of them is long."""
+
+    async def test(seen: Seen) -> None:
+        for number in (0, *_said(seen)):
+            seen.player.go(number)
+            await _redrawn(seen)
+            assert len(_rows(seen)) == most
+            assert seen.of("#leaders", LeaderLine).region.y == 1 + most
+
+    replay(test, recording, size=size)
+
+
+def test_before_the_first_there_is_what_the_run_is_to_show(recording: Path) -> None:
+    """As much of it as there is room for; all of it in the script, and there alone."""
+
+    async def test(seen: Seen) -> None:
+        assert _rows(seen)[0].startswith("  One sentence of what there is to see, and another")
+        assert _rows(seen)[1].rstrip().endswith("…")
+        await seen.press("s")
+        await seen.until(lambda: not _rows(seen), "no caption")
+        assert seen.text.count("One sentence") == 1
+        assert "terminals: end." in seen.text
+
+    replay(test, recording, size=(80, 24))
+
+
+def test_a_long_one_is_read_in_full_while_it_is_the_newest(recording: Path) -> None:
+    """At the cost of those before it."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end")
+        await seen.until(lambda: "a caption of so many words" in seen.text, "the last one")
+        assert " ".join(row[2:].strip() for row in _rows(seen)) == _LONG
+
+    replay(test, recording, size=(80, 24))
+
+
+def test_without_a_scenario_it_takes_no_line_before_something_is_said(headless: Path) -> None:
+    """And then as many as there are captions."""
+
+    async def test(seen: Seen) -> None:
+        assert _rows(seen) == []
+        seen.player.seek(600_000)
+        await _redrawn(seen)
+        assert _words(seen) == ["early"]
+        seen.player.seek(3_000_000)
+        await _redrawn(seen)
+        assert _words(seen) == ["one", "two", "three"]
+
+    replay(test, headless)

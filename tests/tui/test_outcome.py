@@ -1,0 +1,120 @@
+"""Whether a scenario passed is said where its run ends: in a recording of it, and in a run that goes on."""
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from lab.journal import open_recording
+from lab.tui.outcome import course_of, shown_by
+from tests.tui.recorded import SHIPPED
+from tests.tui.scripted import SCENARIO, scripted_config, scripted_file
+from tests.tui.seen import Seen, attached, replay, served
+
+PASSING = """\
+title = "It goes well"
+shows = "4 takes over."
+protocol = "bully"
+for = "4s"
+---
+when all normal: kill 5
+then expect 4 leads within 2s
+then say "4 leads"
+"""
+THROUGH = "N and n go through what was said, s shows the script, q quits"
+
+
+def _recorded(path: Path, script: str) -> Path:
+    return scripted_file(path / "run.jsonl", script)
+
+
+def test_a_recording_says_at_its_end_that_the_scenario_passed(tmp_path: Path) -> None:
+    """By word and sign; again when it is at its end again."""
+    said = f"the run is over: ✓ passed; {THROUGH}"
+
+    async def test(seen: Seen) -> None:
+        assert "passed" not in seen.said
+        for _ in range(2):
+            await seen.press("1")
+            await seen.press("end")
+            await seen.says(said)
+            await seen.press("1")
+            assert seen.said == "node 1 selected"
+            await seen.press("home")
+
+    replay(test, _recorded(tmp_path, PASSING))
+
+
+def test_a_recording_says_at_its_end_where_the_scenario_failed_first(tmp_path: Path) -> None:
+    """The line of the file, and why; how much else was amiss."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end")
+        await seen.says("the run is over: ✗ FAILED, line 12: 4: up already, nothing changed")
+        assert " more); " in seen.said
+        assert seen.said.endswith(THROUGH)
+
+    replay(test, _recorded(tmp_path, SCENARIO))
+
+
+def test_a_recording_that_plays_to_its_end_says_it_too(tmp_path: Path) -> None:
+    async def test(seen: Seen) -> None:
+        seen.player.seek(seen.player.end_us - 200_000)
+        await seen.press("space")
+        await seen.says("the run is over: ✓ passed")
+        assert not seen.player.playing
+
+    replay(test, _recorded(tmp_path, PASSING))
+
+
+def test_what_is_amiss_of_no_line_is_said_with_what_was_expected(tmp_path: Path) -> None:
+    """As that a recording was cut off; a word for each sign without Unicode."""
+    path = _recorded(tmp_path, PASSING)
+    *kept, _ = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(kept))
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end")
+        await seen.says("✗ FAILED, expected: the run goes on for 4s: the recording was cut off")
+
+    replay(test, path)
+
+
+def test_of_a_recording_without_a_scenario_nothing_is_said() -> None:
+    async def test(seen: Seen) -> None:
+        before = seen.said
+        await seen.press("end")
+        frames = seen.run._drawn_frames
+        await seen.until(lambda: seen.run._drawn_frames > frames + 3, "frames go by")
+        assert seen.said == before
+
+    replay(test, SHIPPED)
+
+
+@pytest.mark.parametrize(("more", "said"), [("", "✓ passed"), ("expect 5 leads\n", "✗ FAILED, line 10: ")])
+def test_a_run_that_goes_on_says_it_when_it_is_over(runs: Path, more: str, said: str) -> None:
+    """Which is when the time that it was given is up."""
+    assert runs.parent.is_dir()
+
+    async def test(seen: Seen) -> None:
+        await seen.until(lambda: seen.source.clock is not None and seen.source.clock.frozen, "it stands still")
+        assert "over" not in seen.said
+        await seen.press("space")
+        await seen.says(f"the run is over: {said}")
+
+    config = scripted_config(runs.parent / "live.jsonl", f"{PASSING}then freeze\n{more}")
+    with served(replace(config, speed=10)) as ready:
+        attached(test, ready.socket)
+
+
+@pytest.mark.parametrize("text", ["kill 5", "title = [[[\n---\nkill 5", SCENARIO.replace("mark", "nonsense")])
+def test_what_is_not_understood_is_not_judged(text: str, tmp_path: Path) -> None:
+    """No head, one that is no TOML, a line of another version of the language; nor is a branch."""
+    header = json.loads(SHIPPED.read_bytes().splitlines()[0])
+    path = tmp_path / "run.jsonl"
+    path.write_text(json.dumps({**header, "scenario": text}) + "\n", "utf-8")
+    lines = open_recording(path)
+    assert course_of(lines.header) is None
+    assert shown_by(lines.header) in ("", "Every way in which a line of a script can end.")
+    lines.close()
