@@ -77,7 +77,7 @@ def test_one_that_is_watched_stands_still_there_and_has_the_same_records(tmp_pat
         end_us=2_000_000,
     ) as run:
         run.until(lambda _: len(run.tail.of(Commanded)) == 1, "it stands still")
-        for done in range(2, 5):
+        for done in (2, 4):  # at the change of speed nothing stands still
             run.order("go")
             run.until(lambda _, done=done: len(run.tail.of(Commanded)) >= done, "it goes on to the next")  # type: ignore[misc]
         run.order("go")
