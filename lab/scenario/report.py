@@ -171,14 +171,12 @@ class Course:
 
     def _inert(self) -> list[Finding]:
         """Lines whose faults touched nothing, all of them together, beside those of which that is told already."""
-        views = {view.id: view for view in (*self.cluster.lifted, *self.cluster.faults.values())}
+        by_fault = {view.id: view.touched for view in (*self.cluster.lifted, *self.cluster.faults.values())}
         touched: dict[int, int] = {}
         first: dict[int, tuple[Fault, int]] = {}
         for fault, number in self._faults:
             first.setdefault(fault.line, (fault, number))
-            touched[fault.line] = touched.get(fault.line, 0) + (
-                views[fault.id].touched if fault.id in views else 0
-            )
+            touched[fault.line] = touched.get(fault.line, 0) + by_fault.get(fault.id, 0)
         told = {finding.line for finding in self._found}
         return [
             Finding(line, self._lines[line].source, _INERT, number + 1, fault.at_us)
@@ -199,9 +197,7 @@ class Course:
         if before is None:
             return f"its trigger never came: {trigger}" if trigger else "the run ended before it was known"
         came = self._came.get(before)
-        if isinstance(
-            self._lines[before].command, ExpectThroughout
-        ):  # what is behind it does not wait for its end
+        if isinstance(self._lines[before].command, ExpectThroughout):  # nothing waits for its end
             return f"its trigger never came: {trigger or 'that of the line before it'}; it is behind line {before}"
         if came is None:
             return f"it waited behind line {before}, which never came"

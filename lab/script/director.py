@@ -39,15 +39,14 @@ class _OnMessage(Struct, eq=False):
 class _Look(Struct, eq=False):
     """A predicate that is looked at after each record. ``wanted``: with which of its values something happens.
 
-    ``met``: whether an expectation is met by that; None: it is a trigger that has come. ``otherwise``: whether one
-    is met that has not come to that when the run ends.
+    ``met``: whether an expectation is met by that, and not met where it never came to that before the run
+    ended, or the other way round. None: it is a trigger that has come.
     """
 
     line: Scripted
     predicate: Predicate
     wanted: bool = True
     met: bool | None = None
-    otherwise: bool = False
     at_every_record: bool = False
 
 
@@ -169,7 +168,7 @@ class Director:
         """All its triggers have come: it is due, or its expectation begins."""
         command = line.command
         if isinstance(command, ExpectThroughout):
-            self._look_at(_Look(line, command.predicate, not command.always, False, True))
+            self._look_at(_Look(line, command.predicate, wanted=not command.always, met=False))
             behind = self._following.pop(line.line, None)
             if behind is not None:
                 self._wait(behind)
@@ -232,7 +231,7 @@ class Director:
     def finish(self) -> list[Scripted]:
         """The run ends: what is known of the expectations by that. Nothing waits any more."""
         found = [
-            _settled(look.line, look.otherwise, "" if look.otherwise else "the run ended")
+            _settled(look.line, not look.met, "the run ended" if look.met else "")
             for look in self._looks
             if look.met is not None
         ]

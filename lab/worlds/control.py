@@ -158,7 +158,8 @@ class Control:
 
     def _perform(self, line: Scripted) -> Outcome:
         command, at_us = line.command, self._now_us()
-        if not (isinstance(command, Settled) and not command.met):  # nothing follows what is not met
+        follows_nothing = isinstance(command, Settled) and not command.met
+        if line.line and not follows_nothing:
             seen_as = _SEEN_AS.get(command.verb, ()) if isinstance(command, NodeCommand) else ()
             self._director.begun(line, self._named(command) if seen_as else (), seen_as)
         if isinstance(command, Settled):
@@ -186,10 +187,14 @@ class Control:
             outcome = self._execute(command, scripted, cluster)
         except CommandError as error:
             outcome = Outcome(False, str(error), refused=True)
-        reached = tuple(outcome.told)
         self._record(
             Commanded(
-                *(self._now_us(), scripted.source, outcome.text, outcome.changed, outcome.refused, reached),
+                self._now_us(),
+                scripted.source,
+                outcome.text,
+                outcome.changed,
+                outcome.refused,
+                tuple(outcome.told),
                 scripted.line,
             )
         )

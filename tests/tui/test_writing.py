@@ -31,6 +31,13 @@ async def _asked(seen: Seen) -> None:
     await seen.until(lambda: isinstance(seen.top, WriteDialog), "the dialog")
 
 
+async def _refused(seen: Seen, name: str, said: str) -> None:
+    """The dialog says so of this name, and stays."""
+    seen.top.query_one(Input).value = name
+    await seen.press("enter")
+    await seen.until(lambda: said in _told(seen), said)
+
+
 def _told(seen: Seen) -> str:
     return str(seen.top.query_one(Static).content)
 
@@ -86,9 +93,7 @@ def test_no_name_a_folder_and_no_such_place_are_told(folder: Path) -> None:
             ("taken", "taken.scenario is a folder"),
             ("none/such", "none/such.scenario cannot be written: No such file or directory"),
         ):
-            seen.top.query_one(Input).value = name
-            await seen.press("enter")
-            await seen.until(lambda said=said: said in _told(seen), said)  # type: ignore[misc]
+            await _refused(seen, name, said)
         await seen.press("escape")
         assert seen.top is seen.run
 
@@ -118,9 +123,7 @@ def test_a_name_that_is_none_is_told(folder: Path, monkeypatch: pytest.MonkeyPat
             ("a\0b", "cannot be written: embedded null"),
             (".", "write the name of a file"),
         ):
-            seen.top.query_one(Input).value = name
-            await seen.press("enter")
-            await seen.until(lambda said=said: said in _told(seen), said)  # type: ignore[misc]
+            await _refused(seen, name, said)
         await seen.press("escape")
         assert seen.top is seen.run
 

@@ -50,8 +50,14 @@ class Performance(NodeHandles):
         self._sent_us: dict[tuple[int, int], int] = {}  # of what the model of time has not touched yet
         self._during: tuple[tuple[int, str], ...] = ()
         self._control = Control(
-            *(protocol, self, self._network, Director(lambda: self.now_us, log), log),
-            *(header.timing, self._record, lambda: self.now_us),
+            protocol,
+            self,
+            self._network,
+            Director(lambda: self.now_us, log),
+            log,
+            header.timing,
+            self._record,
+            lambda: self.now_us,
         )
         if BREAKS[timeouts]:
             links = tuple((source, target) for source in self._ids for target in self._ids if source != target)
