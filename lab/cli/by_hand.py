@@ -32,7 +32,7 @@ class ByHand:
         if isinstance(record, Commanded) and record.refused:
             self._amiss.append(f"{record.text}: {record.outcome}")
         elif isinstance(record, Expected) and not record.met:
-            why = why_unmet(record, parse(record.text).command, self._cluster, self._suspicions)
+            why = why_unmet(record.why, parse(record.text).command, self._cluster, self._suspicions)
             self._amiss.append(f"{record.text}: {why}")
 
     def amiss(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from lab.journal.assumptions import ASSUMPTIONS
 from lab.journal.cluster import Cluster
+from lab.journal.commits import CommitLog, Commits, Transacted
 from lab.journal.elections import ElectionLog, SettledElection, agreed_coordinator
 from lab.journal.family import Twig, family_of
 from lab.journal.fates import Ending, LogPage
@@ -36,7 +37,7 @@ from lab.journal.records import (
     encode,
 )
 from lab.journal.reexecution import Difference, Reexecution, Report, reexecute
-from lab.journal.scriptlog import Deed, ScriptLog
+from lab.journal.scriptlog import Deed, ScriptLog, deed_of, inert_deeds
 from lab.journal.summary import NoteLog, Summary, summarize
 from lab.journal.timeline import Timeline
 from lab.journal.views import FaultView, Flight, NodeView, ProcessState, Snapshot
@@ -52,6 +53,8 @@ __all__ = [
     "Captioned",
     "Cluster",
     "Commanded",
+    "CommitLog",
+    "Commits",
     "Deed",
     "Difference",
     "ElectionLog",
@@ -97,6 +100,7 @@ __all__ = [
     "SpooledLines",
     "Summary",
     "Timeline",
+    "Transacted",
     "Twig",
     "Work",
     "WorkLog",
@@ -104,11 +108,13 @@ __all__ = [
     "agreed_coordinator",
     "count_lines",
     "decode",
+    "deed_of",
     "encode",
     "family_of",
     "has_field",
     "header_differences",
     "idle_nodes",
+    "inert_deeds",
     "lines_of",
     "maps_of",
     "open_alone",

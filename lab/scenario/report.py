@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from lab.journal import Captioned, Cluster, Commanded, End, Expected, Fault, Header, Lines, Record
+from lab.journal import Cluster, Deed, End, Fault, Header, Lines, Record, deed_of, inert_deeds
 from lab.journal.failures import failure_lines
 from lab.kernel import Step
 from lab.properties import RAISES, Judge, Violation
@@ -73,14 +73,6 @@ def report_of(scenario: Scenario, lines: Lines) -> Report:
     return Report(*place, findings, course.cluster.at_us, too_slow=course.too_slow if findings else "")
 
 
-class _Came(Struct):
-    """A line that has come: the record that shows it for the first time, and whether what follows it may come."""
-
-    record: int
-    at_us: int
-    done: bool = True
-
-
 class Course:
     """The course of a script through a run that goes on until ``ends_us``, as the records tell it.
 
@@ -93,9 +85,9 @@ class Course:
         self._ends_us = ends_us
         self._lines = {line.line: line for line in script}
         self._before = predecessors(self._lines.values())
-        self._came: dict[int, _Came] = {}
+        self._came: dict[int, Deed] = {}
         self._found: list[Finding] = []
-        self._faults: list[tuple[Fault, int]] = []
+        self._faults: list[tuple[int, Fault]] = []
         self._suspicions = Suspicions()
         self._failed: dict[int, Step] = {}
         self._end: End | None = None
@@ -110,17 +102,12 @@ class Course:
         if isinstance(record, Step):
             if record.failed:
                 self._failed[number] = record
-            return
-        if isinstance(record, Fault) and record.line:
-            self._faults.append((record, number))
-        elif isinstance(record, Captioned):
-            self._take(record, number)
-        elif isinstance(record, Commanded):
-            self._commanded(record, number)
-        elif isinstance(record, Expected):
-            self._expected(record, number)
+        elif isinstance(record, Fault):
+            self._faults.append((number, record))
         elif isinstance(record, End):
             self._end = record
+        elif (deed := deed_of(number, record)) is not None and deed.line in self._lines:
+            self._take(deed)
 
     def findings(self) -> list[Finding]:
         """What was not as it should be, the run being over."""
@@ -145,43 +132,26 @@ class Course:
 
     # line by line
 
-    def _take(self, record: Captioned | Commanded | Expected, number: int, done: bool = True) -> Scripted | None:
-        """The line that the record is of; None where it is of none."""
-        line = self._lines.get(record.line)
-        if line is not None:
-            self._came.setdefault(line.line, _Came(number, record.at_us)).done &= done
-        return line
-
-    def _commanded(self, record: Commanded, number: int) -> None:
-        line = self._take(record, number)
-        if line is None:
+    def _take(self, deed: Deed) -> None:
+        self._came.setdefault(deed.line, deed)
+        if deed.is_well:
             return
-        if record.refused or not record.changed:
-            was = f"it was refused: {record.outcome}" if record.refused else record.outcome
-            self._found.append(Finding(line.line, line.source, was, number + 1, record.at_us))
-
-    def _expected(self, record: Expected, number: int) -> None:
-        line = self._take(record, number, record.met)
-        if line is None or record.met:
-            return
-        was = why_unmet(record, line.command, self.cluster, self._suspicions)
-        self._found.append(Finding(line.line, line.source, was, number + 1, record.at_us))
+        line, was = self._lines[deed.line], deed.why
+        if deed.how == "refused":
+            was = f"it was refused: {was}"
+        elif deed.how == "not met":
+            was = why_unmet(was, line.command, self.cluster, self._suspicions)
+        self._found.append(_finding(line, was, deed))
 
     # the run as a whole
 
     def _inert(self) -> list[Finding]:
-        """Lines whose faults touched nothing, all of them together, beside those of which that is told already."""
-        by_fault = {view.id: view.touched for view in (*self.cluster.lifted, *self.cluster.faults.values())}
-        touched: dict[int, int] = {}
-        first: dict[int, tuple[Fault, int]] = {}
-        for fault, number in self._faults:
-            first.setdefault(fault.line, (fault, number))
-            touched[fault.line] = touched.get(fault.line, 0) + by_fault.get(fault.id, 0)
+        """Lines whose faults touched nothing, beside those of which that is told already."""
         told = {finding.line for finding in self._found}
         return [
-            Finding(line, self._lines[line].source, _INERT, number + 1, fault.at_us)
-            for line, (fault, number) in first.items()
-            if not touched[line] and line not in told and line in self._lines
+            _finding(self._lines[deed.line], _INERT, deed)
+            for deed in inert_deeds(self._faults, self.cluster)
+            if deed.line in self._lines and deed.line not in told
         ]
 
     def _missing(self) -> list[Finding]:
@@ -201,7 +171,7 @@ class Course:
             return f"its trigger never came: {trigger or 'that of the line before it'}; it is behind line {before}"
         if came is None:
             return f"it waited behind line {before}, which never came"
-        if not came.done:
+        if came.how == "not met":
             return f"it waited behind line {before}, which was not met"
         since = f"line {before} was done at {_seconds(came.at_us)}"
         if not trigger:
@@ -261,7 +231,7 @@ def is_meant(expected: ExpectViolation, violation: Violation) -> bool:
     return not under or any(broken.is_by(under, CAUSES[under]) for broken in violation.broken)
 
 
-def _finding(line: Scripted, was: str, shown: Violation | None) -> Finding:
+def _finding(line: Scripted, was: str, shown: Deed | Violation | None) -> Finding:
     if shown is None:
         return Finding(line.line, line.source, was)
     return Finding(line.line, line.source, was, shown.record + 1, shown.at_us)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Captioned, Cluster, Commanded, End, Fault, Header, Link, Record
+from lab.journal import Cluster, End, Fault, Header, Link, Record, deed_of, inert_deeds
 from lab.kernel import Protocol
 from lab.properties import Judge
 from lab.script import read_script
@@ -55,29 +55,13 @@ def try_script(protocol: type[Protocol], header: Header, script: Sequence[str], 
     simulation.run_to(end_us)
     simulation.finish()
     log.append(End(simulation.now_us, "its time was up"))
-    numbers = frozenset(range(1, len(script) + 1))
-    came, changed = _lines_in(log.records)
-    touched = {fault.id: fault.touched for fault in [*log.cluster.lifted, *log.cluster.faults.values()]}
-    inert = {line for fault, line in _faults_by_line(log.records).items() if not touched.get(fault)}
-    return Trial(log.cluster, judge, log.records, frozenset((came - changed) | inert), numbers - came)
+    numbered = list(enumerate(log.records))
+    deeds = [deed for each in numbered if (deed := deed_of(*each)) is not None and deed.how != "refused"]
+    missing = frozenset(range(1, len(script) + 1)) - {deed.line for deed in deeds}
+    idle = frozenset(deed.line for deed in [*deeds, *inert_deeds(numbered, log.cluster)] if not deed.is_well)
+    return Trial(log.cluster, judge, log.records, idle, missing)
 
 
 def faults_of(records: list[Record]) -> list[Fault]:
     """The faults that there were, each as it came into force."""
     return [record for record in records if isinstance(record, Fault) and not record.lifted]
-
-
-def _lines_in(records: list[Record]) -> tuple[set[int], set[int]]:
-    """The lines that were carried out, and those of them that changed something."""
-    came, changed = set(), set()
-    for record in records:
-        if isinstance(record, Captioned) or (isinstance(record, Commanded) and not record.refused):
-            came.add(record.line)
-            if isinstance(record, Captioned) or record.changed:
-                changed.add(record.line)
-    return came, changed
-
-
-def _faults_by_line(records: list[Record]) -> dict[int, int]:
-    """The line that each fault is of."""
-    return {fault.id: fault.line for fault in faults_of(records) if fault.line}

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lab.journal import Cluster, Expected, NodeView
+from lab.journal import Cluster, NodeView
 from lab.script import Expect, ExpectThroughout, predicates
 from lab.script.holding import (
     Suspicions,
@@ -44,14 +44,14 @@ def values_told(predicate: Predicate, cluster: Cluster, suspicions: Suspicions, 
     return ", ".join(told)
 
 
-def why_unmet(record: Expected, command: object, cluster: Cluster, suspicions: Suspicions) -> str:
-    """Why the expectation ``command`` was not met, as this record says: its reason, and the values that were."""
+def why_unmet(why: str, command: object, cluster: Cluster, suspicions: Suspicions) -> str:
+    """Why the expectation ``command`` was not met: as its record says, and the values that were."""
     predicate, wanted = None, True
     if isinstance(command, Expect | ExpectThroughout):
         predicate = command.predicate
         wanted = not isinstance(command, ExpectThroughout) or command.always
     values = "" if predicate is None else values_told(predicate, cluster, suspicions, wanted)
-    return ": ".join(filter(None, (record.why, values))) or "it was not so"
+    return ": ".join(filter(None, (why, values))) or "it was not so"
 
 
 def _told(predicate: Predicate, cluster: Cluster, suspicions: Suspicions, wanted: bool) -> Iterator[str]:

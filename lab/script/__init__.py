@@ -19,7 +19,7 @@ from lab.script.commands import (
     WorldCommand,
 )
 from lab.script.director import Director
-from lab.script.expectations import Expect, Expectation, ExpectThroughout, ExpectViolation, Settled
+from lab.script.expectations import CAUSES, Expect, Expectation, ExpectThroughout, ExpectViolation, Settled
 from lab.script.lines import ScriptError, numbered_lines, predecessors, read_script
 from lab.script.parse import parse
 from lab.script.resolve import (
@@ -37,6 +37,7 @@ from lab.script.telling import own_commands, told_by
 from lab.script.triggers import After, At, Every, OnMessage, OnStatus, Scripted, Trigger, When
 
 __all__ = [
+    "CAUSES",
     "FASTEST",
     "SLOWEST",
     "VERBS",

@@ -1,12 +1,13 @@
 """The script that a recording holds, and what has come of each of its lines by some record: pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Captioned, Commanded, Deed, Expected
+from lab.journal import Deed
 from lab.properties import Violation
 from lab.scenario.head import read_head, split_scenario
 from lab.scenario.report import is_meant
@@ -108,17 +109,14 @@ def _about(head: str) -> tuple[str, ...]:
 
 
 def states_of(
-    script: Script, deeds: Iterable[tuple[int, Deed]], violations: Sequence[Violation], over: bool, is_judged: bool
+    script: Script, deeds: Sequence[Deed], violations: Sequence[Violation], over: bool, is_judged: bool
 ) -> dict[int, State]:
     """The state of each line that says something, by its number.
 
     ``over``: nothing more will come of any; ``is_judged``: nor will any other violation be found.
     """
-    states: dict[int, State] = {}
-    times: dict[int, int] = {}
-    for record, deed in deeds:
-        times[deed.line] = times.get(deed.line, 0) + 1
-        states[deed.line] = _state_after(record, deed, times[deed.line])
+    times = Counter(deed.line for deed in deeds)
+    states = {deed.line: _state_after(deed, times[deed.line]) for deed in deeds}
     lines = {line.number: line for line in script.lines}
     for line in script.lines:
         if line.verdict is not None:
@@ -128,17 +126,10 @@ def states_of(
     return states
 
 
-def _state_after(record: int, deed: Deed, times: int) -> State:
-    again = f"{times} times so far" if times > 1 else ""
-    if isinstance(deed, Captioned):
-        return State("met", "marked" if deed.mark else "said", record, deed.at_us, again)
-    if isinstance(deed, Expected):
-        sort, word = ("met", "met") if deed.met else ("unmet", "NOT MET")
-        return State(sort, word, record, deed.at_us, deed.why)  # type: ignore[arg-type]
-    assert isinstance(deed, Commanded)
-    if deed.changed:
-        return State("met", "done", record, deed.at_us, again)
-    return State("unmet", "REFUSED" if deed.refused else "NO EFFECT", record, deed.at_us, deed.outcome)
+def _state_after(deed: Deed, times: int) -> State:
+    if not deed.is_well:
+        return State("unmet", deed.how.upper(), deed.record, deed.at_us, deed.why)
+    return State("met", deed.how, deed.record, deed.at_us, f"{times} times so far" if times > 1 else "")
 
 
 def _state_judged(expected: ExpectViolation, violations: Sequence[Violation], over: bool) -> State:

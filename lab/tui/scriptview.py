@@ -63,7 +63,7 @@ class ScriptView(FollowingView):
             if self._script is None:
                 self._script = script_in(header.scenario)
             self._states = states_of(self._script, deeds, violations, over, is_judged)
-            self._reached = deeds[-1][1].line if deeds else None
+            self._reached = deeds[-1].line if deeds else None
             self._rows = list(self._all_rows(self._script, width))
             self.virtual_size = Size(width, len(self._rows))
             self.refresh()

@@ -12,6 +12,7 @@ from lab import __version__
 from lab.journal import FORMAT, Header, Link, ProtocolInfo
 from lab.kernel import Timing
 from lab.protocols import Algorithm, source_of
+from lab.script import Director, parse, read_script
 from lab.worlds.targets import recorded_target
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Ready",
     "Refused",
     "RunConfig",
+    "add_all",
     "branch_config",
     "header_of",
     "new_run_name",
@@ -105,6 +107,13 @@ def branch_config(
         parent=str(parent.resolve()),
         at=at,
     )
+
+
+def add_all(director: Director, config: RunConfig) -> None:
+    """Add what a run begins with: its commands, and its script."""
+    for line in config.commands:
+        director.add(parse(line))
+    director.add_script(read_script(config.script, first=config.first_line))
 
 
 def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:

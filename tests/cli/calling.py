@@ -1,6 +1,10 @@
-"""Calling ``lab`` in a process of its own, with folders of its own for running hosts and for recordings."""
+"""Calling ``lab`` in a process of its own, with folders of its own for running hosts and for recordings.
+
+Most calls are forks of a ``WarmLab``.
+"""
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -14,6 +18,7 @@ import psutil
 
 from lab.journal import End, Process, agreed_coordinator, open_recording
 from lab.worlds.runs import RunInfo
+from tests.cli.warm import WarmLab
 from tests.waiting import wait_for
 from tests.worlds.live import Tail, is_gone
 
@@ -24,6 +29,16 @@ SHIPPED = ROOT / "recordings" / "two-coordinators.jsonl"
 
 _LIMIT_S = 60
 _NOT_OURS = ("COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "PYTHONUNBUFFERED")
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
+    return kept | {"NO_COLOR": "1", "COLUMNS": "120", "PYTHONPATH": str(ROOT)}
+
+
+@functools.cache
+def _warm() -> WarmLab:
+    return WarmLab(_environment())
 
 
 class Called(msgspec.Struct, frozen=True):
@@ -55,14 +70,12 @@ class Lab:
         self.data = home / "d"
         self.runtime.mkdir()
         self.data.mkdir()
+        self._may_be_warm = not command
         self._command = command or (sys.executable, "-m", "lab")
-        kept = {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
-        self._environment = kept | {
+        self._environment = _environment() | {
             "XDG_RUNTIME_DIR": str(self.runtime),
             "XDG_DATA_HOME": str(self.data),
             "PYTHONPATH": "" if command else str(ROOT),
-            "NO_COLOR": "1",
-            "COLUMNS": "120",
         }
 
     @property
@@ -71,7 +84,14 @@ class Lab:
         return self.data / "lab" / "recordings"
 
     def __call__(self, *words: str, environment: Mapping[str, str] | None = None) -> Called:
-        """Call it, without a terminal, and wait for its end."""
+        """Call it, without a terminal, and wait for its end. With an environment, it is a fresh process."""
+        if self._may_be_warm and not environment:
+            status, out, err = _warm().call(words, self.folder, self._environment, _LIMIT_S)
+            return Called(status, out.decode(), err.decode())
+        return self.fresh(*words, environment=environment)
+
+    def fresh(self, *words: str, environment: Mapping[str, str] | None = None) -> Called:
+        """Call it in a process that begins with nothing, as a user's."""
         done = subprocess.run(
             [*self._command, *words],
             cwd=self.folder,

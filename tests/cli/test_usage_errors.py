@@ -2,11 +2,10 @@
 
 import shlex
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.cli.calling import SHIPPED, Called, Lab
+from tests.cli.calling import SHIPPED, Lab
 
 CALLS = """
 run bulli
@@ -153,9 +152,25 @@ ctl some-run 'delay 2->3'
 """
 
 
-@pytest.mark.timeout(300)
-def test_wrong_calls(lab: Lab, transcript: Callable[[str, str], None]) -> None:
-    """What was got, what was expected, what to do next; status 2, no traceback, and nothing is started."""
+FRESH = """
+run bulli
+run mine.py:Mein
+run bully
+run bully --nodes many
+run bully --headless --for 1s --do 'kil 5'
+run bully --headless --for 1s --record folder
+show empty
+branch edited.jsonl --at 300 --headless --for 1s
+scenario check folder
+compare bully --workers 0
+attach
+"""
+"""Those of them that are called as a user calls them too: of each sort one, and a host's own refusal."""
+
+
+@pytest.fixture
+def littered(lab: Lab) -> Lab:
+    """Called in a folder of files that are not what they are taken for."""
     (lab.folder / "folder").mkdir()
     (lab.folder / "empty").touch()
     (lab.folder / "diary.txt").write_text("Dear diary,\n")
@@ -176,17 +191,23 @@ def test_wrong_calls(lab: Lab, transcript: Callable[[str, str], None]) -> None:
     for place in (lab.folder, lab.folder / "folder2"):
         (place / "fine.scenario").write_text(fine)
     (lab.folder / "typo.scenario").write_text(fine.replace("kill", "kil"))
-    calls = CALLS.strip().splitlines()
+    return lab
 
-    def call(line: str) -> Called:
-        return lab(*shlex.split(line))
 
-    with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(call, calls))
+def test_wrong_calls(littered: Lab, transcript: Callable[[str, str], None]) -> None:
+    """What was got, what was expected, what to do next; status 2, no traceback, and nothing is started."""
     told = []
-    for line, done in zip(calls, answers, strict=True):
+    for line in CALLS.strip().splitlines():
+        done = littered(*shlex.split(line))
         assert (done.status, done.out) == (2, ""), (line, done)
         assert "\x1b" not in done.err
-        told.append(f"$ lab {line}\n{done.line()}\n".replace(str(lab.folder), "FOLDER"))
+        told.append(f"$ lab {line}\n{done.line()}\n".replace(str(littered.folder), "FOLDER"))
     transcript("usage_errors", "".join(told))
-    assert not list(lab.recordings.glob("*"))
+    assert not list(littered.recordings.glob("*"))
+
+
+def test_wrong_calls_in_fresh_processes(littered: Lab) -> None:
+    """Where nothing has been imported, and no call came before, the answers are the same."""
+    for line in FRESH.strip().splitlines():
+        assert line in CALLS.splitlines()
+        assert littered.fresh(*shlex.split(line)) == littered(*shlex.split(line))

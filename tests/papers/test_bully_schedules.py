@@ -53,7 +53,7 @@ class Schedule:
         """Run to the bound after the last fault; AssertionError where A1 or A2 does not hold."""
         self.rig.do(*self.commands)
         self.rig.started().run(self.last_fault_us)
-        self.rig.director.forget()
+        self.rig.director.finish()
         self.rig.run_until(lambda: self.rig.agreed() is not None, WITHIN_US, f"{self}: A2")
 
     def look(self) -> None:

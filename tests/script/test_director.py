@@ -117,7 +117,7 @@ def test_on_a_message() -> None:
     assert _texts(director.on("deliver", _message("NewState"))) == ["kill 2"]
     assert _texts(director.on("drop", _message("NewState"))) == ["kill 6"]
     assert _texts(director.on("send", _message("NewState", 1, 3))) == ["kill 4"]
-    assert _texts(director.waiting) == ["kill 5"]
+    assert _texts(director.on("send", _message("Accept"))) == ["kill 5"]
 
 
 def test_the_so_manieth_message_is_counted_from_when_it_is_waited_for() -> None:
@@ -287,6 +287,18 @@ def test_a_line_that_strikes_in_the_record_of_a_fault() -> None:
     assert not rig.network.rules
 
 
+@pytest.mark.parametrize("strike", ["heal", "cut 2->1"])
+def test_a_line_that_ends_what_the_line_under_way_was_to_end(strike: str) -> None:
+    """Each fault of links ends once, whichever of the two came to it."""
+    rig = _played(
+        f"when all normal: cut 1->2\nthen cut 2->1\nthen heal\nwhen 1->2 cut when not 1->2 cut: {strike}"
+    )
+    assert sorted(_numbers(rig)) == [1, 2, 3, 4]
+    lifted = [record.id for record in rig.records if isinstance(record, Fault) and record.lifted]
+    assert lifted == [1, 2]
+    assert list(rig.network.rules) == ([] if strike == "heal" else [3])
+
+
 def test_two_messages_forged_in_one_anothers_records() -> None:
     """Each has a serial of its own."""
     rig = _played("when faults == 1: inject 1->3 AreYouUp\nwhen all normal: inject 2->3 AreYouUp")
@@ -409,7 +421,7 @@ def test_always_from_a_trigger_on_lets_the_next_line_go_on_at_once() -> None:
 def test_after_the_end_nothing_waits() -> None:
     """Nor can anything follow."""
     rig = _played("at 9s: kill 3\nwhen 3 down: kill 2\nthen kill 1\nexpect always 3 up\nexpect 3 up within 100s")
-    assert rig.director.waiting == []
+    assert not rig.director.attends
     assert rig.director.next_due_us is None
 
 
@@ -433,7 +445,8 @@ def test_in_a_run_each_fires_once_at_its_moment() -> None:
         "on deliver NewState 3->1 heal",
     ]
     assert sorted(record.text for record in told[2:]) == ["at 300ms resume 1", "when all normal: pause 1"]
-    assert not rig.director.waiting
+    assert not rig.director.attends
+    assert rig.director.next_due_us is None
     (cut,) = [fault for fault in rig.cluster.lifted if fault.kind == "cut"]
     assert cut.messages == 1, "the cut came between 3's NewState to 1 and that to 2"
 
@@ -452,7 +465,8 @@ def test_triggers_one_after_the_other() -> None:
     assert [message.target for message in asked.sent] == [1, 2]
     rig.run_until(lambda: rig.cluster.nodes[2].process == "killed", 20 * T_US, "2 is killed")
     assert rig.agreed() is None
-    assert not rig.director.waiting
+    assert not rig.director.attends
+    assert rig.director.next_due_us is None
 
 
 def test_what_holds_when_its_turn_comes_is_due_at_that_instant() -> None:

@@ -117,4 +117,5 @@ def test_random_scripts_run(lines: list[Scripted], seed: int) -> None:
         if rig.now_us > 2_000_000 or not rig.step():
             break
     rig.finish()
-    assert not rig.director.waiting
+    assert not rig.director.attends
+    assert rig.director.next_due_us is None

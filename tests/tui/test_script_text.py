@@ -1,7 +1,8 @@
 """The script that a recording holds, and what has come of its lines by some record."""
 
-from lab.journal import Captioned, Commanded, Deed, Expected, ScriptLog
-from lab.journal.records import End
+from collections.abc import Sequence
+
+from lab.journal import Captioned, Commanded, Deed, Expected, Record, ScriptLog
 from lab.tui.scripttext import script_in, states_of
 from tests.tui.scripted import SCENARIO
 
@@ -18,9 +19,15 @@ at 1s: heal
 """
 
 
-def _words(deeds: list[Deed], over: bool = False) -> list[str]:
-    numbered = list(enumerate(deeds, 10))
-    states = states_of(script_in(TEXT), numbered, [], over, over)
+def _deeds(records: Sequence[Record], first: int = 10) -> Sequence[Deed]:
+    log = ScriptLog()
+    for number, record in enumerate(records, first):
+        log.add(number, record)
+    return log.deeds(first + len(records))
+
+
+def _words(records: Sequence[Record], over: bool = False) -> list[str]:
+    states = states_of(script_in(TEXT), _deeds(records), [], over, over)
     return [states[line].word for line in sorted(states)]
 
 
@@ -70,7 +77,7 @@ def test_each_line_waits_once_the_one_before_it_is_done() -> None:
 
 def test_what_follows_an_unmet_expectation_never_comes() -> None:
     """It is said why not."""
-    deeds: list[tuple[int, Deed]] = [(7, Expected(9, "expect", False, "its time is up", line=3))]
+    deeds = _deeds([Expected(9, "expect", False, "its time is up", line=3)], 7)
     states = states_of(script_in(TEXT), deeds, [], False, False)
     assert (states[3].sort, states[3].word, states[3].why, states[3].record) == (
         "unmet",
@@ -85,7 +92,7 @@ def test_a_command_that_did_nothing_is_told_from_one_that_did() -> None:
     """Refused, or without effect, each with what was said of it."""
     refused = Commanded(5, "kill 9", "there is no node 9", changed=False, refused=True, line=1)
     idle = Commanded(5, "kill 5", "down already", changed=False, line=2)
-    states = states_of(script_in(TEXT), [(1, refused), (2, idle)], [], False, False)
+    states = states_of(script_in(TEXT), _deeds([refused, idle]), [], False, False)
     assert [(states[line].word, states[line].why) for line in (1, 2)] == [
         ("REFUSED", "there is no node 9"),
         ("NO EFFECT", "down already"),
@@ -99,29 +106,9 @@ def test_when_the_run_is_over_what_has_not_come_never_came() -> None:
 
 def test_a_line_that_comes_again_and_again_says_how_often() -> None:
     """With the record of the last time."""
-    ticks: list[tuple[int, Deed]] = [(number, Captioned(number, "tick", line=1)) for number in (3, 5, 8)]
+    ticks = _deeds([Captioned(number, "tick", line=1) for number in (3, 5, 8)], 6)
     state = states_of(script_in('every 1s: say "tick"'), ticks, [], False, False)[1]
     assert (state.word, state.record, state.why) == ("said", 8, "3 times so far")
-
-
-def test_the_log_of_a_script_knows_the_past() -> None:
-    """The last captions and the deeds by any record; a mark is no caption, what is typed is of no line."""
-    log = ScriptLog()
-    records = [
-        Captioned(1, "a", line=1),
-        Captioned(2, "m", mark=True, line=2),
-        Captioned(3, "b"),
-        None,
-        End(9, "over"),
-    ]
-    for number, record in enumerate(records, 4):
-        log.add(number, record)
-    told = [[caption.text for caption in log.captions(number, 2)] for number in range(3, 8)]
-    assert told == [[], ["a"], ["a"], ["a", "b"], ["a", "b"]]
-    assert [caption.text for caption in log.captions(7, 1)] == ["b"]
-    assert [number for number, _ in log.deeds(3)] == []
-    assert [number for number, _ in log.deeds(99)] == [4, 5]
-    assert [log.is_over(number) for number in (7, 8)] == [False, True]
 
 
 def test_only_the_ends_of_lines_are_ends_of_lines() -> None:
@@ -153,8 +140,8 @@ then kill 4
 def test_what_is_behind_a_line_that_is_watched_does_not_wait_for_it() -> None:
     """Not for its end, nor, once it is unmet, in vain; it is watched when its turn comes, or its trigger has."""
 
-    def words(*deeds: Deed) -> list[str]:
-        states = states_of(script_in(WATCHED), enumerate(deeds, 10), [], False, False)
+    def words(*records: Record) -> list[str]:
+        states = states_of(script_in(WATCHED), _deeds(records), [], False, False)
         return [states[line].word for line in sorted(states)]
 
     kill = Commanded(5, "kill 5", "5 killed", line=1)

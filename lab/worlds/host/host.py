@@ -20,10 +20,11 @@ import trio
 from lab.journal import End, Writer
 from lab.script import CommandError, Director, Scripted, check_by_hand, parse
 from lab.worlds.config import NotRunnableError, Ready, Refused, RunConfig
-from lab.worlds.control import Control, Outcome
+from lab.worlds.control import Control
 from lab.worlds.host.feed import Feed
 from lab.worlds.host.starting import say
 from lab.worlds.orders import Order, Reply
+from lab.worlds.outcome import Outcome
 from lab.worlds.runs import RunFolder, RunInfo
 
 __all__ = ["Host", "earliest_us", "run_host"]

@@ -16,8 +16,8 @@ import trio
 
 from lab.journal import Writer
 from lab.script import Director
-from lab.worlds.config import RunConfig
-from lab.worlds.control import Control, add_all
+from lab.worlds.config import RunConfig, add_all
+from lab.worlds.control import Control
 from lab.worlds.host.host import Host, earliest_us
 from lab.worlds.host.lines import LineBuffer
 from lab.worlds.live.nodes import LiveNodes

@@ -14,9 +14,9 @@ from lab.journal import Writer
 from lab.script import Scripted, WorldCommand
 from lab.units import count_of
 from lab.worlds.config import RunConfig
-from lab.worlds.control import Outcome
 from lab.worlds.host.host import Host, earliest_us
 from lab.worlds.orders import Clock, Order, Reply
+from lab.worlds.outcome import Outcome
 from lab.worlds.runs import RunFolder
 from lab.worlds.simulated.pace import Pace
 from lab.worlds.simulated.running import run_slice

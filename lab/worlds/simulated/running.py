@@ -10,8 +10,7 @@ import time
 from collections.abc import Callable
 
 from lab.journal import End, Writer
-from lab.worlds.config import RunConfig
-from lab.worlds.control import add_all
+from lab.worlds.config import RunConfig, add_all
 from lab.worlds.host.starting import new_writer
 from lab.worlds.simulated.branch import begin_branch
 from lab.worlds.simulated.runaway import outgrown

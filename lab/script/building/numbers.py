@@ -1,0 +1,14 @@
+"""Whole numbers as they are written in a line."""
+
+from lab.script.commands import CommandError
+
+__all__ = ["whole_number"]
+
+_MOST_DIGITS = 9
+
+
+def whole_number(text: str) -> int:
+    """CommandError where it is larger than any number that means something here."""
+    if len(text) > _MOST_DIGITS:
+        raise CommandError(f"{text[:20]} is too large a number")
+    return int(text)
