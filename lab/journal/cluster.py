@@ -4,6 +4,8 @@ The host, the interface, triggers and summaries all look at a run through this o
 records in their order; ``snapshot`` freezes what it has come to.
 """
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from lab.journal.loglines import count_lines
@@ -24,6 +26,11 @@ from lab.kernel import Message, Received, Started, Step
 __all__ = ["Cluster"]
 
 _ENDED_BY = {"started": "kill", "resumed": "pause", "killed": "pause", "failed": "pause"}
+
+
+def _log_of(view: NodeView) -> dict[str, Any]:
+    """What safe storage has kept of a log: what a dead node knows is what others may have to wait for."""
+    return {"log": view.state["log"]} if "log" in view.state else {}
 
 
 class Cluster:
@@ -121,12 +128,12 @@ class Cluster:
             if given.serial < 0:
                 self._touch(-given.serial)  # a forged message has the number of its fault
             self._arrived(given.source, given.serial)
-        if step.changed or step.stored or isinstance(given, Started) or node not in self._nodes:
+        if step.changes_state or isinstance(given, Started) or node not in self._nodes:
             view = self._nodes.get(node) or NodeView(node)
             before = view.state
             if isinstance(given, Started):  # rule M3; what was stored comes last, as it does in a first life
                 before = {**dict.fromkeys(step.changed), **given.stored}
-            self._nodes[node] = replace(view, state={**before, **step.changed, **step.stored})
+            self._nodes[node] = replace(view, state=step.state_after(before))
         self._newest[node] = step
         for message in step.sent:
             self.messages[message.kind] = self.messages.get(message.kind, 0) + 1
@@ -172,9 +179,11 @@ class Cluster:
         if record.event in ("killed", "failed"):
             view = replace(view, waits=())
         if record.event == "killed":
-            view = replace(view, state={"status": "Down"})  # rule M4
+            view = replace(view, state={"status": "Down", **_log_of(view)})  # rule M4
         if record.event == "started":
-            view = replace(view, state={}, traceback="")
+            view = replace(view, state=_log_of(view), traceback="")
+        if record.event == "wiped":
+            view = replace(view, state={name: value for name, value in view.state.items() if name != "log"})
         self.nodes[record.node] = view
         for fault in self._node_faults(STRUCK_BY.get(record.event), record.node):
             self.faults[fault.id] = replace(fault, struck=fault.struck + 1)

@@ -185,7 +185,7 @@ class Reexecution:
         for message in recorded.sent:
             self.messages[message.source, message.serial] = (message, 1)
             self.serials[recorded.node] = message.serial + 1
-        self.stores[recorded.node].update(recorded.stored)
+        self.stores[recorded.node] = recorded.kept(self.stores[recorded.node])
         try:
             executed = node.step(given, recorded.at_us)
         except DriverError as error:

@@ -2,21 +2,25 @@
 
 from lab.kernel.errors import DriverError, ProtocolError
 from lab.kernel.node import Node
+from lab.kernel.own_command import OwnCommand, Recipients, command
 from lab.kernel.payload import Payload, Request, encode
-from lab.kernel.protocol import Protocol, Timing, command, on, periodic, procedure
-from lab.kernel.state import Safe
+from lab.kernel.protocol import Protocol, Timing, on, periodic, procedure
+from lab.kernel.state import Log, Safe
 from lab.kernel.step import Fired, Input, Message, Received, Started, Step, Told, Wait
 
 __all__ = [
     "DriverError",
     "Fired",
     "Input",
+    "Log",
     "Message",
     "Node",
+    "OwnCommand",
     "Payload",
     "Protocol",
     "ProtocolError",
     "Received",
+    "Recipients",
     "Request",
     "Safe",
     "Started",

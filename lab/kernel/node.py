@@ -7,7 +7,7 @@ ready in that order, then procedures whose ``until`` condition holds, in the ord
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -18,9 +18,9 @@ from lab.kernel.errors import DriverError, ProtocolError
 from lab.kernel.failure import describe
 from lab.kernel.layers import layers_of
 from lab.kernel.payload import Payload, encode
-from lab.kernel.procedure import Running
+from lab.kernel.procedure import Running, name_of
 from lab.kernel.protocol import Port, Protocol, Timing
-from lab.kernel.state import StateVector
+from lab.kernel.state import Changes, StateVector
 from lab.kernel.step import Fired, Input, Message, Received, Started, Step, Told, Wait
 from lab.kernel.timers import Timers
 from lab.kernel.traps import Ask, Sleep, Trap, foreign_await, foreign_raise
@@ -71,7 +71,6 @@ class Node(Port):
         peers = tuple(sorted(set(ids) - {node}))
         self.protocol = protocol(self, node, peers, timing, parameters or protocol.Parameters())
         self._layers = layers_of(self.protocol)
-        self._firings = {name: Fired(name) for name in protocol.procedures}
         self._kinds = {
             kind: (_decoder(payload), self._handler(kind)) for kind, payload in protocol.payloads.items()
         }
@@ -99,7 +98,7 @@ class Node(Port):
         try:
             action(given)
             self._run()
-            changed, stored = self._changes()
+            changed, stored, logged = self._changes()
         except DriverError:
             raise
         except Exception as error:
@@ -115,6 +114,7 @@ class Node(Port):
             self.waits() if self._running else (),
             tuple(self._notes),
             self._late,
+            logged=logged,
         )
 
     def next_timer(self) -> tuple[int, Fired] | None:
@@ -125,14 +125,14 @@ class Node(Port):
         if self.halted:
             return None
         first = self._timers.next()
-        due = None if first is None else (first[0], self._firings[first[2]])
+        due = None if first is None else (first[0], Fired(first[2]))
         if self._life:
             for layer in self._layers:
-                if not self._running or layer.procedures.isdisjoint(self._running):
+                if layer.periodic and not any(each.method in layer.procedures for each in self._running.values()):
                     for name, instant in layer.periodic:
                         at_us = instant(layer.protocol)
                         if at_us is not None and (due is None or at_us < due[0]):
-                            due = (at_us, self._firings[name])
+                            due = (at_us, Fired(name))
         return due
 
     def waits(self) -> tuple[Wait, ...]:
@@ -149,9 +149,9 @@ class Node(Port):
         """Put a remark into this step."""
         self._notes.append(text)
 
-    def is_running(self, name: str) -> bool:
+    def is_running(self, method: str, about: Hashable | None = None) -> bool:
         """Whether the procedure runs, or is about to in this step."""
-        return name in self._running
+        return name_of(method, about) in self._running
 
     def begun_us(self, name: str) -> int:
         """When the procedure last began."""
@@ -161,27 +161,30 @@ class Node(Port):
         """When a message of ``peer`` was last delivered."""
         return self._heard.get(peer, self._started_us)
 
-    def begin(self, name: str) -> None:
+    def begin(self, method: str, about: Hashable | None = None) -> None:
         """Begin the procedure in this step, unless it runs."""
-        if name not in self.protocol.procedures:
-            raise ProtocolError(f"{name} is not a procedure: decorate it with @procedure")
-        current = self._current
+        if method not in self.protocol.procedures:
+            raise ProtocolError(f"{method} is not a procedure: decorate it with @procedure")
+        name, current = name_of(method, about), self._current
         if current is not None and current.name == name:
             current.successor = True
         elif name not in self._running:
-            running = Running(name, getattr(self.protocol.layer_of(name), name)())
+            start = getattr(self.protocol.layer_of(method), method)
+            running = Running(method, about, start() if about is None else start(about))
             self._running[name] = running
-            self._begun[name] = self.now_us
+            if about is None:
+                self._begun[name] = self.now_us
             self._ready.append((running, None))
 
-    def restart(self, name: str) -> None:
+    def restart(self, method: str, about: Hashable | None = None) -> None:
         """Stop the procedure if it runs, and begin it."""
-        if self._current is None or self._current.name != name:
-            self.stop(name)
-        self.begin(name)
+        if self._current is None or self._current.name != name_of(method, about):
+            self.stop(method, about)
+        self.begin(method, about)
 
-    def stop(self, name: str) -> None:
+    def stop(self, method: str, about: Hashable | None = None) -> None:
         """Stop the procedure, exactly: nothing of it runs after this."""
+        name = name_of(method, about)
         running = self._running.get(name)
         if running is None:
             return
@@ -210,7 +213,7 @@ class Node(Port):
     def _obey(self, told: Told) -> None:
         if told.command not in self.protocol.commands:
             raise DriverError(f"node {self.id}: {told.command} is not a command of its protocol")
-        getattr(self.protocol.layer_of(told.command), told.command)(*told.words)
+        self.protocol.obey(told.command, told.words)
 
     def _deliver(self, message: Message) -> None:
         self._heard[message.source] = self.now_us
@@ -252,9 +255,9 @@ class Node(Port):
 
     # running
 
-    def _changes(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _changes(self) -> Changes:
         if not self.touched:  # values are immutable, so what was not set is as it was
-            return {}, {}
+            return {}, {}, {}
         self.touched = False
         return self._state.changes()
 
@@ -289,7 +292,7 @@ class Node(Port):
             self._current = None
             del self._running[running.name]
             if running.successor:
-                self.begin(running.name)
+                self.begin(running.method, running.about)
             return
         except Exception as error:
             foreign = foreign_raise(running.name, error)

@@ -1,17 +1,22 @@
 """One running procedure: its coroutine, and what that waits for."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Hashable
 from typing import Any
 
 from lab.kernel.payload import Payload
 from lab.kernel.step import Wait
 from lab.kernel.traps import Ask, Trap, Until
 
-__all__ = ["Running"]
+__all__ = ["Running", "name_of"]
+
+
+def name_of(method: str, about: Hashable | None) -> str:
+    """What the procedure is called in records: by its method, and by what it is about."""
+    return method if about is None else f"{method} {about}"
 
 
 class Running:
-    """The one running instance of the procedure ``name``.
+    """The one running instance of a procedure, or the one ``about`` something; ``name`` tells it from all others.
 
     ``successor`` is set when it began itself anew, which happens once it has returned; ``ended`` when it was
     stopped, so that what had been made ready for it is not run.
@@ -21,10 +26,12 @@ class Running:
         "_peers",
         "_wait",
         "_what",
+        "about",
         "answers",
         "coroutine",
         "ended",
         "enough",
+        "method",
         "name",
         "requests",
         "since_us",
@@ -34,8 +41,10 @@ class Running:
         "waits_for",
     )
 
-    def __init__(self, name: str, coroutine: Coroutine[Any, Any, None]) -> None:
-        self.name = name
+    def __init__(self, method: str, about: Hashable | None, coroutine: Coroutine[Any, Any, None]) -> None:
+        self.method = method
+        self.about = about
+        self.name = name_of(method, about)
         self.coroutine = coroutine
         self.successor = False
         self.ended = False

@@ -12,7 +12,8 @@
         async def greet(self) -> None:
             answers = await self.ask_all(self.peers, Hello(), within=self.timing.t_us)
 
-Handlers run to their end at once. At most one instance of a procedure runs at a time; it waits only in
+Handlers run to their end at once. At most one instance of a procedure runs at a time; of one that takes an
+argument, at most one ``about`` each thing: ``self.begin(self.coordinate, about=transaction)``. It waits only in
 ``ask``, ``ask_all``, ``sleep`` and ``until``. A ``periodic`` procedure begins by itself when it is due, but
 only while no other procedure of the same protocol runs.
 
@@ -21,22 +22,23 @@ and procedures of its own. The lower one calls the upper one's methods, and the 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Sequence
 from inspect import iscoroutinefunction
 from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
 from lab.kernel.errors import ProtocolError
+from lab.kernel.own_command import OwnCommand
 from lab.kernel.payload import Payload, Request, answer_type
 from lab.kernel.state import Field, declared_fields
 from lab.kernel.traps import Ask, Sleep, Until, trap
 
-__all__ = ["Protocol", "Timing", "command", "on", "periodic", "procedure"]
+__all__ = ["Protocol", "Timing", "on", "periodic", "procedure"]
 
 A = TypeVar("A", bound=Payload)
 F = TypeVar("F", bound=Callable[..., Any])
-Procedure = Callable[[], Coroutine[Any, Any, None]]
+Procedure = Callable[..., Coroutine[Any, Any, None]]
 
 
 class Timing(Struct, frozen=True):
@@ -79,12 +81,6 @@ def periodic(due_us: Callable[[Any], int | None]) -> Callable[[F], F]:
     return lambda method: _mark_procedure(method, due_us)
 
 
-def command(method: F) -> F:
-    """A command that users may give a node: ``(self, *words) -> None``; its docstring is shown to them."""
-    method._is_command = True  # type: ignore[attr-defined]
-    return method
-
-
 def _mark_procedure(method: F, due_us: Callable[[Any], int | None] | None) -> F:
     if not iscoroutinefunction(method):
         raise ProtocolError(f"{method.__name__} is a procedure: write async def, not def")
@@ -102,13 +98,13 @@ class Port(ABC):
     @abstractmethod
     def send(self, target: int, payload: Payload) -> None: ...
     @abstractmethod
-    def begin(self, name: str) -> None: ...
+    def begin(self, method: str, about: Hashable | None = None) -> None: ...
     @abstractmethod
-    def restart(self, name: str) -> None: ...
+    def restart(self, method: str, about: Hashable | None = None) -> None: ...
     @abstractmethod
-    def stop(self, name: str) -> None: ...
+    def stop(self, method: str, about: Hashable | None = None) -> None: ...
     @abstractmethod
-    def is_running(self, name: str) -> bool: ...
+    def is_running(self, method: str, about: Hashable | None = None) -> bool: ...
     @abstractmethod
     def begun_us(self, name: str) -> int: ...
     @abstractmethod
@@ -135,7 +131,7 @@ class Protocol:
     fields: ClassVar[tuple[Field, ...]] = ()
     handlers: ClassVar[dict[str, str]] = {}
     procedures: ClassVar[dict[str, Callable[[Any], int | None] | None]] = {}
-    commands: ClassVar[dict[str, str]] = {}
+    commands: ClassVar[dict[str, OwnCommand]] = {}
     payloads: ClassVar[dict[str, type[Payload]]] = {}
     _settable: ClassVar[frozenset[str]] = frozenset()
 
@@ -149,8 +145,8 @@ class Protocol:
                     cls._add_handler(name, method._handles)
                 if hasattr(method, "_procedure"):
                     cls.procedures[name] = method._procedure
-                if hasattr(method, "_is_command"):
-                    cls.commands[name] = method.__doc__ or ""
+                if hasattr(method, "_command"):
+                    cls.commands[name] = method._command
         if cls.carries is not None:
             cls._add_layer(cls.carries)
 
@@ -197,6 +193,29 @@ class Protocol:
     above: ClassVar["Protocol | None"]
     below: ClassVar["Protocol | None"]
 
+    @classmethod
+    def objection(cls, command: str, words: tuple[str, ...], nodes: Sequence[int], parameters: Any) -> str:
+        """What is wrong with these words of a command, in a run of these nodes; nothing, if they will do.
+
+        It is told to users, before any node is. How many there are has been looked at by then.
+        """
+        return ""
+
+    @classmethod
+    def against(cls, command: str, words: tuple[str, ...], nodes: Sequence[int], parameters: Any) -> str:
+        """What is wrong with these words of one of the ``commands``, by the layer that has it."""
+        if cls.carries is not None and command in cls.carries.commands:
+            return cls.carries.against(command, words, nodes, parameters)
+        return cls.commands[command].miscounts(words) or cls.objection(command, words, nodes, parameters)
+
+    def obey(self, command: str, words: tuple[str, ...]) -> None:
+        """Carry out a command; one that cannot be is remarked on, and nothing else."""
+        against = self.against(command, words, sorted((self.id, *self.peers)), self.parameters)
+        if against:
+            self.note(f"{command} is refused: {against}")
+        else:
+            getattr(self.layer_of(command), command)(*words)
+
     @property
     def layers(self) -> "tuple[Protocol, ...]":
         """This protocol, and what runs above it."""
@@ -238,22 +257,22 @@ class Protocol:
         """Put a remark into the record of this step."""
         self._port.note(text)
 
-    def begin(self, started: Procedure) -> None:
-        """Begin a procedure, unless it runs already."""
-        self._port.begin(started.__name__)
+    def begin(self, started: Procedure, about: Hashable | None = None) -> None:
+        """Begin a procedure, unless it runs already; ``about`` is the argument of one that takes one."""
+        self._port.begin(started.__name__, about)
 
-    def restart(self, restarted: Procedure) -> None:
+    def restart(self, restarted: Procedure, about: Hashable | None = None) -> None:
         """Stop a procedure if it runs, and begin it anew; a procedure that restarts itself must then return."""
-        self._port.restart(restarted.__name__)
+        self._port.restart(restarted.__name__, about)
 
-    def stop(self, *stopped: Procedure) -> None:
+    def stop(self, *stopped: Procedure, about: Hashable | None = None) -> None:
         """Stop procedures: when this returns, nothing of them can run. Those that do not run are left alone."""
         for each in stopped:
-            self._port.stop(each.__name__)
+            self._port.stop(each.__name__, about)
 
-    def is_running(self, asked: Procedure) -> bool:
+    def is_running(self, asked: Procedure, about: Hashable | None = None) -> bool:
         """Whether the procedure runs."""
-        return self._port.is_running(asked.__name__)
+        return self._port.is_running(asked.__name__, about)
 
     def begun_us(self, asked: Procedure) -> int:
         """When the procedure was last begun; the instant of the node's start if it never was."""

@@ -62,14 +62,11 @@ def resume(fresh: Node, rest: Rest) -> None:
 def open_requests(node: Node) -> dict[int, int]:
     """The serials of the requests whose answers are waited for, each with a name that no past shows in.
 
-    The name is made of the procedure and the request's place in what it asked, so it means another request
+    The name is made of the procedure's and the request's place in what it asked, so it means another request
     only once the procedure waits for this one no longer.
     """
-    if not node._requests:
-        return {}
-    procedures = {name: place for place, name in enumerate(node.protocol.procedures)}
     return {
-        serial: 1 + procedures[running.name] * _MOST_REQUESTS + place
+        serial: int.from_bytes(running.name.encode()) * _MOST_REQUESTS + place
         for running in node._running.values()
         for place, serial in enumerate(running.requests)
         if serial in node._requests

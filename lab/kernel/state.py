@@ -12,22 +12,26 @@ import msgspec
 
 from lab.kernel.errors import ProtocolError
 
-__all__ = ["Field", "Safe", "declared_fields", "plain"]
+__all__ = ["Field", "Log", "Safe", "declared_fields", "plain"]
 
 V = TypeVar("V")
-_SAFE = object()
+_SAFE, _LOG = object(), object()
 
 Safe = Annotated[V, _SAFE]
 """``version: Safe[int] = 0``: this field lives in safe storage, and survives a crash (rule M3)."""
 
+Log = Annotated[tuple[V, ...], _SAFE, _LOG]
+"""``log: Log[Entry] = ()``: a log in safe storage. It only grows, and only what is new is written."""
+
 
 class Field(msgspec.Struct, frozen=True):
-    """One declared field: its name, type, value in a fresh node, and whether it is in safe storage."""
+    """One declared field: its name, type, value in a fresh node, whether in safe storage, whether a log there."""
 
     name: str
     type: Any
     default: Any
     safe: bool
+    log: bool = False
 
 
 def declared_fields(protocol: type, root: type) -> tuple[Field, ...]:
@@ -37,13 +41,19 @@ def declared_fields(protocol: type, root: type) -> tuple[Field, ...]:
     for name, hint in get_type_hints(protocol, include_extras=True).items():
         if name in inherited or hint is ClassVar or get_origin(hint) is ClassVar:
             continue
-        safe = get_origin(hint) is Annotated and _SAFE in get_args(hint)
+        marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+        safe = _SAFE in marks
         if not hasattr(protocol, name):
             raise ProtocolError(f"{protocol.__name__}.{name} is declared without a value: {name}: … = …")
         default = getattr(protocol, name)
         _refuse_mutable(protocol.__name__, name, default)
-        fields.append(Field(name, get_args(hint)[0] if safe else hint, default, safe))
+        fields.append(Field(name, get_args(hint)[0] if safe else hint, default, safe, _LOG in marks))
     return tuple(fields)
+
+
+Changes = tuple[dict[str, Any], dict[str, Any], dict[str, list[Any]]]
+"""(changed, stored, logged): fields with their new values, those of them in safe storage, and new entries of
+logs there; all as plain JSON values."""
 
 
 class StateVector:
@@ -61,10 +71,13 @@ class StateVector:
                 setattr(owner, field.name, value)
                 self._last[field.name] = value  # what storage holds already is not written again
 
-    def changes(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """(changed, stored): fields that differ from the last call, as plain JSON values."""
+    def changes(self) -> Changes:
+        """What differs from the last call. ProtocolError for a value that may be changed in place, or a log that
+        lost an entry.
+        """
         changed: dict[str, Any] = {}
         stored: dict[str, Any] = {}
+        logged: dict[str, list[Any]] = {}
         last = self._last
         for field, owner in self._fields:
             name = field.name
@@ -73,10 +86,21 @@ class StateVector:
                 before = last[name]
                 if before is value or (before == value and type(before) is type(value)):
                     continue
-            _refuse_mutable(type(owner).__name__, name, value)
+            if field.log:
+                logged[name] = _appended(type(owner).__name__, name, last.get(name, ()), value)
+            else:
+                _refuse_mutable(type(owner).__name__, name, value)
+                (stored if field.safe else changed)[name] = plain(value)
             last[name] = value
-            (stored if field.safe else changed)[name] = plain(value)
-        return changed, stored
+        return changed, stored, logged
+
+
+def _appended(owner: str, name: str, before: tuple[Any, ...], log: tuple[Any, ...]) -> list[Any]:
+    known = len(before)
+    if not isinstance(log, tuple) or log[:known] != before:
+        raise ProtocolError(f"{owner}.{name} is a log, which only grows: self.{name} += (entry,)")
+    _refuse_mutable(owner, name, log[known:])
+    return [plain(entry) for entry in log[known:]]
 
 
 def plain(value: Any) -> Any:

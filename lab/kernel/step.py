@@ -5,6 +5,7 @@ to its host as one line of JSON, the host writes that line to the recording, the
 There is no second form. All times are microseconds since the run began.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -78,9 +79,9 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
     """What a node did with one input, at one instant.
 
     ``changed`` holds the declared state that changed and ``stored`` the part of it that is in safe storage,
-    which is on disk before any message of ``sent`` leaves. ``late``: the input was an answer that no request
-    waits for any longer. ``failed`` is the traceback of a node that raised; such a step sends and stores
-    nothing.
+    ``logged`` what was appended to logs there; both are on disk before any message of ``sent`` leaves. ``late``:
+    the input was an answer that no request waits for any longer. ``failed`` is the traceback of a node that
+    raised; such a step sends and stores nothing.
     """
 
     at_us: int
@@ -94,3 +95,27 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
     notes: tuple[str, ...] = ()
     late: bool = False
     failed: str = ""
+    logged: dict[str, list[Any]] = {}
+
+    @property
+    def changes_state(self) -> bool:
+        """Whether any declared state changed."""
+        return bool(self.changed or self.stored or self.logged)
+
+    @property
+    def stores(self) -> bool:
+        """Whether anything is to be written to safe storage."""
+        return bool(self.stored or self.logged)
+
+    def kept(self, before: Mapping[str, Any]) -> dict[str, Any]:
+        """What safe storage holds after this step, where it held ``before``."""
+        logs = {name: [*_entries(before.get(name)), *new] for name, new in self.logged.items()}
+        return {**before, **self.stored, **logs}
+
+    def state_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
+        """The declared state after this step, where it was ``before``."""
+        return {**self.kept(before), **self.changed}
+
+
+def _entries(log: Any) -> list[Any]:
+    return log if isinstance(log, list) else []

@@ -139,9 +139,9 @@ class Judge:
                 if wait.procedure == given.procedure and wait.until_us is not None:
                     self._conditions.fired(node, wait.until_us, step.at_us)
         self._waits[node] = step.waits
-        if step.changed or step.stored or isinstance(given, Started):
+        if step.changes_state or isinstance(given, Started):
             state = given.stored if isinstance(given, Started) else view.state
-            self._enter(NodeView(node, view.process, state={**state, **step.changed, **step.stored}))
+            self._enter(NodeView(node, view.process, state=step.state_after(state)))
         if step.sent:
             stamp = self._causality.stamp(node, self.number)
             for message in step.sent:

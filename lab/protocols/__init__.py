@@ -19,7 +19,9 @@ from lab.protocols.ring import Ring
 from lab.protocols.stack import ELECTION, stacked
 from lab.protocols.survey import Survey
 from lab.protocols.task import Task
+from lab.protocols.three_phase import ThreePhaseCommit
 from lab.protocols.token import Token
+from lab.protocols.two_phase import TwoPhaseCommit
 
 __all__ = [
     "ELECTION",
@@ -39,7 +41,9 @@ __all__ = [
     "Status",
     "Survey",
     "Task",
+    "ThreePhaseCommit",
     "Token",
+    "TwoPhaseCommit",
     "UnknownProtocolError",
     "find_protocol",
     "source_of",
@@ -47,13 +51,11 @@ __all__ = [
 ]
 
 PROTOCOLS: dict[str, type[Algorithm]] = {
-    each.name: each for each in (Bully, BullyTanenbaum, InvitationElection, Ring, Token)
+    each.name: each for each in (Bully, BullyTanenbaum, InvitationElection, Ring, Token, TwoPhaseCommit)
 }
 
-TASKS: dict[str, type[Task]] = {each.name: each for each in (Field,)}
+TASKS: dict[str, type[Task]] = {each.name: each for each in (Field, ThreePhaseCommit)}
 """They run above an election, which is a parameter of the run: any of PROTOCOLS that is one."""
-
-_USUAL_ELECTION = "invitation"
 
 
 class UnknownProtocolError(LookupError):
@@ -63,7 +65,7 @@ class UnknownProtocolError(LookupError):
 def find_protocol(name: str, parameters: Mapping[str, Any] = MappingProxyType({})) -> type[Algorithm]:
     """The protocol that users call ``name``, a task above the election that is set; UnknownProtocolError."""
     if name in TASKS:
-        chosen = parameters.get(ELECTION, _USUAL_ELECTION)
+        chosen = parameters.get(ELECTION, TASKS[name].usual_election)
         election = PROTOCOLS.get(chosen)
         if election is None or not issubclass(election, Election):
             elections = ", ".join(sorted(key for key, each in PROTOCOLS.items() if issubclass(each, Election)))

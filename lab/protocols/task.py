@@ -1,6 +1,7 @@
 """What an election is for: a task that the members of a group perform under their coordinator."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from lab.protocols.algorithm import Algorithm
 from lab.protocols.definition import Definition
@@ -10,6 +11,9 @@ __all__ = ["Task"]
 
 class Task(Algorithm):
     """A layer above an election, which tells it when to stop, how the work is divided now, and when to go on."""
+
+    usual_election: ClassVar[str] = "invitation"
+    """The election that it runs above, where none is set."""
 
     def stop_processing(self) -> None:
         """Stop at once: the node is Normal no longer (rule M7)."""

@@ -5,7 +5,7 @@ from enum import Enum
 import pytest
 from msgspec import Struct
 
-from lab.kernel import Payload, Protocol, ProtocolError, Safe, on
+from lab.kernel import Log, Payload, Protocol, ProtocolError, Safe, on
 from tests.harness import Solo
 
 
@@ -178,3 +178,41 @@ def test_a_subclass_inherits_state_handlers_and_procedures() -> None:
     assert list(step.changed)[-1] == "more"
     assert "Set" in Child.handlers
     assert "more" not in Solo(Keeper).start().changed
+
+
+class Grow(Payload, frozen=True):
+    """Make the log this."""
+
+    log: tuple[str, ...]
+
+
+class Diary(Protocol):
+    """A log in safe storage."""
+
+    log: Log[str] = ()
+
+    @on(Grow)
+    def grow(self, sender: int, message: Grow) -> None:
+        """As the message says."""
+        self.log = message.log
+
+
+def test_of_a_log_only_what_is_new_is_written() -> None:
+    """Each step has the entries that it appended; a node that starts again has them all, and goes on."""
+    solo = Solo(Diary)
+    assert solo.start().logged == {"log": []}
+    first, second = solo.hear(1, Grow(("a", "b"))), solo.hear(1, Grow(("a", "b", "c")))
+    assert (first.logged, first.stored, second.logged) == ({"log": ["a", "b"]}, {}, {"log": ["c"]})
+    assert second.kept(first.kept({"x": 1})) == {"x": 1, "log": ["a", "b", "c"]}
+    again = Solo(Diary)
+    assert again.start({"log": ["a", "b", "c"]}).logged == {}
+    assert again.hear(1, Grow(("a", "b", "c", "d"))).logged == {"log": ["d"]}
+
+
+@pytest.mark.parametrize("log", [(), ("a",), ("b", "a"), ("x", "b", "c")])
+def test_a_log_only_grows(log: tuple[str, ...]) -> None:
+    """Whoever takes an entry back, or changes one, fails, and says how it is done."""
+    solo = Solo(Diary)
+    solo.start()
+    solo.hear(1, Grow(("a", "b")))
+    assert "which only grows: self.log += (entry,)" in solo.hear(1, Grow(log)).failed

@@ -5,7 +5,6 @@ import random
 import signal
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from lab.journal import Process
@@ -64,6 +63,32 @@ def test_a_write_keeps_what_it_does_not_name(tmp_path: Path) -> None:
     assert SafeStorage(tmp_path, 2).values == {"a": 9}
 
 
+def test_a_log_in_storage_grows(tmp_path: Path) -> None:
+    """What is appended comes behind what there is, in one life and the next."""
+    storage = SafeStorage(tmp_path, 1)
+    storage.write({"a": 1}, {"log": ["x", "y"]})
+    storage.write({}, {"log": ["z"]})
+    again = SafeStorage(tmp_path, 1)
+    again.write({}, {"log": [[1]]})
+    assert SafeStorage(tmp_path, 1).values == {"a": 1, "log": ["x", "y", "z", [1]]}
+
+
+def test_a_write_torn_at_any_byte_is_no_write(tmp_path: Path) -> None:
+    """However much of the last line a crash leaves: the values before it, and the next write is whole."""
+    storage = SafeStorage(tmp_path, 1)
+    storage.write({"a": 1}, {"log": ["x"]})
+    (file,) = tmp_path.iterdir()
+    before = file.stat().st_size
+    storage.write({"a": 2}, {"log": ["y"]})
+    whole = file.read_bytes()
+    for length in range(before, len(whole)):
+        file.write_bytes(whole[:length])
+        torn = SafeStorage(tmp_path, 1)
+        assert torn.values == {"a": 1, "log": ["x"]}
+        torn.write({"a": 3})
+        assert SafeStorage(tmp_path, 1).values == {"a": 3, "log": ["x"]}
+
+
 def _starts(tail: Tail, node: int) -> list[Started]:
     return [step.input for step in tail.of(Step) if step.node == node and isinstance(step.input, Started)]
 
@@ -118,7 +143,7 @@ def test_stored_before_sent(tmp_path: Path, paused: int) -> None:
         kind = message.partition(" ")[0]
         step = next(s for s in run.tail.of(Step) if s.node == paused and any(m.kind == kind for m in s.sent))
         assert step.stored["version"] == 1
-        stored = msgspec.json.decode((run.folder / "safe" / f"{paused}.json").read_bytes())
+        stored = SafeStorage(run.folder / "safe", paused).values
         assert stored["version"] >= step.stored["version"]
         run.order(f"resume {paused}")
         run.settled(3)

@@ -149,7 +149,7 @@ class Performance(NodeHandles):
         """One step, and what strikes within it."""
         step = self._nodes[node].step(given, self._clocks_us[node])
         self._record(step)
-        self._stores[node].update(step.stored)
+        self._stores[node] = step.kept(self._stores[node])
         if step.sent:
             self._serials[node] = step.sent[-1].serial + 1
         for place, message in enumerate(step.sent):

@@ -85,8 +85,8 @@ class _Process:
         self._lines.clear()
 
     def _take(self, step: Step) -> None:
-        if step.stored:
-            self._storage.write(step.stored)  # on disk before the step's messages leave
+        if step.stores:
+            self._storage.write(step.stored, step.logged)  # on disk before the step's messages leave
         self._out.append(_encode(step))
 
     def _send(self) -> None:

@@ -1,52 +1,69 @@
-"""Safe storage of one node (rule M3): after a crash at any instant it holds the old values or the new ones."""
+"""Safe storage of one node (rule M3): after a crash at any instant it holds the old values or the new ones.
+
+It is a journal, a line for each write, which costs one write and one sync however much is stored. A line that a
+crash tore was never reported written, and is cut off.
+"""
 
 import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 __all__ = ["SafeStorage", "wipe"]
 
+_NOTHING: dict[str, list[Any]] = {}
+
+
+class _Write(Struct, omit_defaults=True):
+    stored: dict[str, Any] = {}
+    logged: dict[str, list[Any]] = {}
+
 
 class SafeStorage:
-    """The values of one node, in a file. ``write`` returns when they are on disk. OSError, DecodeError."""
+    """What one node has stored: ``values``, as they were when it was opened. OSError, msgspec.DecodeError."""
 
     def __init__(self, folder: Path, node: int) -> None:
-        self._folder = folder
-        self._path = _file(folder, node)
+        path = _file(folder, node)
+        is_new = not path.exists()
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        if is_new:
+            _sync(folder)
+        data = path.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        if len(whole) < len(data):
+            os.ftruncate(self._file, len(whole))
         self.values: dict[str, Any] = {}
-        if self._path.exists():
-            self.values = msgspec.json.decode(self._path.read_bytes(), type=dict[str, Any])
+        for write in msgspec.json.Decoder(_Write).decode_lines(whole):
+            self.values |= write.stored
+            for name, entries in write.logged.items():
+                self.values.setdefault(name, []).extend(entries)
 
-    def write(self, changed: dict[str, Any]) -> None:
-        """Replace some values, all of them or none."""
-        self.values = {**self.values, **changed}
-        hidden = self._path.with_suffix(".new")
-        file = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            data = memoryview(msgspec.json.encode(self.values))
-            while data:
-                data = data[os.write(file, data) :]
-            os.fsync(file)
-        finally:
-            os.close(file)
-        hidden.replace(self._path)
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    def write(self, stored: dict[str, Any], logged: dict[str, list[Any]] = _NOTHING) -> None:
+        """Replace some values and append to some logs, all of it or nothing; when this returns, it is on disk."""
+        data = memoryview(msgspec.json.encode(_Write(stored, logged)) + b"\n")
+        while data:
+            data = data[os.write(self._file, data) :]
+        os.fsync(self._file)
 
 
 def wipe(folder: Path, node: int) -> bool:
     """Empty a node's safe storage; False where it held nothing."""
     path = _file(folder, node)
-    if not path.exists():
+    if not path.exists() or not path.stat().st_size:
         return False
     path.unlink()
     return True
 
 
+def _sync(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 def _file(folder: Path, node: int) -> Path:
-    return folder / f"{node}.json"
+    return folder / f"{node}.jsonl"

@@ -266,8 +266,8 @@ class Simulation(NodeHandles):
     def _handle(self, node: int, life: Life, given: Started | Message | Fired | Told) -> None:
         life.stepping = True
         step = life.node.step(given, self.now_us)
-        if step.stored:
-            self._stores[node].update(step.stored)
+        if step.stores:
+            self._stores[node] = step.kept(self._stores[node])
         sent = step.sent
         if sent:
             self._serials[node] = sent[-1].serial + 1

@@ -1,0 +1,366 @@
+"""What two-phase and three-phase commit have in common: the work, the votes, the log, and the word to all.
+
+A transaction is a plan of operations on accounts, which are kept by several nodes; these and its coordinator are
+its participants. The coordinator has the operations performed one after the other, asks for the votes, and when
+it is decided, tells everybody until each has acknowledged:
+
+    Perform      one operation: done in place, under a lock; or refused
+    Prepare      phase 1: will you commit? The vote YES is a promise, and forced to the log before it leaves (C2)
+    Commit       the word, either way; again and again, to whoever has not acknowledged it
+    Abort
+
+What is done before the vote is in memory alone, so a crash undoes it, and with it the promise that was never made:
+whoever has not done all that it was told to do votes NO. There is no waiting for locks, hence no deadlock (C6).
+
+An operation that arrives twice is done once; a message about what has been decided here changes nothing.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import ClassVar, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lab.kernel import Log, Payload, Request, on, procedure
+from lab.protocols.accounts import account_names, format_cents
+from lab.protocols.algorithm import Algorithm
+from lab.protocols.ledger import Ledger, Part
+from lab.protocols.transaction import DECIDED, Change, Entry, Open, Operation, Plan, State, Transaction, Work
+
+__all__ = ["Abort", "Commit", "Committing", "Prepare"]
+
+
+class Performed(Payload, frozen=True, omit_defaults=True):
+    """It is done; or there is something ``against`` it."""
+
+    against: str = ""
+
+
+class Perform(Request[Performed], frozen=True):
+    """Do this operation, the one in that ``place`` of the plan."""
+
+    transaction: Transaction
+    place: int
+    operation: Operation
+
+
+class Vote(Payload, frozen=True, omit_defaults=True):
+    """YES; or NO, and what there is ``against`` it."""
+
+    vote: Literal["YES", "NO"]
+    against: str = ""
+
+
+class Prepare(Request[Vote], frozen=True):
+    """Phase 1: these have a part in it, and this is what all of them were to do."""
+
+    transaction: Transaction
+    participants: tuple[int, ...]
+    operations: tuple[Operation, ...]
+
+
+class Acknowledged(Payload, frozen=True):
+    """I know now."""
+
+
+class Commit(Request[Acknowledged], frozen=True):
+    """The word: it is committed."""
+
+    transaction: Transaction
+
+
+class Abort(Request[Acknowledged], frozen=True):
+    """The word: it is aborted."""
+
+    transaction: Transaction
+
+
+class Committing(Algorithm):
+    """A node that coordinates transactions, and has a part in those of others."""
+
+    promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8")
+
+    class Parameters(Struct, frozen=True):
+        """The accounts, and the participants' patience."""
+
+        accounts: int = 1
+        """How many accounts each node keeps."""
+        opening: int = 1000
+        """What each account holds at first."""
+        word_timeout_us: int = 0
+        """How long a participant waits for the word of the coordinator; 0: 3·T."""
+
+    log: Log[Entry] = ()
+    work: tuple[Work, ...] = ()
+    balances: tuple[tuple[str, int], ...] = ()
+    locks: tuple[tuple[str, Transaction], ...] = ()
+    open: tuple[Open, ...] = ()
+    dispensed: int = 0
+    refuses: bool = False
+
+    # what there is
+
+    @cached_property
+    def _accounts(self) -> Mapping[str, int]:
+        return account_names((self.id, *self.peers), self.parameters.accounts)
+
+    @cached_property
+    def _opening(self) -> Mapping[str, int]:
+        return {name: 100 * self.parameters.opening for name, node in self._accounts.items() if node == self.id}
+
+    @cached_property
+    def _patience_us(self) -> int:
+        return int(self.parameters.word_timeout_us) or 3 * self.timing.t_us
+
+    @cached_property
+    def _read(self) -> list[Ledger]:
+        return [Ledger(self._opening)]
+
+    @property
+    def _ledger(self) -> Ledger:
+        if not self._read[0].follow(self.log):  # this node was set up anew, with another log
+            self._read[0] = Ledger(self._opening)
+            self._read[0].follow(self.log)
+        return self._read[0]
+
+    def _part(self, transaction: Transaction) -> Part:
+        """This node's part in it, as the log has it; an empty one where it has none."""
+        return self._ledger.parts.get(transaction) or Part(transaction)
+
+    def _is_decided(self, transaction: Transaction) -> bool:
+        return self._part(transaction).state in DECIDED
+
+    def _others(self, participants: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(node for node in participants if node != self.id)
+
+    def started(self) -> None:
+        """Redo and undo as the log says, and go on from it (C5)."""
+        self._show()
+        for part in tuple(self._ledger.open.values()):
+            self.recover(part)
+
+    def recover(self, part: Part) -> None:
+        """Go on with a transaction that was open when this node crashed."""
+        raise NotImplementedError
+
+    # the log
+
+    def _write(self, entry: Entry) -> None:
+        """Into safe storage, before any message of this step leaves."""
+        self.log += (entry,)
+        self._show()
+
+    def _decide(self, transaction: Transaction, commit: bool) -> None:
+        """It is committed or aborted here, for good; what was only in memory of it is dropped."""
+        if not self._is_decided(transaction):
+            self._drop_work(transaction)
+            self._write(Entry("committed" if commit else "aborted", transaction))
+
+    def _prepare_part(self, transaction: Transaction, participants: tuple[int, ...], dispense: int = 0) -> None:
+        """C2: the vote YES, with undo and redo."""
+        changes = self._work_of(transaction).changes
+        self._drop_work(transaction)
+        self._write(Entry("prepared", transaction, participants, changes, dispense))
+
+    # the work
+
+    def _work_of(self, transaction: Transaction) -> Work:
+        """What is done of it and not voted for; nothing, where there is none."""
+        return next((each for each in self.work if each.transaction == transaction), Work(transaction))
+
+    def _drop_work(self, transaction: Transaction) -> None:
+        self.work = tuple(each for each in self.work if each.transaction != transaction)
+
+    def _perform(self, transaction: Transaction, place: int, operation: Operation) -> str:
+        """Do the operation in place; what there is against it."""
+        holder = self._holder(operation.account)
+        if holder is not None and holder != transaction:
+            self._turn_away(transaction, holder)
+            return f"{operation.account} is locked by {holder}"
+        before = self._balance(operation.account)
+        wanted = max(operation.at_least, -operation.amount)
+        if before < wanted:
+            return f"{operation.account} has {format_cents(before)}, less than {format_cents(wanted)}"
+        work = self._work_of(transaction)
+        changes = {change.account: change for change in work.changes}
+        known = changes.get(operation.account, Change(operation.account, before, before))
+        changes[operation.account] = replace(known, after=known.after + operation.amount)
+        self._drop_work(transaction)
+        self.work += (Work(transaction, (*work.done, place), tuple(changes.values())),)
+        self._show()
+        return ""
+
+    def _holder(self, account: str) -> Transaction | None:
+        working = (each.transaction for each in self.work if any(c.account == account for c in each.changes))
+        return next(working, None) or self._ledger.locks.get(account)
+
+    def _balance(self, account: str) -> int:
+        changed = (c.after for each in self.work for c in each.changes if c.account == account)
+        return next(changed, self._ledger.balances[account])
+
+    def _turn_away(self, transaction: Transaction, holder: Transaction) -> None:
+        self.open = tuple(
+            replace(each, turned_away=(*each.turned_away, transaction)) if each.transaction == holder else each
+            for each in self.open
+        )
+
+    @on(Perform)
+    def perform(self, sender: int, message: Perform) -> Performed | None:
+        """Do it, once; who cannot votes NO at once (C6), and forgets what it did."""
+        transaction = message.transaction
+        part = self._part(transaction)
+        if part.state is State.ABORTED:
+            return Performed("it is aborted here")
+        if part.state is not State.INITIAL:
+            return None  # a copy of what was done long ago
+        if message.place in self._work_of(transaction).done:
+            return Performed()
+        against = self._perform(transaction, message.place, message.operation)
+        if against:
+            self._decide(transaction, False)
+        else:
+            self.begin(self.participate, about=transaction)
+        return Performed(against)
+
+    # the votes
+
+    @on(Prepare)
+    def prepare(self, sender: int, message: Prepare) -> Vote:
+        """C2: YES, which is forced to the log; or NO, and it is aborted here."""
+        transaction = message.transaction
+        part = self._part(transaction)
+        if part.state is State.INITIAL:
+            against = self._against(message)
+            if against:
+                self._decide(transaction, False)
+                return Vote("NO", against)
+            self._prepare_part(transaction, message.participants)
+        elif part.state is State.ABORTED:
+            return Vote("NO", "it is aborted here")
+        return Vote("YES")
+
+    def _against(self, message: Prepare) -> str:
+        """C2: what keeps this node from voting YES."""
+        mine = [k for k, each in enumerate(message.operations) if self._accounts.get(each.account) == self.id]
+        if self.refuses:
+            self.refuses = False
+            return "it was told to refuse"
+        return "" if sorted(self._work_of(message.transaction).done) == mine else "what it did is lost"
+
+    # the participant
+
+    @procedure
+    async def participate(self, transaction: Transaction) -> None:
+        """From its first operation to the word of the coordinator."""
+        raise NotImplementedError
+
+    @on(Commit)
+    def commit(self, sender: int, message: Commit) -> Acknowledged:
+        """The word. Whoever has not voted YES, or has aborted, cannot follow it."""
+        part = self._part(message.transaction)
+        if part.voted_yes:
+            self._decide(message.transaction, True)
+        if self._part(message.transaction).state is not State.COMMITTED:
+            self.note(f"{message.transaction} was committed, and cannot be here")
+        return Acknowledged()
+
+    @on(Abort)
+    def abort(self, sender: int, message: Abort) -> Acknowledged:
+        """The word."""
+        self._decide(message.transaction, False)
+        return Acknowledged()
+
+    # the coordinator
+
+    @procedure
+    async def coordinate(self, plan: Plan) -> None:
+        """C1: from the plan to the decision."""
+        raise NotImplementedError
+
+    async def _is_agreed(self, plan: Plan) -> bool:
+        """Whether all did their work and all vote YES, this node too (C1)."""
+        transaction = plan.transaction
+        participants = self._participants(plan)
+        self._write(Entry("begin", transaction, participants))
+        place = 0
+        while place < len(plan.operations):
+            against = await self._have_performed(transaction, place, plan.operations[place])
+            if against:
+                self.note(f"{transaction}: {against}")
+                return False
+            place += 1
+        return await self._have_voted(plan, participants)
+
+    def _participants(self, plan: Plan) -> tuple[int, ...]:
+        return tuple(sorted({self.id, *(self._accounts[each.account] for each in plan.operations)}))
+
+    async def _have_performed(self, transaction: Transaction, place: int, operation: Operation) -> str:
+        """Have one operation performed; what there is against it."""
+        node = self._accounts[operation.account]
+        if node == self.id:
+            return self._perform(transaction, place, operation)
+        answer = await self.ask(node, Perform(transaction, place, operation), within=self.timing.t_us)
+        return f"{node} does not answer" if answer is None else answer.against
+
+    async def _have_voted(self, plan: Plan, participants: tuple[int, ...]) -> bool:
+        """Phase 1: every vote counts, and a missing one is a NO."""
+        message = Prepare(plan.transaction, participants, plan.operations)
+        against = self._against(message)
+        if against:
+            self.note(f"{plan.transaction}: {against}")
+            return False
+        self._prepare_part(plan.transaction, participants, plan.dispense)
+        others = self._others(participants)
+        votes = await self.ask_all(others, message, within=self.timing.t_us)
+        refusals = [f"{node}: {vote.against}" for node, vote in votes.items() if vote.vote == "NO"]
+        refusals += [f"{node} did not vote" for node in others if node not in votes]
+        if refusals:
+            self.note(f"{plan.transaction}: {'; '.join(refusals)}")
+        return not refusals
+
+    @procedure
+    async def tell_outcome(self, transaction: Transaction) -> None:
+        """C5: the word to all, and again to whoever has not acknowledged it."""
+        part = self._part(transaction)
+        word = Commit(transaction) if part.state is State.COMMITTED else Abort(transaction)
+        untold = self._others(part.participants)
+        while untold:
+            told = await self.ask_all(untold, word, within=self.timing.t_us)
+            untold = tuple(node for node in untold if node not in told)
+            if untold:
+                await self.sleep(self.timing.t_us, f"the next word to {', '.join(map(str, untold))}")
+        self._write(Entry("ended", transaction))
+
+    # what is shown
+
+    def _show(self) -> None:
+        """The balances as they are now, undone or not yet; who holds which lock; what is open."""
+        ledger = self._ledger
+        working = {change.account: (each, change) for each in self.work for change in each.changes}
+        self.balances = tuple(
+            (name, working[name][1].after if name in working else balance)
+            for name, balance in ledger.balances.items()
+        )
+        held = {**ledger.locks, **{name: each.transaction for name, (each, _) in working.items()}}
+        self.locks = tuple(sorted(held.items()))
+        self.dispensed = ledger.dispensed
+        parts = [*ledger.open.values()]
+        parts += [Part(each.transaction) for each in self.work if each.transaction not in ledger.open]
+        was = {each.transaction: each for each in self.open}
+        self.open = tuple(self._shown(part, was.get(part.transaction)) for part in parts)
+
+    def _shown(self, part: Part, before: Open | None) -> Open:
+        if before is not None and before.state is part.state and before.participants == part.participants:
+            return before
+        turned_away = () if before is None else before.turned_away
+        return Open(part.transaction, part.state, self.now_us, part.participants, None, turned_away)
+
+    def _shows_blocked(self, transaction: Transaction) -> None:
+        """Say that this node has to wait: it asked everybody."""
+        self.open = tuple(
+            replace(each, blocked_us=self.now_us)
+            if each.transaction == transaction and each.blocked_us is None
+            else each
+            for each in self.open
+        )
