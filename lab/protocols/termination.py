@@ -11,7 +11,7 @@ __all__ = ["StateAnswer", "next_state"]
 class StateAnswer(Payload, frozen=True, omit_defaults=True):
     """What a transaction is to a participant, and in which ``round`` it became commitable or abortable.
 
-    ``promised`` is the newest round that it takes part in. ``crashed``: since its vote.
+    ``promised`` is the newest round that it took part in before it was asked. ``crashed``: since its vote.
     """
 
     state: State

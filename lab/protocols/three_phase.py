@@ -36,6 +36,7 @@ from typing import ClassVar, Literal
 from lab.kernel import Payload, Request, on, procedure
 from lab.protocols.bank import Bank
 from lab.protocols.committing import Abort, Commit
+from lab.protocols.cost import CommitCost, Linear
 from lab.protocols.election import Election, Status
 from lab.protocols.ledger import Part
 from lab.protocols.task import Task
@@ -91,6 +92,12 @@ class ThreePhaseCommit(Bank, Task):
     name: ClassVar[str] = "3pc"
     usual_election: ClassVar[str] = "bully"
     relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A6": (4, 8, 9), "A7": (4,), "A8": (4, 8, 9)}
+
+    cost: ClassVar[CommitCost] = CommitCost(
+        Linear(5),
+        Linear(3, 5),
+        "as 2pc, with PreCommit and its acknowledgement between; and everybody writes precommit",
+    )
 
     crashed_in: tuple[Transaction, ...] = ()
     leading: tuple[Transaction, ...] = ()
@@ -210,12 +217,13 @@ class ThreePhaseCommit(Bank, Task):
         if part.state not in DECIDED:
             self.stop(self.coordinate, about=transaction)
             self.begin(self.terminate, about=transaction)
+        promised = part.promised
         if part.state is State.INITIAL:
             self._decide(transaction, False)
-        elif part.state not in DECIDED and message.round > part.promised:
+        elif part.state not in DECIDED and message.round > promised:
             self._write(Entry("joined", transaction, round=message.round))
         part = self._part(transaction)
-        return StateAnswer(part.state, part.round, part.promised, transaction in self.crashed_in)
+        return StateAnswer(part.state, part.round, promised, transaction in self.crashed_in)
 
     # the elected coordinator
 
@@ -239,15 +247,15 @@ class ThreePhaseCommit(Bank, Task):
     async def lead_termination(self, orphan: Orphan) -> None:
         """P3: the first rule that fits, and again until one ends it."""
         transaction = orphan.transaction
-        number = 0
+        round, is_new = Round(1, self.id), True
         while not self._is_decided(transaction):
-            number = max(number, self._part(transaction).promised.number) + 1
-            answers = await self._states(orphan, Round(number, self.id))
+            answers = await self._states(orphan, round)
             newest = max((answer.promised for answer in answers.values()), default=Round())
-            number = max(number, newest.number)
-            if newest > Round(number, self.id):
-                continue  # somebody takes part in a newer round: begin one that is newer still
-            await self._follow(next_state(answers, len(orphan.participants)), orphan, Round(number, self.id))
+            if newest > round or (is_new and newest == round):
+                round = Round(newest.number + 1, self.id)  # somebody takes part in that one, or a newer one
+                continue
+            is_new = False
+            await self._follow(next_state(answers, len(orphan.participants)), orphan, round)
             if not self._is_decided(transaction):
                 self._shows_blocked(transaction)
                 await self.sleep(self.timing.t_us, f"more to answer about {transaction}")
