@@ -1,0 +1,220 @@
+"""Three-phase commit, rule by rule (P1-P5), with the election of its new coordinator in the same nodes."""
+
+from collections.abc import Mapping
+
+import msgspec
+import pytest
+
+from lab.kernel import Told
+from lab.protocols import find_protocol, three_phase
+from lab.protocols.termination import StateAnswer, next_state
+from lab.protocols.transaction import Round, State
+from tests.harness import Rig
+
+PLAN = ("withdraw", "350")
+UNCERTAIN, COMMITABLE, ABORTABLE = State.UNCERTAIN, State.COMMITABLE, State.ABORTABLE
+COMMITTED, ABORTED = State.COMMITTED, State.ABORTED
+_S = 1_000_000
+
+
+def _bank(nodes: int = 3, election: str = "bully") -> Rig:
+    """The highest node leads, and is told to withdraw: the participants are nodes 1 to 3, and itself."""
+    rig = Rig(range(1, nodes + 1), protocol=find_protocol("3pc", {"election": election}), latency_us=10_000)
+    rig.started()
+    leader = rig.settle()
+    rig.run(_S // 10)
+    rig.tell(leader, Told(PLAN[0], PLAN[1:]))
+    return rig
+
+
+def _log(rig: Rig, node: int) -> list[str]:
+    return [entry["what"] for entry in rig.cluster.nodes[node].state["log"]]
+
+
+def _reach(rig: Rig, what: str, *nodes: int) -> None:
+    """Until that is in their logs."""
+    rig.run_until(lambda: all(what in _log(rig, node) for node in nodes), 30 * _S, f"{what} at {nodes}")
+
+
+def _until_sent(rig: Rig, kind: str) -> None:
+    rig.run_until(lambda: bool(rig.sent(kind)), 10 * _S, f"{kind} is sent")
+
+
+def _open(rig: Rig) -> list[int]:
+    return [node for node, view in rig.cluster.nodes.items() if view.process == "running" and view.state["open"]]
+
+
+def test_P1_three_phases() -> None:
+    """Prepare, PreCommit and Commit, each to all and each answered: what is logged comes in this order."""
+    rig = _bank(4)
+    _reach(rig, "ended", 4)
+    assert [_log(rig, node) for node in (1, 2, 3)] == [["prepared", "precommit", "committed"]] * 3
+    assert _log(rig, 4) == ["begin", "prepared", "precommit", "committed", "ended"]
+    kinds = ("Prepare", "Vote", "PreCommit", "PreAcknowledged", "Commit", "Acknowledged")
+    assert [kind for _, kind, _ in rig.sent(*kinds)] == [kind for kind in kinds for _ in range(3)]
+    assert rig.cluster.nodes[4].state["dispensed"] == 350_00
+
+
+def test_P1_who_does_not_acknowledge_is_taken_for_failed() -> None:
+    """A participant that crashes as PreCommit leaves does not keep the others: they commit, T later."""
+    rig = _bank(4)
+    _until_sent(rig, "PreCommit")
+    rig.kill(1)
+    _reach(rig, "committed", 2, 3, 4)
+    assert "precommit" not in _log(rig, 1)
+    rig.restart(1)
+    _reach(rig, "committed", 1)
+    _reach(rig, "ended", 4)
+    rig.run(10 * _S)
+    assert _open(rig) == []
+
+
+def test_C3_who_has_not_voted_aborts_by_itself() -> None:
+    """The coordinator crashes before Prepare: the work is undone after the patience, and nobody is asked."""
+    rig = _bank(4)
+    _until_sent(rig, "Perform")
+    rig.run(15_000)
+    assert rig.cluster.nodes[1].state["balances"] == [["savings", 900_00]]
+    rig.kill(4)
+    _reach(rig, "aborted", 1)
+    assert rig.cluster.nodes[1].state["balances"] == [["savings", 1000_00]]
+    assert not rig.sent("Orphaned")
+
+
+@pytest.mark.parametrize("election", ["bully", "bully-tanenbaum", "ring", "invitation"])
+@pytest.mark.parametrize(("kind", "outcome"), [("Vote", "aborted"), ("PreAcknowledged", "committed")])
+def test_P2_P5_an_elected_coordinator_ends_it(election: str, kind: str, outcome: str) -> None:
+    """The coordinator dies between the phases: the rest elect another one, which ends it while that is down."""
+    rig = _bank(3, election)
+    dead = rig.settle()
+    _until_sent(rig, kind)
+    rig.kill(dead)
+    others = [node for node in rig.ids if node != dead]
+    _reach(rig, outcome, *others)
+    assert rig.sent("Orphaned") or rig.sent("StateOf")
+    assert _open(rig) == []
+    rig.restart(dead)
+    _reach(rig, outcome, dead)
+    rig.run(20 * _S)
+    assert _open(rig) == []
+
+
+def test_P5_two_phase_commit_blocks_where_this_does_not() -> None:
+    """The same crash, between the votes and the word: there the others wait for as long as it is down."""
+    rig = Rig(range(1, 4), protocol=find_protocol("2pc"), latency_us=10_000).started()
+    rig.tell(3, Told(PLAN[0], PLAN[1:]))
+    _until_sent(rig, "Vote")
+    rig.kill(3)
+    rig.run(60 * _S)
+    assert [rig.cluster.nodes[node].status for node in (1, 2)] == ["Blocked", "Blocked"]
+    rig.restart(3)
+    rig.run(5 * _S)
+    assert _log(rig, 1) == ["prepared", "aborted"]
+    assert _open(rig) == []
+
+
+def _answers(*states: State, round: int = 0, crashed: tuple[int, ...] = ()) -> Mapping[int, StateAnswer]:
+    return {
+        node: StateAnswer(state, Round(round), Round(round), node in crashed)
+        for node, state in enumerate(states, start=1)
+    }
+
+
+@pytest.mark.parametrize(
+    ("answers", "following"),
+    [
+        (_answers(ABORTED), ABORTED),  # 1: whoever else answers
+        (_answers(UNCERTAIN, COMMITABLE, ABORTED), ABORTED),
+        (_answers(COMMITTED), COMMITTED),  # 2
+        (_answers(UNCERTAIN, UNCERTAIN, COMMITTED), COMMITTED),
+        (_answers(COMMITABLE, UNCERTAIN, UNCERTAIN), COMMITABLE),  # 3, before 4
+        (_answers(COMMITABLE, COMMITABLE, COMMITABLE), COMMITABLE),
+        (_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN), ABORTABLE),  # 4
+        (_answers(UNCERTAIN, ABORTABLE, UNCERTAIN), ABORTABLE),
+        (_answers(COMMITABLE, UNCERTAIN), None),  # 5: two of five are no majority (P4)
+        (_answers(UNCERTAIN, UNCERTAIN), None),
+        (_answers(), None),
+        (_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN, crashed=(1, 2)), ABORTABLE),
+        (_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN, crashed=(1, 2, 3)), None),
+        (_answers(*[UNCERTAIN] * 5, crashed=(1, 2, 3, 4, 5)), ABORTABLE),
+    ],
+)
+def test_P3_the_first_rule_that_fits(answers: Mapping[int, StateAnswer], following: State | None) -> None:
+    """Of five participants."""
+    assert next_state(answers, 5) is following
+
+
+def test_P3_what_the_newest_round_began_is_carried_on() -> None:
+    """Commitable beside abortable: they became so in different rounds."""
+    old, new = _answers(COMMITABLE, UNCERTAIN), {3: StateAnswer(ABORTABLE, Round(1, 4), Round(1, 4))}
+    assert next_state({**old, **new}, 5) is ABORTABLE
+    newer = {4: StateAnswer(COMMITABLE, Round(2, 1), Round(2, 1))}
+    assert next_state({**old, **new, **newer}, 5) is COMMITABLE
+
+
+def _alone(rig: Rig) -> None:
+    """The coordinator commits alone, all others being down, and crashes; they come back."""
+    _until_sent(rig, "PreCommit")
+    rig.kill(1)
+    rig.kill(2)
+    _reach(rig, "committed", 3)
+    rig.kill(3)
+    rig.run(_S)
+    rig.restart(1)
+    rig.restart(2)
+    rig.run(20 * _S)
+
+
+def test_uncertain_after_a_crash_tells_nothing() -> None:
+    """The coordinator committed alone while all others were down: they wait until they hear it."""
+    rig = _bank(3)
+    _alone(rig)
+    assert [_log(rig, node)[-1] for node in (1, 2)] == ["joined", "joined"]
+    rig.restart(3)
+    _reach(rig, "committed", 1, 2)
+
+
+def test_by_the_letter_of_rule_4_they_would_abort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hole that this closes: one node has committed, and the others abort, with nothing but crashes."""
+
+    def forgetful(answers: Mapping[int, StateAnswer], participants: int) -> State | None:
+        fresh = {node: msgspec.structs.replace(each, crashed=False) for node, each in answers.items()}
+        return next_state(fresh, participants)
+
+    monkeypatch.setattr(three_phase, "next_state", forgetful)
+    rig = _bank(3)
+    _alone(rig)
+    assert [_log(rig, node)[-1] for node in (1, 2, 3)] == ["aborted", "aborted", "committed"]
+
+
+def test_total_failure_ends_when_all_are_back() -> None:
+    """All crash when two of them are commitable: they commit, once all have answered."""
+    rig = _bank(3)
+    _reach(rig, "precommit", 1)
+    for node in rig.ids:
+        rig.kill(node)
+    rig.run(_S)
+    for node in rig.ids:
+        rig.restart(node)
+    _reach(rig, "committed", 1, 2, 3)
+    rig.run(20 * _S)
+    assert _open(rig) == []
+
+
+def test_a_partition_breaks_it() -> None:
+    """The famous counter-example: beyond the cut they are taken for failed, are uncertain, and abort (8)."""
+    rig = _bank(4)
+    _until_sent(rig, "PreCommit")
+    rig.do("partition 4 | 1 2 3")
+    rig.run(20 * _S)
+    assert _log(rig, 4)[-1] == "committed"
+    assert [_log(rig, node)[-1] for node in (1, 2, 3)] == ["aborted"] * 3
+
+
+def test_a_cut_before_the_votes_does_no_harm() -> None:
+    """The same partition a phase earlier: a missing vote is a NO, so both sides abort."""
+    rig = _bank(4)
+    _until_sent(rig, "Prepare")
+    rig.do("partition 4 | 1 2 3")
+    rig.run(20 * _S)
+    assert [_log(rig, node)[-1] for node in (1, 2, 3, 4)] == ["aborted"] * 4
