@@ -113,10 +113,9 @@ def test_P5_two_phase_commit_blocks_where_this_does_not() -> None:
     assert _open(rig) == []
 
 
-def _answers(*states: State, round: int = 0, crashed: tuple[int, ...] = ()) -> Mapping[int, StateAnswer]:
+def _answers(*states: State, crashed: tuple[int, ...] = ()) -> Mapping[int, StateAnswer]:
     return {
-        node: StateAnswer(state, Round(round), Round(round), node in crashed)
-        for node, state in enumerate(states, start=1)
+        node: StateAnswer(state, Round(), Round(), node in crashed) for node, state in enumerate(states, start=1)
     }
 
 
