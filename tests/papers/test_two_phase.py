@@ -191,6 +191,7 @@ def test_C5_a_coordinator_with_a_decision_tells_it_after_the_crash() -> None:
     rig.do("lose 4->1 Commit 100%", "on send Commit 4->1: kill 4")
     rig.run(10 * _S)
     assert [rig.cluster.nodes[node].status for node in (1, 2, 3)] == ["Blocked"] * 3
+    rig.do("heal")
     rig.restart(4)
     _reach(rig, "ended", 4)
     assert _money(rig, SAVINGS, CHECKING, MONEYMARKET) == [900, 1050, 700]
