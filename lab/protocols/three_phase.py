@@ -11,23 +11,25 @@ So nobody has committed while anyone that is up is uncertain; and a majority tha
 without its coordinator, where two-phase commit would have to wait for it. The rules are in termination.py. The new
 coordinator is elected by the election below, for real, in the same nodes; it need not be a participant itself.
 
-What is assumed, and can be broken here: silence is a crash. Messages come within Tm (8: loss, delay, partition) and
-nodes answer within Tp (9: pause). In a partition the coordinator takes those beyond the cut for failed and commits,
-while these elect another one, are uncertain by majority, and abort: the famous counter-example.
+What is assumed, and can be broken here: silence is a crash. Messages come within Tm (8: loss, delay, partition)
+and nodes answer within Tp (9: pause). In a partition the coordinator takes those beyond the cut for failed and
+commits, while these elect another one, are uncertain by majority, and abort: the famous counter-example.
 
-Three places at which the lecture's rules leave out what crashed nodes that come back make of them, and what is
-done here:
+Two places at which the lecture's rules leave out what crashed nodes that come back make of them, and what is done
+here:
 
-* Rule 4 counts the uncertain. One that crashed and came back is uncertain still, but the coordinator may have taken
-  it for failed, and committed without it. So of those counted one must not have crashed since its vote, or all
-  participants must answer.
-* A participant that became commitable crashes, the others abort by rule 4, led by a node that crashes too, and the
-  first comes back: commitable beside abortable ones, for which no rule fits, though all are up. So every attempt
-  has a round, and the newest is carried on. Who has answered in one takes no part in an older one: the former
-  coordinator cannot go on beside the new one.
-* By rule 3 the new coordinator goes on by the standard plan, and would take silent participants for failed; and as
-  it need not be one itself, nobody might be left who knows. So it commits when more than half are commitable, as
-  it aborts, by rule 4, when more than half are abortable.
+* Rule 4 counts the uncertain. One that crashed and came back is uncertain still, but the coordinator may have
+  taken it for failed, and committed without it. So of those counted one must not have crashed since its vote, or
+  all participants must answer.
+* A participant that became commitable crashes; the others begin to abort by rule 4, led by a node that crashes
+  too; and the first comes back, commitable beside abortable ones, for which no rule fits, though a majority is up.
+  So every attempt has a round, and the newest is carried on. Who has answered in one takes no part in an older
+  one: a former coordinator cannot go on beside the new one.
+
+And where by rule 3 the elected coordinator goes on by the standard plan, and would take silent participants for
+failed, it waits here until more than half are commitable, as by rule 4 it waits until more than half are
+abortable. With crashes alone that makes no difference; in a partition, two elected coordinators cannot decide
+differently. The first coordinator, which takes silence for failure as P1 has it, still can.
 """
 
 from collections.abc import Mapping
@@ -154,20 +156,21 @@ class ThreePhaseCommit(Bank, Task):
     @procedure
     async def participate(self, transaction: Transaction) -> None:
         """C3, P2: who has not voted may abort; who has, and hears nothing, enters Recovery."""
-        state = State.INITIAL
-        while state not in DECIDED:
-            moved = await self.until(
-                lambda: self._part(transaction).state is not state,
-                f"what comes after {state.value}: {transaction}",
-                within=self._patience_us,
-            )
-            if not moved:
-                break
+        state, moves_on = State.INITIAL, True
+        while moves_on and state not in DECIDED:
+            moves_on = await self._moves_on(transaction, state)
             state = self._part(transaction).state
         if state is State.INITIAL:
             self._decide(transaction, False)
         elif state not in DECIDED:
             self.begin(self.terminate, about=transaction)
+
+    async def _moves_on(self, transaction: Transaction, state: State) -> bool:
+        return await self.until(
+            lambda: self._part(transaction).state is not state,
+            f"what comes after {state.value}: {transaction}",
+            within=self._patience_us,
+        )
 
     @procedure
     async def terminate(self, transaction: Transaction) -> None:
@@ -247,15 +250,15 @@ class ThreePhaseCommit(Bank, Task):
     async def lead_termination(self, orphan: Orphan) -> None:
         """P3: the first rule that fits, and again until one ends it."""
         transaction = orphan.transaction
-        round, is_new = Round(1, self.id), True
+        attempt, is_new = Round(1, self.id), True
         while not self._is_decided(transaction):
-            answers = await self._states(orphan, round)
+            answers = await self._states(orphan, attempt)
             newest = max((answer.promised for answer in answers.values()), default=Round())
-            if newest > round or (is_new and newest == round):
-                round = Round(newest.number + 1, self.id)  # somebody takes part in that one, or a newer one
+            if newest > attempt or (is_new and newest == attempt):
+                attempt = Round(newest.number + 1, self.id)  # somebody takes part in that one, or a newer one
                 continue
             is_new = False
-            await self._follow(next_state(answers, len(orphan.participants)), orphan, round)
+            await self._follow(next_state(answers, len(orphan.participants)), orphan, attempt)
             if not self._is_decided(transaction):
                 self._shows_blocked(transaction)
                 await self.sleep(self.timing.t_us, f"more to answer about {transaction}")
@@ -263,19 +266,19 @@ class ThreePhaseCommit(Bank, Task):
         await self.ask_all(self._others(orphan.participants), word, within=self.timing.t_us)
         self.leading = tuple(each for each in self.leading if each != transaction)
 
-    async def _states(self, orphan: Orphan, round: Round) -> Mapping[int, StateAnswer]:
+    async def _states(self, orphan: Orphan, attempt: Round) -> Mapping[int, StateAnswer]:
         """The states of all participants that answer; of this one too, if it is one."""
-        message = StateOf(orphan.transaction, orphan.participants, round)
+        message = StateOf(orphan.transaction, orphan.participants, attempt)
         own = {self.id: self.state_of(self.id, message)} if self.id in orphan.participants else {}
         answers = await self.ask_all(self._others(orphan.participants), message, within=self.timing.t_us)
         return own | answers
 
-    async def _follow(self, state: State | None, orphan: Orphan, round: Round) -> None:
+    async def _follow(self, state: State | None, orphan: Orphan, attempt: Round) -> None:
         """Bring all to this state; and to the end, if they are that by majority."""
         transaction = orphan.transaction
         if state in (State.COMMITABLE, State.ABORTABLE):
             kind = PreCommit if state is State.COMMITABLE else PreAbort
-            message = kind(transaction, round)
+            message = kind(transaction, attempt)
             own = self.id in orphan.participants and self._move(message, state)
             answers = await self.ask_all(self._others(orphan.participants), message, within=self.timing.t_us)
             taken = own + sum(answer.taken for answer in answers.values())

@@ -11,19 +11,19 @@ from lab.protocols.termination import StateAnswer, next_state
 from lab.protocols.transaction import Round, State
 from tests.harness import Rig
 
-PLAN = ("withdraw", "350")
 UNCERTAIN, COMMITABLE, ABORTABLE = State.UNCERTAIN, State.COMMITABLE, State.ABORTABLE
 COMMITTED, ABORTED = State.COMMITTED, State.ABORTED
 _S = 1_000_000
 
 
-def _bank(nodes: int = 3, election: str = "bully") -> Rig:
+def _bank(nodes: int = 3, election: str = "bully", line: str = "withdraw 350") -> Rig:
     """The highest node leads, and is told to withdraw: the participants are nodes 1 to 3, and itself."""
+    command, *words = line.split()
     rig = Rig(range(1, nodes + 1), protocol=find_protocol("3pc", {"election": election}), latency_us=10_000)
     rig.started()
     leader = rig.settle()
     rig.run(_S // 10)
-    rig.tell(leader, Told(PLAN[0], PLAN[1:]))
+    rig.tell(leader, Told(command, tuple(words)))
     return rig
 
 
@@ -102,7 +102,7 @@ def test_P2_P5_an_elected_coordinator_ends_it(election: str, kind: str, outcome:
 def test_P5_two_phase_commit_blocks_where_this_does_not() -> None:
     """The same crash, between the votes and the word: there the others wait for as long as it is down."""
     rig = Rig(range(1, 4), protocol=find_protocol("2pc"), latency_us=10_000).started()
-    rig.tell(3, Told(PLAN[0], PLAN[1:]))
+    rig.tell(3, Told("withdraw", ("350",)))
     _until_sent(rig, "Vote")
     rig.kill(3)
     rig.run(60 * _S)
@@ -184,6 +184,48 @@ def test_by_the_letter_of_rule_4_they_would_abort(monkeypatch: pytest.MonkeyPatc
     rig = _bank(3)
     _alone(rig)
     assert [_log(rig, node)[-1] for node in (1, 2, 3)] == ["aborted", "aborted", "committed"]
+
+
+def _split() -> Rig:
+    """Node 1 alone is commitable, and down; the others begin to abort, and their leader crashes over it."""
+    rig = _bank(6, line="collect 10 savings")
+    rig.do("on send PreCommit 6->1: kill 6")
+    _reach(rig, "precommit", 1)
+    rig.kill(1)
+    rig.do("lose 5->2 Abort 100%", "lose 5->3 Abort 100%", "lose 5->4 Abort 100%", "on send Abort 5->2: kill 5")
+    _reach(rig, "aborted", 5)
+    rig.run(_S)
+    rig.do("heal")
+    return rig
+
+
+def test_what_a_newer_round_decided_outweighs_what_an_older_one_began() -> None:
+    """Node 1 comes back, commitable beside abortable ones, while who has aborted is down: they abort, too."""
+    rig = _split()
+    assert [_log(rig, node)[-1] for node in (2, 3, 4)] == ["preabort"] * 3
+    rig.restart(1)
+    _reach(rig, "aborted", 1, 2, 3, 4)
+    for node in (5, 6):
+        rig.restart(node)
+    rig.run(20 * _S)
+    assert [_log(rig, node)[-1] for node in (5, 6)] == ["aborted", "ended"]
+    assert _open(rig) == []
+
+
+def test_by_the_letter_of_the_rules_they_would_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hole that this closes: 1 is commitable, so that rule 4 does not fit, and no majority fits rule 3."""
+
+    def literal(answers: Mapping[int, StateAnswer], participants: int) -> State | None:
+        states = [answer.state for answer in answers.values()]
+        if {COMMITABLE, ABORTABLE} <= set(states) and not {COMMITTED, ABORTED} & set(states):
+            return None
+        return next_state(answers, participants)
+
+    monkeypatch.setattr(three_phase, "next_state", literal)
+    rig = _split()
+    rig.restart(1)
+    rig.run(60 * _S)
+    assert _open(rig) == [1, 2, 3, 4]
 
 
 def test_total_failure_ends_when_all_are_back() -> None:
