@@ -230,6 +230,8 @@ class ThreePhaseCommit(Bank, Task):
 
     # the elected coordinator
 
+    _next_state = staticmethod(next_state)
+
     @on(Orphaned)
     def orphaned(self, sender: int, message: Orphaned) -> OrphanedAnswer | None:
         """P2: end it, unless it has ended, or this node is its coordinator and about it."""
@@ -258,7 +260,7 @@ class ThreePhaseCommit(Bank, Task):
                 attempt = Round(newest.number + 1, self.id)  # somebody takes part in that one, or a newer one
                 continue
             is_new = False
-            await self._follow(next_state(answers, len(orphan.participants)), orphan, attempt)
+            await self._follow(self._next_state(answers, len(orphan.participants)), orphan, attempt)
             if not self._is_decided(transaction):
                 self._shows_blocked(transaction)
                 await self.sleep(self.timing.t_us, f"more to answer about {transaction}")
@@ -282,7 +284,10 @@ class ThreePhaseCommit(Bank, Task):
             own = self.id in orphan.participants and self._move(message, state)
             answers = await self.ask_all(self._others(orphan.participants), message, within=self.timing.t_us)
             taken = own + sum(answer.taken for answer in answers.values())
-            if 2 * taken > len(orphan.participants):
+            if self._is_majority(taken, orphan):
                 self._decide(transaction, state is State.COMMITABLE)
         elif state is not None:
             self._decide(transaction, state is State.COMMITTED)
+
+    def _is_majority(self, taken: int, orphan: Orphan) -> bool:
+        return 2 * taken > len(orphan.participants)  # P4: of all, whoever is silent
