@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from lab.kernel import Told
-from lab.protocols import find_protocol, three_phase
+from lab.protocols import ThreePhaseCommit, find_protocol
 from lab.protocols.termination import StateAnswer, next_state
 from lab.protocols.transaction import Round, State
 from tests.harness import Rig
@@ -180,7 +180,7 @@ def test_by_the_letter_of_rule_4_they_would_abort(monkeypatch: pytest.MonkeyPatc
         fresh = {node: msgspec.structs.replace(each, crashed=False) for node, each in answers.items()}
         return next_state(fresh, participants)
 
-    monkeypatch.setattr(three_phase, "next_state", forgetful)
+    monkeypatch.setattr(ThreePhaseCommit, "_next_state", staticmethod(forgetful))
     rig = _bank(3)
     _alone(rig)
     assert [_log(rig, node)[-1] for node in (1, 2, 3)] == ["aborted", "aborted", "committed"]
@@ -221,7 +221,7 @@ def test_by_the_letter_of_the_rules_they_would_wait_for_ever(monkeypatch: pytest
             return None
         return next_state(answers, participants)
 
-    monkeypatch.setattr(three_phase, "next_state", literal)
+    monkeypatch.setattr(ThreePhaseCommit, "_next_state", staticmethod(literal))
     rig = _split()
     rig.restart(1)
     rig.run(60 * _S)
