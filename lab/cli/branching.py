@@ -47,8 +47,9 @@ def wanted_branch(
         protocol = recorded_protocol(header.protocol, target)
     except TargetError as error:
         raise UsageError(f"{file} cannot be re-executed: {error}") from None
+    world, parameters = World(simulated=True, headless=headless), header.protocol.parameters
     for line in commands:
-        trigger = check_command(line, protocol, header.nodes, World(simulated=True, headless=headless)).trigger
+        trigger = check_command(line, protocol, header.nodes, world, parameters).trigger
         if isinstance(trigger, At) and trigger.us < at_us:
             raise UsageError(
                 f"--do {line!r}: the branch begins at {at_us / 1e6:g}s; write a later time, or: after 1s"

@@ -1,7 +1,7 @@
 """``lab compare``: from its options to a comparison, and what that came to, as it goes."""
 
 import contextlib
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from pathlib import Path
 
 import msgspec
@@ -23,9 +23,10 @@ from lab.cli.settings import (
     whole_number,
 )
 from lab.journal import Link
-from lab.protocols import TASKS, Algorithm
+from lab.protocols import Algorithm, Field, commit_protocol
 from lab.script import numbered_lines
 from lab.units import count_of
+from lab.worlds.campaign.bank_courses import usual_course
 from lab.worlds.campaign.comparison import Comparison, Measured, Sums, compared
 from lab.worlds.campaign.draw import Plan
 from lab.worlds.campaign.trial import RunawayError
@@ -62,22 +63,28 @@ class CompareRequest(Struct, frozen=True):
         workers: str | None,
         output: Path | None,
         json: bool,
+        given: Collection[str] = (),
     ) -> "CompareRequest":
-        """From the options of the command; UsageError."""
+        """From the options of the command; those in ``given`` were not left to what is usual. UsageError."""
         timing = timing_of(t, None, None)
         count = whole_number("--nodes", nodes, 2, _MOST_NODES)
         ids = tuple(range(1, count + 1))
         kinds = fault_kinds(faults)
-        above_it = one_of("--task", task, ("none", *TASKS))
+        commits = _commit(protocols)
+        above_it = one_of("--task", task, ("none", Field.name))
+        if commits:
+            if "task" in given:
+                raise UsageError(f"--task {task} goes above elections, and {protocols[0]} commits; leave it out")
+            above_it = "none"
         names: list[str] = []
         targets: list[str] = []
         bases = []
         lines = None
         for protocol in protocols:
-            election = election_named(protocol)
-            if election.carries is not None and above_it != "none":
+            named = protocol_named(protocol) if commits else election_named(protocol)
+            if named.carries is not None and above_it != "none":
                 raise UsageError(f"{protocol} has a task above it already; name elections, or add --task none")
-            names.append(election.name)
+            names.append(named.name)
             if names[-1] in names[:-1]:
                 raise UsageError(f"{names[-1]} is named twice; name different protocols: lab compare bully ring")
             target = absolute_target(protocol if above_it == "none" else above(above_it, protocol))
@@ -87,6 +94,11 @@ class CompareRequest(Struct, frozen=True):
             config = RunConfig("", target, ids, timing, {}, Link(), 0, "", world="simulated")
             targets.append(target)
             bases.append(header_of(config, found))
+        struck = str(script or ", ".join(kinds))
+        if commits and script is None:
+            struck = f"transactions, {struck}"
+            if "faults" not in given:
+                struck, lines = "transactions, a crash amid the votes", usual_course(ids, timing)
         comparison = Comparison(
             tuple(targets),
             tuple(bases),
@@ -94,11 +106,29 @@ class CompareRequest(Struct, frozen=True):
             lines,
             seed_of(seed),
             whole_number("--runs", runs, 1),
+            commits,
         )
-        said = f"{count} nodes, {script or ', '.join(kinds)}"
+        said = f"{count} nodes, {struck}"
         said += "" if above_it == "none" else f", the {above_it} above each"
         busy = default_workers() if workers is None else whole_number("--workers", workers, 1)
         return cls(tuple(names), comparison, said, busy, picture_file(output), json)
+
+    def sums(self) -> list[Sums]:
+        """One for each protocol, and nothing in them."""
+        found = (commit_protocol(protocol_named(target)) for target in self.comparison.targets)
+        costs = (None if each is None else each.cost for each in found)
+        return [Sums(name, cost) for name, cost in zip(self.names, costs, strict=True)]
+
+
+def _commit(protocols: list[str]) -> bool:
+    """Whether these are commit protocols; none or all of them are."""
+    commit = [name for name in protocols if commit_protocol(protocol_named(name)) is not None]
+    others = [name for name in protocols if name not in commit]
+    if commit and others:
+        raise UsageError(
+            f"{commit[0]} commits transactions, and {others[0]} does not; compare 2pc 3pc, or elections alone"
+        )
+    return bool(commit)
 
 
 def _script(path: Path, protocol: type[Algorithm], ids: tuple[int, ...]) -> tuple[str, ...]:
@@ -111,7 +141,7 @@ def _script(path: Path, protocol: type[Algorithm], ids: tuple[int, ...]) -> tupl
 
 def run_compare(request: CompareRequest) -> int:
     """Compare and show; what was done before Ctrl-C is shown too."""
-    sums = [Sums(name) for name in request.names]
+    sums = request.sums()
     status = 0
     with contextlib.closing(_measured(request)) as coming, progress_line() as tell:
         tell(f"starting {request.workers} processes" if request.workers > 1 else "running")

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError
 from lab.cli.files import writable_recording
 from lab.cli.progress import progress_line
-from lab.cli.settings import parameters_of, protocol_named
+from lab.cli.settings import World, check_command, parameters_of, protocol_named
 from lab.cli.terminal import print_wrapped
-from lab.journal import Header, Link, Writer, open_recording
+from lab.journal import Cluster, Header, Link, Writer, open_recording
 from lab.journal.failures import failed_steps, failure_lines
-from lab.kernel import Timing
-from lab.properties import A2, ASSERTIONS
+from lab.kernel import Timing, Told
+from lab.properties import A2, ASSERTIONS, ENDS
 from lab.protocols import Algorithm, Election
+from lab.script import Tell, resolve_nodes
 from lab.text import sanitize
 from lab.units import count_of
 from lab.worlds.config import RunConfig, header_of
@@ -43,6 +44,7 @@ class Options(Struct, frozen=True):
     cuts: int
     timeouts: Timeouts
     settled: bool | None
+    do: list[str]
     states: int
     depth: int | None
     settings: list[str]
@@ -65,6 +67,7 @@ def run_explore(options: Options) -> int:
         options.restarts,
         settled=bool(options.settled),
         cuts=options.cuts,
+        told=_told(options, protocol, header),
     )
     began_s = time.monotonic()
     try:
@@ -117,6 +120,23 @@ def _header(options: Options, protocol: type[Algorithm]) -> Header:
     return replace(header_of(config, protocol), run=f"{protocol.name} explored, timeouts {options.timeouts}")
 
 
+def _told(options: Options, protocol: type[Algorithm], header: Header) -> tuple[tuple[int, Told], ...]:
+    """The commands that are given first, each with the node that it is for."""
+    found: list[tuple[int, Told]] = []
+    for line in options.do:
+        world = World(simulated=True, headless=True)
+        scripted = check_command(line, protocol, header.nodes, world, header.protocol.parameters)
+        command = scripted.command
+        if scripted.trigger is not None or not isinstance(command, Tell) or command.nodes is None:
+            raise UsageError(
+                f"--do {line!r}: here only a command of the protocol's own can be given, at once, and to nodes by "
+                f"their numbers: tell {header.nodes[-1]} COMMAND; kills and cuts are tried by themselves"
+            )
+        told = Told(command.command, command.words)
+        found += [(node, told) for node in resolve_nodes(command.nodes, Cluster.of(header))]
+    return tuple(found)
+
+
 def _check_out(out: Path | None) -> None:
     if out is not None:
         if out.suffix != ".jsonl":
@@ -131,6 +151,7 @@ def _so_far(tally: Tally, seconds: float) -> str:
 
 def _report(options: Options, explorer: Explorer, tally: Tally, seconds: float) -> None:
     begin = "from all Normal" if options.settled else "from the first start"
+    begin += "".join(f", {line}" for line in options.do)
     print_wrapped(
         f"{sanitize(options.target)}, {count_of(options.nodes, 'node')}, {begin}, timeouts {options.timeouts}, "
         f"at most {count_of(options.kills, 'kill')}, {count_of(options.restarts, 'restart')} and "
@@ -168,7 +189,8 @@ def _unviolated(assertion: str, explorer: Explorer, tally: Tally) -> str:
     if lives and not tally.cut and not explorer.agrees:
         return "not judged: no node is left that could agree"
     if lives and (tally.cut or not explorer.judges_liveness):
-        return "not judged; but wherever nothing can happen any more, all agree"
+        so = "with all nodes up, no transaction is open" if explorer.liveness is ENDS else "all agree"
+        return f"not judged; but wherever nothing can happen any more, {so}"
     return f"no violation in {count_of(tally.states, 'state')}" if tally.cut else "holds"
 
 
@@ -178,6 +200,7 @@ def _as_json(options: Options, explorer: Explorer, tally: Tally, seconds: float,
         "protocol": options.target,
         "nodes": options.nodes,
         "begin": "normal" if options.settled else "start",
+        "do": options.do,
         "timeouts": options.timeouts,
         "kills": options.kills,
         "restarts": options.restarts,

@@ -14,7 +14,7 @@ from msgspec import Struct
 from lab.cli.settings import protocol_named
 from lab.journal import ASSUMPTIONS
 from lab.properties import ASSERTIONS
-from lab.protocols import PROTOCOLS, TASKS, Algorithm
+from lab.protocols import PROTOCOLS, TASKS, Algorithm, commit_protocol
 from lab.protocols.parameters import Parameter, parameters_told, together_told
 from lab.text import sanitize
 from lab.units import format_us
@@ -34,7 +34,7 @@ class Promise(Struct, frozen=True):
 
 
 class Formula(Struct, frozen=True):
-    """What an election costs in messages, in which case, and where that is from."""
+    """What an election or a commit costs, in which case, and where that is from."""
 
     formula: str
     case: str
@@ -59,6 +59,8 @@ class Described(Struct, frozen=True):
     parameters: tuple[Setting, ...]
     parameters_do: str
     commands: dict[str, str]
+    usages: dict[str, str]
+    examples: dict[str, str]
     messages: tuple[str, ...]
 
 
@@ -89,11 +91,28 @@ def _described(protocol: type[Algorithm]) -> Described:
             Promise(name, ASSERTIONS[name].statement, protocol.relies_on.get(name, every))
             for name in protocol.promises
         ),
-        tuple(Formula(cost.formula, cost.case, cost.source) for cost in protocol.costs),
+        (*_of_a_commit(protocol), *(Formula(cost.formula, cost.case, cost.source) for cost in protocol.costs)),
         tuple(Setting(each.name, _shown(each), each.says) for each in parameters_told(protocol)),
         together_told(protocol),
-        dict(protocol.commands),
+        {name: own.does for name, own in protocol.commands.items()},
+        {name: own.usage for name, own in protocol.commands.items()},
+        {name: own.example for name, own in protocol.commands.items() if own.example},
         tuple(sorted(protocol.payloads)),
+    )
+
+
+def _of_a_commit(protocol: type[Algorithm]) -> tuple[Formula, ...]:
+    commit = commit_protocol(protocol)
+    if commit is None or commit.cost is None:
+        return ()
+    cost = commit.cost
+    return (
+        Formula(
+            str(cost.messages),
+            "messages of a commit, of n participants besides the coordinator",
+            cost.messages.counted,
+        ),
+        Formula(str(cost.writes), "forced writes of all of them", cost.writes.counted),
     )
 
 
@@ -115,7 +134,7 @@ def _lines(protocol: Described, width: int) -> Iterator[str]:
     )
     if protocol.parameters_do and not all(each.says for each in protocol.parameters):
         yield from _table("", [("", protocol.parameters_do)], width)
-    yield from _table("commands", list(protocol.commands.items()), width)
+    yield from _table("commands", list(_commands(protocol)), width)
 
 
 def _detailed_lines(klass: type[Algorithm], protocol: Described, width: int) -> Iterator[str]:
@@ -128,6 +147,12 @@ def _detailed_lines(klass: type[Algorithm], protocol: Described, width: int) -> 
     module = sys.modules[(klass.carries or klass).__module__]
     for paragraph in re.split(r"\n(?=\n|\* )", inspect.getdoc(module) or ""):
         yield from _paragraph(paragraph, width)
+
+
+def _commands(protocol: Described) -> Iterator[tuple[str, str]]:
+    for name, does in protocol.commands.items():
+        example = protocol.examples.get(name)
+        yield protocol.usages[name], f"{does}  ({example})" if example else does
 
 
 def _paragraph(text: str, width: int) -> list[str]:

@@ -24,7 +24,7 @@ from lab.units import count_of, listed
 from lab.worlds.targets import TargetError, load_protocol, recorded_protocol
 from lab.worlds.watchdog import watch_steps
 
-__all__ = ["log_row", "opened", "show", "tell_damage", "verify"]
+__all__ = ["head_of", "log_row", "opened", "show", "tell_damage", "verify"]
 
 _WHATS = (
     *("message", "status", "process", "command", "caption", "mark", "expectation"),
@@ -114,7 +114,7 @@ def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartb
     for record in lines.records():
         page.feed(record)
     _check_kinds(kinds, page)
-    print(f"# {sanitize(_head(header))}")
+    print(f"# {sanitize(head_of(header))}")
     if header.remark:
         print(f"# {sanitize(header.remark)}")
     hidden = frozenset() if heartbeats or kinds else frozenset(header.protocol.heartbeats)
@@ -135,7 +135,8 @@ def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartb
     return EXIT_NOT_AS_EXPECTED if tell_damage(path, lines) else 0
 
 
-def _head(header: Header) -> str:
+def head_of(header: Header) -> str:
+    """What was run, in a line."""
     return ", ".join(
         (
             header.protocol.title,

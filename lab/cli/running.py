@@ -20,6 +20,7 @@ from lab.cli.scenario_report import report_lines
 from lab.cli.terminal import need_terminal
 from lab.journal import (
     Cluster,
+    CommitLog,
     ElectionLog,
     NotARecordingError,
     NoteLog,
@@ -42,6 +43,7 @@ from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedErro
 __all__ = ["run_headless", "run_with_interface"]
 
 _MOST_NOTES = 20
+_MOST_OPEN = 10
 
 
 def run_with_interface(config: RunConfig) -> int:
@@ -204,6 +206,7 @@ def _summary_of(
     ``tell`` is told how many records are done, every thousand.
     """
     cluster, elections, notes = Cluster.of(lines.header), ElectionLog(), NoteLog()
+    commits = CommitLog(lines.header.protocol.heartbeats)
     by_hand = ByHand(config.commands, cluster)
     failed: list[Step] = []
     parent = lines.header.parent
@@ -214,6 +217,7 @@ def _summary_of(
         elections.observe(record, cluster)
         judge.observe(record)
         notes.observe(record)
+        commits.observe(record)
         if parent is not None and number <= parent.record:
             by_hand.suppose(record)
             continue  # what was done there is not of this run
@@ -221,7 +225,7 @@ def _summary_of(
         if isinstance(record, Step) and record.failed and not config.script:
             failed.append(record)
     unmet = by_hand.amiss() + failure_lines(failed, lines.header.protocol.file)
-    return summarize(lines.header, cluster, elections, notes, str(lines.path)), unmet
+    return summarize(lines.header, cluster, elections, notes, commits, str(lines.path)), unmet
 
 
 def _wait(host: HostProcess, end_us: int) -> None:
@@ -260,6 +264,14 @@ def _report(summary: Summary) -> None:
         print(f"  {_seconds(note.at_us)}  node {note.node}: {sanitize(note.text)}")
     if (more := len(summary.notes) - _MOST_NOTES) > 0:
         print(f"  and {count_of(more, 'note')} more: lab show {summary.recording} --only note")
+    if (found := summary.transactions) is not None:
+        blocked = f"; nodes were blocked for {_seconds(found.blocked_us)}" if found.blocked_us else ""
+        said = f"{found.committed:,} committed, {found.aborted:,} aborted, {found.open:,} not decided"
+        print(f"  transactions: {said}{blocked}")
+    for each in summary.open[:_MOST_OPEN]:
+        print(f"  {each.transaction} is open: {each.why}")
+    if (more := len(summary.open) - _MOST_OPEN) > 0:
+        print(f"  and {more:,} more are open: lab show {summary.recording} --blocked")
     print(f"  {count_of(sum(summary.messages.values()), 'message')}; recorded in {summary.recording}")
 
 

@@ -3,9 +3,10 @@
 import functools
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from types import MappingProxyType
+from typing import Any, ParamSpec, TypeVar
 
 from msgspec import Struct
 
@@ -128,9 +129,10 @@ def run_config(
     target = target_of(protocol, settings)
     found = protocol_named(target)
     ids = _nodes(nodes, world)
+    parameters = parameters_of(found, settings)
     for line in commands:
-        check_command(line, found, ids, world)
-    text = "" if script is None else script_text(script, found, ids, world)
+        check_command(line, found, ids, world, parameters)
+    text = "" if script is None else script_text(script, found, ids, world, parameters)
     timing = timing_of(t, tm, tp)
     run = new_run_name(found.name)
     return RunConfig(
@@ -138,7 +140,7 @@ def run_config(
         absolute_target(target),
         ids,
         timing,
-        parameters_of(found, settings),
+        parameters,
         _link(latency, jitter, timing, world),
         seed_of(seed),
         str(recording_path(record, run)),
@@ -188,7 +190,13 @@ def _nodes(text: str, world: World) -> tuple[int, ...]:
     return tuple(nodes)
 
 
-def script_text(path: Path, protocol: type[Protocol], ids: tuple[int, ...], world: World) -> str:
+def script_text(
+    path: Path,
+    protocol: type[Protocol],
+    ids: tuple[int, ...],
+    world: World,
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+) -> str:
     """The script in this file, a command a line; what follows a blank and a # is a remark."""
     try:
         text = path.read_text("utf-8-sig")
@@ -196,22 +204,27 @@ def script_text(path: Path, protocol: type[Protocol], ids: tuple[int, ...], worl
         said = error.strerror if isinstance(error, OSError) else "it is no text"
         raise UsageError(f"--script {path}: {said}; name a file with a command a line") from None
     for number, line in numbered_lines(text):
-        check_command(line, protocol, ids, world, f"{path}:{number}")
+        check_command(line, protocol, ids, world, parameters, f"{path}:{number}")
     return text
 
 
 def check_command(
-    line: str, protocol: type[Protocol], ids: tuple[int, ...], world: World, place: str = ""
+    line: str,
+    protocol: type[Protocol],
+    ids: tuple[int, ...],
+    world: World,
+    parameters: Mapping[str, Any],
+    place: str = "",
 ) -> Scripted:
     """Parse, and resolve what can be resolved before the run, so that a typo is found now.
 
-    ``place``: where the line stands, if not behind ``--do``.
+    ``parameters`` are those that the run sets. ``place``: where the line stands, if not behind ``--do``.
     """
     try:
         scripted = parse(line, protocol)
         if isinstance(scripted.command, WorldCommand):
             _check_world_command(scripted, world, in_script=bool(place))
-        check_line(scripted, protocol, ids)
+        check_line(scripted, protocol, ids, parameters)
         if not place:
             check_by_hand(scripted)
     except CommandError as error:

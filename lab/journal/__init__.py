@@ -1,6 +1,19 @@
 """The journal: what is written down of a run, and everything that can be read out of it again."""
 
 from lab.journal.assumptions import ASSUMPTIONS
+from lab.journal.bank import (
+    Account,
+    Bank,
+    Case,
+    Share,
+    Standing,
+    bank_in,
+    has_bank,
+    last_entries,
+    open_at,
+    share_of,
+)
+from lab.journal.blocked import Stuck, blocked_in, blocked_since_us, stuck_of
 from lab.journal.cluster import Cluster
 from lab.journal.commits import CommitLog, Commits, Transacted
 from lab.journal.elections import ElectionLog, SettledElection, agreed_coordinator
@@ -49,8 +62,11 @@ __all__ = [
     "FORMAT",
     "PROCESS_AFTER",
     "STRUCK_BY",
+    "Account",
+    "Bank",
     "BeingWrittenError",
     "Captioned",
+    "Case",
     "Cluster",
     "Commanded",
     "CommitLog",
@@ -95,9 +111,12 @@ __all__ = [
     "Routed",
     "ScriptLog",
     "SettledElection",
+    "Share",
     "Snapshot",
     "Span",
     "SpooledLines",
+    "Standing",
+    "Stuck",
     "Summary",
     "Timeline",
     "Transacted",
@@ -106,20 +125,28 @@ __all__ = [
     "WorkLog",
     "Writer",
     "agreed_coordinator",
+    "bank_in",
+    "blocked_in",
+    "blocked_since_us",
     "count_lines",
     "decode",
     "deed_of",
     "encode",
     "family_of",
+    "has_bank",
     "has_field",
     "header_differences",
     "idle_nodes",
     "inert_deeds",
+    "last_entries",
     "lines_of",
     "maps_of",
     "open_alone",
+    "open_at",
     "open_recording",
     "parting_of",
     "reexecute",
+    "share_of",
+    "stuck_of",
     "summarize",
 ]

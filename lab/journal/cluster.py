@@ -21,7 +21,7 @@ from lab.journal.records import (
     Routed,
 )
 from lab.journal.views import FaultView, Flight, NodeView, Snapshot
-from lab.kernel import Message, Received, Started, Step
+from lab.kernel import Message, Received, Started, Step, as_lists
 
 __all__ = ["Cluster"]
 
@@ -75,7 +75,14 @@ class Cluster:
         for node, step in self._newest.items():
             view = self._nodes[node]
             self._nodes[node] = NodeView(
-                view.id, view.process, view.life, view.pid, view.state, step.waits, step.at_us, step.failed
+                view.id,
+                view.process,
+                view.life,
+                view.pid,
+                as_lists(view.state),
+                step.waits,
+                step.at_us,
+                step.failed,
             )
         self._newest.clear()
         return self._nodes

@@ -15,7 +15,7 @@ from lab.journal.records import Record
 from lab.journal.views import NodeView
 from lab.kernel import Step
 
-__all__ = ["Leadership", "Span"]
+__all__ = ["Leadership", "Span", "lasting"]
 
 
 class Span(Struct):
@@ -63,15 +63,15 @@ class Leadership:
         leaders = {view.id for view in running if view.leads}
         self._was_led |= bool(leaders)
         led = bool(leaders) and not any(_is_astray(view, leaders) for view in running)
-        _set(self.outages, self._was_led and not led, cluster.at_us)
-        _set(self.several, len(leaders) > 1, cluster.at_us)
+        lasting(self.outages, self._was_led and not led, cluster.at_us)
+        lasting(self.several, len(leaders) > 1, cluster.at_us)
 
 
 def _is_astray(view: NodeView, leaders: set[int]) -> bool:
     return view.status == "Normal" and view.coordinator not in leaders
 
 
-def _set(spans: list[Span], lasts: bool, at_us: int) -> None:
+def lasting(spans: list[Span], lasts: bool, at_us: int) -> None:
     """What ``spans`` are of lasts from now on, or not."""
     lasted = bool(spans) and spans[-1].ended_us is None
     if lasts and not lasted:

@@ -2,13 +2,24 @@
 
 from msgspec import Struct
 
+from lab.journal.blocked import Stuck, blocked_in
 from lab.journal.cluster import Cluster
+from lab.journal.commits import CommitLog, Commits
 from lab.journal.elections import ElectionLog, SettledElection
 from lab.journal.records import Header, Record
 from lab.journal.views import FaultView, NodeView
 from lab.kernel import Step, Told
 
-__all__ = ["FaultSummary", "NodeSummary", "Note", "NoteLog", "Summary", "summarize"]
+__all__ = [
+    "FaultSummary",
+    "NodeSummary",
+    "Note",
+    "NoteLog",
+    "OpenSummary",
+    "Summary",
+    "TransactionSummary",
+    "summarize",
+]
 
 
 class NodeSummary(Struct, frozen=True):
@@ -30,6 +41,23 @@ class FaultSummary(Struct, frozen=True):
     touched: int
     messages: int
     assumptions: tuple[int, ...]
+
+
+class TransactionSummary(Struct, frozen=True):
+    """What became of the transactions of a bank, and how long nodes were blocked, added up over the nodes."""
+
+    committed: int
+    aborted: int
+    open: int
+    blocked_us: int
+
+
+class OpenSummary(Struct, frozen=True):
+    """A transaction that somebody is not done with at the end, and why; blocked since ``blocked_us``, if it is."""
+
+    transaction: str
+    why: str
+    blocked_us: int | None
 
 
 class Note(Struct, frozen=True):
@@ -70,12 +98,21 @@ class Summary(Struct, frozen=True):
     messages: dict[str, int]
     faults: tuple[FaultSummary, ...]
     notes: tuple[Note, ...]
+    transactions: TransactionSummary | None
+    open: tuple[OpenSummary, ...]
     duration_us: int
     recording: str
 
 
-def summarize(header: Header, cluster: Cluster, elections: ElectionLog, notes: NoteLog, recording: str) -> Summary:
-    """The summary of a run whose records were all applied to ``cluster`` and shown to the two logs."""
+def summarize(
+    header: Header,
+    cluster: Cluster,
+    elections: ElectionLog,
+    notes: NoteLog,
+    commits: CommitLog,
+    recording: str,
+) -> Summary:
+    """The summary of a run whose records were all applied to ``cluster`` and shown to the logs."""
     faults = sorted([*cluster.lifted, *cluster.faults.values()], key=lambda fault: fault.id)
     return Summary(
         header.world,
@@ -86,6 +123,8 @@ def summarize(header: Header, cluster: Cluster, elections: ElectionLog, notes: N
         dict(sorted(cluster.messages.items())),
         tuple(map(_fault, faults)),
         tuple(notes.notes),
+        _transactions(commits.commits(cluster.at_us)),
+        tuple(map(_open, blocked_in(cluster, header))),
         cluster.at_us,
         recording,
     )
@@ -101,6 +140,19 @@ def _node(view: NodeView) -> NodeSummary:
         view.definition_version,
         None if view.group is None else ".".join(map(str, view.group)),
     )
+
+
+def _transactions(commits: Commits) -> TransactionSummary | None:
+    """None where there was none."""
+    if not commits.transactions:
+        return None
+    outcomes = [each.outcome for each in commits.transactions]
+    counts = (outcomes.count("committed"), outcomes.count("aborted"), outcomes.count(None))
+    return TransactionSummary(*counts, sum(commits.blocked_us))
+
+
+def _open(stuck: Stuck) -> OpenSummary:
+    return OpenSummary(str(stuck.transaction), stuck.sentences[0], stuck.blocked_us)
 
 
 def _fault(fault: FaultView) -> FaultSummary:

@@ -1,12 +1,12 @@
 """Commands of a protocol's own: what users may tell a node, and who it is for where they name nobody.
 
-    @command
-    def publish(self) -> None:
-        \"\"\"Publish the survey.\"\"\"
+@command
+def publish(self) -> None:
+    \"\"\"Publish the survey.\"\"\"
 
-    @command(to="one", example="transfer 100 savings checking")
-    def transfer(self, amount: str, source: str, target: str) -> None:
-        \"\"\"Move an amount from one account to another.\"\"\"
+@command(to="one", example="transfer 100 savings checking")
+def transfer(self, amount: str, source: str, target: str) -> None:
+    \"\"\"Move an amount from one account to another.\"\"\"
 """
 
 import inspect
@@ -28,7 +28,7 @@ _LONGEST = 40
 
 
 class OwnCommand(Struct, frozen=True):
-    """One of them: what it does, how its words are written, an example of the whole, and who it is for.
+    """One of them: what it does, how its words are written, an example of the whole, if any, and who it is for.
 
     It takes ``least`` words or more, and ``most`` unless that is None.
     """
@@ -50,10 +50,9 @@ class OwnCommand(Struct, frozen=True):
         """What is wrong where these are too many or too few; nothing, if they are not."""
         if self.least <= len(words) and (self.most is None or len(words) <= self.most):
             return ""
+        takes = f"the words of {self.name} are {self.words}" if self.words else f"{self.name} takes no words"
         got = sanitize(" ".join(words), _LONGEST) or "none"
-        if not self.words:
-            return f"{self.name} takes no words; got {got}: {self.example}"
-        return f"the words of {self.name} are {self.words}; got {got}: {self.example}"
+        return f"{takes}; got {got}: {self.example or f'tell NODES {self.name} {self.words}'.rstrip()}"
 
 
 @overload
@@ -69,13 +68,11 @@ def command(method: Any = None, *, to: Recipients = "leaders", words: str = "", 
     def mark(marked: F) -> F:
         taken = list(inspect.signature(marked).parameters.values())[1:]
         plain = [each for each in taken if each.kind is not inspect.Parameter.VAR_POSITIONAL]
-        shown = words or " ".join(map(_usage, taken))
-        name = marked.__name__
         marked._command = OwnCommand(  # type: ignore[attr-defined]
-            name,
+            marked.__name__,
             marked.__doc__ or "",
-            shown,
-            example or f"tell NODES {name} {shown}".rstrip(),
+            words or " ".join(map(_usage, taken)),
+            example,
             to,
             sum(each.default is inspect.Parameter.empty for each in plain),
             len(plain) if plain == taken else None,

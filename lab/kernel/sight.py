@@ -3,7 +3,8 @@
 A node at rest, with no procedure running, is data, and another one can be set up from it. A coroutine cannot
 be copied, but it can be looked at: where it waits, for what, and its variables. Two nodes of which all this is
 equal do the same from then on, whatever their pasts. Instants are seen as ages, so a node that did all it did
-an hour later looks the same; and of what was heard and begun, beyond some age, old is old.
+an hour later looks the same; and of what was heard and begun, beyond some age, old is old. What is there only to
+be shown counts for nothing.
 """
 
 import gc
@@ -15,12 +16,13 @@ from typing import Any
 from msgspec import Struct
 
 from lab.kernel import protocol as kernel_protocol
+from lab.kernel.log import Log
 from lab.kernel.node import Node
 from lab.kernel.procedure import Running
 from lab.kernel.protocol import Protocol
 from lab.kernel.traps import Ask, Until
 
-__all__ = ["ERA_US", "HEARD", "Rest", "open_requests", "rest_of", "resume", "sight_of"]
+__all__ = ["ERA_US", "HEARD", "Rest", "age", "oldest_us", "open_requests", "rest_of", "resume", "sight_of"]
 
 ERA_US = 10**15
 """A node whose clock begins here betrays every instant that it keeps: no other number is as large."""
@@ -59,6 +61,22 @@ def resume(fresh: Node, rest: Rest) -> None:
         setattr(fresh.protocol.layer_of(name), name, value)
 
 
+def oldest_us(node: Node) -> int:
+    """The earliest instant at which it heard a peer, or began something, or started."""
+    return min((node._started_us, *node._heard.values(), *node._begun.values()))
+
+
+def age(node: Node, before_us: int, by_us: int) -> None:
+    """Let what it heard and began up to an instant have been so much earlier."""
+
+    def earlier(instant_us: int) -> int:
+        return instant_us - by_us if instant_us <= before_us else instant_us
+
+    node._started_us = earlier(node._started_us)
+    node._heard = {peer: earlier(instant_us) for peer, instant_us in node._heard.items()}
+    node._begun = {name: earlier(instant_us) for name, instant_us in node._begun.items()}
+
+
 def open_requests(node: Node) -> dict[int, int]:
     """The serials of the requests whose answers are waited for, each with a name that no past shows in.
 
@@ -80,7 +98,7 @@ def sight_of(node: Node, now_us: int, old_us: int, asked: Container[str]) -> Has
     holds something unseen when it waits in the middle of an expression or of a ``for`` loop, or has a variable
     whose value is none of the kinds that a protocol's state may have.
     """
-    protocol = node.protocol
+    protocol, values = node.protocol, node.protocol.values()
 
     def age(instant_us: int) -> int:
         return min(now_us - instant_us, old_us)
@@ -92,7 +110,7 @@ def sight_of(node: Node, now_us: int, old_us: int, asked: Container[str]) -> Has
     turns = {timer: turn for turn, (_, timer) in enumerate(due_us)}
     try:
         return (
-            tuple(seen(value) for value in protocol.values().values()),
+            tuple(seen(values[field.name]) for field in protocol.fields if not field.shown),
             tuple(age(node.heard_us(peer)) for peer in protocol.peers) if HEARD in asked else (),
             tuple(age(node.begun_us(name)) for name in protocol.procedures if name in asked),
             tuple(_running(each, now_us, turns, seen) for each in node._running.values()),
@@ -152,7 +170,7 @@ def _seen(value: Any, now_us: int, protocol: Protocol) -> Hashable:
     if isinstance(value, Protocol) and value in protocol.layers:
         return type(value).__name__
     parts: Iterable[Any]
-    if kind in (tuple, list):
+    if kind in (tuple, list, Log):
         parts = value
     elif kind is dict:
         parts = value.items()

@@ -11,27 +11,31 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin, get_
 import msgspec
 
 from lab.kernel.errors import ProtocolError
+from lab.kernel.log import Log
 
-__all__ = ["Field", "Log", "Safe", "declared_fields", "plain"]
+__all__ = ["Field", "Safe", "Shown", "declared_fields", "plain"]
 
 V = TypeVar("V")
-_SAFE, _LOG = object(), object()
+_SAFE, _SHOWN = object(), object()
 
 Safe = Annotated[V, _SAFE]
 """``version: Safe[int] = 0``: this field lives in safe storage, and survives a crash (rule M3)."""
 
-Log = Annotated[tuple[V, ...], _SAFE, _LOG]
-"""``log: Log[Entry] = ()``: a log in safe storage. It only grows, and only what is new is written."""
+Shown = Annotated[V, _SHOWN]
+"""``since_us: Shown[int] = 0``: for whoever looks on. Nothing else that the node does depends on this field."""
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One declared field: its name, type, value in a fresh node, whether in safe storage, whether a log there."""
+    """One declared field: its name, type, value in a fresh node, whether in safe storage, whether a log there,
+    whether for display alone.
+    """
 
     name: str
     type: Any
     default: Any
     safe: bool
     log: bool = False
+    shown: bool = False
 
 
 def declared_fields(protocol: type, root: type) -> tuple[Field, ...]:
@@ -42,12 +46,13 @@ def declared_fields(protocol: type, root: type) -> tuple[Field, ...]:
         if name in inherited or hint is ClassVar or get_origin(hint) is ClassVar:
             continue
         marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-        safe = _SAFE in marks
+        kind = get_args(hint)[0] if marks else hint
         if not hasattr(protocol, name):
             raise ProtocolError(f"{protocol.__name__}.{name} is declared without a value: {name}: … = …")
         default = getattr(protocol, name)
         _refuse_mutable(protocol.__name__, name, default)
-        fields.append(Field(name, get_args(hint)[0] if safe else hint, default, safe, _LOG in marks))
+        is_log = get_origin(hint) is Log
+        fields.append(Field(name, kind, default, is_log or _SAFE in marks, is_log, _SHOWN in marks))
     return tuple(fields)
 
 
@@ -67,7 +72,7 @@ class StateVector:
         """Set the safe fields to what storage held (JSON values). msgspec.ValidationError if it cannot be."""
         for field, owner in self._fields:
             if field.safe and field.name in stored:
-                value = msgspec.convert(stored[field.name], field.type)
+                value = _restored(field, stored[field.name])
                 setattr(owner, field.name, value)
                 self._last[field.name] = value  # what storage holds already is not written again
 
@@ -87,7 +92,7 @@ class StateVector:
                 if before is value or (before == value and type(before) is type(value)):
                     continue
             if field.log:
-                logged[name] = _appended(type(owner).__name__, name, last.get(name, ()), value)
+                logged[name] = _appended(type(owner).__name__, name, last.get(name) or Log(), value)
             else:
                 _refuse_mutable(type(owner).__name__, name, value)
                 (stored if field.safe else changed)[name] = plain(value)
@@ -95,18 +100,26 @@ class StateVector:
         return changed, stored, logged
 
 
-def _appended(owner: str, name: str, before: tuple[Any, ...], log: tuple[Any, ...]) -> list[Any]:
-    known = len(before)
-    if not isinstance(log, tuple) or log[:known] != before:
+def _restored(field: Field, stored: Any) -> Any:
+    if field.log:
+        return Log(msgspec.convert(stored, list[get_args(field.type)[0]]))  # type: ignore[misc]
+    return msgspec.convert(stored, field.type)
+
+
+def _appended(owner: str, name: str, before: Log[Any], log: Any) -> list[Any]:
+    new = log.after(before) if isinstance(log, Log) else None
+    if new is None:
         raise ProtocolError(f"{owner}.{name} is a log, which only grows: self.{name} += (entry,)")
-    _refuse_mutable(owner, name, log[known:])
-    return [plain(entry) for entry in log[known:]]
+    _refuse_mutable(owner, name, new)
+    return [plain(entry) for entry in new]
 
 
 def plain(value: Any) -> Any:
     """``value`` as JSON would give it back: lists for tuples and (sorted) sets, dicts for structs."""
     if value is None or type(value) in (int, str, bool, float):
         return value
+    if isinstance(value, Log):
+        return [plain(entry) for entry in value]
     return _DECODER.decode(_ENCODER.encode(value))
 
 
@@ -118,7 +131,7 @@ _ATOMS = (int, str, bool, float, bytes, type(None), Enum)
 def _refuse_mutable(owner: str, name: str, value: Any) -> None:
     if isinstance(value, _ATOMS):
         return
-    if isinstance(value, tuple | frozenset):
+    if isinstance(value, tuple | frozenset | Log):
         for item in value:
             if type(item) is not int:  # as most are
                 _refuse_mutable(owner, name, item)

@@ -10,6 +10,8 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
+from lab.kernel.log import Log
+
 __all__ = ["Fired", "Input", "Message", "Received", "Started", "Step", "Told", "Wait"]
 
 
@@ -108,8 +110,8 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
         return bool(self.stored or self.logged)
 
     def kept(self, before: Mapping[str, Any]) -> dict[str, Any]:
-        """What safe storage holds after this step, where it held ``before``."""
-        logs = {name: [*_entries(before.get(name)), *new] for name, new in self.logged.items()}
+        """What safe storage holds after this step, where it held ``before``; logs that grew are ``Log``."""
+        logs = {name: _log(before.get(name)) + new for name, new in self.logged.items()}
         return {**before, **self.stored, **logs}
 
     def state_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,5 +119,5 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
         return {**self.kept(before), **self.changed}
 
 
-def _entries(log: Any) -> list[Any]:
-    return log if isinstance(log, list) else []
+def _log(value: Any) -> Log[Any]:
+    return value if isinstance(value, Log) else Log(value if isinstance(value, list) else ())

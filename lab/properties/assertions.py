@@ -20,10 +20,15 @@ __all__ = [
     "A3_2",
     "A4",
     "A5",
+    "A6",
+    "A7",
+    "A8",
     "A9",
     "AGREEMENTS",
     "ASSERTIONS",
+    "BOOKED",
     "CLAIMS",
+    "ENDS",
     "K1",
     "RAISES",
     "Agreement",
@@ -162,6 +167,24 @@ A5 = Claim(
     claims=_group_formed,
     done="formed",
 )
+A6 = Assertion(
+    "A6",
+    "no transaction is committed at one node and aborted at another",
+    "one outcome",
+    marked=True,
+)
+A7 = Assertion(
+    "A7",
+    "a node that voted NO never commits, and what is committed has the vote YES of every participant",
+    "all voted YES",
+    marked=True,
+)
+A8 = Assertion(
+    "A8",
+    "whenever no transaction is open, all accounts and what was handed out come to what there was at first",
+    "no cent is lost",
+    marked=True,
+)
 A9 = Claim(
     "A9",
     "each edition is published by one operation, ever",
@@ -177,9 +200,33 @@ K1 = Agreement(
     marked=True,
     says=_holder,
 )
+ENDS = Assertion(
+    "ends",
+    "with no further failure, in a bounded time no transaction is open at any node, once all nodes are up and can "
+    "talk to each other",
+    "ends in time",
+    marked=True,
+)
 RAISES = Assertion("raises", "no node fails by an error of its own code", "no error raised")
 
-_IN_ORDER: tuple[Assertion, ...] = (A1_1, A1_2, A2, A3_1, A3_2, A4, A5, A9, K1, RAISES)
+_IN_ORDER: tuple[Assertion, ...] = (
+    A1_1,
+    A1_2,
+    A2,
+    A3_1,
+    A3_2,
+    A4,
+    A5,
+    A6,
+    A7,
+    A8,
+    A9,
+    K1,
+    ENDS,
+    RAISES,
+)
 ASSERTIONS: dict[str, Assertion] = {each.id: each for each in _IN_ORDER}
 AGREEMENTS: dict[str, Agreement] = {each.id: each for each in _IN_ORDER if isinstance(each, Agreement)}
 CLAIMS: dict[str, Claim] = {each.id: each for each in _IN_ORDER if isinstance(each, Claim)}
+BOOKED: tuple[str, ...] = (A6.id, A7.id, A8.id, ENDS.id)
+"""Those that are about what the logs and the accounts of all nodes say together."""

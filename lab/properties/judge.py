@@ -4,7 +4,7 @@ It looks at recorded facts alone, so it judges a live run as it goes, a recordin
 run alike. A node's course is cut into epochs, in each of which it says the same by every promised assertion;
 ``Causality`` tells which epochs are concurrent, ``Pairs`` which of those break an assertion, ``Conditions``
 which assumptions do not hold, ``Liveness`` who has to agree with whom: a bounded response to what happened last.
-``Claims`` keeps what nobody may claim again.
+``Claims`` keeps what nobody may claim again, ``Books`` what the logs and accounts of all nodes say together.
 
 A recording may come from anybody: what cannot be is passed over, and nothing is raised.
 """
@@ -17,11 +17,12 @@ from msgspec.structs import replace
 from lab.journal import PROCESS_AFTER, Fault, Header, Injected, NodeView, Process, Record, Routed
 from lab.journal.causality import Causality, Clock
 from lab.kernel import Fired, Received, Started, Step, Wait
-from lab.properties.assertions import A2, A4, AGREEMENTS, ASSERTIONS, CLAIMS, RAISES
+from lab.properties.assertions import A2, A4, AGREEMENTS, ASSERTIONS, BOOKED, CLAIMS, RAISES
+from lab.properties.books import Books
 from lab.properties.claims import Claims
 from lab.properties.conditions import Conditions
 from lab.properties.liveness import Liveness
-from lab.properties.pairs import Epoch, Pairs, Said
+from lab.properties.pairs import Epoch, Pairs, Said, described
 from lab.properties.verdicts import Broken, LocalState, Verdict, Violation, verdict_of
 from lab.units import format_us
 
@@ -62,6 +63,7 @@ class Judge:
         self._agreements = [AGREEMENTS[name] for name in self._promised if name in AGREEMENTS]
         self._pairs = [Pairs(agreement, place, nodes) for place, agreement in enumerate(self._agreements)]
         self._claims = Claims(CLAIMS[name] for name in self._promised if name in CLAIMS)
+        self._books = Books() if any(name in BOOKED for name in self._promised) else None
         self._views = {node: NodeView(node) for node in nodes}
         self._waits: dict[int, tuple[Wait, ...]] = dict.fromkeys(nodes, ())
         self._epochs = {node: self._epoch(view, self._says(view)) for node, view in self._views.items()}
@@ -74,10 +76,15 @@ class Judge:
 
     @property
     def decided_us(self) -> int:
-        """When it is known whether the nodes agree again after what happened last; 0 while a fault forbids it."""
-        if self._liveness is None or not self._at_rest:
-            return 0
-        return self._conditions.disturbed_us + self.within_us + 1
+        """When it is known whether the nodes agree again after what happened last, and whether what was open then
+        has ended; 0 while a fault forbids it.
+        """
+        last_us = []
+        if self._liveness is not None and self._at_rest:
+            last_us.append(self._conditions.disturbed_us)
+        if self._books is not None and self._whole:
+            last_us.append(max(self._conditions.disturbed_us, self._books.newest_us))
+        return max(last_us) + self.within_us + 1 if last_us else 0
 
     @property
     def late(self) -> Broken | None:
@@ -111,6 +118,10 @@ class Judge:
             self._other(record)
         if self._liveness is not None:
             self._look_at_liveness(self._liveness)
+        if self._books is not None:
+            self._look_at_books(self._books)
+        if self._conditions.broken and self._settled:
+            self._conditions.agreed(self.at_us)
 
     def _other(self, record: Record) -> None:
         if isinstance(record, Routed):
@@ -140,8 +151,11 @@ class Judge:
                     self._conditions.fired(node, wait.until_us, step.at_us)
         self._waits[node] = step.waits
         if step.changes_state or isinstance(given, Started):
-            state = given.stored if isinstance(given, Started) else view.state
-            self._enter(NodeView(node, view.process, state=step.state_after(state)))
+            before = given.stored if isinstance(given, Started) else view.state
+            state = {**before, **step.stored, **step.changed}  # what is logged is looked at once, as it comes
+            self._enter(NodeView(node, view.process, state=state))
+            if self._books is not None:
+                self._books.enter(node, step.logged.get("log", ()), state, self.number, self.at_us)
         if step.sent:
             stamp = self._causality.stamp(node, self.number)
             for message in step.sent:
@@ -195,9 +209,7 @@ class Judge:
         was, ended = self._views[view.id], self._epochs[view.id]
         self._views[view.id] = view
         for name, states, text in self._claims.second(was, view, self.number, self.at_us):
-            broken, beside = self._broken(name, {})
-            if self._counts_now(name, not broken):
-                self.violations.append(Violation(name, self.number, self.at_us, states, {}, broken, text, beside))
+            self._tell(name, states, text)
         says = self._says(view)
         same = was.status == view.status and was.coordinator == view.coordinator and was.group == view.group
         goes_on = says == ended.says and same
@@ -213,7 +225,7 @@ class Judge:
     def _epoch(self, view: NodeView, says: tuple[Said, ...]) -> Epoch:
         number = max(self.number, 0)  # before the first record they are in their first epochs already
         stamp = self._causality.stamp(view.id, number)
-        return Epoch(view.id, number, self.at_us, stamp, _described(view), says)
+        return Epoch(view.id, number, self.at_us, stamp, described(view), says)
 
     def _says(self, view: NodeView) -> tuple[Said, ...]:
         return tuple(agreement.says(view) for agreement in self._agreements)
@@ -234,6 +246,11 @@ class Judge:
             text = " while ".join(f"node {state.node} is {state.text}" for state in states)
             cut = dict(zip(self._causality.nodes, map(max, older.clock, newer.clock), strict=True))
             self.violations.append(Violation(name, self.number, self.at_us, states, cut, broken, text, beside))
+
+    def _tell(self, name: str, states: tuple[LocalState, ...], text: str) -> None:
+        broken, beside = self._broken(name, {})
+        if self._counts_now(name, not broken):
+            self.violations.append(Violation(name, self.number, self.at_us, states, {}, broken, text, beside))
 
     def _state(self, epoch: Epoch, text: str) -> LocalState:
         return LocalState(epoch.node, epoch.record, epoch.at_us, text)
@@ -279,8 +296,6 @@ class Judge:
         conditions = self._conditions
         if not self._astray:
             self._late_since_us = None
-            if conditions.broken:
-                conditions.agreed(self.at_us)
         elif (
             self._at_rest
             and self.at_us - conditions.disturbed_us > self.within_us
@@ -301,6 +316,27 @@ class Judge:
         beside = _in_order(self._conditions.broken) if self._conditions.cut else ()
         return Violation(liveness.assertion.id, self.number, self.at_us, states, {}, (), text, beside)
 
+    @property
+    def _whole(self) -> bool:
+        """Whether all nodes are up and nothing keeps them apart."""
+        return self._conditions.calm and all(view.process == "running" for view in self._views.values())
+
+    @property
+    def _settled(self) -> bool:
+        """Whether all that may take a while has come to its end: an election, a transaction."""
+        judged = self._liveness is not None or self._books is not None
+        return judged and not self._astray and (self._books is None or self._books.oldest_us is None)
+
+    def _look_at_books(self, books: Books) -> None:
+        """What became of transactions, and whether any has been open for too long."""
+        found = [*books.offences()]
+        disturbed_us, oldest_us = self._conditions.disturbed_us, books.oldest_us
+        if oldest_us is not None and self.at_us - max(oldest_us, disturbed_us) > self.within_us and self._whole:
+            found += books.unended(disturbed_us)
+        for offence in found:
+            if offence.assertion in self._promised:
+                self._tell(*offence)
+
     # counting
 
     def _counts_now(self, name: str, failure: bool) -> bool:
@@ -311,11 +347,3 @@ class Judge:
 
 def _in_order(broken: dict[int, Broken]) -> tuple[Broken, ...]:
     return tuple(broken[assumption] for assumption in sorted(broken))
-
-
-def _described(view: NodeView) -> str:
-    if view.status not in ("Normal", "Reorganization") or view.coordinator is None:
-        return view.status
-    version = view.definition_version if view.status == "Normal" else 0
-    group = f" in group {view.group[0]}.{view.group[1]}" if view.group else ""
-    return f"{view.status} under {view.coordinator}{group}" + (f", definition {version}" if version else "")

@@ -1,23 +1,30 @@
-"""Liveness: who has to agree with whom, and whether they do (rules A2 and A4)."""
+"""Liveness: who has to agree with whom, and whether they do (rules A2 and A4); or that nothing is open."""
 
 from collections.abc import Mapping
 
 from lab.journal import NodeView
-from lab.properties.assertions import A2, A4, Assertion
+from lab.properties.assertions import A2, A4, ENDS, Assertion
+from lab.properties.books import is_open
 
 __all__ = ["Liveness", "parties"]
 
 
 class Liveness:
-    """A2: all nodes that run have one coordinator. A4: all that can talk to each other have, and one group."""
+    """A2: all nodes that run have one coordinator. A4: all that can talk to each other have, and one group.
+
+    ENDS: where all nodes run and can talk to each other, none has an open transaction.
+    """
 
     def __init__(self, assertion: Assertion) -> None:
-        assert assertion in (A2, A4)
+        assert assertion in (A2, A4, ENDS)
         self.assertion = assertion
         self.of_groups = assertion is A4
 
     def astray(self, views: Mapping[int, NodeView], cut: frozenset[tuple[int, int]]) -> list[NodeView]:
         """The nodes of every party that does not agree; ``cut`` are the links on which nothing passes."""
+        if self.assertion is ENDS:
+            whole = not cut and all(view.process == "running" for view in views.values())
+            return [view for view in views.values() if whole and is_open(view.state)]
         running = {node: view for node, view in views.items() if view.process == "running"}
         together = parties(tuple(running), cut) if self.of_groups else [tuple(running)]
         return [running[node] for party in together if not self._agree(party, running) for node in party]

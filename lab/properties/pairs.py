@@ -10,11 +10,12 @@ from collections.abc import Hashable, Iterator
 
 from msgspec import Struct
 
+from lab.journal import NodeView
 from lab.journal.causality import Clock
 from lab.properties.assertions import Agreement
 from lab.properties.verdicts import Broken
 
-__all__ = ["Epoch", "Pairs", "Said"]
+__all__ = ["Epoch", "Pairs", "Said", "described"]
 
 Said = tuple[Hashable, Hashable] | None
 """(about what, what); None: nothing."""
@@ -69,3 +70,12 @@ class Pairs:
         mine = self._said[own].setdefault(about, {})
         mine.pop(what, None)
         mine[what] = epoch
+
+
+def described(view: NodeView) -> str:
+    """The local state in words."""
+    if view.status not in ("Normal", "Reorganization") or view.coordinator is None:
+        return view.status
+    version = view.definition_version if view.status == "Normal" else 0
+    group = f" in group {view.group[0]}.{view.group[1]}" if view.group else ""
+    return f"{view.status} under {view.coordinator}{group}" + (f", definition {version}" if version else "")

@@ -9,7 +9,8 @@ from typing import Any
 from lab.protocols.algorithm import Algorithm
 from lab.protocols.bully import Bully
 from lab.protocols.bully_tanenbaum import BullyTanenbaum
-from lab.protocols.cost import Cost
+from lab.protocols.committing import Committing
+from lab.protocols.cost import CommitCost, Cost
 from lab.protocols.definition import Definition
 from lab.protocols.election import Election, Status
 from lab.protocols.field import Field
@@ -30,6 +31,8 @@ __all__ = [
     "Algorithm",
     "Bully",
     "BullyTanenbaum",
+    "CommitCost",
+    "Committing",
     "Cost",
     "Definition",
     "Election",
@@ -45,6 +48,7 @@ __all__ = [
     "Token",
     "TwoPhaseCommit",
     "UnknownProtocolError",
+    "commit_protocol",
     "find_protocol",
     "source_of",
     "stacked",
@@ -78,6 +82,14 @@ def find_protocol(name: str, parameters: Mapping[str, Any] = MappingProxyType({}
     except KeyError:
         known = ", ".join(sorted((*PROTOCOLS, *TASKS)))
         raise UnknownProtocolError(f"there is no protocol {name!r}; there is: {known}") from None
+
+
+def commit_protocol(protocol: type[Algorithm]) -> type[Committing] | None:
+    """The commit protocol that this is, or that it carries above an election; None: it commits nothing."""
+    for each in (protocol, protocol.carries):
+        if each is not None and issubclass(each, Committing):
+            return each
+    return None
 
 
 def source_of(protocol: type[Algorithm]) -> tuple[str, str]:

@@ -20,6 +20,9 @@ class Algorithm(Protocol):
     chosen: ClassVar[dict[str, str]] = {}
     """The parameters that tell this class from others of its name: what a task runs above."""
 
+    kept_busy_by: ClassVar[tuple[str, ...]] = ()
+    """Commands that a campaign gives to its nodes, so that there is something to strike at."""
+
     costs: ClassVar[tuple[Cost, ...]] = ()
     """What an election costs by the formula, in one case or several."""
 

@@ -5,11 +5,24 @@ that checking covers the amount, take it off, and, after the commit point alone,
 different nodes, so at every moment in between the money is nowhere, or twice; and yet no cent may be lost.
 """
 
+from collections.abc import Sequence
 from random import Random
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
 
 from lab.kernel import command, procedure
-from lab.protocols.accounts import CHECKING, MONEYMARKET, SAVINGS, parse_cents
+from lab.protocols.accounts import account_names
 from lab.protocols.committing import Committing
+from lab.protocols.requests import (
+    Load,
+    objection_to,
+    read_collection,
+    read_load,
+    read_transfer,
+    read_withdrawal,
+    transfer_of,
+)
 from lab.protocols.transaction import Operation, Plan, Transaction
 
 __all__ = ["Bank"]
@@ -18,56 +31,78 @@ __all__ = ["Bank"]
 class Bank(Committing):
     """The commands of the bank."""
 
-    load: tuple[int, int] = (0, 0)
+    kept_busy_by: ClassVar[tuple[str, ...]] = (
+        "withdraw 350",
+        "transfer 200 savings checking",
+        "transfer 150.50 checking moneymarket",
+        "transfer 2000 moneymarket savings",
+        "transactions 30 at 10/s",
+        "transactions 12 at 40/s",
+        "refuse",
+    )
 
-    @command
+    load: Load = Load()
+
+    @classmethod
+    def objection(cls, command: str, words: tuple[str, ...], nodes: Sequence[int], parameters: Any) -> str:
+        """That there is no such account, or amount, or load of transactions."""
+        return objection_to(command, words, account_names(nodes, parameters.accounts))
+
+    @command(to="one", example="transfer 100 savings checking")
     def transfer(self, amount: str, source: str, target: str) -> None:
-        """Move an amount from one account to another: transfer 100 savings checking."""
-        self._transact(_transfer(parse_cents(amount), source, target))
+        """Move an amount from one account to another."""
+        self._transact(read_transfer(self._accounts, amount, source, target))
 
-    @command
+    @command(to="one", example="collect 10 checking")
+    def collect(self, amount: str, target: str) -> None:
+        """Move so much from every other account to this one: every node has a part in it."""
+        self._transact(read_collection(self._accounts, amount, target))
+
+    @command(to="one", example="withdraw 350")
     def withdraw(self, amount: str) -> None:
         """The lecture's plan: 100 and 300 to checking from savings and moneymarket; then so much in cash."""
-        cents = parse_cents(amount)
-        operations = (
-            *_transfer(100_00, SAVINGS, CHECKING),
-            *_transfer(300_00, MONEYMARKET, CHECKING),
-            Operation(CHECKING, 0, at_least=cents),
-            Operation(CHECKING, -cents),
-        )
-        self._transact(operations, cents)
+        self._transact(*read_withdrawal(amount))
 
-    @command
-    def transactions(self, count: str, *rate: str) -> None:
-        """So many random transfers: transactions 50 at 20/s."""
-        per_second = int(rate[-1].removesuffix("/s")) if rate else 10
-        self.load = (int(count), 1_000_000 // per_second)
-        self.begin(self.run_load)
+    @command(to="one", words="COUNT [at RATE]", example="transactions 50 at 20/s")
+    def transactions(self, count: str, at: str = "", rate: str = "") -> None:
+        """So many random transfers, ten a second or as many as is said."""
+        self.load = read_load(count, at, rate)
+        self.restart(self.run_load)
 
-    @command
+    @command(to="named", example="refuse 2")
     def refuse(self) -> None:
-        """Vote NO next: refuse 2."""
+        """Vote NO next, whatever the transaction."""
         self.refuses = True
 
     @procedure
     async def run_load(self) -> None:
-        """One transfer after the other is begun, whether those before it are done or not."""
-        while self.load[0]:
-            self._transact(self._drawn())
-            self.load = (self.load[0] - 1, self.load[1])
-            await self.sleep(self.load[1], "the next transfer")
+        """One transfer after the other is begun when it is due, whether those before it are done or not."""
+        begun, began_us = 0, self.now_us
+        while self.load.left and self._transact(self._drawn()):
+            begun += 1
+            self.load = replace(self.load, left=self.load.left - 1)
+            # counted from the first, so that one that is late makes no other late
+            due_us = began_us + begun * 1_000_000 // self.load.per_second
+            await self.sleep(max(0, due_us - self.now_us), "the next transfer")
+        self.load = Load()
 
     def _drawn(self) -> tuple[Operation, ...]:
         chance = Random(f"transfer {self._next()}")
         source, target = chance.sample(list(self._accounts), 2)
-        return _transfer(chance.randint(1, 5000), source, target)
+        return transfer_of(chance.randint(1, 5000), source, target)
 
     def _next(self) -> Transaction:
         return Transaction(self.id, self._ledger.begun + 1)
 
-    def _transact(self, operations: tuple[Operation, ...], dispense: int = 0) -> None:
+    def _transact(self, operations: tuple[Operation, ...], dispense: int = 0) -> bool:
+        """Begin a transaction; whether this node may."""
+        against = self._may_coordinate()
+        if against:
+            self.note(f"refused: {against}")
+            return False
         self.begin(self.coordinate, about=Plan(self._next(), operations, dispense))
+        return True
 
-
-def _transfer(cents: int, source: str, target: str) -> tuple[Operation, Operation]:
-    return Operation(source, -cents), Operation(target, cents)
+    def _may_coordinate(self) -> str:
+        """What keeps this node from coordinating a transaction now; nothing, if it may."""
+        return ""

@@ -15,18 +15,14 @@ whoever has not done all that it was told to do votes NO. There is no waiting fo
 An operation that arrives twice is done once; a message about what has been decided here changes nothing.
 """
 
-from collections.abc import Mapping
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from lab.kernel import Log, Payload, Request, on, procedure
-from lab.protocols.accounts import account_names, format_cents
-from lab.protocols.algorithm import Algorithm
-from lab.protocols.ledger import Ledger, Part
-from lab.protocols.transaction import DECIDED, Change, Entry, Open, Operation, Plan, State, Transaction, Work
+from lab.kernel import Payload, Request, Timing, on, procedure
+from lab.protocols.cost import CommitCost
+from lab.protocols.keeping import Keeping
+from lab.protocols.ledger import Part
+from lab.protocols.transaction import Entry, Operation, Plan, State, Transaction
 
 __all__ = ["Abort", "Commit", "Committing", "Prepare"]
 
@@ -76,60 +72,28 @@ class Abort(Request[Acknowledged], frozen=True):
     transaction: Transaction
 
 
-class Committing(Algorithm):
+class Committing(Keeping):
     """A node that coordinates transactions, and has a part in those of others."""
 
-    promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8")
+    promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8", "ends")
+    cost: ClassVar[CommitCost | None] = None
 
-    class Parameters(Struct, frozen=True):
-        """The accounts, and the participants' patience."""
+    class Parameters(Keeping.Parameters, frozen=True):
+        """The participants' patience."""
 
-        accounts: int = 1
-        """How many accounts each node keeps."""
-        opening: int = 1000
-        """What each account holds at first."""
         word_timeout_us: int = 0
         """How long a participant waits for the word of the coordinator; 0: 3·T."""
 
-    log: Log[Entry] = ()
-    work: tuple[Work, ...] = ()
-    balances: tuple[tuple[str, int], ...] = ()
-    locks: tuple[tuple[str, Transaction], ...] = ()
-    open: tuple[Open, ...] = ()
-    dispensed: int = 0
+    @classmethod
+    def settles_within_us(cls, timing: Timing, parameters: Any, nodes: int) -> int:
+        """The longest plan, the votes, the word, and twice the participants' patience, with time to spare."""
+        return 30 * timing.t_us + 2 * int(parameters.word_timeout_us)
+
     refuses: bool = False
-
-    # what there is
-
-    @cached_property
-    def _accounts(self) -> Mapping[str, int]:
-        return account_names((self.id, *self.peers), self.parameters.accounts)
-
-    @cached_property
-    def _opening(self) -> Mapping[str, int]:
-        return {name: 100 * self.parameters.opening for name, node in self._accounts.items() if node == self.id}
 
     @cached_property
     def _patience_us(self) -> int:
         return int(self.parameters.word_timeout_us) or 3 * self.timing.t_us
-
-    @cached_property
-    def _read(self) -> list[Ledger]:
-        return [Ledger(self._opening)]
-
-    @property
-    def _ledger(self) -> Ledger:
-        if not self._read[0].follow(self.log):  # this node was set up anew, with another log
-            self._read[0] = Ledger(self._opening)
-            self._read[0].follow(self.log)
-        return self._read[0]
-
-    def _part(self, transaction: Transaction) -> Part:
-        """This node's part in it, as the log has it; an empty one where it has none."""
-        return self._ledger.parts.get(transaction) or Part(transaction)
-
-    def _is_decided(self, transaction: Transaction) -> bool:
-        return self._part(transaction).state in DECIDED
 
     def _others(self, participants: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(node for node in participants if node != self.id)
@@ -143,67 +107,6 @@ class Committing(Algorithm):
     def recover(self, part: Part) -> None:
         """Go on with a transaction that was open when this node crashed."""
         raise NotImplementedError
-
-    # the log
-
-    def _write(self, entry: Entry) -> None:
-        """Into safe storage, before any message of this step leaves."""
-        self.log += (entry,)
-        self._show()
-
-    def _decide(self, transaction: Transaction, commit: bool) -> None:
-        """It is committed or aborted here, for good; what was only in memory of it is dropped."""
-        if not self._is_decided(transaction):
-            self._drop_work(transaction)
-            self._write(Entry("committed" if commit else "aborted", transaction))
-
-    def _prepare_part(self, transaction: Transaction, participants: tuple[int, ...], dispense: int = 0) -> None:
-        """C2: the vote YES, with undo and redo."""
-        changes = self._work_of(transaction).changes
-        self._drop_work(transaction)
-        self._write(Entry("prepared", transaction, participants, changes, dispense))
-
-    # the work
-
-    def _work_of(self, transaction: Transaction) -> Work:
-        """What is done of it and not voted for; nothing, where there is none."""
-        return next((each for each in self.work if each.transaction == transaction), Work(transaction))
-
-    def _drop_work(self, transaction: Transaction) -> None:
-        self.work = tuple(each for each in self.work if each.transaction != transaction)
-
-    def _perform(self, transaction: Transaction, place: int, operation: Operation) -> str:
-        """Do the operation in place; what there is against it."""
-        holder = self._holder(operation.account)
-        if holder is not None and holder != transaction:
-            self._turn_away(transaction, holder)
-            return f"{operation.account} is locked by {holder}"
-        before = self._balance(operation.account)
-        wanted = max(operation.at_least, -operation.amount)
-        if before < wanted:
-            return f"{operation.account} has {format_cents(before)}, less than {format_cents(wanted)}"
-        work = self._work_of(transaction)
-        changes = {change.account: change for change in work.changes}
-        known = changes.get(operation.account, Change(operation.account, before, before))
-        changes[operation.account] = replace(known, after=known.after + operation.amount)
-        self._drop_work(transaction)
-        self.work += (Work(transaction, (*work.done, place), tuple(changes.values())),)
-        self._show()
-        return ""
-
-    def _holder(self, account: str) -> Transaction | None:
-        working = (each.transaction for each in self.work if any(c.account == account for c in each.changes))
-        return next(working, None) or self._ledger.locks.get(account)
-
-    def _balance(self, account: str) -> int:
-        changed = (c.after for each in self.work for c in each.changes if c.account == account)
-        return next(changed, self._ledger.balances[account])
-
-    def _turn_away(self, transaction: Transaction, holder: Transaction) -> None:
-        self.open = tuple(
-            replace(each, turned_away=(*each.turned_away, transaction)) if each.transaction == holder else each
-            for each in self.open
-        )
 
     @on(Perform)
     def perform(self, sender: int, message: Perform) -> Performed | None:
@@ -331,36 +234,3 @@ class Committing(Algorithm):
             if untold:
                 await self.sleep(self.timing.t_us, f"the next word to {', '.join(map(str, untold))}")
         self._write(Entry("ended", transaction))
-
-    # what is shown
-
-    def _show(self) -> None:
-        """The balances as they are now, undone or not yet; who holds which lock; what is open."""
-        ledger = self._ledger
-        working = {change.account: (each, change) for each in self.work for change in each.changes}
-        self.balances = tuple(
-            (name, working[name][1].after if name in working else balance)
-            for name, balance in ledger.balances.items()
-        )
-        held = {**ledger.locks, **{name: each.transaction for name, (each, _) in working.items()}}
-        self.locks = tuple(sorted(held.items()))
-        self.dispensed = ledger.dispensed
-        parts = [*ledger.open.values()]
-        parts += [Part(each.transaction) for each in self.work if each.transaction not in ledger.open]
-        was = {each.transaction: each for each in self.open}
-        self.open = tuple(self._shown(part, was.get(part.transaction)) for part in parts)
-
-    def _shown(self, part: Part, before: Open | None) -> Open:
-        if before is not None and before.state is part.state and before.participants == part.participants:
-            return before
-        turned_away = () if before is None else before.turned_away
-        return Open(part.transaction, part.state, self.now_us, part.participants, None, turned_away)
-
-    def _shows_blocked(self, transaction: Transaction) -> None:
-        """Say that this node has to wait: it asked everybody."""
-        self.open = tuple(
-            replace(each, blocked_us=self.now_us)
-            if each.transaction == transaction and each.blocked_us is None
-            else each
-            for each in self.open
-        )

@@ -1,11 +1,11 @@
-"""What an election costs by the formula, to be drawn beside what was measured."""
+"""What an election or a commit costs by the formula, to be shown beside what was measured."""
 
 from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Cost", "Noticed"]
+__all__ = ["CommitCost", "Cost", "Linear", "Noticed"]
 
 Noticed = Literal["by each", "in turn", "at once"]
 """How the crash of the coordinator is noticed:
@@ -29,3 +29,28 @@ class Cost(Struct, frozen=True):
     messages: Callable[[float], float]
     source: str
     noticed: Noticed | None = "by each"
+
+
+class Linear(Struct, frozen=True):
+    """So many for each of ``n``, and some more; ``counted`` says what."""
+
+    each: int
+    more: int
+    counted: str
+
+    def __call__(self, n: int) -> int:
+        """How many that is."""
+        return self.each * n + self.more
+
+    def __str__(self) -> str:
+        return f"{self.each}n" + (f" + {self.more}" if self.more else "")
+
+
+class CommitCost(Struct, frozen=True):
+    """What a commit costs with ``n`` participants besides its coordinator, at least one, where nothing fails.
+
+    ``messages`` are those up to and with the word, ``writes`` the steps that force something to the log.
+    """
+
+    messages: Linear
+    writes: Linear

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from lab.kernel import Log
 from lab.protocols.transaction import DECIDED, Change, Entry, Round, State, Transaction
 
-__all__ = ["Ledger", "Part"]
+__all__ = ["LEADS_TO", "Ledger", "Part"]
 
-_LEADS_TO = {
+LEADS_TO = {
     "begin": State.INITIAL,
     "prepared": State.UNCERTAIN,
     "precommit": State.COMMITABLE,
@@ -20,9 +21,10 @@ _LEADS_TO = {
     "committed": State.COMMITTED,
     "aborted": State.ABORTED,
 }
+"""What a transaction is to the node that wrote this of it."""
 
 
-class Part(Struct):
+class Part(Struct, gc=False):
     """A node's part in a transaction, as its log has it. ``begun``: it coordinates it; ``ended``: and is done.
 
     It has its state since ``round``, and takes no part in rounds before the one ``promised``.
@@ -58,26 +60,28 @@ class Ledger:
         self.open: dict[Transaction, Part] = {}
         self.dispensed = 0
         self.begun = 0
-        self._read: tuple[Entry, ...] = ()
+        self._read: Log[Entry] = Log()
 
-    def follow(self, log: tuple[Entry, ...]) -> bool:
+    def follow(self, log: Log[Entry]) -> bool:
         """Read on; False where this is not the log that was read so far."""
-        if log is not self._read:
-            if log[: len(self._read)] != self._read:
-                return False
-            for entry in log[len(self._read) :]:
-                self._take(entry)
-            self._read = log
+        new = log.after(self._read)
+        if new is None:
+            return False
+        for entry in new:
+            self._take(entry)
+        self._read = log
         return True
 
     def _take(self, entry: Entry) -> None:
-        part = self.parts.setdefault(entry.transaction, Part(entry.transaction))
+        part = self.parts.get(entry.transaction)
+        if part is None:
+            part = self.parts[entry.transaction] = Part(entry.transaction)
         if entry.what == "ended":
             part.ended = True
         elif entry.what == "joined":
             part.promised = entry.round
         else:
-            part.state = _LEADS_TO[entry.what]
+            part.state = LEADS_TO[entry.what]
             part.round = entry.round
             part.promised = max(part.promised, entry.round)
         if entry.what == "begin":

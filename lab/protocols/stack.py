@@ -33,6 +33,7 @@ def _stacked(task: type[Task], election: type[Election]) -> type[Election]:
             "promises": (*election.promises, *task.promises),
             "relies_on": {**election.relies_on, **task.relies_on},
             "heartbeats": (*election.heartbeats, *task.heartbeats),
+            "kept_busy_by": (*election.kept_busy_by, *task.kept_busy_by),
             "Parameters": _parameters(task, election),
         },
     )

@@ -96,9 +96,8 @@ class ThreePhaseCommit(Bank, Task):
     relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A6": (4, 8, 9), "A7": (4,), "A8": (4, 8, 9)}
 
     cost: ClassVar[CommitCost] = CommitCost(
-        Linear(5),
-        Linear(3, 5),
-        "as 2pc, with PreCommit and its acknowledgement between; and everybody writes precommit",
+        Linear(5, 0, "Prepare, Vote, PreCommit, its acknowledgement, and Commit, of each"),
+        Linear(3, 5, "prepared, precommit and committed, of each; begin and ended too, of the coordinator"),
     )
 
     crashed_in: tuple[Transaction, ...] = ()

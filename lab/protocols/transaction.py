@@ -8,7 +8,19 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["DECIDED", "Change", "Entry", "Open", "Operation", "Orphan", "Plan", "Round", "State", "Transaction", "Work"]
+__all__ = [
+    "DECIDED",
+    "Change",
+    "Entry",
+    "Open",
+    "Operation",
+    "Orphan",
+    "Plan",
+    "Round",
+    "State",
+    "Transaction",
+    "Work",
+]
 
 
 class State(Enum):
@@ -25,7 +37,7 @@ class State(Enum):
 DECIDED = (State.COMMITTED, State.ABORTED)
 
 
-class Transaction(Struct, frozen=True, array_like=True, order=True):
+class Transaction(Struct, frozen=True, array_like=True, order=True, gc=False):
     """The name of a transaction: the node that coordinates it, and that node's count of them."""
 
     node: int
@@ -35,7 +47,7 @@ class Transaction(Struct, frozen=True, array_like=True, order=True):
         return f"{self.node}.{self.number}"
 
 
-class Round(Struct, frozen=True, array_like=True, order=True):
+class Round(Struct, frozen=True, array_like=True, order=True, gc=False):
     """An attempt to end a transaction: the first is its coordinator's own, and each has a number and a leader."""
 
     number: int = 0
@@ -71,7 +83,7 @@ class Plan(Struct, frozen=True):
         return str(self.transaction)
 
 
-class Change(Struct, frozen=True, array_like=True):
+class Change(Struct, frozen=True, array_like=True, gc=False):
     """What a transaction makes of one account: ``before`` undoes it, ``after`` does it again."""
 
     account: str
@@ -87,7 +99,7 @@ class Work(Struct, frozen=True, array_like=True):
     changes: tuple[Change, ...] = ()
 
 
-class Entry(Struct, frozen=True, omit_defaults=True):
+class Entry(Struct, frozen=True, omit_defaults=True, gc=False):
     """A line of a node's log.
 
     ``participants`` are the nodes that have a part in the transaction, its coordinator among them: of *begin* and

@@ -22,8 +22,9 @@ harm). Late, lost and overtaking messages, pauses, cuts and crashes cost time, a
 from enum import Enum
 from typing import ClassVar
 
-from lab.kernel import Payload, Request, on, procedure
+from lab.kernel import Payload, Request, Shown, on, procedure
 from lab.protocols.bank import Bank
+from lab.protocols.cost import CommitCost, Linear
 from lab.protocols.ledger import Part
 from lab.protocols.transaction import DECIDED, Plan, State, Transaction
 
@@ -55,9 +56,19 @@ class TwoPhaseCommit(Bank):
     """Two-phase commit: the coordinator decides, and whoever is uncertain waits for its word."""
 
     name: ClassVar[str] = "2pc"
-    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"A6": (4,), "A7": (4,), "A8": (4,)}
+    relies_on: ClassVar[dict[str, tuple[int, ...]]] = {
+        "A6": (4,),
+        "A7": (4,),
+        "A8": (4,),
+        "ends": (4,),
+    }
 
-    status: CommitStatus = CommitStatus.IDLE
+    cost: ClassVar[CommitCost] = CommitCost(
+        Linear(3, 0, "Prepare, Vote and Commit, of each"),
+        Linear(2, 4, "prepared and committed, of each; begin and ended too, of the coordinator"),
+    )
+
+    status: Shown[CommitStatus] = CommitStatus.IDLE
 
     def recover(self, part: Part) -> None:
         """C5: a coordinator without a decision aborts, and tells what is decided; whoever is prepared asks."""

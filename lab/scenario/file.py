@@ -221,7 +221,7 @@ class _Reading:
                 _check_use(line, found.worlds)
                 _check_times(line, found.ends_us)
                 if protocol is not None and found.nodes:
-                    check_line(line, protocol, found.nodes)
+                    check_line(line, protocol, found.nodes, found.parameters)
                     _check_promise(line, protocol)
             except CommandError as error:
                 self._wrong(_located(number, str(error), text))

@@ -1,12 +1,14 @@
 """What was, where a predicate was not as it was wanted: the values that kept it from that, in words."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 from msgspec.structs import replace
 
 from lab.journal import Cluster, NodeView
 from lab.script import Expect, ExpectThroughout, predicates
+from lab.script.banking import balance_of
 from lab.script.holding import (
     Suspicions,
     attribute_of,
@@ -19,6 +21,7 @@ from lab.script.holding import (
 from lab.script.predicates import (
     Arithmetic,
     Attribute,
+    Balance,
     Compare,
     Count,
     Is,
@@ -115,7 +118,9 @@ def _sides_told(part: Compare, cluster: Cluster, suspicions: Suspicions, wanted:
     quantifier = quantifier_of(part)
     for value in (each for side in (part.left, part.right) for each in parts_of(side)):
         if isinstance(value, Count):
-            yield f"{_written(value)} was {counted_now(value, cluster)}"
+            yield f"{_written(value)} was {_said(counted_now(value, cluster))}"
+        elif isinstance(value, Balance):
+            yield f"balance({value.account}) was {_said(balance_of(value.account, views_of('all', cluster)))}"
         elif isinstance(value, Attribute):
             views = views_of(value.who, cluster)
             if not views:
@@ -148,6 +153,8 @@ def _said(value: Any) -> str:
             return "none"
         case bool():
             return str(value).lower()
+        case Decimal():
+            return f"{value:.2f}".removesuffix(".00")
         case tuple():
             return f"[{' '.join(map(str, value))}]"
     return str(value)

@@ -1,6 +1,7 @@
 """Whether a line can mean anything to a protocol and its nodes: a typo is found before the run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from lab.kernel import Payload, Protocol
 from lab.properties import ASSERTIONS, RAISES
 from lab.properties.assertions import A2, A4
 from lab.protocols import Election
+from lab.script.banking import ATTRIBUTES_OF_BANK, COUNTS_OF_BANK, check_account, check_bank, is_bank
 from lab.script.commands import (
     CommandError,
     Heal,
@@ -28,6 +30,7 @@ from lab.script.kinds import check_arithmetic, check_compare
 from lab.script.predicates import (
     Arithmetic,
     Attribute,
+    Balance,
     Compare,
     Count,
     Is,
@@ -48,9 +51,17 @@ _NEVER_UNDER = (RAISES.id, A2.id, A4.id)
 """Assertions that are violated with all that they rely on intact, or not at all."""
 
 
-def check_line(line: Scripted, protocol: type[Protocol], ids: Sequence[int]) -> None:
-    """CommandError where it names a node, a kind of message, or a part of the state that there is not."""
-    _Check(protocol, ids).line(line)
+def check_line(
+    line: Scripted,
+    protocol: type[Protocol],
+    ids: Sequence[int],
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """CommandError where it names a node, a kind of message, or a part of the state that there is not.
+
+    ``parameters`` are those that the run sets, on which the words of a protocol's own commands may depend.
+    """
+    _Check(protocol, ids, parameters).line(line)
 
 
 def check_by_hand(line: Scripted) -> None:
@@ -63,12 +74,13 @@ def check_by_hand(line: Scripted) -> None:
 
 def forged(command: Inject, protocol: type[Protocol], ids: Sequence[int]) -> Payload:
     """What is in the message that the command forges. CommandError where it could be none of this protocol."""
-    return _Check(protocol, ids).inject(command)
+    return _Check(protocol, ids, {}).inject(command)
 
 
 class _Check:
-    def __init__(self, protocol: type[Protocol], ids: Sequence[int]) -> None:
+    def __init__(self, protocol: type[Protocol], ids: Sequence[int], parameters: Mapping[str, Any]) -> None:
         self._protocol = protocol
+        self._parameters = parameters
         self._cluster = Cluster(tuple(ids))
 
     def line(self, line: Scripted) -> None:
@@ -88,7 +100,7 @@ class _Check:
 
     def _command(self, command: Any) -> None:
         if isinstance(command, Tell):
-            told_by(command, self._protocol)
+            told_by(command, self._protocol, tuple(self._cluster.nodes), self._parameters)
         for named in _named(command):
             self._nodes(named.ids)
             if named.by_role:
@@ -132,14 +144,11 @@ class _Check:
             if isinstance(part, Attribute):
                 self._attribute(part)
             elif isinstance(part, Is):
-                self._who(part.who)
-                if part.who == "coordinator" and part.state == "down":
-                    raise CommandError("the coordinator is one that is up; write coordinators == 0")
-                if part.state in _ELECTING:
-                    self._elects("nobody leads" if part.state == "leads" else f"its nodes are never {part.state}")
+                self._is(part)
+            elif isinstance(part, Balance):
+                check_account(part.account, self._protocol, tuple(self._cluster.nodes), self._parameters)
             elif isinstance(part, Count):
-                self._kinds(filter(None, [part.kind]))
-                self._link(part.source, part.target)
+                self._count(part)
             elif isinstance(part, Suspects):
                 self._nodes([part.who, part.whom])
                 if part.who == part.whom:
@@ -151,6 +160,21 @@ class _Check:
             elif isinstance(part, Arithmetic):
                 check_arithmetic(part, self._protocol)
 
+    def _is(self, part: Is) -> None:
+        self._who(part.who)
+        if part.who == "coordinator" and part.state == "down":
+            raise CommandError("the coordinator is one that is up; write coordinators == 0")
+        if part.state == "blocked":
+            check_bank("blocked node", self._protocol)
+        if part.state in _ELECTING:
+            self._elects("nobody leads" if part.state == "leads" else f"its nodes are never {part.state}")
+
+    def _count(self, count: Count) -> None:
+        if count.what in COUNTS_OF_BANK:
+            check_bank(count.what, self._protocol)
+        self._kinds(filter(None, [count.kind]))
+        self._link(count.source, count.target)
+
     def _compare(self, compare: Compare) -> None:
         quantified = [
             part.who for part in parts_of(compare) if isinstance(part, Attribute) and part.who in ("all", "any")
@@ -161,7 +185,8 @@ class _Check:
 
     def _attribute(self, attribute: Attribute) -> None:
         self._who(attribute.who)
-        known = sorted({*ATTRIBUTES, *(field.name for field in self._protocol.fields)})
+        declared = [field.name for field in self._protocol.fields]
+        known = sorted({*ATTRIBUTES, *(ATTRIBUTES_OF_BANK if is_bank(declared) else ()), *declared})
         if attribute.name not in known:
             raise CommandError(
                 f"a node of {self._protocol.name} has no {attribute.name}; it has {', '.join(known)}"

@@ -178,7 +178,7 @@ class Caption(Struct, frozen=True):
 class Tell(Struct, frozen=True):
     """A command of the protocol's own; whether the protocol has it is not looked at here.
 
-    Without nodes it is for all that lead, or, where nobody is elected, for all that run.
+    Behind one that takes no words there may be nodes. Without any it is for whom the protocol says.
     """
 
     nodes: Nodes | None

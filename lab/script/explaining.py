@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from lab.kernel import Protocol
 from lab.properties import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS
+from lab.protocols.transaction import State
 from lab.script.commands import VERBS
 from lab.script.expectations import CAUSES
 from lab.script.predicates import COUNTS, STATES
@@ -43,12 +44,23 @@ EXPECTATIONS = {
 
 _NODE_VERBS = ("kill", "restart", "pause", "resume", "wipe")
 _STATUSES = ("Down", "Election", "Reorganization", "Normal")
-_VALUES = ("true", "false", "none", "running", "paused", "killed", "failed", "absent")
+_VALUES = (
+    "true",
+    "false",
+    "none",
+    "running",
+    "paused",
+    "killed",
+    "failed",
+    "absent",
+    *(each.value for each in State),
+)
 
 _TERMINALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "THEN": ("'then'", ("then",)),
     "NODE_VERB": ("a command", _NODE_VERBS),
     "OWN": ("a command", ()),
+    "OWN_WITH_WORDS": ("a command", ()),
     "TIME": ("a time (400ms, 2s)", ()),
     "PERCENT": ("a percentage (30%)", ()),
     "NUMBER": ("a node's number", ()),
@@ -66,6 +78,8 @@ _TERMINALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "MOMENT": ("send, deliver, drop", ("send", "deliver", "drop")),
     "KIND": ("a kind of message (AreYouUp)", ()),
     "NTH": ("which of them (#2)", ()),
+    "AMOUNT": ("an amount (12.50)", ()),
+    "ACCOUNT": ("an account (savings)", ()),
     "STRING": ('a text in quotes ("4 leads")', ()),
     "JSON": ("what is in it, as JSON ({…})", ()),
     "NAME": ("a name in small letters (coordinator)", ()),
@@ -85,7 +99,7 @@ _TERMINALS: dict[str, tuple[str, tuple[str, ...]]] = {
     "$END": ("the end", ()),
 }
 _STARTS = {
-    *("THEN", "NODE_VERB", "OWN", "_AT", "_AFTER", "_EVERY", "_WHEN", "_ON", "_EXPECT"),
+    *("THEN", "NODE_VERB", "OWN", "OWN_WITH_WORDS", "_AT", "_AFTER", "_EVERY", "_WHEN", "_ON", "_EXPECT"),
     *(f"_{verb.upper()}" for verb in VERBS),
 }
 """What a line begins with, and what may come behind a trigger."""
@@ -96,8 +110,14 @@ _TOGETHER: tuple[tuple[set[str], str], ...] = (
         "a command (kill 5, cut 2->3, say …; all of them: lab ctl --help), a trigger (at, after, every, when, on)"
         " or 'expect'",
     ),
-    ({"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED", "_NOT"}, "a predicate (all normal, 4 suspects 5, groups <= 2)"),
-    ({"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED"}, "a value (4, all.coordinator, groups, Normal)"),
+    (
+        {"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED", "AMOUNT", "_BALANCE", "_NOT"},
+        "a predicate (all normal, 4 suspects 5, groups <= 2)",
+    ),
+    (
+        {"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED", "AMOUNT", "_BALANCE"},
+        "a value (4, all.coordinator, groups, Normal)",
+    ),
     ({"COMPARISON", "PLUS", "TIMES"}, "a comparison (== != < <= > >=)"),
     ({"NUMBER", "WORD", "NAME"}, "a node (5, all), or a command of the protocol's own (publish)"),
     ({"NUMBER", "WORD"}, "a node (5, all, coordinator)"),
@@ -200,7 +220,7 @@ def _words(expected: set[str], protocol: type[Protocol] | None) -> list[str]:
     protocols = [*PROTOCOLS.values(), *TASKS.values()] if protocol is None else [protocol]
     words: list[str] = []
     for terminal in sorted(expected):
-        if terminal == "OWN":
+        if terminal in ("OWN", "OWN_WITH_WORDS"):
             words += own_commands() if protocol is None else protocol.commands
         elif terminal == "KIND":
             words += [kind for each in protocols for kind in each.payloads]
@@ -235,4 +255,4 @@ def _example(before: str, near: str, at_start: bool) -> str:
                 return EXPECTATIONS[name]
             if name in TRIGGERS:
                 return f"{TRIGGERS[name]}: kill 5"
-    return f"{near} 5" if near in own_commands() else "when all normal: kill 5"
+    return own_commands()[near].example if near in own_commands() else "when all normal: kill 5"

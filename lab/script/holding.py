@@ -2,17 +2,20 @@
 
 import operator
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any
 
 from msgspec.structs import replace
 
-from lab.journal import Cluster, NodeView, Record, agreed_coordinator
+from lab.journal import Cluster, NodeView, Record, agreed_coordinator, blocked_since_us
 from lab.kernel import Fired, Received, Started, Step, Wait
 from lab.script import predicates
+from lab.script.banking import ATTRIBUTES_OF_BANK, COUNTS_OF_BANK, balance_of, counted_in_bank, is_bank
 from lab.script.expectations import Expect, ExpectThroughout
 from lab.script.predicates import (
     Arithmetic,
     Attribute,
+    Balance,
     Compare,
     Count,
     Is,
@@ -61,6 +64,7 @@ _STATES: dict[str, Callable[[NodeView], bool]] = {
     "down": lambda view: view.process not in _UP,
     "running": lambda view: view.process == "running",
     "paused": lambda view: view.process == "paused",
+    "blocked": lambda view: blocked_since_us(view) is not None,
 }
 _OF_PROCESSES = ("up", "down", "running", "paused")
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "none": None}
@@ -72,7 +76,7 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_COMPUTED: dict[str, Callable[[int, int], int]] = {
+_COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -173,6 +177,8 @@ def _compares(predicate: Compare, cluster: Cluster) -> bool:
 def _safely(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
     if left is _UNKNOWN or right is _UNKNOWN:
         return compare is operator.eq and (left is None or right is None)
+    if isinstance(left, tuple) != isinstance(right, tuple):
+        left, right = _as_number(left), _as_number(right)
     try:
         return bool(compare(left, right))
     except TypeError:
@@ -189,14 +195,25 @@ def _values(value: Value, cluster: Cluster) -> list[Any]:
         case Attribute(who, name):
             return [_compared(view, name) for view in views_of(who, cluster)]
         case Count():
-            return [counted_now(value, cluster)]
+            return [_unless_unknown(counted_now(value, cluster))]
+        case Balance(account):
+            return [_unless_unknown(balance_of(account, views_of("all", cluster)))]
         case Arithmetic(sign, left, right):
             return [
                 _COMPUTED[sign](one, other)
-                for one in _values(left, cluster)
-                for other in _values(right, cluster)
-                if isinstance(one, int) and isinstance(other, int)
+                for one in map(_as_number, _values(left, cluster))
+                for other in map(_as_number, _values(right, cluster))
+                if isinstance(one, int | Decimal) and isinstance(other, int | Decimal)
             ]
+
+
+def _as_number(value: Any) -> Any:
+    """A list is as much as there is in it."""
+    return len(value) if isinstance(value, tuple) else value
+
+
+def _unless_unknown(value: Any) -> Any:
+    return _UNKNOWN if value is None else value
 
 
 def _compared(view: NodeView, name: str) -> Any:
@@ -206,14 +223,20 @@ def _compared(view: NodeView, name: str) -> Any:
 
 def attribute_of(view: NodeView, name: str) -> Any:
     """What the node has under this name; lists as tuples."""
-    known = ATTRIBUTES.get(name)
+    known = ATTRIBUTES.get(name) or (ATTRIBUTES_OF_BANK.get(name) if is_bank(view.state) else None)
     found = view.state.get(name) if known is None else known(view)
     return tuple(found) if isinstance(found, list) else found
 
 
-def counted_now(count: Count, cluster: Cluster) -> int:
-    """How many there are."""
+def counted_now(count: Count, cluster: Cluster) -> int | Decimal | None:
+    """How many there are; None where that is not known."""
     views = views_of("all", cluster)
+    if count.what in COUNTS_OF_BANK:
+        return counted_in_bank(count.what, cluster.nodes.values(), views)
+    return _counted(count, cluster, views)
+
+
+def _counted(count: Count, cluster: Cluster, views: list[NodeView]) -> int:
     if count.what == "live":
         return len(views)
     if count.what == "coordinators":

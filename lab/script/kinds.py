@@ -1,6 +1,7 @@
 """What kind of value is on a side of a comparison, so that one which can only come out one way is refused."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -9,8 +10,10 @@ from msgspec import Struct
 
 from lab.journal import ProcessState
 from lab.kernel import Protocol
+from lab.protocols.transaction import State
+from lab.script.banking import is_bank
 from lab.script.commands import CommandError
-from lab.script.predicates import Arithmetic, Attribute, Compare, Number, Text, Value
+from lab.script.predicates import Arithmetic, Attribute, Balance, Compare, Count, Number, Text, Value
 from lab.text import did_you_mean
 
 __all__ = ["check_arithmetic", "check_compare"]
@@ -26,6 +29,9 @@ class _Kind(Struct, frozen=True):
 
 _ANYTHING = _Kind("anything")
 _NUMBER = _Kind("a number")
+_AMOUNT = _Kind("an amount", none=True)
+_CENTS = _Kind("an amount of dollars and cents")
+_LIST = _Kind("a list")
 _YES_OR_NO = _Kind("true or false", ("true", "false"))
 _KINDS = {
     "coordinator": _Kind("a number", none=True),
@@ -35,6 +41,17 @@ _KINDS = {
     "process": _Kind("a process", get_args(ProcessState)),
 }
 """Of what every node has, beside its status."""
+_KINDS_IN_BANK = {
+    "state": _Kind("a state", tuple(each.value for each in State), none=True),
+    "dispensed": _AMOUNT,
+    "blocked": _YES_OR_NO,
+}
+"""Of what every node of a bank has."""
+_MAY_BE_EQUAL = [
+    {each.name for each in pair} for pair in ((_NUMBER, _AMOUNT), (_AMOUNT, _CENTS), (_NUMBER, _LIST))
+]
+"""Kinds that are not the same, and yet may be equal: a list is as much as there is in it."""
+_COMPUTABLE = [each.name for each in (_ANYTHING, _NUMBER, _AMOUNT, _CENTS, _LIST)]
 _WORDS = ("none", "true", "false")
 _DOWN = "Down"
 
@@ -50,19 +67,20 @@ def check_compare(compare: Compare, protocol: type[Protocol], ids: Sequence[int]
     if isinstance(compare.left, Text | Number) and isinstance(compare.right, Text | Number):
         raise CommandError("neither side ever changes; name an attribute or a count: 4.coordinator == 5")
     texts = Text in (type(compare.left), type(compare.right))
-    if not texts and left.name != right.name and _ANYTHING not in (left, right):
+    same = left.name == right.name or {left.name, right.name} in _MAY_BE_EQUAL
+    if not texts and not same and _ANYTHING not in (left, right):
         sides = f"{_said(compare.left)} is {left.name}, and {_said(compare.right)} is {right.name}"
         raise CommandError(f"{sides}: they are never equal")
     if compare.operator not in ("==", "!="):
         for kind in (left, right):
-            if kind is not _ANYTHING and kind.name != _NUMBER.name:
+            if kind.name not in _COMPUTABLE or left.name == right.name == _LIST.name:
                 raise CommandError(f"{kind.name} is neither less nor more: write == or !=, not {compare.operator}")
 
 
 def check_arithmetic(value: Arithmetic, protocol: type[Protocol]) -> None:
     """CommandError where it is computed with what is no number, or divided by 0."""
     for side in (value.left, value.right):
-        if _kind_of(side, protocol).name not in (_NUMBER.name, _ANYTHING.name):
+        if _kind_of(side, protocol).name not in _COMPUTABLE:
             raise CommandError(f"{_said(side)} is no number, and cannot be computed with")
     if value.operator == "/" and value.right == Number(0):
         raise CommandError("nothing can be divided by 0")
@@ -79,7 +97,7 @@ def _check_word(word: str, other: Value, kind: _Kind) -> None:
     raise CommandError(f"{_said(other)} is never {word}{said}{near}")
 
 
-def _check_node(number: int, operator: str, ids: Sequence[int]) -> None:
+def _check_node(number: int | Decimal, operator: str, ids: Sequence[int]) -> None:
     if operator in ("==", "!=") and number not in ids:
         raise CommandError(f"there is no node {number}; there are {' '.join(map(str, sorted(ids)))}")
 
@@ -92,18 +110,34 @@ def _said(value: Value) -> str:
             return str(number)
         case Text(word):
             return word
-    return value.what if not isinstance(value, Arithmetic) else f"what is computed with {value.operator}"
+        case Balance():
+            return "balance"
+        case Count():
+            return value.what
+        case Arithmetic():
+            return f"what is computed with {value.operator}"
 
 
 def _kind_of(value: Value, protocol: type[Protocol]) -> _Kind:
-    if isinstance(value, Text):
-        return _Kind("a word")
-    if not isinstance(value, Attribute):
-        return _NUMBER
-    known = _KINDS.get(value.name)
-    declared = next((field.type for field in protocol.fields if field.name == value.name), Any)
-    found = _kind_declared(declared) if known is None else known
-    if value.name != "status" or not found.words:
+    match value:
+        case Text():
+            return _Kind("a word")
+        case Attribute(_, name):
+            return _kind_of_attribute(name, protocol)
+        case Number(Decimal()):
+            return _CENTS
+        case Balance() | Count("money"):
+            return _AMOUNT
+        case Arithmetic(_, left, right) if _AMOUNT in (_kind_of(left, protocol), _kind_of(right, protocol)):
+            return _AMOUNT
+    return _NUMBER
+
+
+def _kind_of_attribute(name: str, protocol: type[Protocol]) -> _Kind:
+    fields = {field.name: field.type for field in protocol.fields}
+    known = _KINDS.get(name) or (_KINDS_IN_BANK.get(name) if is_bank(fields) else None)
+    found = known or _kind_declared(fields.get(name, Any))
+    if name != "status" or not found.words:
         return found
     return found if _DOWN in found.words else _Kind(found.name, (*found.words, _DOWN))
 
@@ -117,6 +151,8 @@ def _kind_declared(declared: Any) -> _Kind:
         if len(parts) > 1:
             return _ANYTHING
         declared = parts[0]
+    if get_origin(declared) is tuple:
+        return _LIST
     words = _words_declared(declared)
     if words:
         return _Kind("a word", words, none)

@@ -75,7 +75,7 @@ class Lookout:
 
     def after(self, record: Record) -> list[Look]:
         """Those that have come by this record, the last in the log; they are kept no longer."""
-        stateless = isinstance(record, Step) and not record.changed and not record.stored
+        stateless = isinstance(record, Step) and not record.changes_state
         come = []
         for look in self.looks:
             if (look.at_every_record or not stateless) and self._has_come(look):

@@ -12,7 +12,7 @@ from lab.script.commands import CommandError, WorldCommand
 from lab.script.expectations import CAUSES, Expectation, ExpectViolation, is_of_whole_run
 from lab.script.explaining import explain
 from lab.script.predicates import COUNTS, STATES
-from lab.script.telling import own_commands
+from lab.script.telling import commands_with_words, own_commands
 from lab.script.triggers import After, Every, Scripted, Trigger
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def parse(text: str, protocol: type[Protocol] | None = None) -> Scripted:
     if len(text) > LONGEST:
         raise CommandError(f"a command has at most {LONGEST} characters; this has {len(text)}")
     try:
-        tree = _parser("|".join(sorted(own_commands()))).parse(text)
+        own, with_words = own_commands().keys(), commands_with_words()
+        tree = _parser("|".join(sorted(own - with_words)), "|".join(sorted(with_words))).parse(text)
         if _depth(tree) > _DEEPEST:
             raise CommandError("too much is nested in this line; write less of it, or several lines")
         then, *triggers, command = transformer().transform(tree)
@@ -89,14 +90,15 @@ def _depth(tree: "Tree[Any]") -> int:
 
 
 @functools.cache
-def _parser(own: str) -> "Lark":
+def _parser(alone: str, with_words: str) -> "Lark":
     from lark import Lark  # noqa: PLC0415
 
     grammar = files("lab.script").joinpath("grammar.lark").read_text("utf-8")
     words: dict[str, Iterable[str]] = {"STATE_WORDS": STATES, "COUNT_WORDS": COUNTS, "CAUSE_WORDS": CAUSES}
     for name, each in words.items():
         grammar = grammar.replace(name, "|".join(each))
-    grammar = grammar.replace("OWN_COMMANDS", own or _NOTHING)
+    grammar = grammar.replace("COMMANDS_ALONE", alone or _NOTHING)
+    grammar = grammar.replace("COMMANDS_WITH_WORDS", with_words or _NOTHING)
     words_of_rules = sorted(set(re.findall(r'"([a-z]+)"', grammar)))
     grammar = re.sub(r'"([a-z]+)"', lambda word: f"_{word[1].upper()}", grammar)
     grammar += "".join(f"\n_{word.upper()}: /{word}\\b/" for word in words_of_rules)

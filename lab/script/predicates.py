@@ -1,5 +1,6 @@
 """Predicates over the nodes, groups, links and counts of a cluster, parsed; ``holding`` says whether one holds."""
 
+from decimal import Decimal
 from typing import Literal
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ __all__ = [
     "Any",
     "Arithmetic",
     "Attribute",
+    "Balance",
     "Compare",
     "Count",
     "Is",
@@ -36,6 +38,7 @@ STATES = {
     "down": "its process is gone",
     "running": "its process runs",
     "paused": "its process stands still",
+    "blocked": "of a bank: it knows that it has to wait, though it asked everybody",
 }
 """What can be said of a node in one word."""
 
@@ -47,14 +50,19 @@ COUNTS = {
     "messages": "messages sent so far, of all kinds or one: messages(Accept)",
     "flying": "messages on their way, of all kinds or one, on all links or one: flying(Accept 3->1)",
     "held": "messages that are held, named in the same way",
+    "money": "of a bank, on all accounts and handed out, in dollars; none while a node is down",
+    "committed": "of a bank, transactions that some node's log has as committed",
+    "aborted": "of a bank, those that some node's log has as aborted",
+    "locks": "of a bank, accounts that are locked, at nodes that are up",
+    "blocked": "of a bank, nodes that are blocked",
 }
 """What can be counted."""
 
 
 class Number(Struct, frozen=True, tag=True):
-    """A whole number."""
+    """A whole number; or an amount of dollars and cents."""
 
-    value: int
+    value: int | Decimal
 
 
 class Text(Struct, frozen=True, tag=True):
@@ -79,6 +87,12 @@ class Count(Struct, frozen=True, tag=True):
     target: int | None = None
 
 
+class Balance(Struct, frozen=True, tag=True):
+    """``balance(savings)``: what is on an account of a bank, in dollars."""
+
+    account: str
+
+
 class Arithmetic(Struct, frozen=True, tag=True):
     """Two whole numbers make one; ``/`` rounds down."""
 
@@ -87,7 +101,7 @@ class Arithmetic(Struct, frozen=True, tag=True):
     right: "Value"
 
 
-Value = Number | Text | Attribute | Count | Arithmetic
+Value = Number | Text | Attribute | Count | Balance | Arithmetic
 
 
 class Compare(Struct, frozen=True, tag=True):

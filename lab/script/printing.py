@@ -23,6 +23,7 @@ from lab.script.expectations import Expect, Expectation, ExpectThroughout, Expec
 from lab.script.predicates import (
     Arithmetic,
     Attribute,
+    Balance,
     Compare,
     Count,
     Is,
@@ -174,6 +175,7 @@ _SAID: dict[type, Callable[[Any], str]] = {
     Number: lambda it: str(it.value),
     Text: lambda it: it.word,
     Attribute: lambda it: f"{it.who}.{it.name}",
+    Balance: lambda it: f"balance({it.account})",
     Count: _count,
     Arithmetic: _arithmetic,
 }

@@ -1,8 +1,10 @@
 """From what the user named to nodes, links and rules, as the cluster is now."""
 
 from lab.journal import Cluster, NodeView
+from lab.kernel import Protocol
 from lab.network import Cut, Delay, Duplicate, Hold, Links, Lose, Reorder, Rule, links_among
 from lab.network import Slow as SlowRule
+from lab.protocols import Election
 from lab.script.commands import CommandError, LinkFault, LinkSet, Nodes, Partition, Slow, Tell
 
 __all__ = [
@@ -60,14 +62,21 @@ def resolve_nodes(named: Nodes, cluster: Cluster) -> tuple[int, ...]:
     return tuple(sorted(ids))
 
 
-def nodes_told(command: Tell, cluster: Cluster) -> tuple[int, ...]:
-    """The ids that a command of the protocol's own is for, ascending. CommandError if there are none."""
+def nodes_told(command: Tell, cluster: Cluster, protocol: type[Protocol]) -> tuple[int, ...]:
+    """The ids that a command of the protocol's own is for, ascending. CommandError if there are none.
+
+    Where one node is meant, and none named, one that runs comes before one that stands still.
+    """
     if command.nodes is not None:
         return resolve_nodes(command.nodes, cluster)
-    alive = _alive(cluster)
-    if _elect_nobody(alive):
-        return tuple(sorted(view.id for view in alive))
-    return tuple(sorted(coordinators_of(cluster)))
+    elects = issubclass(protocol, Election)
+    meant = coordinators_of(cluster) if elects else [view.id for view in _alive(cluster)]
+    if not meant:
+        raise CommandError("no node is up at present; restart one")
+    if protocol.commands[command.command].to != "one":
+        return tuple(sorted(meant))
+    running = [node for node in meant if cluster.nodes[node].process == "running"]
+    return (max(running or meant),)
 
 
 def resolve_links(named: LinkSet, cluster: Cluster) -> Links:

@@ -58,6 +58,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("branches", "T", "T", "the tree of this recording and its branches, to open one", "", "view"),
     Action("witness", "v", "v", "to the next violation of an assertion, and mark its witness", "witness", "view"),
     Action("groups", "g", "g", "the history of groups instead of the log, and back", "groups", "view"),
+    Action(
+        "bank", "b", "b", "the bank instead of the log: accounts, what is open, and why; and back", "bank", "view"
+    ),
     Action("map", "m", "m", "the map of the field instead of the log, and back", "map", "view"),
     Action(
         "script", "s", "s", "the script instead of the log: what is done, what waits; and back", "script", "view"
@@ -87,7 +90,7 @@ _FIRST = (
         "partition",
         "heal",
     ),
-    *("script", "groups", "map", "witness"),
+    *("script", "groups", "map", "bank", "witness"),
 )
 """What the footer has first: at its right end a narrow terminal cuts it off."""
 

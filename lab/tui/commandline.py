@@ -1,11 +1,14 @@
 """The ``:`` line: commands of the language and words of the table of actions, with completion and history."""
 
+from itertools import chain
+
 from textual import events
 from textual.message import Message
 from textual.suggester import Suggester
 from textual.widgets import Input
 
 from lab.script import VERBS, own_commands
+from lab.script.banking import ATTRIBUTES_OF_BANK
 from lab.script.explaining import EXPECTATIONS, TRIGGERS
 from lab.script.holding import ATTRIBUTES
 from lab.script.predicates import COUNTS, STATES
@@ -34,18 +37,19 @@ def complete(text: str, history: list[str]) -> str | None:
     for start in (*_STARTS, *(f"{expectation} " for expectation in EXPECTATIONS)):
         if start.startswith(text) and start != text:
             return start
+    own = own_commands()
     before, space, word = text.rpartition(" ")
     if not word:
         return None
     if space:
-        words = (
-            [*VERBS, *own_commands(), *_WITHIN] if before.endswith(":") else [*_WITHIN, *VERBS, *own_commands()]
-        )
+        words = [*VERBS, *own, *_WITHIN] if before.endswith(":") else [*_WITHIN, *VERBS, *own]
+        told = (verb.example.split()[1:] for name, verb in own.items() if name in before.split())
+        words = [*filter(str.isalpha, chain.from_iterable(told)), *words]
         who, dot, _ = word.rpartition(".")
         if dot:
-            words = [f"{who}.{name}" for name in ATTRIBUTES]
+            words = [f"{who}.{name}" for name in (*ATTRIBUTES, *ATTRIBUTES_OF_BANK)]
     else:
-        words = sorted({*VERBS, *own_commands(), *(action.word for action in ACTIONS)})
+        words = sorted({*VERBS, *own, *(action.word for action in ACTIONS)})
     found = next((each for each in words if each.startswith(word) and each != word), None)
     return None if found is None else before + space + found
 

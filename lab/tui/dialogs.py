@@ -52,7 +52,6 @@ class _Dialog(ModalScreen[str]):
         self.dismiss("")
 
 
-_UNNAMED = "all that lead, or, where nobody is elected, all that run"
 _SIGNS = {
     "Normal": "performs its task under its coordinator",
     "Election": "has stopped its task: an election is held",
@@ -100,10 +99,8 @@ class HelpDialog(_Dialog):
                     table.add_row(action.shown, f":{action.word}", action.help)
         if self._driver:
             table.add_row(Text("commands, after :", style="bold underline"))
-            for verb in VERBS.values():
-                table.add_row(verb.usage, "", f"{verb.help}  ({verb.example})")
-            for name, said in own_commands().items():
-                table.add_row(f"{name} [NODES]", "", f"{said} Without NODES: {_UNNAMED}.")
+            for verb in (*VERBS.values(), *own_commands().values()):
+                table.add_row(Text(verb.usage), "", f"{verb.help}  ({verb.example})")
             table.add_row("at 2s …", "", "before a command: when. Also: when all normal …, on send KIND 4->1 …")
         table.add_row(Text("signs", style="bold underline"))
         for status, said in _SIGNS.items():

@@ -24,10 +24,22 @@ _STATUS = {
     "Inside": "green",
     "Holding": "sky",
     "Waiting": "orange",
+    "Working": "sky",
+    "Uncertain": "orange",
+    "Blocked": "vermilion",
     "killed": "vermilion",
     "failed": "vermilion",
     "paused": "purple",
 }
+_STATES = {
+    "initial": "sky",
+    "uncertain": "orange",
+    "commitable": "green",
+    "abortable": "purple",
+    "committed": "green",
+    "aborted": "vermilion",
+}
+"""What a transaction is to a participant."""
 _MARKS = {"fault": "vermilion", "unmet": "vermilion", "election": "orange", "caption": "sky", "mark": "purple"}
 _LOUD = ("unmet", "caption", "mark")
 _FATES = {
@@ -73,6 +85,8 @@ class Glyphs(Struct, frozen=True):
     whole: str
     broken: str
     done: str
+    states: dict[str, str]
+    lock: str
 
 
 _UNICODE = Glyphs(
@@ -84,6 +98,9 @@ _UNICODE = Glyphs(
         "Inside": "●",
         "Holding": "○",
         "Waiting": "…",
+        "Working": "○",
+        "Uncertain": "?",
+        "Blocked": "■",
         "killed": "✖",
         "failed": "!",
         "paused": "‖",
@@ -104,6 +121,8 @@ _UNICODE = Glyphs(
     "┃",
     "╎",
     " ",
+    {"initial": "○", "uncertain": "?", "commitable": "◐", "abortable": "◑", "committed": "✓", "aborted": "✗"},
+    "◆",
 )
 _ASCII = Glyphs(
     {
@@ -114,6 +133,9 @@ _ASCII = Glyphs(
         "Inside": "*",
         "Holding": "o",
         "Waiting": "?",
+        "Working": "o",
+        "Uncertain": "?",
+        "Blocked": "#",
         "killed": "x",
         "failed": "!",
         "paused": "=",
@@ -133,6 +155,8 @@ _ASCII = Glyphs(
     "-",
     "|",
     ":",
+    "#",
+    {"initial": "o", "uncertain": "?", "commitable": ">", "abortable": "<", "committed": "+", "aborted": "x"},
     "#",
 )
 
@@ -160,6 +184,10 @@ class Look:
     def status(self, status: str) -> Style:
         """The style of a status, or of what a process does."""
         return self._style(_STATUS.get(status))
+
+    def state(self, state: str) -> Style:
+        """The style of what a transaction is to a participant."""
+        return self._style(_STATES.get(state))
 
     def glyph(self, status: str) -> str:
         """Its symbol."""

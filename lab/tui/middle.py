@@ -4,6 +4,7 @@ from textual.widgets import ContentSwitcher
 
 from lab.journal import Cluster
 from lab.text import sanitize
+from lab.tui.bankview import BankView
 from lab.tui.dialogs import RecordDialog
 from lab.tui.fieldview import FieldView
 from lab.tui.groupview import GroupView
@@ -16,11 +17,13 @@ from lab.tui.source import Source
 
 __all__ = ["Middle"]
 
+_View = MessageLog | GroupView | ScriptView | FieldView | BankView
 _LOG = "log"
 _SAID = {
     _LOG: "the log again",
     "groups": "the history of groups; Enter goes to the record of a line, g back to the log",
     "script": "the script; Enter goes to the record of a line, s back to the log",
+    "bank": "the bank: accounts, locks, what is open and why; b back to the log",
     "map": "the map of the field: filled is surveyed, ▶ is being surveyed, pale is not yet; m back to the log",
 }
 
@@ -33,17 +36,21 @@ class Middle(ContentSwitcher):
     def __init__(self, look: Look, source: Source) -> None:
         self.message_log = MessageLog(look, LogRows(source.lines, source.is_live))
         self._lines = source.lines
-        self._views: dict[str, MessageLog | GroupView | ScriptView | FieldView] = {
+        self._views: dict[str, _View] = {
             _LOG: self.message_log,
             "groups": GroupView(look, source.lines.header, source.groups),
             "script": ScriptView(look, source),
             "map": FieldView(look, source.lines.header, source.groups),
+            "bank": BankView(look, source.lines.header),
         }
         super().__init__(*self._views.values(), initial=_LOG)
 
-    def show(self, cluster: Cluster) -> None:
-        """Draw what is seen as of that record."""
-        self._shown.show(cluster)
+    def show(self, cluster: Cluster, now_us: int) -> None:
+        """Draw what is seen as of that record, at that instant."""
+        if isinstance(self._shown, BankView):
+            self._shown.show(cluster, now_us)
+        else:
+            self._shown.show(cluster)
 
     def turn_to(self, view: str) -> str:
         """Put that view in the place of the log, or the log back in its place; what there is to say of it."""
@@ -66,5 +73,5 @@ class Middle(ContentSwitcher):
         self.app.push_screen(RecordDialog(self._lines, line.record, sanitize(line.text, 300)))
 
     @property
-    def _shown(self) -> MessageLog | GroupView | ScriptView | FieldView:
+    def _shown(self) -> _View:
         return self._views[self.current or _LOG]

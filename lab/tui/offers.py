@@ -1,6 +1,6 @@
 """Which actions there are at present, and what to say of one that there is not."""
 
-from lab.journal import has_field
+from lab.journal import has_bank, has_field
 from lab.text import sanitize
 from lab.tui.actions import Action
 from lab.tui.clusterkeys import applies
@@ -45,6 +45,8 @@ def _why_nothing_is_there(action: Action, source: Source) -> str:
         return f"{_protocol(source)} has no groups; invitation does: lab run invitation"
     if action.word == "script" and not source.lines.header.scenario:
         return "no script belongs to this run; lab run NAME runs a scenario, lab run bully --script FILE a script"
+    if action.word == "bank" and not has_bank(source.lines.header):
+        return f"{_protocol(source)} has no bank; lab run 2pc and lab run 3pc have one"
     if action.word == "map" and not has_field(source.lines.header):
         return f"{_protocol(source)} has no field; lab run field has one"
     return ""

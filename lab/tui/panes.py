@@ -12,13 +12,15 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from lab.tui.bankpane import BankPane, bank_pieces
 from lab.tui.fitting import Piece, fit
 from lab.tui.look import DIM, Look
 from lab.tui.view import Pane
 
 __all__ = ["NodePanes"]
 
-_BOX_HEIGHT = 5
+_LOW, _HIGH = 5, 7
+"""The height of a box; of those of a bank, where there is room."""
 _LEAST_WIDTH = 26
 _BEST_WIDTH = 40
 _LEAST_UP = 8
@@ -57,7 +59,7 @@ class NodePanes(Widget, can_focus=True):
         if (panes, selected, marked) == (self._panes, self._selected, self._marked):
             return
         before = {pane: self._frame_of(pane) for pane in self._panes}
-        resized = len(panes) != len(self._panes)
+        resized = len(panes) != len(self._panes) or _tells_of_bank(panes) != _tells_of_bank(self._panes)
         self._panes, self._selected, self._marked = panes, selected, marked
         if resized or not self._boxed:
             self.refresh(layout=resized)
@@ -72,9 +74,9 @@ class NodePanes(Widget, can_focus=True):
         """As many lines as the boxes take, or one line a node where they would take too much."""
         columns = self._columns(width)
         rows = -(-len(self._panes) // columns) if self._panes else 1
-        if rows * _BOX_HEIGHT <= self.most_height:
-            return rows * _BOX_HEIGHT
-        return min(len(self._panes), self.most_height)
+        highest = _HIGH if _tells_of_bank(self._panes) else _LOW
+        box = highest if rows * highest <= self.most_height else _LOW
+        return rows * box if rows * box <= self.most_height else min(len(self._panes), self.most_height)
 
     def action_move(self, right: int, down: int) -> None:
         """Select the node beside the selected one."""
@@ -96,7 +98,7 @@ class NodePanes(Widget, can_focus=True):
             return
         if self._boxed:
             columns = self._columns(self.size.width)
-            place = offset.y // _BOX_HEIGHT * columns + offset.x * columns // max(1, self.size.width)
+            place = offset.y // self._box_height * columns + offset.x * columns // max(1, self.size.width)
         else:
             place = offset.y + self._first
         if place < len(self._panes):
@@ -107,7 +109,7 @@ class NodePanes(Widget, can_focus=True):
         width = self.size.width
         if self._boxed:
             columns = self._columns(width)
-            row, inside = divmod(y, _BOX_HEIGHT)
+            row, inside = divmod(y, self._box_height)
             panes = self._panes[row * columns : (row + 1) * columns]
             pieces: list[Piece] = []
             for place, pane in enumerate(panes):
@@ -121,8 +123,13 @@ class NodePanes(Widget, can_focus=True):
 
     @property
     def _boxed(self) -> bool:
-        columns = self._columns(self.size.width)
-        return -(-len(self._panes) // columns) * _BOX_HEIGHT <= self.size.height
+        return self._box_height >= _LOW
+
+    @property
+    def _box_height(self) -> int:
+        """As high as the room of a row, but no higher than there is something to say; less than ``_LOW``: none."""
+        rows = -(-len(self._panes) // self._columns(self.size.width)) or 1
+        return min(self.size.height // rows, _HIGH if _tells_of_bank(self._panes) else _LOW)
 
     @property
     def _first(self) -> int:
@@ -135,14 +142,14 @@ class NodePanes(Widget, can_focus=True):
         width, columns = self.size.width, self._columns(self.size.width)
         row, column = divmod(place, columns)
         left, right = column * width // columns, (column + 1) * width // columns
-        return Region(left, row * _BOX_HEIGHT, right - left, _BOX_HEIGHT)
+        return Region(left, row * self._box_height, right - left, self._box_height)
 
     def _columns(self, width: int) -> int:
         count = max(1, len(self._panes))
         best = min(count, max(1, width // _BEST_WIDTH))
         most = min(count, max(1, width // _LEAST_WIDTH))
         rows = -(-count // best)
-        return most if rows * _BOX_HEIGHT > self.most_height else -(-count // rows)
+        return most if rows * _LOW > self.most_height else -(-count // rows)
 
     def _box_line(self, pane: Pane, inside: int, width: int) -> list[Piece]:
         look = self._look
@@ -158,7 +165,7 @@ class NodePanes(Widget, can_focus=True):
                 *fit(title, min(used, width - 3)),
                 (across * max(0, width - used - 3) + top_right, style),
             ]
-        if inside == _BOX_HEIGHT - 1:
+        if inside == self._box_height - 1:
             told = f" {pane.links} " if pane.links else ""
             used = min(cell_len(told), width - 4)
             rest = across * (width - 3 - used) + bottom_right
@@ -166,7 +173,9 @@ class NodePanes(Widget, can_focus=True):
         content = self._content(pane, width - 4)[inside - 1]
         return [(f"{side} ", style), *fit(content, width - 4), (f" {side}", style)]
 
-    def _content(self, pane: Pane, width: int) -> tuple[list[Piece], list[Piece], list[Piece]]:
+    def _content(self, pane: Pane, width: int) -> tuple[list[Piece], ...]:
+        if pane.bank is not None:
+            return self._bank_content(pane, pane.bank, width)
         if pane.process in ("killed", "failed", "absent"):
             return [], [(pane.waits, DIM)], []
         up = self._up(pane)
@@ -174,12 +183,29 @@ class NodePanes(Widget, can_focus=True):
         led = self._led(pane, width - beside)
         if not pane.doing:
             return led, up, [(pane.waits, DIM)]
+        if width - sum(cell_len(text) for text, _ in led) >= _LEAST_UP:
+            led = [*led, ("  ", Style()), *up]
+        return led, self._doing(pane, width), [(pane.waits, Style())]
+
+    def _doing(self, pane: Pane, width: int) -> list[Piece]:
+        """The procedure that waits, and how long it still will."""
         left = "" if pane.left_us is None else f" {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
         room, where = width - len(left), f"{pane.doing}, line {pane.line}"
         doing = fit([(where if cell_len(where) <= room else pane.doing, Style())], room)
-        if width - sum(cell_len(text) for text, _ in led) >= _LEAST_UP:
-            led = [*led, ("  ", Style()), *up]
-        return led, [*doing, (left, self._look.leader)], [(pane.waits, Style())]
+        return [*doing, (left, self._look.leader)]
+
+    def _bank_content(self, pane: Pane, bank: BankPane, width: int) -> tuple[list[Piece], ...]:
+        """As many of five lines as there is room for."""
+        balances, opened, log = bank_pieces(bank, self._look, width)
+        waits: list[Piece] = [(pane.waits, Style() if pane.doing else DIM)]
+        if pane.process in ("killed", "failed", "absent"):
+            return waits, log, [], [], []
+        if not pane.facts:
+            balances = [*balances, *self._led(pane)]
+        doing = self._doing(pane, width) if pane.doing else []
+        if self._box_height < _HIGH:
+            return [*balances, *opened] if not pane.doing else balances, opened if pane.doing else log, waits
+        return (balances, opened, log, doing, waits) if pane.doing else (balances, opened, log, waits, [])
 
     def _status(self, pane: Pane) -> list[Piece]:
         look = self._look
@@ -221,8 +247,17 @@ class NodePanes(Widget, can_focus=True):
         else:
             left = "" if pane.left_us is None else f", {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
             doing = f"{pane.doing}, line {pane.line}: {pane.waits}{left}" if pane.doing else pane.waits
-            led = fit(self._led(pane), 19 if pane.facts else 15 if pane.group is None else 21)
-            pieces += [*led, *fit(self._up(pane), 20), (f" {doing}", Style())]
+            if pane.bank is not None:
+                balances, opened, _ = bank_pieces(pane.bank, look, 0)
+                led, up = fit(balances, 25), fit(opened, 26)
+            else:
+                led = fit(self._led(pane), 19 if pane.facts else 15 if pane.group is None else 21)
+                up = fit(self._up(pane), 20)
+            pieces += [*led, *up, (f" {doing}", Style())]
         if pane.links:
             pieces.append((f"  {pane.links}", look.warning))
         return pieces
+
+
+def _tells_of_bank(panes: tuple[Pane, ...]) -> bool:
+    return any(pane.bank is not None for pane in panes)

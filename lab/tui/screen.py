@@ -144,7 +144,7 @@ class RunScreen(Screen[None]):
         self.query_one(LeaderLine).show(leaders_said(panes), self._look, groups_led(panes))
         self.query_one(FaultLines).show(faults_said(snapshot.faults), self._look)
         self.query_one(VerdictLine).show(verdicts_said(self._source, player.number), self._look)
-        middle.show(cluster)
+        middle.show(cluster, player.now_us)
         self._drawn_frames += 1
         if not player.following or self._drawn_frames % _SLOW_FRAMES == 0:
             # what changes at every record need not be drawn at every frame
@@ -242,9 +242,9 @@ class RunScreen(Screen[None]):
         deeds: dict[str, Callable[[], object]] = {
             "command": lambda: self._open_line(""),
             "open": self.query_one(Middle).open_cursor,
-            "groups": lambda: self.say(self.query_one(Middle).turn_to(word)),
-            "map": lambda: self.say(self.query_one(Middle).turn_to(word)),
-            "script": lambda: self.say(self.query_one(Middle).turn_to(word)),
+            **dict.fromkeys(
+                ("groups", "map", "bank", "script"), lambda: self.say(self.query_one(Middle).turn_to(word))
+            ),
             "write": lambda: self.post_message(ScenarioWanted(self._source, self.say)),
             "heartbeats": self._toggle_heartbeats,
             "witness": self._to_witness,

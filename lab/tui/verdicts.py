@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from lab.properties import A2, A4, ASSERTIONS, RAISES, Verdict, Violation, verdict_of
+from lab.properties import A2, A4, ASSERTIONS, BOOKED, RAISES, Verdict, Violation, verdict_of
 from lab.text import sanitize
 from lab.tui.source import Source
 
@@ -79,6 +79,8 @@ def _intact(violation: Violation) -> str:
 
 
 def _witnessed(violation: Violation) -> str:
+    if violation.assertion in BOOKED:
+        return f"{violation.text} (record {', '.join(str(state.record) for state in violation.states)})"
     said = [(state.node, f"{state.text} (record {state.record})") for state in violation.states]
     if violation.assertion in (A2.id, A4.id):
         since, _, _ = violation.text.partition(":")

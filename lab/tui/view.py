@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from lab.journal import ASSUMPTIONS, FaultView, GroupLog, NodeView, Snapshot
 from lab.text import sanitize
+from lab.tui.bankpane import BankPane, bank_pane
 from lab.units import count_of, listed
 
 __all__ = ["Pane", "faults_said", "groups_led", "leaders_said", "pane_of", "panes_of", "short_body"]
@@ -21,7 +22,8 @@ class Pane(Struct, frozen=True):
 
     ``doing`` is the procedure that waits, at ``line``, and ``waits`` says for what; ``left_us`` of ``total_us``
     remain, where the wait has a bound. ``group`` is None where the protocol has none; ``hue`` is the number of its
-    colour, if it has one. ``facts`` is what the state of a protocol that elects nobody has beside the Status.
+    colour, if it has one. ``facts`` is what the state of a protocol that elects nobody has beside the Status, and
+    ``bank`` what there is to say of a bank.
     """
 
     id: int
@@ -40,6 +42,7 @@ class Pane(Struct, frozen=True):
     left_us: int | None
     total_us: int
     links: str
+    bank: BankPane | None = None
 
 
 def panes_of(snapshot: Snapshot, now_us: int, groups: GroupLog | None = None) -> tuple[Pane, ...]:
@@ -70,6 +73,7 @@ def pane_of(view: NodeView, snapshot: Snapshot, now_us: int, groups: GroupLog | 
         left_us,
         total_us,
         _links(view.id, snapshot),
+        bank_pane(view, now_us),
     )
 
 

@@ -63,7 +63,8 @@ class Control:
         self._now_us = now_us
         self._ids_alone = Cluster.of(log.header)
         self._faults = 0
-        self._node_commands = NodeCommands(protocol, nodes, record, now_us, self._number_next)
+        parameters = log.header.protocol.parameters
+        self._node_commands = NodeCommands(protocol, parameters, nodes, record, now_us, self._number_next)
         self._link_faults = LinkFaults(network, spare, record, now_us, self._number_next)
 
     def resume(self, faults: int, rules: dict[int, tuple[str, Rule]]) -> None:

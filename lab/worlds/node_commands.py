@@ -3,7 +3,8 @@
 A fault of nodes is recorded before it strikes, so that what it brings about stands behind it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -41,17 +42,19 @@ def seen_as(command: NodeCommand) -> tuple[Event, ...]:
 
 
 class NodeCommands:
-    """Carries them out. ``number_next`` gives a new fault its number."""
+    """Carries them out. ``number_next`` gives a new fault its number, ``parameters`` are what the run sets."""
 
     def __init__(
         self,
         protocol: type[Protocol],
+        parameters: Mapping[str, Any],
         nodes: NodeHandles,
         record: Callable[[Record], None],
         now_us: Callable[[], int],
         number_next: Callable[[], int],
     ) -> None:
         self._protocol = protocol
+        self._parameters = parameters
         self._nodes = nodes
         self._record = record
         self._now_us = now_us
@@ -95,8 +98,8 @@ class NodeCommands:
 
     def tell(self, command: Tell, cluster: Cluster) -> Outcome:
         """Say whom a command of the protocol's own reaches; they are given it once that is recorded."""
-        told = told_by(command, self._protocol)
-        named = nodes_told(command, cluster)
+        told = told_by(command, self._protocol, tuple(cluster.nodes), self._parameters)
+        named = nodes_told(command, cluster, self._protocol)
         how = {node: self._nodes.reach(node) for node in named}
         reached = {node: told for node in named if how[node] != "down"}
         said = [

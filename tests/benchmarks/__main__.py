@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.benchmarks import (
+    bank,
     campaigns,
     elections,
     exploring,
@@ -36,6 +37,7 @@ ALL: dict[str, Callable[[Path, bool], list[Figure]]] = {
     "exploring": exploring.measure,
     "scaling": scaling.measure,
     "campaigns": campaigns.measure,
+    "bank": bank.measure,
     "interface": interface.measure,
 }
 """Each takes a folder, and whether a short look will do."""

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from lab.journal import Header, Link
 from lab.kernel import Timing
 from lab.protocols import Bully
 from lab.script import At, parse, read_script
+from lab.worlds.campaign.bank_courses import usual_course
 from lab.worlds.campaign.comparison import Comparison, Course, compared, course_of, measure, quantile
 from lab.worlds.campaign.draw import FAULTS, Plan
 from lab.worlds.targets import load_protocol
@@ -103,6 +106,38 @@ def test_what_an_author_calls_a_survey_is_the_authors_own() -> None:
     """Only the field has readings: nothing else is taken for them."""
     course = Course(1, NODES, Link(), (parse("at 2s kill 5"),), 8_000_000)
     assert measure(_Surveys, _base("bully"), course) == measure(Bully, _base("bully"), course)
+
+
+def test_without_a_script_transactions_come_beside_the_strikes() -> None:
+    """All commit protocols get the same, and the last come before the end of what is drawn."""
+    bank = replace(_comparison("2pc", "3pc"), load=True)
+    strikes, with_load = course_of(_comparison("2pc", "3pc"), 3), course_of(bank, 3)
+    more = [line.text for line in with_load.commands if line not in strikes.commands]
+    assert with_load.end_us == strikes.end_us
+    assert more == ["tell 5 transactions 40 at 20/s"] * len(more)
+    assert more
+
+
+def test_what_a_commit_comes_to() -> None:
+    """The fold of the records, and no elections; the verdicts are there all the same."""
+    course = Course(1, NODES, Link(1_000), tuple(read_script("at 3s tell 5 withdraw 350")), 6_000_000)
+    for name, messages in (("2pc", 9), ("3pc", 15)):
+        measured = measure(load_protocol(name), _base(name), course)
+        assert measured.commits is not None
+        (one,) = measured.commits.transactions
+        assert (one.outcome, one.messages, one.participants) == ("committed", messages, 3)
+        assert (measured.elections, measured.work) == ((), None)
+        assert measured.violations["A6"] == (0, 0)
+
+
+def test_the_usual_course_of_a_bank() -> None:
+    """The highest node, which is elected and coordinates, dies as a vote arrives, and is back for more."""
+    assert usual_course(NODES, TIMING) == (
+        "at 2s tell 5 transactions 40 at 20/s",
+        "at 3s on deliver Vote 1->5 kill 5",
+        "at 9s restart 5",
+        "at 11s tell 5 transactions 40 at 20/s",
+    )
 
 
 def test_quantiles() -> None:

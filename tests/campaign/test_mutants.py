@@ -13,14 +13,19 @@ from types import ModuleType
 
 import pytest
 
-from lab.protocols import Algorithm, Bully, InvitationElection, Ring
-from tests.campaign import invitation_mutants, mutants, ring_mutants
+from lab.protocols import Algorithm, Bully, InvitationElection, Ring, TwoPhaseCommit
+from tests.campaign import commit_mutants, invitation_mutants, mutants, ring_mutants
 from tests.campaign.running import caught
 
 SOAK = "LAB_SOAK" in os.environ
 MOST = 2_000
 BEFORE = 15
-MUTATED = ((Bully, mutants, 16), (Ring, ring_mutants, 8), (InvitationElection, invitation_mutants, 8))
+MUTATED = (
+    (Bully, mutants, 16),
+    (Ring, ring_mutants, 8),
+    (InvitationElection, invitation_mutants, 8),
+    (TwoPhaseCommit, commit_mutants, 16),
+)
 EVERYTHING = "kill,pause,partition,delay,loss,duplicate,reorder"
 
 CAUGHT = [case for _, module, _ in MUTATED for case in module.CAUGHT]

@@ -69,6 +69,25 @@ def test_a_cut_network(lab: Lab) -> None:
     assert branched.status == 0, branched
 
 
+def test_a_transaction(lab: Lab) -> None:
+    """A command is given before anything else happens; a kill may strike, and the node comes back."""
+    words = ("explore", "2pc", "--restarts", "1", "--timeouts", "prompt", "--do")
+    done = lab(*words, "tell 3 withdraw 350")
+    assert (done.status, done.err) == (0, "")
+    assert "2pc, 3 nodes, from the first start, tell 3 withdraw 350, timeouts prompt" in done.out
+    assert "\n  exhaustive: nothing else can happen\n" in done.out
+    for name in ("A6", "A7", "A8", "ends"):
+        assert re.search(rf"^  {name} +holds  ", done.out, re.MULTILINE)
+    for line, told in (
+        ("at 1s tell 3 withdraw 350", "here only a command of the protocol's own can be given, at once"),
+        ("kill 3", "here only a command of the protocol's own can be given, at once"),
+        ("withdraw 350", "here only a command of the protocol's own can be given, at once"),
+        ("tell 4 withdraw 350", "there is no node 4"),
+        ("tell 3 withdraw", "the words of withdraw are AMOUNT"),
+    ):
+        assert lab(*words, line).refused().startswith(f"--do {line!r}: {told}")
+
+
 def test_for_programs(lab: Lab) -> None:
     """One object with what the report says, and nothing else."""
     done = lab(
@@ -84,6 +103,7 @@ def test_for_programs(lab: Lab) -> None:
         "protocol": "bully",
         "nodes": 2,
         "begin": "normal",
+        "do": [],
         "timeouts": "prompt",
         "kills": 1,
         "restarts": 0,

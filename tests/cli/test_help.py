@@ -17,7 +17,7 @@ OPTIONS = {
     ),
     "replay": "",
     "verify": "--protocol --strict",
-    "show": "--node --kind --only --heartbeats",
+    "show": "--node --kind --only --heartbeats --blocked --at",
     "list": "--json",
     "attach": "--viewer",
     "ctl": "",

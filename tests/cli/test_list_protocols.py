@@ -44,7 +44,7 @@ def test_what_is_said_of_one(lab: Lab) -> None:
         "  to set     hold=0s         How long a node stays inside; 0: T.",
         "             want_every=0s   How often the lowest node wants to enter, others",
     ]
-    assert "  commands   request  Want to enter the critical section, now." in lines
+    assert "  commands   request [NODES]  Want to enter the critical section, now." in lines
     assert "  messages   PassToken, RequestToken" in lines
     assert "It is the contrast to an election. There all nodes must come to know who leads;" in lines
     assert "    PassToken      from a node that leaves its critical section to the next in line" in lines
@@ -57,6 +57,18 @@ def test_costs_and_assumptions_of_an_election(lab: Lab) -> None:
     first = Bully.costs[0]
     assert f"  costs      {first.formula}  {first.case}\n" in text
     assert f"  counted    {first.formula}  {first.source[:30]}" in text
+
+
+def test_costs_of_a_commit(lab: Lab) -> None:
+    """Messages and forced writes, and what makes them up; 3pc has those of its election beside them."""
+    two = json.loads(lab("list", "protocols", "2pc", "--json").out)["protocols"][0]["costs"]
+    three = json.loads(lab("list", "protocols", "3pc", "--json").out)["protocols"][0]["costs"]
+    assert [each["formula"] for each in two] == ["3n", "2n + 4"]
+    assert [each["formula"] for each in three[:3]] == ["5n", "3n + 5", Bully.costs[0].formula]
+    assert [each["source"] for each in two] == [
+        "Prepare, Vote and Commit, of each",
+        "prepared and committed, of each; begin and ended too, of the coordinator",
+    ]
 
 
 def test_a_protocol_of_ones_own(lab: Lab) -> None:
@@ -98,7 +110,8 @@ def test_what_cannot_be_listed(lab: Lab) -> None:
     assert (
         lab("list", "protocol").refused() == "lab list protocol: write runs or protocols; did you mean protocols?"
     )
-    assert lab("list", "protocols", "bulli").refused().startswith("there is no protocol 'bulli'; there is: bully,")
+    unknown = lab("list", "protocols", "bulli").refused()
+    assert unknown.startswith("there is no protocol 'bulli'; there is: 2pc, 3pc, bully,")
     said = "lab list runs first: nothing more is said of a run; leave out first"
     assert lab("list", "runs", "first").refused() == said
 

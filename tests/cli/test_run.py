@@ -10,8 +10,8 @@ from lab.properties import ASSERTIONS
 from tests.cli.calling import Called, Lab
 
 KEYS = [
-    *("world", "protocol", "settings", "nodes", "elections", "messages", "faults", "notes", "duration_us"),
-    *("recording", "verdicts"),
+    *("world", "protocol", "settings", "nodes", "elections", "messages", "faults", "notes", "transactions"),
+    *("open", "duration_us", "recording", "verdicts"),
 ]
 NODE_KEYS = ["alive", "process", "status", "coordinator", "up", "definition_version", "group"]
 ELECTION_KEYS = ["lost_at_us", "settled_at_us", "coordinator"]
@@ -133,3 +133,17 @@ def test_a_command_that_cannot_be_carried_out_is_told(lab: Lab) -> None:
     done = lab("run", "bully", "--headless", "--for", "500ms", "--do", "at 0s kill coordinator", "--json")
     told = "at 0s kill coordinator: nobody is coordinator at present; name a node by its number"
     assert (done.status, done.line()) == (1, told)
+
+
+def test_what_became_of_transactions(lab: Lab) -> None:
+    """How many were committed and aborted, and how long nodes were blocked; nothing where there were none."""
+    words = ("run", "2pc", "--sim", "--headless", "--seed", "1", "--for", "9s", "--record", "r.jsonl")
+    commands = ("--do", "at 1s tell 5 withdraw 350", "--do", "at 2s tell 5 withdraw 9000")
+    strikes = ("--do", "at 2990ms tell 5 withdraw 100", "--do", "on deliver Vote 3->5 #2 kill 5")
+    done = lab(*words, *commands, *strikes)
+    assert "  transactions: 1 committed, 1 aborted, 1 not decided; nodes were blocked for " in done.out
+    calm = lab(*words[:-1], "calm.jsonl", *commands)
+    assert "  transactions: 1 committed, 1 aborted, 0 not decided\n" in calm.out
+    found = _json(lab(*words[:-1], "json.jsonl", "--json", *commands))
+    assert found["transactions"] == {"committed": 1, "aborted": 1, "open": 0, "blocked_us": 0}
+    assert _json(lab("run", "bully", *words[2:-1], "b.jsonl", "--json"))["transactions"] is None

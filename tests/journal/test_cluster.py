@@ -4,6 +4,7 @@ import pytest
 
 from lab.journal import (
     Cluster,
+    CommitLog,
     ElectionLog,
     FaultView,
     NoteLog,
@@ -200,7 +201,7 @@ def test_the_summary_of_a_run() -> None:
     rig.do("cut 1->2", "kill 1")
     rig.settle()
     rig.run(5 * T_US)
-    summary = summarize(rig.header, rig.cluster, log, NoteLog(), "run.jsonl")
+    summary = summarize(rig.header, rig.cluster, log, NoteLog(), CommitLog(), "run.jsonl")
     assert (summary.world, summary.protocol, summary.recording) == ("simulated", "bully", "run.jsonl")
     assert [(fault.command, fault.touched, fault.assumptions) for fault in summary.faults] == [
         ("cut 1->2", 0, (8,)),

@@ -14,6 +14,7 @@ import pytest
 
 from lab.journal import (
     Cluster,
+    CommitLog,
     ElectionLog,
     LogPage,
     Marks,
@@ -61,18 +62,20 @@ def use(path: Path) -> None:
     except NotARecordingError:
         return
     cluster, elections, notes = Cluster.of(lines.header), ElectionLog(), NoteLog()
+    commits = CommitLog()
     page = LogPage(0, None)
     for record in lines.records():
         cluster.apply(record)
         elections.observe(record, cluster)
         notes.observe(record)
+        commits.observe(record)
         page.feed(record)
         if record is not None:
             encode(record)
     for line in page.lines:
         page.ending(line, len(lines))
     encode(cluster.snapshot())
-    encode(summarize(lines.header, cluster, elections, notes, str(path)))
+    encode(summarize(lines.header, cluster, elections, notes, commits, str(path)))
     assert list(Marks().find_in(lines))[-1:] == [1.0]
     timeline = Timeline(lines)
     timeline.at(len(lines))

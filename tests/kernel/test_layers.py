@@ -100,7 +100,7 @@ def test_a_command_reaches_the_layer_that_has_it() -> None:
     told = Told("count", ("3",))
     step = solo.node.step(told, 5)
     assert (step.input, step.stored) == (told, {"kept": 43})
-    assert Lower.commands == {"count": "Count on by so many."}
+    assert Lower.commands["count"].does == "Count on by so many."
 
 
 def test_what_no_layer_has_is_not_a_command() -> None:

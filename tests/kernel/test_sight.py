@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import pytest
 
-from lab.kernel import Node, Payload, Protocol, Request, Started, Timing, on, procedure
-from lab.kernel.sight import ERA_US, HEARD, open_requests, rest_of, resume, sight_of
+from lab.kernel import Node, Payload, Protocol, Request, Shown, Started, Timing, on, procedure
+from lab.kernel.sight import ERA_US, HEARD, age, oldest_us, open_requests, rest_of, resume, sight_of
 from tests.harness import Solo
 
 TIMING = Timing(100, 100)
@@ -33,6 +33,7 @@ class Waiting(Protocol):
     name: ClassVar[str] = "waiting"
     count: int = 0
     since_us: int = 0
+    shown_us: Shown[int] = 0
 
     @on(Go)
     def go(self, sender: int, message: Go) -> None:
@@ -146,6 +147,29 @@ def test_what_will_show_is_seen() -> None:
     assert seen(heard, 1, (HEARD,)) != seen(heard, 2, (HEARD,))
     assert seen(heard, 1) == seen(heard, 2), "nobody asked for how long ago that was"
     assert seen(heard, OLD_US, (HEARD,)) == seen(heard, OLD_US + 1, (HEARD,)), "old is old"
+
+
+def test_what_is_only_shown_is_not_seen() -> None:
+    """Two nodes that differ in it alone look the same; that it changed is told as of any field."""
+    one, other = begun(""), begun("")
+    other.protocol.shown_us = ERA_US
+    assert seen(one) == seen(other)
+    assert other.hear(1, Ask()).changed == {"shown_us": ERA_US}
+    other.protocol.since_us = ERA_US
+    assert seen(one) != seen(other)
+
+
+def test_what_is_old_can_be_made_older() -> None:
+    """What was heard and begun up to an instant; what came later stays as it is, and so does what runs."""
+    solo = begun("asking")
+    solo.now_us += 300
+    solo.hear(3, Ask())
+    assert oldest_us(solo.node) == ERA_US
+    age(solo.node, ERA_US, 5_000)
+    assert oldest_us(solo.node) == ERA_US - 5_000
+    assert (solo.node.heard_us(1), solo.node.heard_us(3)) == (ERA_US - 5_000, ERA_US + 300)
+    assert solo.node.begun_us("asking") == ERA_US - 5_000
+    assert solo.node.next_timer() == begun("asking").node.next_timer()
 
 
 def names(node: Node) -> list[int]:

@@ -189,12 +189,12 @@ class Grow(Payload, frozen=True):
 class Diary(Protocol):
     """A log in safe storage."""
 
-    log: Log[str] = ()
+    log: Log[str] = Log()
 
     @on(Grow)
     def grow(self, sender: int, message: Grow) -> None:
         """As the message says."""
-        self.log = message.log
+        self.log = Log(message.log)
 
 
 def test_of_a_log_only_what_is_new_is_written() -> None:

@@ -1,7 +1,7 @@
 """What tests of the judge have in common: to show it records, and to write these in a few words."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -49,17 +49,17 @@ class Records:
         """What the judge says of them."""
         return judged(self.records).violations
 
-    def after(self, us: int) -> "Records":
+    def after(self, us: int) -> Self:
         """Let time pass."""
         self.at_us += us
         return self
 
-    def add(self, record: Record | None) -> "Records":
+    def add(self, record: Record | None) -> Self:
         """Any other record."""
         self.records.append(record)
         return self
 
-    def process(self, node: int, event: Event) -> "Records":
+    def process(self, node: int, event: Event) -> Self:
         """Something happens to a process."""
         return self.add(Process(self.at_us, node, event, 1))
 
@@ -72,22 +72,22 @@ class Records:
         self.add(Fault(self.at_us, self._faults, kind, text, nodes, breaks, links))
         return self._faults
 
-    def lift(self, number: int, kind: str = "") -> "Records":
+    def lift(self, number: int, kind: str = "") -> Self:
         """It ends."""
         return self.add(Fault(self.at_us, number, kind, lifted=True))
 
-    def says(self, node: int, status: str, coordinator: int, definition: Any = None, **more: Any) -> "Records":
+    def says(self, node: int, status: str, coordinator: int, definition: Any = None, **more: Any) -> Self:
         """A timer of the node fires, and it has this state."""
         changed = {"status": status, "coordinator": coordinator, "definition": definition}
         return self.add(Step(self.at_us, node, 1, Fired("timer"), changed, **more))
 
-    def normal(self, coordinator: int, *nodes: int) -> "Records":
+    def normal(self, coordinator: int, *nodes: int) -> Self:
         """These are Normal under that one."""
         for node in nodes:
             self.says(node, "Normal", coordinator)
         return self
 
-    def grouped(self, group: Any, coordinator: int, *nodes: int, status: str = "Normal") -> "Records":
+    def grouped(self, group: Any, coordinator: int, *nodes: int, status: str = "Normal") -> Self:
         """These are in that group under that one."""
         for node in nodes:
             changed = {"status": status, "coordinator": coordinator, "group": group, "definition": group}
@@ -101,15 +101,15 @@ class Records:
         self.add(Step(self.at_us, node, 1, Fired("timer"), sent=(message,)))
         return self._serial
 
-    def gets(self, node: int, source: int, serial: int) -> "Records":
+    def gets(self, node: int, source: int, serial: int) -> Self:
         """The node gets it."""
         return self.add(Step(self.at_us, node, 1, Received(source, serial)))
 
-    def waits(self, node: int, until_us: int) -> "Records":
+    def waits(self, node: int, until_us: int) -> Self:
         """A procedure of the node begins to wait."""
         wait = Wait("timer", 1, "something", self.at_us, until_us)
         return self.add(Step(self.at_us, node, 1, Fired("other"), waits=(wait,)))
 
-    def fires(self, node: int) -> "Records":
+    def fires(self, node: int) -> Self:
         """Its time is up."""
         return self.add(Step(self.at_us, node, 1, Fired("timer")))

@@ -1,5 +1,6 @@
 """Lines of the language, drawn as structs: all that ``parse`` can give."""
 
+from decimal import Decimal
 from typing import Any
 
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from lab.script import (
     WorldCommand,
 )
 from lab.script import predicates as p
+from lab.script.banking import COUNTS_OF_BANK
 from lab.script.commands import LinkSet, Nodes
 from lab.script.expectations import CAUSES, is_of_whole_run
 
@@ -96,7 +98,13 @@ COMMANDS = st.one_of(
     st.builds(
         Tell, NODES, st.just("publish"), st.lists(st.sampled_from(("a", "b|c", "3%", ":")), max_size=2).map(tuple)
     ),
-    st.builds(Tell, st.none() | NODES, st.just("publish")),
+    st.builds(Tell, st.none() | NODES, st.sampled_from(("publish", "refuse"))),
+    st.builds(
+        Tell,
+        st.none() | NODES,
+        st.sampled_from(("transfer", "withdraw", "transactions")),
+        st.lists(st.sampled_from(("100", "12.50", "savings", "at", "20/s", ":")), max_size=3).map(tuple),
+    ),
     st.builds(
         Caption, st.sampled_from(("say", "mark")), st.sampled_from(("x", "4 leads # now: 3->1 (all)", "ä ’ {"))
     ),
@@ -117,9 +125,11 @@ def _values() -> st.SearchStrategy[Any]:
             LINKS,
         ),
     )
-    numbers = st.builds(p.Number, st.integers(0, 99))
+    counts |= st.builds(p.Count, st.sampled_from(COUNTS_OF_BANK))
+    balances = st.builds(p.Balance, st.sampled_from(("savings", "account4-2")))
+    numbers = st.builds(p.Number, st.integers(0, 99) | st.sampled_from((Decimal("0.00"), Decimal("12.50"))))
     return st.recursive(
-        numbers | attributes | counts,
+        numbers | attributes | counts | balances,
         lambda inner: st.builds(p.Arithmetic, st.sampled_from("+-*/"), inner, inner),
         max_leaves=4,
     )

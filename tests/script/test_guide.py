@@ -3,8 +3,10 @@
 import re
 from pathlib import Path
 
-from lab.protocols import Bully
+from lab.kernel import Protocol
+from lab.protocols import Bully, TwoPhaseCommit
 from lab.script import check_line, read_script
+from lab.script.banking import ATTRIBUTES_OF_BANK, COUNTS_OF_BANK
 from lab.script.expectations import CAUSES
 from lab.script.explaining import EXPECTATIONS, TRIGGERS
 from lab.script.holding import ATTRIBUTES
@@ -14,9 +16,9 @@ GUIDE = (Path(__file__).parents[2] / "lab/guide/scenarios.md").read_text("utf-8"
 ROWS = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", GUIDE, re.MULTILINE))
 
 
-def _check(script: str) -> None:
+def _check(script: str, protocol: type[Protocol] = Bully) -> None:
     for line in read_script(script):
-        check_line(line, Bully, (1, 2, 3, 4, 5))
+        check_line(line, protocol, (1, 2, 3, 4, 5))
 
 
 def test_every_trigger_is_there() -> None:
@@ -35,6 +37,13 @@ def test_every_attribute_that_all_nodes_have_is_there() -> None:
     assert {f"4.{name}" for name in ATTRIBUTES} == {row for row in ROWS if row.startswith("4.")}
 
 
+def test_what_a_bank_has_is_there() -> None:
+    """Its commands, by their examples, and what its nodes have."""
+    assert {f"3.{name}" for name in ATTRIBUTES_OF_BANK} <= ROWS.keys()
+    assert {own.example for own in TwoPhaseCommit.commands.values()} <= ROWS.keys()
+    _check(GUIDE.partition("the end of a good day: `")[2].partition("`")[0], TwoPhaseCommit)
+
+
 def test_every_expectation_is_there() -> None:
     """And every fault that a violation may be under."""
     kinds = [example.split()[:2] for example in EXPECTATIONS.values()]
@@ -51,7 +60,13 @@ def test_what_is_in_the_tables_can_be_typed() -> None:
         elif row in TRIGGERS.values():
             _check(f"{row}: kill 5")
         elif row in COUNTS:
-            _check(f"when {row} == 1: kill 5")
+            _check(f"when {row} == 1: kill 5", TwoPhaseCommit if row in COUNTS_OF_BANK else Bully)
+        elif row == "4 blocked":
+            _check(f"when {row}: kill 5", TwoPhaseCommit)
+        elif row.startswith(("3.", "balance")):
+            _check(f"when {row} == {row}: kill 5", TwoPhaseCommit)
+        elif row in [own.example for own in TwoPhaseCommit.commands.values()]:
+            _check(row, TwoPhaseCommit)
         elif row.startswith("4."):
             _check(f"when {row} == {row}: kill 5")
         else:

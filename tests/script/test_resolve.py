@@ -6,6 +6,7 @@ import pytest
 
 from lab.journal import Cluster, NodeView
 from lab.network import Cut, Delay, Duplicate, Lose, Reorder
+from lab.protocols import PROTOCOLS, find_protocol
 from lab.script import (
     CommandError,
     Tell,
@@ -18,6 +19,8 @@ from lab.script import (
     resolve_nodes,
 )
 from lab.script.commands import Nodes
+
+FIELD = find_protocol("field")
 
 
 def _cluster(*leads: int, nodes: int = 4) -> Cluster:
@@ -97,15 +100,15 @@ def test_where_nobody_is_elected_it_is_said_that_there_is_no_coordinator() -> No
         cluster.nodes[node] = NodeView(node, process, 1, 0, {"status": "Idle"})  # type: ignore[arg-type]
     with pytest.raises(CommandError, match="this protocol elects nobody, so there is no coordinator"):
         resolve_nodes(_command("kill coordinator").nodes, cluster)
-    assert nodes_told(Tell(None, "request"), cluster) == (1, 2, 4)
+    assert nodes_told(Tell(None, "request"), cluster, PROTOCOLS["token"]) == (1, 2, 4)
 
 
 def test_a_command_of_the_protocols_own_is_for_all_that_lead() -> None:
     """Where nodes are elected, and none are named."""
-    assert nodes_told(Tell(None, "publish"), _cluster(2, 4)) == (2, 4)
-    assert nodes_told(Tell(Nodes((1,)), "publish"), _cluster(2, 4)) == (1,)
+    assert nodes_told(Tell(None, "publish"), _cluster(2, 4), FIELD) == (2, 4)
+    assert nodes_told(Tell(Nodes((1,)), "publish"), _cluster(2, 4), FIELD) == (1,)
     with pytest.raises(CommandError, match="nobody is coordinator at present"):
-        nodes_told(Tell(None, "publish"), _cluster())
+        nodes_told(Tell(None, "publish"), _cluster(), FIELD)
 
 
 @pytest.mark.parametrize(

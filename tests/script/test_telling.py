@@ -34,7 +34,7 @@ def board(monkeypatch: pytest.MonkeyPatch) -> None:
 def _told(text: str, protocol: type[Protocol] = Board) -> Told:
     tell = parse(text).command
     assert isinstance(tell, Tell)
-    return told_by(tell, protocol)
+    return told_by(tell, protocol, (1, 5))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_protocol_of_the_programs_needs_no_tell(text: str, nodes: Nodes | None
 @pytest.mark.usefixtures("board")
 def test_the_bare_command_is_completed_listed_and_suggested() -> None:
     """As the commands of the language are."""
-    assert own_commands()["pin"] == "Pin a note to all boards."
+    assert own_commands()["pin"].help.startswith("Pin a note to all boards.")
     assert complete("pi", []) == "pin"
     assert complete("tell 5 cle", []) == "tell 5 clear"
     with pytest.raises(CommandError, match=r"'claer' is not expected here \(did you mean 'clear'\?\)"):

@@ -40,6 +40,13 @@ def _line(seen: Seen) -> CommandLine:
         ("when all normal: he", [], "when all normal: heal"),
         ("kill ", [], None),
         ("zz", [], None),
+        ("transf", [], "transfer"),
+        ("transfer 50 sav", [], "transfer 50 savings"),
+        ("tell 1 transfer 50 savings che", [], "tell 1 transfer 50 savings checking"),
+        ("transactions 1", [], None),
+        ("transactions 100 a", [], "transactions 100 at"),
+        ("expect 3.disp", [], "expect 3.dispensed"),
+        ("expect mon", [], "expect money"),
     ],
 )
 def test_what_is_typed_is_completed(typed: str, history: list[str], expected: str | None) -> None:

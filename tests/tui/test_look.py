@@ -8,12 +8,14 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from lab.journal.fates import FATES
+from lab.protocols.transaction import State
 from lab.tui.look import Glyphs, Look, glyphs_for
 
 UNICODE = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "xterm"})
 ASCII = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "linux"})
 STATUSES = (
     *("Normal", "Election", "Reorganization", "Down", "Inside", "Holding", "Waiting"),
+    *("Working", "Uncertain", "Blocked"),
     *("killed", "failed", "paused", "absent"),
 )
 KINDS = ("AreYouNormal", "AreYouUp", "EnterElection", "SetCoordinator", "NewState")
@@ -40,6 +42,7 @@ def _styles(look: Look) -> dict[str, Style]:
     styles = {f"status {status}": look.status(status) for status in STATUSES}
     styles |= {f"fate {fate}": look.fate(fate) for fate in FATES}
     styles |= {f"kind {kind}": look.kind(kind) for kind in KINDS}
+    styles |= {f"state {state.value}": look.state(state.value) for state in State}
     styles |= {f"mark {mark}": look.mark(mark) for mark in ("fault", "election", "status")}
     return styles | {"warning": look.warning, "accent": look.accent, "leader": look.leader}
 
@@ -81,8 +84,8 @@ def test_the_kinds_of_bully_tell_themselves_apart_and_answers_are_like_their_req
 
 def test_what_nobody_has_a_colour_for_is_shown_all_the_same() -> None:
     look = Look(UNICODE)
-    assert look.glyph("Blocked") == look.glyphs.dot
-    assert look.status("Blocked") == Style()
+    assert look.glyph("Asleep") == look.glyphs.dot
+    assert look.status("Asleep") == Style()
 
 
 @pytest.mark.parametrize(
@@ -116,3 +119,5 @@ def test_both_sets_have_the_same_glyphs_of_one_cell_each() -> None:
             assert other.isascii(), name
         assert [cell_len(each) for each in pairs] == [1] * len(pairs), name
     assert UNICODE.status.keys() == set(STATUSES)
+    assert UNICODE.states.keys() == {state.value for state in State}
+    assert len(set(UNICODE.states.values())) == len(set(ASCII.states.values())) == len(State)

@@ -226,3 +226,26 @@ def test_why_time_stands_is_said(host: Ready) -> None:
         assert "NewState" in seen.text
 
     attached(test, host.socket)
+
+
+def test_a_transfer_is_given_behind_the_colon(runs: Path) -> None:
+    """Completed, told to one node, and refused where there is no such account."""
+    ids = (1, 2, 3)
+    config = RunConfig(
+        *("sim", "2pc", ids, TIMING, {}, Link(10_000, 5_000), 7, str(runs.parent / "run.jsonl")),
+        world="simulated",
+    )
+
+    async def test(seen: Seen) -> None:
+        for line, said in (
+            ("transfer 50 savings che", "3 told"),
+            ("transfer 50 savngs checking", "no account savngs"),
+        ):
+            await seen.press("colon")
+            await seen.type(line)
+            await seen.press("tab", "enter")
+            await seen.until(lambda said=said: said in seen.text, said)  # type: ignore[misc]
+        assert seen.app.is_running
+
+    with served(config) as ready:
+        attached(test, ready.socket)

@@ -35,5 +35,5 @@ def test_the_help_has_the_commands_of_the_programs_protocols() -> None:
         console.print(HelpDialog(True, Look(glyphs_for())).content())
     told = capture.get()
     for task in TASKS.values():
-        for name, said in task.commands.items():
-            assert any(f"{name} [NODES]" in line and said in line for line in told.splitlines()), name
+        for own in task.commands.values():
+            assert any(own.usage in line and own.does in line for line in told.splitlines()), own.name

@@ -10,7 +10,7 @@ __all__ = ["random_commands"]
 def random_commands(chance: Random, protocol: type[Algorithm], many: int, within_ms: int) -> tuple[str, ...]:
     """So many lines for a cluster of nodes 1 to 5; messages and commands are those of this protocol."""
     kinds = sorted(name for name, kind in protocol.payloads.items() if kind not in protocol.heartbeats)
-    own = [f"tell all {command}" for command in protocol.commands]
+    own = [f"tell all {each.example if each.words else each.name}" for each in protocol.commands.values()]
     commands = []
     for _ in range(many):
         node, other = chance.sample(range(1, 6), 2)

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab.journal import End, Fault, Header, NoteLog, Process, summarize
+from lab.journal import CommitLog, End, Fault, Header, NoteLog, Process, summarize
 from lab.worlds.runs import list_runs
 from tests.worlds.live import STEADY, LiveRun
 
@@ -27,7 +27,7 @@ def test_kill_and_restart_the_coordinator_by_script(tmp_path: Path) -> None:
         header, end = tail.records[0], tail.records[-1]
         assert isinstance(header, Header)
         assert isinstance(end, End)
-        summary = summarize(header, tail.cluster, tail.elections, NoteLog(), str(run.path))
+        summary = summarize(header, tail.cluster, tail.elections, NoteLog(), CommitLog(), str(run.path))
         assert {node.coordinator for node in summary.nodes.values()} == {5}
         assert {node.status for node in summary.nodes.values()} == {"Normal"}
         assert [(fault.command, fault.touched) for fault in summary.faults] == [("kill 5", 1)]

@@ -24,6 +24,7 @@ _BEGINNINGS = ("normal", "start")
     lab explore bully\n
     lab explore bully --timeouts any --out two-coordinators.jsonl\n
     lab explore invitation --cuts 1 --timeouts prompt\n
+    lab explore 2pc --restarts 1 --do "tell 3 withdraw 350"\n
     lab explore my_election.py:MyElection --kills 2 --from start""",
 )
 def explore(
@@ -58,6 +59,14 @@ def explore(
             r"\[default: normal, where the protocol elects]",
         ),
     ] = None,
+    do: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMMAND",
+            help='A command of the protocol\'s own, given before anything else happens: "tell 3 withdraw 350". '
+            "May be given several times.",
+        ),
+    ] = None,
     states: Annotated[
         str, typer.Option(metavar="NUMBER", help="Stop at so many states; a million take about half a gigabyte.")
     ] = "1000000",
@@ -86,8 +95,8 @@ def explore(
     ordered      messages take as long as they like (8 is broken)
     any          and a timer may fire at any moment, as if nodes were slow (8 and 9)
 
-    What can be explored is an election, and any protocol whose states come again; a task above an election, such
-    as the field, cannot: what it knows grows for ever.
+    What can be explored is any protocol whose states come again; a task such as the field cannot: what it knows
+    grows for ever.
 
     It is exhaustive when nothing new is left to look at before a bound is met; what protocols count, such as
     versions, may grow for ever. A2 and A4 are violated where nothing can happen any more, or, if exhaustive,
@@ -107,6 +116,7 @@ def explore(
             whole_number("--cuts", cuts, 0),
             one_of("--timeouts", timeouts, _TIMEOUTS),
             None if from_ is None else one_of("--from", from_, _BEGINNINGS) == "normal",
+            do or [],
             whole_number("--states", states, 1),
             None if depth is None else whole_number("--depth", depth, 1),
             set_ or [],

@@ -46,10 +46,12 @@ def attach(
 
 
 def _ctl_help() -> str:
+    from rich.markup import escape  # noqa: PLC0415
+
     from lab.script import VERBS, own_commands  # noqa: PLC0415
 
-    rows = [f"  {verb.usage:36} {verb.help}" for verb in VERBS.values()]
-    rows += [f"  {name + ' [NODES]':36} {said}" for name, said in own_commands().items()]
+    verbs = (*VERBS.values(), *own_commands().values())
+    rows = [escape(f"  {verb.usage:36} {verb.help}") for verb in verbs]  # some brackets are no markup
     return (
         "Give commands to a run that is going on.\n\n"
         "\b\nCommands:\n" + "\n".join(rows) + "\n\n"

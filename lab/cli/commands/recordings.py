@@ -70,8 +70,18 @@ def show(
         ),
     ] = None,
     heartbeats: Annotated[bool, typer.Option("--heartbeats", help="With the messages that keep coming.")] = False,
+    blocked: Annotated[
+        bool, typer.Option("--blocked", help="Instead: the open transactions of a bank, and why each is open.")
+    ] = False,
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="With --blocked: as of then; as it ended by default.")
+    ] = None,
 ) -> int:
     """Print a recording as text: messages with their fates, changes of status, faults and commands."""
+    if blocked or at is not None:
+        from lab.cli.blocked import BlockedRequest, show_blocked  # noqa: PLC0415
+
+        return show_blocked(BlockedRequest.of(file, blocked, at, bool(node or kind or only or heartbeats)))
     from lab.cli.reading import show as show_file  # noqa: PLC0415
 
     return show_file(file, node or [], kind or [], only or [], heartbeats)

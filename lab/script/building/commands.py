@@ -83,6 +83,10 @@ class Commands:
         command, nodes = items
         return Tell(nodes, str(command))
 
+    def own_with_words(self, items: list[Any]) -> Tell:
+        command, *words = items
+        return Tell(None, str(command), tuple(map(str, words)))
+
     def say(self, items: list[Any]) -> Caption:
         return Caption("say", _said(items[0]))
 

@@ -1,5 +1,6 @@
 """Predicates, from the parse tree to the structs of ``lab.script.predicates``."""
 
+from decimal import Decimal
 from typing import Any
 
 from lab.script.building.numbers import whole_number
@@ -8,6 +9,7 @@ from lab.script.predicates import (
     All,
     Arithmetic,
     Attribute,
+    Balance,
     Compare,
     Count,
     Is,
@@ -17,6 +19,7 @@ from lab.script.predicates import (
     Predicate,
     Suspects,
     Text,
+    Value,
     Who,
 )
 from lab.script.predicates import Any as AnyOf
@@ -38,7 +41,8 @@ class Predicates:
 
     def compare(self, items: list[Any]) -> Compare:
         left, operator, right = items
-        return Compare(str(operator), left, right)  # type: ignore[arg-type]
+        sides = _as_state(left, right), _as_state(right, left)
+        return Compare(str(operator), *sides)  # type: ignore[arg-type]
 
     def is_(self, items: list[Any]) -> Is:
         return Is(items[0], str(items[1]))
@@ -55,6 +59,13 @@ class Predicates:
 
     def number(self, items: list[Any]) -> Number:
         return Number(whole_number(items[0]))
+
+    def amount(self, items: list[Any]) -> Number:
+        whole_number(items[0].partition(".")[0])
+        return Number(Decimal(items[0]))
+
+    def balance(self, items: list[Any]) -> Balance:
+        return Balance(str(items[0]))
 
     def text(self, items: list[Any]) -> Text:
         return Text(str(items[0]))
@@ -74,3 +85,11 @@ class Predicates:
     def who(self, items: list[Any]) -> Who:
         item = items[0]
         return whole_number(item) if item.type == "NUMBER" else str(item)  # type: ignore[return-value]
+
+
+def _as_state(side: Value, other: Value) -> Value:
+    """What a transaction is, where it is compared with that: two of these states are counts elsewhere."""
+    about_state = isinstance(other, Attribute) and other.name == "state"
+    if about_state and isinstance(side, Count) and side.what in ("committed", "aborted"):
+        return Text(side.what)
+    return side

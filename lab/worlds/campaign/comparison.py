@@ -2,7 +2,8 @@
 
 A course is drawn from a seed, as a campaign's are, or follows a script; then the seed draws the links alone. What
 it strikes it strikes at certain times: messages have other names in other protocols. So all of them get the same
-strikes and the same links, and as long to settle after the last strike as the slowest of them asks for.
+strikes and the same links, and as long to settle after the last strike as the slowest of them asks for. Commit
+protocols get transactions beside the drawn strikes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,9 +15,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Cluster, Header, Leadership, Link, Record, Work, WorkLog
-from lab.protocols import Algorithm, Field
+from lab.journal import Cluster, CommitLog, Commits, Header, Leadership, Link, Record, Work, WorkLog
+from lab.protocols import Algorithm, CommitCost, Field, commit_protocol
 from lab.script import After, At, Scripted, read_script
+from lab.worlds.campaign.bank_courses import load_until
 from lab.worlds.campaign.draw import Plan, draw
 from lab.worlds.campaign.trial import RunawayError, judged_log
 from lab.worlds.campaign.workers import chunks_of, spread
@@ -33,7 +35,8 @@ _CHUNK = 2
 class Comparison(Struct, frozen=True):
     """What to run: each target with its header in ``bases``, for ``runs`` seeds from ``seed`` on.
 
-    ``script``: lines of the command language, instead of drawn strikes; None: there is none.
+    ``script``: lines of the command language, instead of drawn strikes; None: there is none. With ``load`` there
+    are transactions beside those.
     """
 
     targets: tuple[str, ...]
@@ -42,6 +45,7 @@ class Comparison(Struct, frozen=True):
     script: tuple[str, ...] | None
     seed: int
     runs: int
+    load: bool = False
 
 
 class Course(Struct, frozen=True):
@@ -65,19 +69,22 @@ class Measured(Struct, frozen=True):
     several_us: int
     violations: dict[str, tuple[int, int]]
     work: Work | None
+    commits: Commits | None = None
 
 
 class Sums:
-    """All runs of one protocol."""
+    """All runs of one protocol; ``cost`` is what a commit costs by the formula, where it is a commit protocol."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, cost: CommitCost | None = None) -> None:
         self.name = name
+        self.cost = cost
         self.runs = 0
         self.elections: list[int] = []
         self.outages_us: list[int] = []
         self.several_us: list[int] = []
         self.violations: dict[str, tuple[int, int]] = {}
         self.work: Work | None = None
+        self.commits: list[Commits] = []
 
     def add(self, measured: Measured) -> None:
         """One more run."""
@@ -90,6 +97,8 @@ class Sums:
             self.violations[assertion] = (before[0] + failures, before[1] + outside)
         if measured.work is not None:
             self.work = measured.work if self.work is None else self.work + measured.work
+        if measured.commits is not None:
+            self.commits.append(measured.commits)
 
 
 def quantile(values: Sequence[int], share: float) -> int | None:
@@ -117,7 +126,8 @@ def course_of(comparison: Comparison, seed: int) -> Course:
     """The course of this seed."""
     drawn = draw(comparison.plan, seed)
     if comparison.script is None:
-        commands, last_us = read_script("\n".join(map(str, drawn.strikes))), drawn.end_us
+        load = load_until(drawn.nodes, comparison.plan.timing, drawn.end_us) if comparison.load else ()
+        commands, last_us = read_script("\n".join([*map(str, drawn.strikes), *load])), drawn.end_us
     else:
         commands = read_script("\n".join(comparison.script))
         last_us = _last_us(commands)
@@ -145,14 +155,25 @@ def measure(protocol: type[Algorithm], base: Header, course: Course) -> Measured
         simulation.run_to(course.end_us)
     except RunawayError as error:
         raise RunawayError(f"{protocol.name}, {error}") from None
+    violations = {verdict.assertion: (verdict.failures, verdict.outside) for verdict in judge.verdicts()}
+    if commit_protocol(protocol) is not None:
+        return Measured((), (), 0, violations, None, _commits(header, log.records, course.end_us))
     leadership, work = _folded(header, protocol, log.records)
     return Measured(
         tuple(leadership.elections),
         tuple(outage.us(course.end_us) for outage in leadership.outages),
         sum(span.us(course.end_us) for span in leadership.several),
-        {verdict.assertion: (verdict.failures, verdict.outside) for verdict in judge.verdicts()},
+        violations,
         work,
     )
+
+
+def _commits(header: Header, records: list[Record], end_us: int) -> Commits:
+    """What became of the transactions."""
+    commits = CommitLog(header.protocol.heartbeats)
+    for record in records:
+        commits.observe(record)
+    return commits.commits(end_us)
 
 
 def _folded(header: Header, protocol: type[Algorithm], records: list[Record]) -> tuple[Leadership, Work | None]:

@@ -11,7 +11,8 @@ from random import Random
 from msgspec import Struct
 
 from lab.journal import Link
-from lab.kernel import Protocol, Request, Timing
+from lab.kernel import Request, Timing
+from lab.protocols import Algorithm
 from lab.units import format_us
 from lab.worlds.campaign.schedule import Schedule, Strike
 
@@ -19,7 +20,8 @@ __all__ = ["FAULTS", "Plan", "draw", "plan_of"]
 
 
 class Plan(Struct, frozen=True):
-    """What schedules are drawn from: how many nodes, which faults, and the kinds of message to strike at.
+    """What schedules are drawn from: how many nodes, which faults, the kinds of message to strike at, and commands
+    of the protocol's own.
 
     A kind that comes twice in ``kinds`` is struck at twice as often.
     """
@@ -28,13 +30,14 @@ class Plan(Struct, frozen=True):
     faults: tuple[str, ...]
     timing: Timing
     kinds: tuple[str, ...]
+    commands: tuple[str, ...] = ()
 
 
-def plan_of(protocol: type[Protocol], nodes: tuple[int, int], faults: tuple[str, ...], timing: Timing) -> Plan:
+def plan_of(protocol: type[Algorithm], nodes: tuple[int, int], faults: tuple[str, ...], timing: Timing) -> Plan:
     """The plan for this protocol: strikes aim at all its messages but the heartbeats, mostly at requests."""
     kinds = {name: kind for name, kind in protocol.payloads.items() if kind not in protocol.heartbeats}
     requests = [name for name, kind in kinds.items() if issubclass(kind, Request)]
-    return Plan(nodes, faults, timing, tuple(sorted([*kinds, *requests])))
+    return Plan(nodes, faults, timing, tuple(sorted([*kinds, *requests])), protocol.kept_busy_by)
 
 
 def draw(plan: Plan, seed: int) -> Schedule:
@@ -63,8 +66,20 @@ class _Drawing:
         end_us = _whole(max(now_us, self._mended_us) + self._t_us)
         if set(self._plan.faults) - {"kill", "wipe"}:
             self._strikes += [Strike(end_us, "", "heal"), Strike(end_us, "", "resume all")]
+        self._keep_busy(end_us)
         strikes = tuple(sorted(self._strikes, key=lambda strike: strike.at_us))
         return Schedule(self._seed, self._nodes, self._link, strikes, end_us)
+
+    def _keep_busy(self, end_us: int) -> None:
+        """Commands to any nodes: at any time, or about when something is struck."""
+        chance = Random(f"{self._seed}/commands")
+        struck_us = [strike.at_us for strike in self._strikes]
+        for _ in range(chance.randint(4, 12) if self._plan.commands else 0):
+            at_us = chance.randint(0, end_us)
+            if chance.random() < 0.6:
+                at_us = max(0, chance.choice(struck_us) + chance.randint(-2 * self._t_us, 2 * self._t_us))
+            command = f"tell {chance.choice(self._nodes)} {chance.choice(self._plan.commands)}"
+            self._strikes.append(Strike(_whole(at_us), "", command))
 
     def _draw_link(self) -> Link:
         """Messages that take a part of Tm, never more; whether they overtake each other on two links varies."""
@@ -93,6 +108,8 @@ class _Drawing:
 
     def _victim(self) -> int:
         nodes = self._nodes
+        if self._plan.commands:
+            return self._chance.choice(nodes)
         return self._chance.choice([nodes[-1], nodes[-1], nodes[-2:][0], *nodes])
 
     def _heir(self, victim: int) -> int | None:

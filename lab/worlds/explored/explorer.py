@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from lab.journal import Header
+from lab.kernel import Told
 from lab.properties import CLAIMS, RAISES
 from lab.protocols import Algorithm
 from lab.worlds.explored.claimed import Claimed
@@ -23,7 +24,7 @@ from lab.worlds.explored.local import Ages, LearnedError, LocalStates
 from lab.worlds.explored.loops import Graph
 from lab.worlds.explored.moves import Moves
 from lab.worlds.explored.queues import NEVER_US, Queues
-from lab.worlds.explored.states import BREAKS, CUTS, Move, State, Timeouts, links_of, with_strikes
+from lab.worlds.explored.states import BREAKS, CUTS, Move, State, Timeouts, left, links_of
 
 __all__ = ["INTERRUPTED", "Explorer", "NeverSettledError", "Tally"]
 
@@ -58,10 +59,11 @@ class Explorer:
     """Searches all that may happen to the nodes of ``header``.
 
     It begins at ``origin``: the first start, or, with ``settled``, what that comes to by itself, all Normal under
-    one. ``agrees``: in some state there are live nodes, and they agree. ``first_found`` is, for each assertion
-    that does not hold, the first state found in which it does not, or, if there is one, the first in which that is
-    a failure: ``broken`` are the assumptions that it needs and that do not hold there. ``liveness`` is A2 or A4,
-    or none; where it does not hold for ever going round, ``round`` are the moves from that state back to itself.
+    one. Then nodes are ``told`` commands, before anything else happens. ``agrees``: in some state there are live
+    nodes, and they agree. ``first_found`` is, for each assertion that does not hold, the first state found in
+    which it does not, or, if there is one, the first in which that is a failure: ``broken`` are the assumptions
+    that it needs and that do not hold there. ``liveness`` is one of A2, A4 and ENDS, or none; where it does not
+    hold for ever going round, ``round`` are the moves from that state back to itself.
     """
 
     def __init__(
@@ -73,12 +75,14 @@ class Explorer:
         restarts: int = 0,
         settled: bool = True,
         cuts: int = 0,
+        told: tuple[tuple[int, Told], ...] = (),
     ) -> None:
         self._protocol = protocol
         self._header = header
         self._timeouts: Timeouts = timeouts
         self._strikes = (kills, restarts, cuts)
         self._settled = settled
+        self._told = told
         self._count = len(header.nodes)
         self._ages = Ages(_OLD_T * header.timing.t_us, set())
         self._begin()
@@ -97,7 +101,7 @@ class Explorer:
         self.queues = Queues(within_us.get(self._timeouts, NEVER_US))
         self.locals = LocalStates(protocol, header.nodes, header.timing, parameters, self.queues, self._ages)
         claimed = Claimed(CLAIMS[name] for name in protocol.promises if name in CLAIMS)
-        self.moves = Moves(self.locals, self.queues, header.nodes, self._timeouts, claimed)
+        self.moves = Moves(self.locals, self.queues, header.nodes, self._timeouts, claimed, self._told)
         self._judge = StateJudge(protocol.promises, header.nodes, self.locals, self.moves)
         self.liveness = self._judge.liveness
         self.judges_liveness = self.liveness is not None and not BREAKS[self._timeouts]
@@ -154,7 +158,7 @@ class Explorer:
 
     def _search(self, most_states: int, most_depth: int | None, progress: Callable[[], object]) -> None:
         tally, seen, moves = self.tally, self.seen, self.moves
-        self.origin = with_strikes(self._begins_at(), *self._strikes)
+        self.origin = left(self._begins_at(), *self._strikes, len(self._told))
         self._add(-1, Move("wait"), self.origin)
         number = 0
         while self._frontier:

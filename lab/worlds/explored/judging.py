@@ -8,8 +8,11 @@ from collections.abc import Hashable
 from itertools import combinations
 from typing import NamedTuple
 
+import msgspec
+
 from lab.journal import NodeView
-from lab.properties import A2, A4, AGREEMENTS, RAISES, offend
+from lab.properties import A2, A4, AGREEMENTS, BOOKED, ENDS, RAISES, offend
+from lab.properties.books import Books, booked
 from lab.properties.liveness import Liveness
 from lab.worlds.explored.local import LocalStates
 from lab.worlds.explored.moves import Moves
@@ -29,14 +32,18 @@ class Verdict(NamedTuple):
 
 
 class StateJudge:
-    """Judges states of nodes with these ids by what is promised. ``liveness`` is A2 or A4, or None."""
+    """Judges states of nodes with these ids by what is promised. ``liveness`` is the first of A2, A4 and ENDS
+    that is; or None.
+    """
 
     def __init__(
         self, promises: tuple[str, ...], ids: tuple[int, ...], locals_: LocalStates, moves: Moves
     ) -> None:
-        self.liveness = next((each for each in (A2, A4) if each.id in promises), None)
+        self.liveness = next((each for each in (A2, A4, ENDS) if each.id in promises), None)
         self._agreement = Liveness(self.liveness or A2)
         self._agreements = [AGREEMENTS[name] for name in promises if name in AGREEMENTS]
+        self._booked = [name for name in promises if name in BOOKED]
+        self._first: dict[int, NodeView] = {}
         self._ids = ids
         self._locals = locals_
         self._moves = moves
@@ -59,10 +66,13 @@ class StateJudge:
 
     def _look(self, view: NodeView) -> int:
         said = tuple(agreement.says(view) for agreement in self._agreements)
-        look = (view.process, view.status, view.coordinator, view.group, said)
+        books = (view.id, msgspec.json.encode(booked(view.state))) if self._booked else ()
+        look = (view.process, view.status, view.coordinator, view.group, said, books)
         number = self._numbers.setdefault(look, len(self._views))
         if number == len(self._views):
             self._views.append(view)
+            if view.process == "running":
+                self._first.setdefault(view.id, view)
         return number
 
     def _judge(self, views: list[NodeView], cut: int) -> Verdict:
@@ -70,9 +80,19 @@ class StateJudge:
         broken = [each.id for each in self._agreements if any(offend(each, *pair) for pair in pairs)]
         if any(view.process == "failed" for view in views):
             broken.append(RAISES.id)
+        if self._booked:
+            broken += self._audited(views)
         # while the network is cut, A4 is asked of those who can talk to each other, and A2 of nobody
         spared = bool(cut) and self.liveness is not A4
         by_id = dict(zip(self._ids, views, strict=True))
         astray = not spared and bool(self._agreement.astray(by_id, self._moves.cuts.links_of(cut)))
         lives = any(view.process == "running" for view in views)
         return Verdict(tuple(broken), astray, lives and not astray and not spared)
+
+    def _audited(self, views: list[NodeView]) -> list[str]:
+        """What does not hold of the books of all nodes, which were first as they came up first."""
+        books = Books()
+        for view in (*self._first.values(), *views):
+            books.enter(view.id, view.state.get("log", ()), view.state, 0, 0)
+        found = {offence.assertion for offence in books.offences()}
+        return [name for name in self._booked if name in found]

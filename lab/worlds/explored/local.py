@@ -20,9 +20,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.journal import NodeView
-from lab.kernel import Fired, Message, Node, Protocol, Started, Step, Timing
-from lab.kernel.sight import ERA_US, HEARD, Rest, open_requests, rest_of, resume, sight_of
+from lab.kernel import Fired, Message, Node, Started, Step, Timing, Told
+from lab.kernel.sight import ERA_US, HEARD, Rest, age, oldest_us, open_requests, rest_of, resume, sight_of
 from lab.kernel.state import plain
+from lab.properties import BOOKED
+from lab.properties.books import booked
+from lab.protocols import Algorithm
 from lab.worlds.explored.queues import STALE, Queues
 from lab.worlds.watchdog import watch_steps
 
@@ -32,7 +35,7 @@ _AEON_US = ERA_US // 4
 _INSTANT = re.compile(rb"(?<!\d)1\d{15}(?!\d)")
 """An instant of a clock that began at ERA_US, in a message's body."""
 
-_Given = Started | Message | Fired
+_Given = Started | Message | Fired | Told
 
 
 class Transition(NamedTuple):
@@ -97,7 +100,7 @@ class LocalStates:
 
     def __init__(
         self,
-        protocol: type[Protocol],
+        protocol: type[Algorithm],
         ids: tuple[int, ...],
         timing: Timing,
         parameters: Struct,
@@ -115,6 +118,7 @@ class LocalStates:
         self._queues = queues
         self._ages = ages
         self._known = len(ages.asked)
+        self._keeps_books = not set(BOOKED).isdisjoint(protocol.promises)
         self._locals: list[_Local] = []
         self._numbers: dict[Hashable, int] = {}
         self._killed: dict[tuple[int, bool], int] = {}
@@ -123,10 +127,13 @@ class LocalStates:
     def __len__(self) -> int:
         return len(self._locals)
 
-    def stopped(self, node: int, why: Literal["killed", "failed"], stored: dict[str, Any]) -> int:
-        """The local state of a node that is down, with this in its safe storage."""
-        key = (why, msgspec.json.encode(stored, order="deterministic"))
-        return self._number(node, key, _Local(node, NodeView(node, why), None, stored, None))
+    def stopped(
+        self, node: int, why: Literal["killed", "failed"], stored: dict[str, Any], last: dict[str, Any]
+    ) -> int:
+        """The local state of a node that went down in state ``last``, with this in its safe storage."""
+        books = booked(last) if self._keeps_books else {}
+        key = (why, msgspec.json.encode((stored, books), order="deterministic"))
+        return self._number(node, key, _Local(node, NodeView(node, why, state=books), None, stored, None))
 
     def killed(self, local: int, keeps_storage: bool) -> int:
         """The local state after a crash; what is stored matters only to a node that may come up again."""
@@ -134,7 +141,7 @@ class LocalStates:
         if known is None:
             was = self._locals[local]
             why: Literal["killed", "failed"] = "failed" if was.view.process == "failed" else "killed"
-            known = self.stopped(was.node, why, was.stored if keeps_storage else {})
+            known = self.stopped(was.node, why, was.stored if keeps_storage else {}, was.view.state)
             self._killed[local, keeps_storage] = known
         return known
 
@@ -159,6 +166,11 @@ class LocalStates:
         due = node.next_timer()
         assert due is not None
         return self._feed(local, past, node, due[1], max(past.now_us, due[0]), "fired")
+
+    def tell(self, local: int, told: Told) -> Transition:
+        """The node is given a command of its protocol's own."""
+        past, node = self._replay(local)
+        return self._feed(local, past, node, told, past.now_us, told)
 
     def later(self, local: int, us: int) -> int:
         """The local state when so much time has passed."""
@@ -186,12 +198,13 @@ class LocalStates:
     def _feed(self, local: int, past: _Past, node: Node, given: _Given, at_us: int, what: Hashable) -> Transition:
         self.replays += 1
         waited = open_requests(node)
+        ancient = self._ancient(node, past)
         step = node.step(given, at_us)
-        ancient = self._ancient(node.id, past)
         if ancient is not None and not _is_same(ancient.step(given, at_us), step):
             self._learn_to_count()
         if step.failed:
-            return Transition(self.stopped(node.id, "failed", {}), (), frozenset(waited.values()))
+            last = self.views[local].state
+            return Transition(self.stopped(node.id, "failed", {}, last), (), frozenset(waited.values()))
         waits = open_requests(node)
         answered = given.answers if isinstance(given, Message) else 0
         released = frozenset(name for serial, name in waited.items() if serial not in waits and serial != answered)
@@ -217,7 +230,7 @@ class LocalStates:
         rest = rest_of(node)
         if rest is not None:
             past = _Past(rest, (), past.now_us)
-        ancient = self._ancient(node.id, past)
+        ancient = self._ancient(node, past)
         if ancient is not None and _left_us(ancient, past.now_us) != due_us:
             self._learn_to_count()
         values = {name: plain(value) for name, value in node.protocol.values().items()}
@@ -225,23 +238,14 @@ class LocalStates:
         view = NodeView(node.id, "running", 1, state=values)
         return self._number(node.id, key, _Local(node.id, view, due_us, stored, past))
 
-    def _ancient(self, node: int, past: _Past) -> Node | None:
+    def _ancient(self, node: Node, past: _Past) -> Node | None:
         """The node as if all that is old were an aeon old; None where nothing is."""
-        rest = past.rest
-        if rest is None:
+        old_us = past.now_us - self._ages.old_us
+        if oldest_us(node) > old_us:
             return None
-        oldest_us = past.now_us - self._ages.old_us
-
-        def aged(instant_us: int) -> int:
-            return instant_us - _AEON_US if instant_us <= oldest_us else instant_us
-
-        older = replace(
-            rest,
-            started_us=aged(rest.started_us),
-            heard={peer: aged(instant_us) for peer, instant_us in rest.heard.items()},
-            begun={name: aged(instant_us) for name, instant_us in rest.begun.items()},
-        )
-        return None if older == rest else self._set_up(node, replace(past, rest=older))
+        ancient = self._set_up(node.id, past)
+        age(ancient, old_us, _AEON_US)
+        return ancient
 
     def _learn_to_count(self) -> None:
         self._ages.old_us *= 2

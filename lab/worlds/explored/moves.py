@@ -26,11 +26,12 @@ its end right before each that passes by that: at any moment since the last of t
 
 from typing import NamedTuple
 
+from lab.kernel import Told
 from lab.worlds.explored.claimed import NOTHING, Claimed, Made
 from lab.worlds.explored.cuts import WHOLE, Cuts
 from lab.worlds.explored.local import LocalStates, Transition
 from lab.worlds.explored.queues import EMPTY, NEVER_US, Queues
-from lab.worlds.explored.states import CLAIMED, CUT, CUTS, KILLS, RESTARTS, Move, State, Timeouts, with_strikes
+from lab.worlds.explored.states import CLAIMED, CUT, CUTS, KILLS, RESTARTS, TOLD, Move, State, Timeouts, left
 
 __all__ = ["Moves"]
 
@@ -50,11 +51,17 @@ class _Effect(NamedTuple):
 
 class Moves:
     """The moves over these local states and queues; ``claimed`` is what is claimed by them, ``cuts`` those that
-    there may be.
+    there may be. ``told`` are commands to nodes, given before all else that a state with some left comes to.
     """
 
     def __init__(
-        self, locals_: LocalStates, queues: Queues, ids: tuple[int, ...], timeouts: Timeouts, claimed: Claimed
+        self,
+        locals_: LocalStates,
+        queues: Queues,
+        ids: tuple[int, ...],
+        timeouts: Timeouts,
+        claimed: Claimed,
+        told: tuple[tuple[int, Told], ...] = (),
     ) -> None:
         self.claimed = claimed
         self._locals = locals_
@@ -63,6 +70,7 @@ class Moves:
         self._count = count = len(ids)
         self._places = {node: place for place, node in enumerate(ids)}
         self._ids = ids
+        self._told = told
         self.cuts = Cuts(ids, self._link)
         self._links = range(count, count + count * count)
         self._to = [range(count + place, count + count * count, count) for place in range(count)]
@@ -84,15 +92,18 @@ class Moves:
 
     def first(self) -> State:
         """The state in which all nodes have just come up for the first time, one after the other."""
-        down = [self._locals.stopped(node, "killed", {}) for node in self._ids]
-        state = with_strikes((*down, *(EMPTY for _ in self._links), 0, 0, 0, WHOLE, NOTHING), 0, self._count, 0)
+        down = [self._locals.stopped(node, "killed", {}, {}) for node in self._ids]
+        state = left((*down, *(EMPTY for _ in self._links), 0, 0, 0, 0, WHOLE, NOTHING), 0, self._count, 0)
         for place in range(self._count):
             ((_, state),) = self._come_up(state, place)
         return state
 
     def steps(self, state: State) -> _Found:
-        """What may happen of itself, each with the state after it."""
+        """What may happen of itself, each with the state after it; or the next command, where one is left."""
         found: _Found = []
+        if state[TOLD]:
+            self._tell(found, state)
+            return found
         for place in range(self._count):
             due = self._locals.due_us[state[place]]
             if due is not None and (self._own_clocks or not due):
@@ -113,6 +124,8 @@ class Moves:
         """
         alive, views = self._locals.alive, self._locals.views
         found: _Found = []
+        if state[TOLD]:
+            return found
         for place in range(self._count):
             if alive[state[place]]:
                 if state[KILLS]:
@@ -125,6 +138,17 @@ class Moves:
         return found
 
     # steps of nodes
+
+    def _tell(self, found: _Found, state: State) -> None:
+        node, told = self._told[-state[TOLD]]
+        after, place = list(state), self._places[node]
+        after[TOLD] -= 1
+        if self._locals.alive[state[place]]:
+            effect = self._effect(state[place], self._locals.tell(state[place], told))
+            command = " ".join(("tell", str(node), told.command, *told.words))
+            self._follow(found, Move("strike", node, commands=(command,)), after, place, effect)
+        else:
+            found.append((Move("wait"), tuple(after)))
 
     def _fire(self, found: _Found, state: State, node: int) -> None:
         local = state[node]

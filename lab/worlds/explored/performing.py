@@ -12,12 +12,12 @@ node has its own clock, and a step its time by that; what is not a step is dated
 
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from lab.journal import End, Fault, Header, Log, Process, Record, Routed
-from lab.kernel import Fired, Message, Node, Protocol, Started
+from lab.kernel import Fired, Message, Node, Protocol, Started, Told, as_lists
 from lab.network import Network
 from lab.script import Director, parse
 from lab.worlds.control import Control
@@ -118,8 +118,16 @@ class Performance(NodeHandles):
         life = self._lives[node]
         self._nodes[node] = Node(self._protocol, node, self._ids, self._header.timing, self._parameters)
         self._record(Process(self.now_us, node, "started", life))
-        self._feed(node, Started(dict(self._stores[node]), life, self._serials[node]))
+        self._feed(node, Started(as_lists(self._stores[node]), life, self._serials[node]))
         return True
+
+    def reach(self, node: int) -> Literal["reached", "down"]:
+        """Whether it is up."""
+        return "reached" if node in self._nodes else "down"
+
+    def tell(self, node: int, told: Told) -> None:
+        """At once."""
+        self._feed(node, told)
 
     # the course of a run
 
@@ -145,7 +153,7 @@ class Performance(NodeHandles):
             self._feed(message.target, message)
         return True
 
-    def _feed(self, node: int, given: Started | Message | Fired) -> None:
+    def _feed(self, node: int, given: Started | Message | Fired | Told) -> None:
         """One step, and what strikes within it."""
         step = self._nodes[node].step(given, self._clocks_us[node])
         self._record(step)

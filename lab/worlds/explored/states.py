@@ -1,7 +1,8 @@
 """Global states, and the moves from one to the next, as the search tells them.
 
 A global state is a tuple of numbers: the local state of each node, the queue of each link (by its source, then by
-its target), and at the end how many kills, restarts and cuts are left, the cut in force, and what was claimed.
+its target), and at the end how many commands, kills, restarts and cuts are left, the cut in force, and what was
+claimed.
 """
 
 from typing import Literal, NamedTuple
@@ -13,15 +14,16 @@ __all__ = [
     "CUTS",
     "KILLS",
     "RESTARTS",
+    "TOLD",
     "Move",
     "State",
     "Timeouts",
+    "left",
     "links_of",
-    "with_strikes",
 ]
 
 State = tuple[int, ...]
-KILLS, RESTARTS, CUTS, CUT, CLAIMED = -5, -4, -3, -2, -1
+TOLD, KILLS, RESTARTS, CUTS, CUT, CLAIMED = -6, -5, -4, -3, -2, -1
 
 Timeouts = Literal["synchronous", "prompt", "ordered", "any"]
 """The model of time; ``lab.worlds.explored.moves`` says what each means."""
@@ -54,6 +56,6 @@ def links_of(state: State, count: int) -> State:
     return state[count : count + count * count]
 
 
-def with_strikes(state: State, kills: int, restarts: int, cuts: int) -> State:
-    """The state with so many of them left."""
-    return (*state[:KILLS], kills, restarts, cuts, *state[CUT:])
+def left(state: State, kills: int, restarts: int, cuts: int, told: int = 0) -> State:
+    """The state with so many of them left; ``told`` are commands."""
+    return (*state[:TOLD], told, kills, restarts, cuts, *state[CUT:])

@@ -5,6 +5,7 @@ still comes before a timeout that expired then. It ends when its connection to t
 """
 
 import contextlib
+import gc
 import os
 import select
 import socket
@@ -34,6 +35,7 @@ def serve(
 ) -> None:
     """Run the node until its connection ends. Returns where the host has gone."""
     watch_steps()
+    gc.disable()  # until it has started: to look for garbage in a long log takes longer than to read it
     with contextlib.suppress(ConnectionError):
         connection = socket.socket()
         connection.connect(("127.0.0.1", order.port))  # create_connection would load the IDNA codec: 4 ms
@@ -59,6 +61,8 @@ class _Process:
                 return
         start = _decode_start(self._lines.pop(0))
         self._take(self._node.step(Started(self._storage.values, start.life, start.serial), self._now_us()))
+        gc.freeze()
+        gc.enable()
         while not self._node.halted:
             self._handle_lines()
             self._send()

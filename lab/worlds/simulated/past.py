@@ -32,7 +32,7 @@ from lab.journal import (
 from lab.kernel import Message, Protocol, Received, Step, Told
 from lab.network import Rule
 from lab.protocols import Algorithm, source_of
-from lab.script import CommandError, LinkFault, Partition, Scripted, Slow, Tell, parse, rule_over, told_by
+from lab.script import CommandError, LinkFault, Partition, Scripted, Slow, Tell, parse, rule_over
 from lab.worlds.config import NotRunnableError
 
 __all__ = ["Arrival", "NotBranchableError", "Past", "relive"]
@@ -109,7 +109,7 @@ class Past:
             for text in texts:
                 command = _read(text, "the command").command
                 if isinstance(command, Tell):
-                    self.told.append((node, told_by(command, self.protocol)))
+                    self.told.append((node, Told(command.command, command.words)))
         for fault in self.execution.cluster.faults.values():
             if not fault.links:
                 continue

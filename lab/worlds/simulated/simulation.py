@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from lab.journal import Header, Log, Process, Record, Routed
-from lab.kernel import Fired, Message, Node, Protocol, Started, Told
+from lab.kernel import Fired, Message, Node, Protocol, Started, Told, as_lists
 from lab.script import Director, WorldCommand
 from lab.worlds.control import Control
 from lab.worlds.handles import NodeHandles
@@ -240,7 +240,7 @@ class Simulation(NodeHandles):
         return Node(self._protocol, node, self.ids, self._timing, self._parameters)
 
     def _begin(self, node: int, life: Life) -> None:
-        self._feed(node, life, Started(dict(self._stores[node]), life.number, self._serials[node]))
+        self._feed(node, life, Started(as_lists(self._stores[node]), life.number, self._serials[node]))
 
     def _arrive(self, message: Message, cut: int | None) -> None:
         life = self.lives.get(message.target)

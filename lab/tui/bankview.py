@@ -1,0 +1,201 @@
+"""The bank, in the place of the log: the accounts and their total, the open transactions, and why each is open."""
+
+from collections.abc import Iterator
+from textwrap import wrap
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from lab.journal import Account, Bank, Cluster, Header, Standing, Stuck, bank_in, stuck_of
+from lab.protocols.accounts import format_cents
+from lab.text import sanitize
+from lab.tui.bankpane import state_pieces
+from lab.tui.fitting import Piece, fit
+from lab.tui.look import DIM, Look
+
+__all__ = ["BankView"]
+
+_BOLD = Style(bold=True)
+_GAP = 4
+_BESIDE = 96
+"""From so many columns on the accounts are beside the transactions, else above them."""
+_LEAST_HEIGHT = 10
+"""With fewer lines than this, each transaction has one line for all its participants."""
+_AMOUNT = 12
+
+
+class BankView(Widget, can_focus=True):
+    """``show`` draws the bank as of a record, and of an instant: how long somebody has waited by then."""
+
+    DEFAULT_CSS = "BankView { height: 1fr; padding: 0 1; }"
+
+    def __init__(self, look: Look, header: Header) -> None:
+        super().__init__(id="bank")
+        self._look = look
+        self._header = header
+        self._record = -1
+        self._now_us = 0
+        self._bank = Bank((), (), 0, 0)
+        self._stuck: tuple[Stuck, ...] = ()
+
+    def show(self, cluster: Cluster, now_us: int) -> None:
+        """Draw the bank."""
+        if cluster.record != self._record:
+            self._record = cluster.record
+            self._bank = bank_in(cluster, self._header)
+            self._stuck = stuck_of(self._bank, cluster, self._header)
+        elif not self._stuck or now_us == self._now_us:
+            return
+        self._now_us = now_us
+        self.refresh()
+
+    def open_cursor(self) -> None:
+        """There is nothing to open."""
+
+    def render_line(self, y: int) -> Strip:
+        """A line of the accounts, of the transactions, or of both."""
+        width, height = self.size.width, self.size.height
+        if width >= _BESIDE:
+            left = list(self._accounts())
+            each = self._width_of(left)
+            right = self._cut(list(self._transactions(width - each - _GAP)), height)
+            pieces = [*fit(left[y] if y < len(left) else [], each), (" " * _GAP, Style())]
+            pieces += right[y] if y < len(right) else []
+        else:
+            lines = [self._total(), *self._transactions(width), *self._accounts_in_short(width)]
+            lines = self._cut(lines, height)
+            pieces = lines[y] if y < len(lines) else []
+        base = self.rich_style
+        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
+
+    @staticmethod
+    def _width_of(lines: list[list[Piece]]) -> int:
+        return max((sum(len(text) for text, _ in line) for line in lines), default=0)
+
+    @staticmethod
+    def _cut(lines: list[list[Piece]], height: int) -> list[list[Piece]]:
+        if len(lines) <= height:
+            return lines
+        return [*lines[: height - 1], [(f"and {len(lines) - height + 1} lines more, in a higher window", DIM)]]
+
+    # the accounts
+
+    def _accounts(self) -> Iterator[list[Piece]]:
+        widest = max((len(account.name) for account in self._bank.accounts), default=0)
+        widest = max(widest, len("handed out"))
+        yield [(f"{'account':{widest}}  node{'balance':>{_AMOUNT}}  locked by", DIM)]
+        for account in self._bank.accounts:
+            yield [
+                (f"{account.name:{widest}}", _BOLD if account.is_up else DIM),
+                (f"  {account.node:>4}", Style()),
+                (f"{self._amount(account.cents):>{_AMOUNT}}", self._balance(account)),
+                (f"  {self._lock(account)}", self._look.warning),
+                ("" if account.is_up else f"{'  ' if account.lock else ''}{account.node} is down", DIM),
+            ]
+        yield [(self._look.glyphs.rest * (widest + 6 + _AMOUNT), DIM)]
+        blank = " " * 6
+        yield [(f"{'total':{widest}}{blank}{self._amount(self._bank.total):>{_AMOUNT}}", _BOLD)]
+        yield [(f"{'handed out':{widest}}{blank}{self._amount(self._bank.dispensed):>{_AMOUNT}}", Style())]
+        yield self._conserved()
+
+    def _accounts_in_short(self, width: int) -> Iterator[list[Piece]]:
+        """As many accounts a line as fit."""
+        line: list[Piece] = []
+        for account in self._bank.accounts:
+            piece: list[Piece] = [
+                (f"{account.name} ", Style() if account.is_up else DIM),
+                (format_cents(account.cents), self._balance(account)),
+                (f" {self._lock(account)}" if account.lock else "", self._look.warning),
+            ]
+            if line and self._width_of([[*line, *piece]]) > width:
+                yield line
+                line = []
+            line += [*piece, ("  ", Style())]
+        yield line
+
+    def _total(self) -> list[Piece]:
+        total = f"total {format_cents(self._bank.total)}, handed out {format_cents(self._bank.dispensed)}: "
+        return [(total, _BOLD), *self._conserved()]
+
+    def _amount(self, cents: int) -> str:
+        """With its point below the others', where an account holds cents."""
+        text = format_cents(cents)
+        has_cents = any(account.cents % 100 for account in self._bank.accounts)
+        return f"{text}   " if has_cents and not cents % 100 else text
+
+    def _balance(self, account: Account) -> Style:
+        return self._look.warning if account.lock else _BOLD if account.is_up else DIM
+
+    def _lock(self, account: Account) -> str:
+        return "" if account.lock is None else f"{self._look.glyphs.lock} {account.lock}"
+
+    def _conserved(self) -> list[Piece]:
+        """Whether all is there; while transactions are open, how much is on its way."""
+        missing, marks = self._bank.missing, self._look.glyphs.marks
+        if not missing:
+            return [(f"{marks['met']} conserved", self._look.mark("met"))]
+        less = f"{format_cents(abs(missing))} {'less' if missing > 0 else 'more'} than at first"
+        if self._stuck:
+            several = len(self._stuck) > 1
+            what = f"{len(self._stuck)} are" if several else f"{self._stuck[0].transaction} is"
+            return [(f"{less}, while {what} open", self._look.mark("election"))]
+        return [(f"{marks['unmet']} {less}", self._look.warning)]
+
+    # the transactions
+
+    def _transactions(self, width: int) -> Iterator[list[Piece]]:
+        if not self._stuck:
+            yield [("no transaction is open", DIM)]
+        is_low = self.size.height < _LEAST_HEIGHT
+        for place, stuck in enumerate(self._stuck):
+            if place and not is_low:
+                yield []
+            yield self._head(stuck)
+            for number, sentence in enumerate(stuck.sentences[: 1 if is_low else None]):
+                for line in wrap(sanitize(sentence, 1000), max(20, width - 2)):
+                    yield [(f"  {line}", _BOLD if not number else DIM)]
+            if is_low:
+                yield [piece for standing in stuck.case.standings for piece in self._in_short(standing)]
+            else:
+                yield from (self._standing(standing) for standing in stuck.case.standings)
+
+    def _head(self, stuck: Stuck) -> list[Piece]:
+        look = self._look
+        pieces: list[Piece] = [(f"{stuck.transaction} ", look.accent)]
+        if stuck.blocked_us is not None:
+            pieces.append((f"{look.glyph('Blocked')} blocked for {self._seconds(stuck.blocked_us)}", look.warning))
+        else:
+            pieces.append(("open" if stuck.since_us is None else f"open, {self._seconds(stuck.since_us)}", DIM))
+        if stuck.turned_away:
+            told = f"  its locks turned away {', '.join(map(str, stuck.turned_away))}"
+            pieces.append((told, look.mark("election")))
+        return pieces
+
+    def _standing(self, standing: Standing) -> list[Piece]:
+        look, view, wait = self._look, standing.view, standing.wait
+        pieces: list[Piece] = [(f"  {standing.node:>2} ", _BOLD)]
+        pieces += fit(state_pieces(standing.part.state.value, look), 12)
+        if view.process != "running":
+            pieces.append((f"  {look.glyph(view.process)} {view.process}", look.status(view.process)))
+        if standing.told is not None:
+            pieces.append((f"  {self._seconds(standing.told.since_us)}", Style()))
+        if standing.locks:
+            held = ", ".join(sanitize(name, 20) for name in standing.locks)
+            pieces.append((f"  {look.glyphs.lock} {held}", look.warning))
+        if wait is not None:
+            peers = f" of {' '.join(map(str, wait.peers))}" if wait.peers else ""
+            pieces.append((f"  waits for {sanitize(wait.what, 60)}{peers}", DIM))
+        return pieces
+
+    def _in_short(self, standing: Standing) -> list[Piece]:
+        down = "" if standing.view.process == "running" else f" {standing.view.process}"
+        return [
+            (f"  {standing.node} ", _BOLD),
+            *state_pieces(standing.part.state.value, self._look),
+            (down, self._look.status(standing.view.process)),
+        ]
+
+    def _seconds(self, since_us: int) -> str:
+        return f"{max(0, self._now_us - since_us) / 1e6:.1f} s"

@@ -1,0 +1,168 @@
+"""Runs of one transaction in which nodes crash at chosen steps, and what must hold when all are back.
+
+A crash strikes at a step of the run, counted from the command on: when so many of the step's messages have left.
+Between two steps of its own nothing happens to a node, so these are all the crashes that there can be.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from lab.journal import Record
+from lab.kernel import Fired, Received, Started, Step, Told
+from lab.properties import Judge, Violation
+from lab.protocols import Algorithm
+from tests.harness import T_US, Rig
+
+__all__ = ["AT_ONCE_US", "LATER_US", "Crash", "Crashed", "every_run"]
+
+AT_ONCE_US = 0
+LATER_US = 8 * T_US
+"""By then all that wait for a node that is down have lost their patience, and have asked everybody."""
+
+_NODES = (1, 2, 3)
+_CENTS = 3 * 1000 * 100
+_OVER_WITHIN_US = 100 * T_US
+_GOES_ON_US = 10 * T_US
+
+
+class Crash(NamedTuple):
+    """At that step, when so many messages of it have left; the node comes back after so long."""
+
+    step: int
+    sent: int
+    away_us: int
+
+
+class Crashed(Rig):
+    """Three nodes, one of which is told the ``command``; the ``crashes`` happen, in the order of their steps.
+
+    ``course`` are the steps from the command until all nodes are up and nothing of the transaction is left.
+    """
+
+    def __init__(self, protocol: type[Algorithm], command: str, crashes: tuple[Crash, ...] = ()) -> None:
+        super().__init__(_NODES, protocol=protocol)
+        self.crashes = crashes
+        self.course: list[Step] = []
+        self._to_come = {crash.step: crash for crash in crashes}
+        self._coordinator = int(command.split()[1])
+        self._is_under_way = False
+        self.started().run(_GOES_ON_US)
+        self._is_under_way = True
+        self.do(command)
+        end_us = self.now_us + _OVER_WITHIN_US
+        while not self._is_over() and (self.next_us() or end_us) < end_us:
+            self.step()
+        assert not self._to_come, f"the run has no such step: {self._to_come}"
+        self._is_under_way = False
+        self.run(_GOES_ON_US)
+
+    def record(self, record: Record) -> None:
+        """Write it down; if it is the step at which a node is to crash, see to that."""
+        super().record(record)
+        if self._is_under_way and isinstance(record, Step):
+            crash = self._to_come.pop(len(self.course), None)
+            self.course.append(record)
+            if crash is not None:
+                self._crash(record, crash)
+
+    def _crash(self, step: Step, crash: Crash) -> None:
+        left = step.sent[: crash.sent]
+        if left:
+            alike = [each for each in left if (each.kind, each.target) == (left[-1].kind, left[-1].target)]
+            self.do(f"on send {left[-1].kind} {step.node}->{left[-1].target} #{len(alike)} kill {step.node}")
+        else:
+            self.do(f"kill {step.node}")
+        self.do(f"at {self.now_us + crash.away_us}us restart {step.node}")
+
+    def _is_over(self) -> bool:
+        return not self._to_come and len(self.lives) == len(_NODES) and not any(self._left())
+
+    def _left(self) -> Iterator[str]:
+        for node, view in self.cluster.nodes.items():
+            for name in ("open", "locks", "work"):
+                if view.state[name]:
+                    yield f"{node} has {name} left: {view.state[name]}"
+
+    def places(self, begin: int) -> Iterator[tuple[int, int]]:
+        """All the steps from there on at which a node can crash, each with how many messages have left."""
+        for place, step in enumerate(self.course[begin:], begin):
+            yield from ((place, sent) for sent in range(len(step.sent) + 1))
+
+    def struck(self, place: int) -> tuple[str, str]:
+        """What a step does: by what was given to the node, and by its role."""
+        step = self.course[place]
+        role = "coordinator" if step.node == self._coordinator else "participant"
+        match step.input:
+            case Received(source, serial):
+                return self.messages[source, serial].kind, role
+            case Fired(procedure):
+                return procedure.partition(" ")[0], role
+            case Told(command):
+                return command, role
+            case Started():
+                return "started", role
+
+    # what must hold
+
+    @property
+    def logs(self) -> dict[int, list[tuple[str, tuple[int, ...]]]]:
+        """Of each node, what its log says, and of whom."""
+        return {
+            node: [(entry["what"], tuple(entry.get("participants", ()))) for entry in view.state["log"]]
+            for node, view in self.cluster.nodes.items()
+        }
+
+    @property
+    def committed(self) -> bool:
+        """Whether any node has committed."""
+        return any(what == "committed" for log in self.logs.values() for what, _ in log)
+
+    def faults(self) -> list[str]:
+        """All that is not as it must be; nothing is left where all is over."""
+        down = [f"{node} is down" for node in _NODES if node not in self.lives]
+        broken = [f"{name}: {said}" for name, said in self.broken().items()]
+        judged = [f"{violation.assertion}: {violation.text}" for violation in self.violations()]
+        return [*down, *self._left(), *broken, *judged]
+
+    def broken(self) -> dict[str, str]:
+        """A6, A7 and A8, by what the logs and the balances are in the end."""
+        found = {}
+        logs = self.logs
+        fates = {node: [what for what, _ in log] for node, log in logs.items()}
+        participants = {node for log in logs.values() for _, named in log for node in named}
+        if self.committed and any("aborted" in said for said in fates.values()):
+            found["A6"] = f"{fates}"
+        if self.committed and any("prepared" not in fates[node] for node in participants):
+            found["A7"] = f"{fates}"
+        states = [view.state for view in self.cluster.nodes.values()]
+        cents = sum(state["dispensed"] + sum(cents for _, cents in state["balances"]) for state in states)
+        if cents != _CENTS:
+            found["A8"] = f"{cents} cents"
+        return found
+
+    def violations(self) -> list[Violation]:
+        """What the judge finds, in whatever state there was on the way."""
+        judge = Judge(self.header)
+        for record in self.records:
+            judge.observe(record)
+        return judge.violations
+
+
+def every_run(
+    protocol: type[Algorithm], command: str, most: int, one_in: int = 1, crashes: tuple[Crash, ...] = ()
+) -> Iterator[Crashed]:
+    """The run with these crashes, and all with up to so many more, each at any step after the one before it.
+
+    ``one_in``: of the places of the last of them only one in so many is tried, others after other first ones.
+    """
+    run = Crashed(protocol, command, crashes)
+    yield run
+    if most:
+        places = run.places(crashes[-1].step + 1 if crashes else 0)
+        if most == 1:
+            places = islice(places, sum(crash.step + crash.sent for crash in crashes) % one_in, None, one_in)
+        for step, sent in places:
+            for away_us in (AT_ONCE_US, LATER_US):
+                more = (*crashes, Crash(step, sent, away_us))
+                yield from every_run(protocol, command, most - 1, one_in, more)

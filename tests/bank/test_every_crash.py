@@ -1,0 +1,150 @@
+"""A crash at every step of every node, one at a time and in pairs: A6, A7 and A8 hold, and all comes to an end.
+
+Every step of a transaction among three nodes, and every place between two messages of it; the node comes back at
+once, or when the others have lost their patience. The second crash strikes at any later step of what results, also
+at the first step of the node that comes back.
+
+LAB_SOAK=1 pytest -s tests/bank/test_every_crash.py   tries every pair of every case; else of two cases.
+
+LAB_SOAK=1 pytest -s tests/bank/test_every_crash.py   tries every pair of every case; else of two cases.
+"""
+
+import os
+from collections import Counter
+from typing import NamedTuple
+
+import pytest
+
+from lab.protocols import TwoPhaseCommit, find_protocol
+from tests.bank.crashing import Crashed, every_run
+from tests.campaign import commit_mutants as mutants
+
+SOAK = "LAB_SOAK" in os.environ
+
+
+class Case(NamedTuple):
+    """A protocol, and the command that one of the three nodes is told."""
+
+    protocol: str
+    command: str
+
+    def __str__(self) -> str:
+        return f"{self.protocol} {self.command}"
+
+
+CASES = (
+    Case("2pc", "tell 3 withdraw 350"),
+    Case("2pc", "tell 2 withdraw 350"),
+    Case("2pc", "tell 3 transfer 100 savings checking"),
+    Case("2pc", "tell 1 transfer 100 savings checking"),
+    Case("3pc", "tell 3 withdraw 350"),
+    Case("3pc", "tell 3 transfer 100 savings checking"),
+    Case("3pc", "tell 3 transfer 100 savings moneymarket"),
+)
+IN_PAIRS = CASES if SOAK else (CASES[0], CASES[2])
+
+COORDINATES = {
+    "2pc": {"Performed", "Vote", "Acknowledged"},
+    "3pc": {"Performed", "Vote", "PreAcknowledged", "Acknowledged"},
+}
+PARTICIPATES = {
+    "2pc": {"Perform", "Prepare", "Commit"},
+    "3pc": {"Perform", "Prepare", "PreCommit", "Commit"},
+}
+COORDINATES_ON = {
+    "2pc": {"started", "coordinate", "tell_outcome", "OutcomeOf"},
+    "3pc": {"started", "coordinate", "tell_outcome", "terminate", "lead_termination", "Orphaned", "StateAnswer"},
+}
+PARTICIPATES_ON = {
+    "2pc": {"started", "participate", "inquire_and_wait", "Abort", "Outcome"},
+    "3pc": {"started", "participate", "terminate", "lead_termination", "StateOf", "Abort", "PreAbort"},
+}
+"""What nodes do when another has crashed; the first step is over by then."""
+
+
+class Tried(NamedTuple):
+    """Where the last crashes of all runs struck, by what the step does and the role of the node, and how many; and
+    whether it was committed, in how many.
+    """
+
+    struck: Counter[tuple[str, str]]
+    committed: Counter[bool]
+
+
+def tried(case: Case, most: int) -> Tried:
+    """Try every run with up to so many crashes."""
+    found = Tried(Counter(), Counter())
+    for run in every_run(find_protocol(case.protocol), case.command, most):
+        faults = run.faults()
+        assert not faults, f"{case}, {run.crashes}:\n" + "\n".join(faults)
+        found.committed[run.committed] += 1
+        if len(run.crashes) == most:
+            found.struck[run.struck(run.crashes[-1].step)] += 1
+    print(f"{case}: {found.committed.total()} runs, {found.committed[True]} committed; {dict(found.struck)}")
+    return found
+
+
+def by_role(coordinates: set[str], participates: set[str]) -> set[tuple[str, str]]:
+    """The steps, each with the role of the node that takes it."""
+    return {(what, "coordinator") for what in coordinates} | {(what, "participant") for what in participates}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_C1_P1_without_a_crash_it_is_committed(case: Case) -> None:
+    """C1, P1: all did their work and all vote YES."""
+    run = Crashed(find_protocol(case.protocol), case.command)
+    assert run.committed
+    assert run.faults() == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_C5_P2_a_crash_at_every_step(case: Case) -> None:
+    """Issue 6: A6, A7 and A8 hold and nothing is left, whichever node crashes, at whichever step."""
+    found = tried(case, 1)
+    told = case.command.split()[2]
+    steps = by_role(COORDINATES[case.protocol] | {told}, PARTICIPATES[case.protocol])
+    assert set(found.struck) >= steps
+    assert min(found.committed[True], found.committed[False]) > 10
+
+
+@pytest.mark.timeout(0 if SOAK else 120)
+@pytest.mark.parametrize("case", IN_PAIRS, ids=str)
+def test_C5_P2_two_crashes_at_every_two_steps(case: Case) -> None:
+    """Issue 6: the same for every pair of crashes, of two nodes or of one that is just coming back."""
+    found = tried(case, 2)
+    name = case.protocol
+    steps = by_role(COORDINATES[name] | COORDINATES_ON[name], PARTICIPATES[name] | PARTICIPATES_ON[name])
+    assert set(found.struck) >= steps
+    assert found.struck.total() > 450
+    assert min(found.committed[True], found.committed[False]) > 100
+
+
+# that the runs can tell
+
+
+MUTANTS: dict[type[TwoPhaseCommit], str] = {
+    mutants.ToldBeforeLogged: "A6",
+    mutants.MissingVoteIsYes: "A7",
+    mutants.NotAllAsked: "A7",
+    mutants.HandedOutTooEarly: "A8",
+    mutants.VoteNotForced: "A6",
+    mutants.LossNotNoticed: "A8",
+    mutants.UncertainAborts: "A6",
+    mutants.UncertainCommits: "A7",
+    mutants.AbortsWhenAsked: "A6",
+    mutants.CommitsAfterCrash: "A7",
+    mutants.NotToldAfterCrash: "3 has open left",
+    mutants.UndoForgotten: "A8",
+    mutants.RedoForgotten: "A8",
+}
+"""Those that one crash is enough for, and what is seen of it."""
+
+
+@pytest.mark.parametrize(("mutant", "said"), MUTANTS.items(), ids=lambda each: getattr(each, "__name__", ""))
+def test_a_crash_at_some_step_finds_a_mutant(mutant: type[TwoPhaseCommit], said: str) -> None:
+    """Issue 6: the same runs tell a protocol that breaks a rule; what is wrong in the end, the judge has seen."""
+    faults: list[str] = []
+    for run in every_run(mutant, CASES[0].command, 1):
+        faults += run.faults()
+        assert run.broken().keys() <= {violation.assertion for violation in run.violations()}
+    assert any(fault.startswith(said) for fault in faults)

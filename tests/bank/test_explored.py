@@ -1,0 +1,121 @@
+"""Every order of what may happen to a transaction, with crashes and cuts: A6, A7 and A8 hold, and it ends.
+
+LAB_SOAK=1 pytest -s tests/bank/test_explored.py   explores two crashes of 2pc, and a crash of three nodes of 3pc.
+"""
+
+import os
+import time
+from typing import NamedTuple
+
+import pytest
+
+from lab.journal import Header, MemoryLog
+from lab.kernel import Timing, Told
+from lab.properties import Judge
+from lab.protocols import Algorithm, find_protocol
+from lab.worlds.explored.explorer import Explorer
+from lab.worlds.explored.performing import Performance
+from lab.worlds.explored.states import Move, Timeouts
+from tests.campaign.commit_mutants import UncertainAborts
+from tests.harness import simulated_header
+
+SOAK = "LAB_SOAK" in os.environ
+TIMING = Timing(100_000, 100_000)
+WITHDRAW = (3, Told("withdraw", ("350",)))
+TRANSFER = (1, Told("transfer", ("100", "savings", "checking")))
+LED = (2, TRANSFER[1])
+"""By the elected coordinator of two nodes."""
+
+
+class Case(NamedTuple):
+    """What is explored: so many nodes, the commands, the model of time, and so many kills, restarts and cuts."""
+
+    protocol: str
+    nodes: int
+    told: tuple[tuple[int, Told], ...]
+    timeouts: Timeouts
+    kills: int
+    restarts: int
+    cuts: int
+
+    def __str__(self) -> str:
+        words = "+".join(told.command for _, told in self.told)
+        return f"{self.protocol}-{self.nodes}-{words}-{self.timeouts}-{self.kills}-{self.restarts}-{self.cuts}"
+
+
+CASES = [
+    Case("2pc", 2, (TRANSFER,), "synchronous", 2, 2, 0),
+    Case("2pc", 2, (TRANSFER,), "prompt", 1, 1, 1),
+    Case("2pc", 3, (TRANSFER,), "synchronous", 1, 1, 0),
+    Case("2pc", 3, (WITHDRAW,), "prompt", 2, 2, 0),
+    Case("2pc", 3, (WITHDRAW,), "synchronous", 1, 1, 0),
+    Case("2pc", 3, (WITHDRAW, TRANSFER), "prompt", 1, 1, 0),
+    Case("3pc", 2, (LED,), "prompt", 1, 0, 0),
+    Case("3pc", 2, (LED,), "prompt", 1, 1, 0),
+    Case("3pc", 3, (WITHDRAW,), "prompt", 1, 0, 0),
+]
+if SOAK:
+    CASES += [
+        Case("2pc", 3, (WITHDRAW,), "synchronous", 2, 2, 0),
+        Case("3pc", 3, (WITHDRAW,), "prompt", 1, 1, 0),
+    ]
+
+
+def header(protocol: type[Algorithm], nodes: int) -> Header:
+    """The header of a run with that many nodes."""
+    return simulated_header(protocol, tuple(range(1, nodes + 1)), TIMING)
+
+
+def explorer(protocol: type[Algorithm], case: Case) -> Explorer:
+    """It begins when all is at rest, and then the commands are given."""
+    settled = case.protocol == "3pc"
+    strikes = (case.kills, case.restarts, settled, case.cuts)
+    return Explorer(protocol, header(protocol, case.nodes), case.timeouts, *strikes, case.told)
+
+
+@pytest.mark.timeout(0 if SOAK else 120)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_A6_A7_A8_hold_whatever_happens(case: Case) -> None:
+    """Issue 6: exhaustively; it may end either way, and in every state that is left for good it has."""
+    found, began_s = explorer(find_protocol(case.protocol), case), time.monotonic()
+    tally = found.run(1_000_000)
+    took_s = time.monotonic() - began_s
+    print(f"{case}: {tally.states:,} states, {tally.transitions:,} transitions, {took_s:.1f} s")
+    assert tally.cut == ""
+    assert tally.violated == dict.fromkeys(tally.violated, 0)
+    assert {"A6", "A7", "A8", "ends"} <= set(tally.violated)
+    logs = [view.state.get("log", ()) for view in found.locals.views]
+    assert {"committed", "aborted"} <= {entry["what"] for log in logs for entry in log}
+
+
+def test_a_kill_strikes_between_two_messages_of_the_first_step() -> None:
+    """The command is the first thing that happens: its step may be cut short, and nothing comes before it."""
+    found = explorer(find_protocol("2pc"), Case("2pc", 3, (WITHDRAW,), "synchronous", 1, 0, 0))
+    found.run(1)
+    moves = [move for move, _ in found.moves.steps(found.origin)]
+    told = ("tell 3 withdraw 350",)
+    assert moves == [Move("strike", 3, commands=told, during=((0, "kill 3"),)), Move("strike", 3, commands=told)]
+    assert found.moves.strikes(found.origin, still=False) == []
+
+
+def test_a_command_to_a_node_that_is_down_is_lost() -> None:
+    """Killed in the step of its first command, it gets no second one; the others do."""
+    found = explorer(find_protocol("2pc"), Case("2pc", 3, (WITHDRAW, WITHDRAW), "prompt", 1, 0, 0))
+    assert found.run(100_000).cut == ""
+    begun = {sum(e["what"] == "begin" for e in v.state.get("log", ())) for v in found.locals.views if v.id == 3}
+    assert begun == {0, 1, 2}
+
+
+def test_what_is_found_is_recorded_with_the_command() -> None:
+    """A mutant in which the uncertain abort: real nodes do the same, and the judge finds the same."""
+    found = explorer(UncertainAborts, Case("2pc", 2, (TRANSFER,), "prompt", 1, 0, 0))
+    found.run(10_000)
+    assert "A6" in found.violated
+    log = MemoryLog(header(UncertainAborts, 2))
+    performance = Performance(UncertainAborts, log.header, log, "prompt", 0)
+    for move in found.path_to(found.first_found["A6"]):
+        performance.make(move)
+    judge = Judge(log.header)
+    for record in log.records:
+        judge.observe(record)
+    assert [violation.assertion for violation in judge.violations] == ["A6"]

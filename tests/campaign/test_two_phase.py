@@ -1,0 +1,82 @@
+"""Two-phase commit under campaigns: whatever is struck, no transaction ends in two ways and no cent is lost.
+
+LAB_SOAK=10000 pytest tests/campaign/test_two_phase.py   makes so many runs of each sort; a failure names its seed.
+"""
+
+import os
+from collections import Counter
+
+import pytest
+
+from lab.kernel import Step, Told
+from lab.protocols import Ring, TwoPhaseCommit
+from lab.script import parse
+from lab.worlds.campaign.draw import FAULTS, draw
+from lab.worlds.campaign.shrink import Shrinking
+from lab.worlds.campaign.trial import carry_out
+from tests.campaign.commit_mutants import EVERYTHING, CommitsAfterCrash
+from tests.campaign.running import base_of, caught, plan, trial
+
+RUNS = int(os.environ.get("LAB_SOAK", "12"))
+SORTS = [*FAULTS, "kill,pause", "kill,loss", EVERYTHING, ",".join(FAULTS)]
+
+
+@pytest.mark.timeout(0 if "LAB_SOAK" in os.environ else 120)
+@pytest.mark.parametrize("faults", SORTS)
+def test_it_keeps_its_promise(faults: str) -> None:
+    """A6, A7, A8, and every transaction ends: no failure while safe storage is safe."""
+    found = caught(TwoPhaseCommit, RUNS, *faults.split(","))
+    assert found is None, f"lab check 2pc --faults {faults} --seed {found.seed} --runs 1: {found.assertion}"
+
+
+def test_all_but_a_wipe_breaks_nothing() -> None:
+    """A6, A7, A8 rely on assumption 4 alone: without a wipe there is no violation at all."""
+    for seed in range(1, RUNS + 1):
+        assert trial(TwoPhaseCommit, seed, *EVERYTHING.split(",")).violations == []
+
+
+def test_wiped_logs_break_it() -> None:
+    """Assumption 4 is broken, and it is seen: outside the promise."""
+    violations = [each for seed in range(1, 15) for each in trial(TwoPhaseCommit, seed, "wipe").violations]
+    assert {each.assertion for each in violations} >= {"A8"}
+    assert all([broken.assumption for broken in each.broken] == [4] for each in violations)
+
+
+def test_nodes_are_kept_busy() -> None:
+    """What a protocol names is told to nodes of the run, so there is something to commit, and to abort."""
+    told, outcomes = 0, Counter[str]()
+    for seed in range(1, 11):
+        drawn = draw(plan(TwoPhaseCommit), seed)
+        busy = [strike for strike in drawn.strikes if strike.command.startswith("tell ")]
+        assert len(busy) >= 4
+        for strike in busy:
+            _, node, command = strike.command.split(" ", 2)
+            assert int(node) in drawn.nodes
+            assert command in TwoPhaseCommit.kept_busy_by
+            assert parse(str(strike)).source == str(strike)
+        steps = [record for record in trial(TwoPhaseCommit, seed).records if isinstance(record, Step)]
+        told += sum(isinstance(step.input, Told) for step in steps)
+        outcomes.update(entry["what"] for step in steps for entry in step.logged.get("log", ()))
+    assert told > 30
+    assert outcomes["committed"] > 100
+    assert outcomes["aborted"] > 100
+
+
+def test_who_names_none_gets_none() -> None:
+    """Of an election nothing is asked: its strikes are faults alone."""
+    assert not any("tell" in strike.command for seed in range(1, 30) for strike in draw(plan(Ring), seed).strikes)
+
+
+def test_a_finding_is_shrunk_to_a_crash_and_what_it_hits() -> None:
+    """Commands to nodes are strikes like others: those that are not needed are left out."""
+    base, drawn = base_of(CommitsAfterCrash), draw(plan(CommitsAfterCrash), 4)
+    found = carry_out(CommitsAfterCrash, base, drawn)
+    violation = next(each for each in found.violations if each.is_failure)
+    shrinking = Shrinking(
+        found, violation, lambda schedule: carry_out(CommitsAfterCrash, base, schedule, extend=False)
+    )
+    shrinking.run()
+    verbs = Counter(strike.command.split()[0] for strike in shrinking.trial.schedule.strikes)
+    assert (verbs["kill"], verbs["restart"]) == (1, 1)
+    assert 1 <= verbs["tell"] <= 2
+    assert verbs.total() < len(drawn.strikes)

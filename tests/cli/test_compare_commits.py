@@ -1,0 +1,133 @@
+"""``lab compare 2pc 3pc``: what a commit takes beside the formula, and who was blocked, as a user sees it."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lab.cli.commit_report import commit_rows, commits_as_json
+from lab.journal import Commits, Transacted
+from lab.protocols import TwoPhaseCommit
+from lab.worlds.campaign.comparison import Measured, Sums
+from tests.cli.calling import Lab
+
+BLOCKING = """# the coordinator dies amid the votes, and comes back half a minute later
+at 3s tell 5 withdraw 350
+on deliver Vote 3->5 kill 5
+at 33s restart 5
+"""
+CALM = """at 3s tell 5 withdraw 350
+at 4s tell 5 transfer 10 savings checking
+"""
+
+
+def _told(lab: Lab, script: str, *words: str) -> dict[str, dict[str, Any]]:
+    (lab.folder / "bank.script").write_text(script)
+    done = lab("compare", "2pc", "3pc", "--script", "bank.script", "--workers", "1", "--json", *words)
+    assert (done.status, done.err) == (0, "")
+    return {each["protocol"]: each for each in json.loads(done.out)["protocols"]}
+
+
+def test_the_table(lab: Lab, transcript: Callable[[str, str], None]) -> None:
+    """Both go through the same blocking course; then the charts, and the picture."""
+    (lab.folder / "blocking.script").write_text(BLOCKING)
+    words = ("--script", "blocking.script", "--runs", "2", "--workers", "1", "-o", "c.svg")
+    done = lab("compare", "2pc", "3pc", *words)
+    assert (done.status, done.err) == (0, "")
+    table, _, charts = done.out.partition("messages of a commit, mean\n ")
+    transcript("compare_commits", table.rstrip())
+    assert charts.count("┌") == 4
+    assert (lab.folder / "c.svg").read_text().count("3pc") >= 3
+
+
+def test_two_phase_blocks_where_three_phase_does_not(lab: Lab) -> None:
+    """Until the coordinator is back, against as long as it takes to miss it, to elect another and to end it."""
+    told = _told(lab, BLOCKING, "--runs", "3")
+    two, three = told["2pc"]["blocked"], told["3pc"]["blocked"]
+    assert (two["count"], three["count"] >= two["count"]) == (3 * 3, True)
+    assert two["us_median"] > 29_000_000
+    assert three["us_95th"] < 15 * 200_000
+    assert told["2pc"]["locked"]["us_95th"] > 29_000_000 > 10 * told["3pc"]["locked"]["us_95th"]
+    assert told["2pc"]["open"] == told["3pc"]["open"] == 0
+    assert told["3pc"]["messages_of"]["termination"] > 0
+
+
+def test_where_nothing_fails_a_commit_takes_what_the_formula_says(lab: Lab) -> None:
+    """With two others to ask and with three; messages and forced writes."""
+    told = _told(lab, CALM, "--runs", "2")
+    for name, messages, writes in (("2pc", (9 + 6) / 2, (10 + 8) / 2), ("3pc", (15 + 10) / 2, (14 + 11) / 2)):
+        found = told[name]
+        assert (found["committed"], found["aborted"], found["open"]) == (4, 0, 0)
+        assert found["messages_mean"] == found["messages_formula"] == messages
+        assert found["writes_mean"] == found["writes_formula"] == writes
+        assert found["messages_of"]["termination"] == 0
+        assert found["blocked"]["count"] == 0
+
+
+@pytest.mark.parametrize("faults", [(), ("--faults", "kill,pause")])
+def test_without_a_script_there_are_transactions(lab: Lab, faults: tuple[str, ...]) -> None:
+    """Under a crash amid the votes, or under drawn faults."""
+    done = lab("compare", "2pc", "--runs", "2", "--workers", "1", *faults)
+    assert (done.status, done.err) == (0, "")
+    said = "transactions, kill, pause" if faults else "transactions, a crash amid the votes"
+    assert done.out.startswith(f"5 nodes, {said}; 2 runs each, from seed 1 on\n\n")
+    (committed,) = [line for line in done.out.splitlines() if line.startswith("transactions committed")]
+    assert int(committed.split()[-1]) > 20
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("2pc", "bully"), "2pc commits transactions, and bully does not; compare 2pc 3pc, or elections alone"),
+        (("bully", "3pc"), "3pc commits transactions, and bully does not; compare 2pc 3pc, or elections alone"),
+        (("2pc", "3pc", "--task", "field"), "--task field goes above elections, and 2pc commits; leave it out"),
+        (("2pc", "2pc"), "2pc is named twice; name different protocols: lab compare bully ring"),
+    ],
+)
+def test_what_does_not_go_together(lab: Lab, words: tuple[str, ...], said: str) -> None:
+    """One line says it."""
+    assert lab("compare", *words).refused() == said
+
+
+def _sums(*transactions: Transacted, blocked_us: tuple[int, ...] = (), locked_us: tuple[int, ...] = ()) -> Sums:
+    sums = Sums("2pc", TwoPhaseCommit.cost)
+    commits = Commits(transactions, {"own": 9, "termination": 4}, blocked_us, locked_us)
+    sums.add(Measured((), (), 0, {}, None, commits))
+    return sums
+
+
+def test_the_numbers() -> None:
+    """The formula is that of the commits that there were; those within one node are no commits between nodes."""
+    sums = _sums(
+        Transacted(0, 1, True, "committed", 100, 200, 3, 6),
+        Transacted(50, 3, True, "committed", 350, 450, 9, 10),
+        Transacted(60, 0, True, "committed", 60, 60, 0, 1),
+        Transacted(70, 2, True, "aborted", 1_070, None, 6, 5),
+        Transacted(80, 2, False, "aborted", 80, 90, 2, 3),
+        Transacted(90, 2, True),
+        blocked_us=(5, 7),
+        locked_us=(1, 2, 3),
+    )
+    assert commits_as_json(sums) == {
+        "committed": 3,
+        "aborted": 2,
+        "open": 1,
+        "committed_per_s": 3 * 1_000_000 / 1_070,
+        "messages_mean": 6,
+        "messages_formula": 6,
+        "writes_mean": 8,
+        "writes_formula": 8,
+        "messages_of": {"own": 9, "work": 0, "acknowledgement": 0, "termination": 4, "election": 0},
+        "decided": {"count": 3, "us_median": 300, "us_95th": 1_000},
+        "known": {"count": 2, "us_median": 200, "us_95th": 400},
+        "blocked": {"total_us": 12, "longest_us": 7, "count": 2, "us_median": 5, "us_95th": 7},
+        "locked": {"total_us": 6, "count": 3, "us_median": 2, "us_95th": 3},
+    }
+
+
+def test_where_nothing_committed_there_is_a_dash() -> None:
+    """And no formula to compare it with."""
+    rows = {title.strip(): cell for title, cell in commit_rows([_sums(Transacted(0, 2))])}
+    assert rows["messages of a commit, mean"] == rows["committed a second"] == rows["by the formula"] == "-"
+    assert (rows["transactions committed"], rows["still open"]) == ("0", "1")

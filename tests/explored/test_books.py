@@ -1,0 +1,80 @@
+"""A6, A7, A8 and the end of every transaction in all states that two-phase commit can come to, and its mutants.
+
+What an explored state is said to break, the judge says of the recording of the moves that lead there.
+"""
+
+import pytest
+
+from lab.journal import Header, MemoryLog
+from lab.kernel import Timing, Told
+from lab.properties import Judge
+from lab.protocols import TwoPhaseCommit
+from lab.worlds.explored.explorer import Explorer
+from lab.worlds.explored.performing import Performance
+from tests.campaign import commit_mutants as mutants
+from tests.harness import simulated_header
+
+TIMING = Timing(100_000, 100_000)
+TRANSFER = ((3, Told("transfer", ("100", "savings", "checking"))),)
+MOST = 20_000
+BROKEN: list[tuple[type[TwoPhaseCommit], set[str]]] = [
+    (mutants.CommitsAfterCrash, {"A6", "A7", "A8"}),
+    (mutants.ToldBeforeLogged, {"A6", "A8"}),
+    (mutants.UncertainAborts, {"A6", "A8"}),
+    (mutants.VoteNotForced, {"A6", "A7", "A8"}),
+    (mutants.LossNotNoticed, {"A8"}),
+    (mutants.UndoForgotten, {"A8"}),
+    (mutants.RedoForgotten, {"A8"}),
+    (mutants.NotToldAfterCrash, {"ends"}),
+]
+
+
+def header(protocol: type[TwoPhaseCommit]) -> Header:
+    """Of three nodes."""
+    if "name" not in vars(protocol):
+        protocol.name = protocol.__name__
+    return simulated_header(protocol, (1, 2, 3), TIMING)
+
+
+def explored(protocol: type[TwoPhaseCommit], kills: int, restarts: int) -> Explorer:
+    """All that may become of a transfer, coordinated by a node without a part in it."""
+    explorer = Explorer(protocol, header(protocol), "prompt", kills, restarts, settled=False, told=TRANSFER)
+    assert not explorer.run(MOST).cut
+    return explorer
+
+
+@pytest.mark.parametrize(("kills", "restarts"), [(0, 0), (1, 0), (1, 1), (2, 0)])
+def test_it_keeps_its_promise(kills: int, restarts: int) -> None:
+    """A6, A7, A8; and with all nodes up nothing stays open."""
+    assert explored(TwoPhaseCommit, kills, restarts).first_found == {}
+
+
+@pytest.mark.parametrize(("mutant", "broken"), BROKEN)
+def test_what_is_broken_is_found(mutant: type[TwoPhaseCommit], broken: set[str]) -> None:
+    """By one crash and a restart; and the judge says the same of the recording, but for what takes its time."""
+    explorer = explored(mutant, 1, 1)
+    assert set(explorer.first_found) == broken
+    assert set(explorer.broken.values()) == {()}
+    for assertion in broken - {"ends"}:
+        log = MemoryLog(header(mutant))
+        performance = Performance(mutant, log.header, log, "prompt", 1)
+        for move in explorer.path_to(explorer.first_found[assertion]):
+            performance.make(move)
+        judge = Judge(log.header)
+        for record in log.records:
+            judge.observe(record)
+        assert assertion in {violation.assertion for violation in judge.violations if violation.is_failure}
+
+
+def test_what_the_dead_decided_is_not_forgotten() -> None:
+    """A6: the one that committed never comes back, and what it said when it went down counts."""
+    assert "A6" in explored(mutants.ToldBeforeLogged, 2, 1).first_found
+    assert "A6" in explored(mutants.UncertainAborts, 1, 0).first_found
+
+
+def test_one_that_is_never_ended_is_open_for_ever() -> None:
+    """With all nodes up, nothing can happen any more, and the transaction is open."""
+    explorer = explored(mutants.NotToldAfterCrash, 1, 1)
+    assert explorer.liveness is not None
+    assert explorer.liveness.id == "ends"
+    assert explorer.judges_liveness

@@ -1,0 +1,260 @@
+"""The bank on the screen: what each pane says of it, and the view of accounts and open transactions."""
+
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from lab.journal import Link
+from lab.kernel import Timing
+from lab.protocols import Bully, ThreePhaseCommit, TwoPhaseCommit, stacked
+from lab.tui.bankpane import bank_pane, bank_pieces
+from lab.tui.bankview import BankView
+from lab.tui.look import Look, glyphs_for
+from lab.tui.middle import Middle
+from lab.worlds.config import RunConfig
+from tests.harness import T_US, Rig
+from tests.tui.recorded import SHIPPED
+from tests.tui.seen import Seen, attached, replay, served
+
+SIZES = [(80, 24), (120, 40), (200, 60)]
+BLOCKED_US = 20 * T_US
+
+
+def _blocked(nodes: int = 3) -> Rig:
+    """The coordinator dies between the votes and the word, and comes back at the end."""
+    rig = Rig(range(1, nodes + 1), protocol=TwoPhaseCommit).started()
+    rig.do(f"on send Vote 1->{nodes}: kill {nodes}", f"tell {nodes} withdraw 350")
+    rig.run(10 * T_US)
+    rig.do("tell 2 transfer 10 checking savings")
+    rig.run(BLOCKED_US)
+    rig.do(f"restart {nodes}")
+    return rig.run(10 * T_US)
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """Of three nodes."""
+    return _blocked().write(tmp_path / "blocked.jsonl")
+
+
+def _words(text: str) -> str:
+    """What is on the screen, without its line breaks."""
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_bank_takes_the_place_of_the_log(recording: Path, size: tuple[int, int]) -> None:
+    """``b`` turns to it and back. Why it is blocked is there at each size, and what is locked, and the total."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(BLOCKED_US)
+        await seen.press("b")
+        await seen.until(lambda: "3.1 ■ blocked for " in seen.text, "the transaction")
+        for said in ("1 and 2 are uncertain: they voted YES, their", "coordinator 3 is dead;", "3 comes back"):
+            assert said in seen.text
+        assert "its locks turned away 2.1" in seen.text
+        assert "350 less than at first, while 3.1 is open" in seen.text
+        assert "◆ 3.1" in seen.text
+        assert "3 ? uncertain" in seen.text
+        assert "killed" in seen.text
+        await seen.press("b")
+        assert not seen.run.query_one(BankView).display
+        assert "the log again" in seen.said
+
+    replay(test, recording, size)
+
+
+def test_how_long_it_is_blocked_goes_on_with_the_cursor(recording: Path) -> None:
+    """Seconds by the instant that is looked at, not by the last record."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(BLOCKED_US)
+        await seen.press("b")
+        await seen.until(lambda: "blocked for 1.8 s" in seen.text, "as of then")
+        seen.player.seek(BLOCKED_US + 500_000)
+        await seen.until(lambda: "blocked for 2.3 s" in seen.text, "half a second later")
+
+    replay(test, recording)
+
+
+def test_once_all_is_decided_the_money_is_conserved(recording: Path) -> None:
+    """And nothing is open."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("b", "end")
+        await seen.until(lambda: "no transaction is open" in seen.text, "nothing open")
+        assert "✓ conserved" in seen.text
+        assert "total 3,000" in _words(seen.text)
+
+    replay(test, recording)
+
+
+def test_money_that_is_gone_is_said_loudly(recording: Path) -> None:
+    """Here by a recording that was edited."""
+    edited = recording.read_text("utf-8").replace('"opening":1000', '"opening":900')
+    assert edited == recording.read_text("utf-8"), "the opening is not in the header unless it was set"
+    path = recording.with_name("poor.jsonl")
+    lines = recording.read_text("utf-8").replace('["savings",100000]', '["savings",99900]')
+    path.write_text(lines, "utf-8")
+
+    async def test(seen: Seen) -> None:
+        await seen.press("b", "end")
+        await seen.until(lambda: "✗ 1 less than at first" in seen.text, "a dollar is missing")
+
+    replay(test, path)
+
+
+def test_the_panes_say_what_is_on_the_accounts(recording: Path) -> None:
+    """Locked or not; what is open, and for how long; the log, of a dead node too."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(BLOCKED_US)
+        await seen.press("home", "end")
+        seen.player.seek(BLOCKED_US)
+        await seen.until(lambda: "savings 900 ◆3.1" in seen.text, "a locked balance")
+        assert "1 ■ Blocked" in seen.text
+        assert "3.1 ? uncertain 2.3 s, blocked" in seen.text
+        assert "log prepared 3.1" in seen.text
+        assert "log begin 3.1, prepared 3.1" in seen.text, "that of 3, which is dead"
+        assert "inquire_and_wait 3.1" in seen.text
+        await seen.press("end")
+        assert "nothing is open" in seen.text
+        assert "moneymarket 1,000" in seen.text
+
+    replay(test, recording)
+
+
+def test_low_boxes_have_what_matters_most(tmp_path: Path) -> None:
+    """The balance, what is open, for what it waits."""
+    path = _blocked(5).write(tmp_path / "five.jsonl")
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(BLOCKED_US)
+        await seen.until(lambda: "savings 900 ◆5.1" in seen.text, "a locked balance")
+        assert "5.1 ? uncertain" in seen.text
+        assert "waits for" in seen.text
+        assert "log prepared" not in seen.text
+
+    replay(test, path, (80, 24))
+
+
+def test_a_list_of_many(tmp_path: Path) -> None:
+    """One line a node, where boxes would take too much."""
+    path = _blocked(12).write(tmp_path / "twelve.jsonl")
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(BLOCKED_US)
+        await seen.until(lambda: "savings 900 ◆12.1 " in seen.text, "a locked balance")
+        assert "12.1 ? uncertain 2." in seen.text
+
+    replay(test, path, (120, 24))
+
+
+def test_the_end_of_a_log_that_is_too_long_is_its_newest_entries() -> None:
+    """What is left out is what came before."""
+    rig = _blocked()
+    pane = bank_pane(rig.cluster.nodes[2], rig.now_us)
+    assert pane is not None
+    assert pane.log[-1] == "aborted 3.1"
+    for width in (20, 30, 40, 80):
+        ((text, _),) = bank_pieces(pane, Look(glyphs_for({"LC_ALL": "C.UTF-8"})), width)[2]
+        assert text.endswith(pane.log[-1])
+        assert cell_len(text) <= width
+        assert text.startswith("log … ") == (width < 80)
+
+
+def test_who_votes_no_next_says_so() -> None:
+    """As long as it has not."""
+    rig = Rig((1, 2, 3), protocol=TwoPhaseCommit).started()
+    rig.do("tell 2 refuse")
+    rig.run(1)
+    pane = bank_pane(rig.cluster.nodes[2], 0)
+    assert pane is not None
+    balances, opened, log = bank_pieces(pane, Look(glyphs_for({"LC_ALL": "C.UTF-8"})), 40)
+    assert "".join(text for text, _ in balances) == "checking 1,000  votes NO next"
+    assert "".join(text for text, _ in opened) == "nothing is open"
+    assert "".join(text for text, _ in log) == "the log is empty"
+
+
+def test_three_phase_commit_has_its_coordinator_too(tmp_path: Path) -> None:
+    """It is above an election; what a majority could do is in the sentence."""
+    rig = Rig(range(1, 6), protocol=stacked(ThreePhaseCommit, Bully)).started()
+    rig.settle()
+    rig.do("on deliver Vote 1->5: kill 5", "on deliver Vote 1->5: kill 2", "tell 5 withdraw 350")
+    rig.run(60 * T_US)
+    path = rig.write(tmp_path / "three.jsonl")
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "b")
+        await seen.until(lambda: "5.1 ■ blocked for " in seen.text, "the transaction")
+        assert "2 is dead; decided when 5 comes back, or when" in seen.text
+        assert "a majority" in seen.text
+        assert "savings 900 ◆5.1" in seen.text
+        assert "coordinator 4" in seen.text
+
+    replay(test, path, (200, 60))
+
+
+def test_more_than_fits_is_counted(tmp_path: Path) -> None:
+    """In a low window some is left out, and it is said how much."""
+    rig = Rig(range(1, 6), protocol=TwoPhaseCommit).started()
+    rig.do("on send Vote 1->5: kill 5", "on send Vote 3->4: kill 4")
+    rig.do("tell 5 transfer 10 savings checking", "tell 4 transfer 10 moneymarket account4")
+    rig.run(20 * T_US)
+    path = rig.write(tmp_path / "two.jsonl")
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "b")
+        await seen.until(lambda: "lines more, in a higher window" in seen.text, "what was left out")
+        assert "4.1 ■ blocked" in seen.text
+        assert "5.1 ■ blocked" not in seen.text
+
+    replay(test, path, (80, 24))
+
+
+def test_without_utf8(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every symbol has a likeness, and nothing else than ASCII is drawn."""
+    monkeypatch.setenv("LC_ALL", "C")
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(BLOCKED_US)
+        await seen.press("b")
+        await seen.until(lambda: "3.1 # blocked for " in seen.text, "the transaction")
+        assert "1 ? uncertain" in seen.text
+        assert "savings 900 #3.1" in seen.text
+        assert seen.text.isascii()
+
+    replay(test, recording)
+
+
+def test_a_run_of_something_else() -> None:
+    """It is said that there is no bank, and how to see one."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("b")
+        assert seen.said == "bully has no bank; lab run 2pc and lab run 3pc have one"
+        assert seen.of("Middle", Middle).current == "log"
+
+    replay(test, SHIPPED)
+
+
+def test_in_a_run_that_goes_on(runs: Path) -> None:
+    """It is blocked until its coordinator is restarted from the keyboard."""
+    recording = str(runs.parent / "run.jsonl")
+    config = RunConfig(
+        *("sim", "2pc", (1, 2, 3), Timing(40_000, 20_000), {}, Link(10_000, 5_000), 7, recording),
+        commands=("on send Vote 1->3: kill 3", "at 100ms tell 3 withdraw 350"),
+        world="simulated",
+    )
+
+    async def test(seen: Seen) -> None:
+        await seen.press("b")
+        await seen.until(lambda: "3.1 ■ blocked for 0." in seen.text, "blocked")
+        await seen.until(lambda: "3.1 ■ blocked for 1." in seen.text, "and longer")
+        await seen.press("3", "r")
+        await seen.until(lambda: "no transaction is open" in seen.text, "decided")
+        assert "✓ conserved" in seen.text
+
+    with served(config) as ready:
+        attached(test, ready.socket)

@@ -1,0 +1,198 @@
+"""The bank's commands in the worlds: simulated and live, alone and in a load, refused by whoever may not begin."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from lab.journal import Cluster, Commanded
+from lab.kernel import Step, Told
+from lab.protocols import TwoPhaseCommit, find_protocol
+from lab.script import parse
+from lab.script.holding import attribute_of
+from lab.worlds.outcome import Outcome
+from tests.harness import T_US, Rig
+from tests.worlds.live import STEADY, LiveRun
+
+NODES = (1, 2, 3)
+CALM_US = 20 * T_US
+
+
+@pytest.fixture
+def rig() -> Rig:
+    """Three nodes with an account each."""
+    return Rig(NODES, protocol=TwoPhaseCommit).started()
+
+
+def _done(rig: Rig, text: str) -> Outcome:
+    outcome = rig.control.execute(parse(text))
+    rig.run(CALM_US)
+    return outcome
+
+
+def _begun(steps: list[Step]) -> list[Step]:
+    return [step for step in steps for entry in step.logged.get("log", []) if entry["what"] == "begin"]
+
+
+def _outcomes(rig: Rig) -> list[str]:
+    """What became of the transactions, by the log of node 3."""
+    entries = rig.cluster.nodes[3].state["log"]
+    return [entry["what"] for entry in entries if entry["what"] in ("committed", "aborted")]
+
+
+def _balances(rig: Rig) -> list[int]:
+    """What is on the accounts, in dollars."""
+    return [cents // 100 for node in NODES for _, cents in rig.cluster.nodes[node].state["balances"]]
+
+
+def test_a_transfer_is_for_the_highest_that_runs(rig: Rig) -> None:
+    """As nobody is elected with two-phase commit; and for whoever it is told to."""
+    assert _done(rig, "transfer 100 savings checking").text == "3 told"
+    assert _done(rig, "tell 1 transfer 50 moneymarket savings").text == "1 told"
+    assert _balances(rig) == [950, 1100, 950]
+    rig.do("kill 3")
+    assert _done(rig, "transfer 1 savings checking").text == "2 told"
+
+
+def test_a_node_that_is_down_is_not_reached(rig: Rig) -> None:
+    """Which is said, and nothing is changed."""
+    rig.do("kill 2")
+    outcome = _done(rig, "tell 2 withdraw 5")
+    assert (outcome.changed, outcome.text) == (False, "2 down, nothing changed")
+
+
+@pytest.mark.parametrize(
+    "text", ["transfer 5 savings saving", "withdraw x", "transactions 0", "refuse", "tell 1 refuse 2", "withdraw"]
+)
+def test_bad_words_reach_no_node(rig: Rig, text: str) -> None:
+    """By hand too, where nobody has looked at them before: refused, recorded, and nobody fails."""
+    outcome = _done(rig, text)
+    assert (outcome.changed, outcome.refused) == (False, True)
+    assert not any(isinstance(step.input, Told) for step in rig.steps)
+    assert [each.refused for each in rig.records if isinstance(each, Commanded)] == [True]
+
+
+def test_more_than_there_is_is_no_mistake_of_the_call(rig: Rig) -> None:
+    """The transaction is aborted, and every cent is where it was."""
+    assert _done(rig, "withdraw 1400.01").text == "3 told"
+    assert (_outcomes(rig), _balances(rig)) == (["aborted"], [1000, 1000, 1000])
+    _done(rig, "withdraw 1400")
+    assert (_outcomes(rig), _balances(rig)) == (["aborted", "committed"], [900, 0, 700])
+
+
+def test_who_was_told_to_refuse_votes_no_once(rig: Rig) -> None:
+    """The next transaction is aborted, and the one behind it is not."""
+    assert _done(rig, "refuse 2").text == "2 told"
+    for _ in range(2):
+        _done(rig, "transfer 100 savings checking")
+    assert _outcomes(rig) == ["aborted", "committed"]
+
+
+def test_a_load_keeps_its_rate_and_is_the_same_in_every_run() -> None:
+    """To the microsecond in virtual time: the k-th comes k intervals behind the first, however long each takes."""
+    runs = []
+    for _ in range(2):
+        rig = Rig(NODES, protocol=TwoPhaseCommit, latency_us=40_000).started()
+        rig.do("at 1s transactions 30 at 7/s")
+        rig.run(6_000_000)
+        runs.append(rig)
+    begun = _begun(runs[0].steps)
+    assert [step.at_us for step in begun] == [1_000_000 + k * 1_000_000 // 7 for k in range(30)]
+    assert {step.node for step in begun} == {3}
+    assert runs[0].records == runs[1].records
+    assert runs[0].protocol(3).load.left == 0
+    assert sum(_balances(runs[0])) in (2999, 3000)  # of whole dollars
+
+
+def test_without_a_rate_it_is_ten_a_second(rig: Rig) -> None:
+    """And a second load takes the place of the first."""
+    rig.do("transactions 50")
+    rig.run(1_000_000)
+    rig.do("transactions 3 at 2/s")
+    rig.run(5_000_000)
+    times = [step.at_us for step in _begun(rig.steps)]
+    assert [later - earlier for earlier, later in pairwise(times)][:9] == [100_000] * 9
+    assert [later - earlier for earlier, later in pairwise(times)][-2:] == [500_000] * 2
+
+
+def test_what_was_due_while_it_stood_still_is_made_up_for(rig: Rig) -> None:
+    """Users come as they come: none of so many is left out."""
+    rig.do("transactions 20 at 10/s", "at 500ms pause 3", "at 1500ms resume 3")
+    rig.run(4_000_000)
+    times = [step.at_us for step in _begun(rig.steps)]
+    assert len(times) == 20
+    assert times[-1] == times[0] + 1_900_000
+
+
+# three-phase commit
+
+
+def test_who_does_not_lead_refuses() -> None:
+    """With a remark, which has the reason; the elected coordinator is the one that a transaction is for."""
+    rig = Rig(NODES, protocol=find_protocol("3pc")).started()
+    rig.settle()
+    rig.run(CALM_US)
+    for text in ("tell 1 withdraw 5", "tell 1 transactions 5 at 5/s"):
+        assert _done(rig, text).text == "1 told"
+    notes = [note for step in rig.steps for note in step.notes if step.node == 1]
+    assert notes == ["refused: only the elected coordinator begins transactions"] * 2
+    assert not _begun(rig.steps)
+    assert _done(rig, "transfer 100 savings checking").text == "3 told"
+    assert _outcomes(rig) == ["committed"]
+
+
+class Tiring(TwoPhaseCommit):
+    """Two-phase commit by nodes that coordinate three transactions each, and no more."""
+
+    name: ClassVar[str] = "tiring"
+
+    def _may_coordinate(self) -> str:
+        return "" if self._ledger.begun < 3 else "it is tired"
+
+
+def test_the_load_of_one_that_may_begin_no_longer_ends() -> None:
+    """With one remark; a load after that is refused as well."""
+    rig = Rig(NODES, protocol=Tiring).started()
+    rig.do("transactions 10 at 10/s")
+    rig.run(CALM_US)
+    assert len(_begun(rig.steps)) == 3
+    assert [note for step in rig.steps for note in step.notes if "tired" in note] == ["refused: it is tired"]
+    assert rig.protocol(3).load.left == 0
+    rig.do("transactions 10 at 10/s")
+    rig.run(CALM_US)
+    assert len(_begun(rig.steps)) == 3
+
+
+# live
+
+
+def test_live_transfers_refusals_and_a_load(tmp_path: Path) -> None:
+    """Real processes: the words are looked at by the host, and the load keeps its rate by the real clock."""
+    with LiveRun(tmp_path, nodes=NODES, protocol=TwoPhaseCommit, timing=STEADY) as run:
+        run.until(lambda cluster: all(view.status == "Idle" for view in cluster.nodes.values()), "all are idle")
+        assert run.order("transfer 100 savings checking").text == "3 told"
+        run.until(lambda cluster: _accounts(cluster) == [900, 1100, 1000], "100 from savings to checking")
+        refused = run.order("transfer 100 saving checking")
+        assert not refused.ok
+        assert refused.text.endswith("did you mean savings?")
+        assert run.order("refuse 2").text == "2 told"
+        run.order("tell 1 transfer 100 savings checking")
+        run.until(
+            lambda cluster: _what(cluster, 1)[-1:] == ["ended"] and "aborted" in _what(cluster, 1),
+            "1's is aborted",
+        )
+        assert run.order("transactions 10 at 50/s").text == "3 told"
+        run.until(lambda cluster: _what(cluster, 3).count("ended") == 11, "eleven transactions of 3 have ended")
+        begun = [step.at_us for step in _begun(run.tail.of(Step)) if step.node == 3][1:]
+        assert begun[-1] - begun[0] >= 9 * 20_000
+        assert all(at_us >= begun[0] + k * 20_000 for k, at_us in enumerate(begun)), "none is early"
+        assert not any(attribute_of(view, "locks") for view in run.tail.cluster.nodes.values())
+
+
+def _accounts(cluster: Cluster) -> list[int]:
+    return [cents // 100 for view in cluster.nodes.values() for _, cents in view.state.get("balances", [])]
+
+
+def _what(cluster: Cluster, node: int) -> list[str]:
+    return [entry["what"] for entry in cluster.nodes[node].state.get("log", [])]
