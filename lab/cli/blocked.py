@@ -55,7 +55,7 @@ def show_blocked(request: BlockedRequest) -> int:
     print(f"# at {format_us(now_us)}: {count_of(len(found), 'open transaction')}")
     for stuck in found:
         for line in _lines(stuck, now_us):
-            print(line)
+            print(sanitize(line))
     return EXIT_NOT_AS_EXPECTED if damaged else 0
 
 
@@ -90,7 +90,7 @@ def _row(standing: Standing, now_us: int) -> str:
         parts.append(f"for {_seconds(now_us - told.since_us)}")
     if wait is not None:
         peers = f" of {', '.join(map(str, wait.peers))}" if wait.peers else ""
-        parts.append(f"waits for {sanitize(wait.what, 60)}{peers}")
+        parts.append(f"waits for {wait.what}{peers}")
     if standing.locks:
         parts.append(f"locks {', '.join(standing.locks)}")
     return "  ".join(parts).rstrip()

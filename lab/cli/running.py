@@ -269,7 +269,7 @@ def _report(summary: Summary) -> None:
         said = f"{found.committed:,} committed, {found.aborted:,} aborted, {found.open:,} not decided"
         print(f"  transactions: {said}{blocked}")
     for each in summary.open[:_MOST_OPEN]:
-        print(f"  {each.transaction} is open: {each.why}")
+        print(f"  {each.transaction} is open: {sanitize(each.why)}")
     if (more := len(summary.open) - _MOST_OPEN) > 0:
         print(f"  and {more:,} more are open: lab show {summary.recording} --blocked")
     print(f"  {count_of(sum(summary.messages.values()), 'message')}; recorded in {summary.recording}")

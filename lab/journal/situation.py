@@ -9,7 +9,7 @@ from lab.journal.bank import Case, Standing
 from lab.journal.cluster import Cluster
 from lab.journal.views import NodeView
 from lab.protocols.termination import StateAnswer, next_state
-from lab.protocols.transaction import State
+from lab.protocols.transaction import DECIDED, State
 
 __all__ = ["Situation"]
 
@@ -30,7 +30,7 @@ class Situation:
         """Of the participants that are up and not done with it, those that are alike together."""
         groups: list[list[Standing]] = []
         for one in self.all:
-            if one.is_up and one.told is not None:
+            if one.is_up and one.told is not None and one.part.is_open:
                 alike = (group for group in groups if all(self._is_alike(one, other) for other in group))
                 group = next(alike, None)
                 if group is None:
@@ -63,7 +63,7 @@ class Situation:
         if one.node != self.transaction.node:
             return False
         carries_on = one.wait is not None and one.wait.procedure.startswith("terminate")
-        return not (self.by_majority and carries_on)
+        return one.part.state in DECIDED or not (self.by_majority and carries_on)
 
     def silent(self, one: Standing, others: Iterable[Standing]) -> list[Standing]:
         """Those of the others of whom it gets no answer."""

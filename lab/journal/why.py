@@ -34,7 +34,7 @@ _KNOWS = {
     State.ABORTABLE: "knows that nobody has committed",
 }
 _OF_MANY = {
-    **{"is": "are", "has": "have", "does": "do", "knows": "know", "aborts": "abort"},
+    **{"is": "are", "has": "have", "does": "do", "knows": "know"},
     **{"comes": "come", "goes": "go", "gets": "get"},
 }
 _UNPREPARED = (State.INITIAL, State.UNCERTAIN)
@@ -103,12 +103,10 @@ class Why:
         return f"{said}, and tells {_names(untold)} until {they}: {why}; ended when {when}"
 
     def _of_initial(self, group: Sequence[Standing]) -> str:
-        they = "it" if len(group) == 1 else "they"
-        why = ", ".join(
-            self._facts(group[0], [each for each in self._of.all if self._of.is_coordinator(each)], group)
-        )
-        rest = _verb("aborts by itself", group).replace("itself", "itself" if len(group) == 1 else "themselves")
-        return f"{_names(group)} {_verb('has not voted', group)}: {why}; {they} {rest}, if nothing is heard"
+        coordinator = [each for each in self._of.all if self._of.is_coordinator(each)]
+        why = ", ".join(self._facts(group[0], coordinator, group))
+        rest = "it aborts by itself" if len(group) == 1 else "they abort by themselves"
+        return f"{_names(group)} {_verb('has not voted', group)}: {why}; {rest}, if nothing is heard"
 
     def _of_uncertain(self, group: Sequence[Standing]) -> str:
         one, they = group[0], "it" if len(group) == 1 else "they"

@@ -52,6 +52,8 @@ def declared_fields(protocol: type, root: type) -> tuple[Field, ...]:
         default = getattr(protocol, name)
         _refuse_mutable(protocol.__name__, name, default)
         is_log = get_origin(hint) is Log
+        if is_log and not isinstance(default, Log):
+            raise ProtocolError(f"{protocol.__name__}.{name} is a log, and begins as one: {name}: Log[…] = Log()")
         fields.append(Field(name, kind, default, is_log or _SAFE in marks, is_log, _SHOWN in marks))
     return tuple(fields)
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from lab.journal import PROCESS_AFTER, Fault, Header, Injected, NodeView, Process, Record, Routed
 from lab.journal.causality import Causality, Clock
 from lab.kernel import Fired, Received, Started, Step, Wait
-from lab.properties.assertions import A2, A4, AGREEMENTS, ASSERTIONS, BOOKED, CLAIMS, RAISES
+from lab.properties.assertions import A2, A4, AGREEMENTS, ASSERTIONS, BOOKED, CLAIMS, ENDS, RAISES
 from lab.properties.books import Books
 from lab.properties.claims import Claims
 from lab.properties.conditions import Conditions
@@ -54,7 +54,7 @@ class Judge:
         self.at_us = 0
         self.within_us = info.settles_within_us or 30 * header.timing.t_us
         self._promised = [name for name in ASSERTIONS if name in info.promises and name != RAISES.id]
-        self._relies_on = info.relies_on
+        self._relies_on = {ENDS.id: (4,), **info.relies_on}  # when it is asked, all else has long been whole
         promised = next((each for each in (A2, A4) if each.id in self._promised), None)
         self._liveness = None if promised is None else Liveness(promised)
         self._tm_us = header.timing.tm_us

@@ -1,6 +1,7 @@
 """The bank, in the place of the log: the accounts and their total, the open transactions, and why each is open."""
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from textwrap import wrap
 
 from rich.segment import Segment
@@ -23,7 +24,7 @@ _BESIDE = 96
 """From so many columns on the accounts are beside the transactions, else above them."""
 _LEAST_HEIGHT = 10
 """With fewer lines than this, each transaction has one line for all its participants."""
-_AMOUNT = 12
+_AMOUNT = 11
 
 
 class BankView(Widget, can_focus=True):
@@ -39,6 +40,8 @@ class BankView(Widget, can_focus=True):
         self._now_us = 0
         self._bank = Bank((), (), 0, 0)
         self._stuck: tuple[Stuck, ...] = ()
+        self._drawn: object = None
+        self._lines: list[list[Piece]] = []
 
     def show(self, cluster: Cluster, now_us: int) -> None:
         """Draw the bank."""
@@ -56,19 +59,24 @@ class BankView(Widget, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """A line of the accounts, of the transactions, or of both."""
-        width, height = self.size.width, self.size.height
-        if width >= _BESIDE:
-            left = list(self._accounts())
-            each = self._width_of(left)
-            right = self._cut(list(self._transactions(width - each - _GAP)), height)
-            pieces = [*fit(left[y] if y < len(left) else [], each), (" " * _GAP, Style())]
-            pieces += right[y] if y < len(right) else []
-        else:
-            lines = [self._total(), *self._transactions(width), *self._accounts_in_short(width)]
-            lines = self._cut(lines, height)
-            pieces = lines[y] if y < len(lines) else []
-        base = self.rich_style
+        drawn = self._record, self._now_us, self.size, self._look.dark
+        if drawn != self._drawn:
+            self._drawn, self._lines = drawn, self._all_lines()
+        width, base = self.size.width, self.rich_style
+        pieces = self._lines[y] if y < len(self._lines) else []
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
+
+    def _all_lines(self) -> list[list[Piece]]:
+        width, height = self.size.width, self.size.height
+        if width < _BESIDE:
+            lines = [self._total(), *self._transactions(width), *self._accounts_in_short(width)]
+            return self._cut(lines, height)
+        left = list(self._accounts())
+        each = self._width_of(left)
+        right = self._cut(list(self._transactions(width - each - _GAP)), height)
+        nothing: list[Piece] = []
+        pairs = zip_longest(left, right, fillvalue=nothing)
+        return [[*fit(one, each), (" " * _GAP, Style()), *other] for one, other in pairs]
 
     @staticmethod
     def _width_of(lines: list[list[Piece]]) -> int:

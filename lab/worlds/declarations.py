@@ -30,6 +30,7 @@ def check_declarations(protocol: type[Algorithm]) -> None:
     _check_promises(protocol)
     _check_relies_on(protocol)
     _check_heartbeats(protocol)
+    _check_kept_busy_by(protocol)
     _check_parameters(protocol)
     _check_awaits(protocol)
 
@@ -75,6 +76,20 @@ def _check_heartbeats(protocol: type[Algorithm]) -> None:
         raise DeclarationError(
             f"{protocol.__name__}.heartbeats is {kinds!r}: write a tuple of messages, such as (ILead,)"
         )
+
+
+def _check_kept_busy_by(protocol: type[Algorithm]) -> None:
+    commands: Any = protocol.kept_busy_by
+    if not isinstance(commands, tuple) or not all(isinstance(each, str) for each in commands):
+        raise DeclarationError(
+            f"{protocol.__name__}.kept_busy_by is {commands!r}: write a tuple of commands, such as ('publish',)"
+        )
+    for each in commands:
+        if each.partition(" ")[0] not in protocol.commands:
+            known = ", ".join(sorted(protocol.commands)) or "none of its own"
+            raise DeclarationError(
+                f"{protocol.__name__} is kept busy by {each!r}, which is no command of it; it has {known}"
+            )
 
 
 def _check_parameters(protocol: type[Algorithm]) -> None:

@@ -17,8 +17,8 @@ from tests.harness import T_US, Rig
 __all__ = ["AT_ONCE_US", "LATER_US", "Crash", "Crashed", "every_run"]
 
 AT_ONCE_US = 0
-LATER_US = 8 * T_US
-"""By then all that wait for a node that is down have lost their patience, and have asked everybody."""
+LATER_US = 12 * T_US
+"""By then all that wait for a node that is down have asked everybody; or elected another, and ended it."""
 
 _NODES = (1, 2, 3)
 _CENTS = 3 * 1000 * 100

@@ -3,7 +3,7 @@
 Each can be run like a protocol of a user's own: ``lab check tests/campaign/invitation_mutants.py:AlwaysThere``.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -332,7 +332,7 @@ class ReadyWaitedFor(InvitationElection):
 class TwoThreads(InvitationElection):
     """A hole: an invitation does not stop what was going on."""
 
-    def stop(self, *stopped: Callable[[], Any]) -> None:
+    def stop(self, *stopped: Callable[..., Any], about: Hashable | None = None) -> None:
         """Nothing."""
 
 

@@ -4,7 +4,7 @@ Each can be run like a protocol of a user's own: ``lab check tests/campaign/muta
 to the requests of an election is changed in ``ask_all``, so that each mutant is the few lines that differ.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
 from lab.kernel import Payload, Request, on, periodic
@@ -311,9 +311,9 @@ class AlwaysNormal(Bully):
 class NoHalt(Bully):
     """B8: EnterElection does not stop an election that the node itself is holding."""
 
-    def stop(self, *stopped: Callable[[], Any]) -> None:
+    def stop(self, *stopped: Callable[..., Any], about: Hashable | None = None) -> None:
         """Anything but the election."""
-        super().stop(*(each for each in stopped if each != self.election))
+        super().stop(*(each for each in stopped if each != self.election), about=about)
 
 
 class StatusKept(Bully):

@@ -139,7 +139,7 @@ def test_what_became_of_transactions(lab: Lab) -> None:
     """How many were committed and aborted, and how long nodes were blocked; nothing where there were none."""
     words = ("run", "2pc", "--sim", "--headless", "--seed", "1", "--for", "9s", "--record", "r.jsonl")
     commands = ("--do", "at 1s tell 5 withdraw 350", "--do", "at 2s tell 5 withdraw 9000")
-    strikes = ("--do", "at 2990ms tell 5 withdraw 100", "--do", "on deliver Vote 3->5 #2 kill 5")
+    strikes = ("--do", "at 2990ms tell 5 withdraw 100", "--do", "on send Vote 1->5 #2 kill 5")
     done = lab(*words, *commands, *strikes)
     assert "  transactions: 1 committed, 1 aborted, 1 not decided; nodes were blocked for " in done.out
     calm = lab(*words[:-1], "calm.jsonl", *commands)

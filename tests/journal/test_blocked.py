@@ -336,6 +336,14 @@ def test_something_is_told_at_every_record_whatever_happens(protocol: type[Algor
         {"open": [], "balances": [["savings", "x"]], "locks": [["savings"]], "log": [None]},
         {"log": [{"what": "aborted", "transaction": [3, 1]}, {"what": "committed", "transaction": [3, 1]}]},
         {"log": [{"what": "precommit", "transaction": [7, 7]}]},
+        {
+            **{
+                "balances": [],
+                "locks": [],
+                "open": [{"transaction": [3, 1], "state": "uncertain", "since_us": 0}],
+            },
+            "log": [{"what": "committed", "transaction": [3, 1]}],
+        },
         {"log": [{"what": "prepared", "transaction": [3, 1], "changes": [["elsewhere", 1, 2]]}] * 2},
     ],
 )

@@ -209,6 +209,14 @@ def test_of_a_log_only_what_is_new_is_written() -> None:
     assert again.hear(1, Grow(("a", "b", "c", "d"))).logged == {"log": ["d"]}
 
 
+def test_a_log_begins_as_one() -> None:
+    """The class itself is refused, and it is said what to write."""
+    with pytest.raises(ProtocolError, match=r"Wrong\.log is a log, and begins as one: log: Log\[…\] = Log\(\)"):
+
+        class Wrong(Protocol):
+            log: Log[str] = ()  # type: ignore[assignment]
+
+
 @pytest.mark.parametrize("log", [(), ("a",), ("b", "a"), ("x", "b", "c")])
 def test_a_log_only_grows(log: tuple[str, ...]) -> None:
     """Whoever takes an entry back, or changes one, fails, and says how it is done."""

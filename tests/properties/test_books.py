@@ -233,6 +233,29 @@ def test_ends_asks_of_each_transaction() -> None:
     assert said(late.after(1).fires(1).violations) == [("ends", (1,), [])]
 
 
+def test_no_fault_is_an_excuse_for_what_never_ends() -> None:
+    """When it is asked, all has long been whole, but for what a wipe has mixed up for ever."""
+    book = Book(relies_on={})
+    book.lift(book.fault("delay", 8)).holds(1, 1000, open=OPEN).after(WITHIN_US + 1).fires(1)
+    assert said(book.violations) == [("ends", (1,), [])]
+    wiped = Book(relies_on={}).process(2, "killed").process(2, "wiped").process(2, "started")
+    wiped.holds(1, 1000, open=OPEN).after(WITHIN_US + 1).fires(1)
+    assert said(wiped.violations) == [("ends", (1,), [4])]
+
+
+def test_what_was_broken_is_whole_again_when_nothing_is_open() -> None:
+    """Without an election it is the transactions that come to rest: what one of then leads to may still show."""
+
+    def book(is_open: bool) -> Book:
+        book = Book(relies_on={}, promises=("A6",))
+        book.lift(book.fault("delay", 8))
+        book.holds(1, 1000, open=OPEN if is_open else []).after(WITHIN_US + 1).fires(1)
+        return book.prepared(1, 2, 3).write(3, COMMITTED).write(2, ABORTED)
+
+    assert said(book(is_open=True).violations) == [("A6", (3, 2), [8])]
+    assert said(book(is_open=False).violations) == [("A6", (3, 2), [])]
+
+
 # of anybody's making
 
 

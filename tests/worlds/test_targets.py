@@ -261,6 +261,16 @@ def _body(line: str) -> str:
             "mine.py: Mine.heartbeats is ('ILead',): write a tuple of messages, such as (ILead,)",
         ),
         (
+            _body("kept_busy_by = ('work')"),
+            "mine.py",
+            "mine.py: Mine.kept_busy_by is 'work': write a tuple of commands, such as ('publish',)",
+        ),
+        (
+            _body("kept_busy_by = ('work 3',)"),
+            "mine.py",
+            "mine.py: Mine is kept busy by 'work 3', which is no command of it; it has none of its own",
+        ),
+        (
             _body("class Parameters: pass"),
             "mine.py",
             "mine.py: Mine.Parameters is no struct: class Parameters(Struct, frozen=True)",
