@@ -5,12 +5,12 @@ log says can be read off it as the node itself will do when it comes back.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from lab.journal.cluster import Cluster
+from lab.journal.foreign import converted
 from lab.journal.records import Header
 from lab.journal.views import NodeView
 from lab.kernel import Log, Wait
@@ -26,14 +26,11 @@ __all__ = [
     "Share",
     "Standing",
     "bank_in",
+    "entries_of",
     "has_bank",
-    "last_entries",
     "open_at",
     "share_of",
 ]
-
-T = TypeVar("T")
-
 
 class Share(Struct, frozen=True):
     """What a node that is up says of the bank. ``refuses``: it votes NO next."""
@@ -113,17 +110,18 @@ def has_bank(header: Header) -> bool:
 
 def open_at(view: NodeView) -> tuple[Open, ...]:
     """The transactions that this node is not done with, as it says."""
-    return _converted(view.state.get("open"), tuple[Open, ...]) or ()
+    return converted(view.state.get("open"), tuple[Open, ...]) or ()
 
 
 def share_of(view: NodeView) -> Share | None:
     """What it says of the bank; None where it is down, or there is none."""
-    return _converted(view.state, Share) if _is_up(view) else None
+    return converted(view.state, Share) if _is_up(view) else None
 
 
-def last_entries(view: NodeView, most: int) -> tuple[Entry, ...]:
-    """The end of its log."""
-    return _entries(_log(view)[-most:])
+def entries_of(view: NodeView, last: int | None = None) -> tuple[Entry, ...]:
+    """Its log; or its end, the ``last`` so many entries."""
+    log = _log(view)
+    return _entries(log if last is None else log[-last:])
 
 
 def bank_in(cluster: Cluster, header: Header) -> Bank:
@@ -217,15 +215,8 @@ def _log(view: NodeView) -> list[Any]:
 
 
 def _entries(log: list[Any]) -> tuple[Entry, ...]:
-    return _converted(log, tuple[Entry, ...]) or ()
+    return converted(log, tuple[Entry, ...]) or ()
 
 
 def _parameters(header: Header) -> Committing.Parameters:
-    return _converted(header.protocol.parameters, Committing.Parameters) or Committing.Parameters()
-
-
-def _converted(value: Any, kind: type[T]) -> T | None:
-    try:
-        return msgspec.convert(value, kind)
-    except (msgspec.ValidationError, RecursionError):
-        return None  # of another protocol, or a recording from anybody
+    return converted(header.protocol.parameters, Committing.Parameters) or Committing.Parameters()

@@ -8,7 +8,6 @@ from lab.journal.records import Header
 from lab.journal.situation import Situation
 from lab.journal.views import NodeView
 from lab.journal.why import Why
-from lab.protocols import ThreePhaseCommit
 from lab.protocols.transaction import Transaction
 
 __all__ = ["Stuck", "blocked_in", "blocked_since_us", "stuck_of"]
@@ -60,7 +59,7 @@ def blocked_in(cluster: Cluster, header: Header) -> tuple[Stuck, ...]:
 
 def stuck_of(bank: Bank, cluster: Cluster, header: Header) -> tuple[Stuck, ...]:
     """The same, where the bank as of that record is known already."""
-    by_majority = header.protocol.name == ThreePhaseCommit.name
+    by_majority = header.protocol.election is not None  # who is elected ends what a coordinator left behind
     found = (Stuck(case, tuple(Why(Situation(case, cluster, by_majority)).sentences())) for case in bank.cases)
     return tuple(sorted(found, key=_patience))
 

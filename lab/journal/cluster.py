@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from lab.journal.loglines import count_lines
+from lab.journal.outcomes import Outcomes
 from lab.journal.records import (
     PROCESS_AFTER,
     STRUCK_BY,
@@ -36,9 +37,9 @@ def _log_of(view: NodeView) -> dict[str, Any]:
 class Cluster:
     """The cluster after the records applied so far. ``lifted`` are the faults that are over.
 
-    ``nodes`` are the nodes' views by id, ``flights`` the messages on their way, by source and serial. Most
-    steps change no more than where procedures wait, and most messages are soon there, so neither is brought
-    up to date before somebody looks.
+    ``nodes`` are the nodes' views by id, ``flights`` the messages on their way, by source and serial,
+    ``outcomes`` those of transactions. Most steps change no more than where procedures wait, most messages are soon
+    there, and most runs are no bank, so none of them is brought up to date before somebody looks.
     """
 
     def __init__(self, nodes: tuple[int, ...]) -> None:
@@ -49,6 +50,7 @@ class Cluster:
         self._newest: dict[int, Step] = {}
         self._flights: dict[tuple[int, int], Flight] = {}
         self._sent: dict[tuple[int, int], tuple[Message, int]] = {}
+        self._outcomes = Outcomes()
         self.faults: dict[int, FaultView] = {}
         self.lifted: list[FaultView] = []
         self.messages: dict[str, int] = {}
@@ -94,6 +96,14 @@ class Cluster:
             self._flights[key] = Flight(message.source, message.serial, message.target, message.kind, at_us)
         self._sent.clear()
         return self._flights
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """What the logs of all nodes say of transactions."""
+        for view in self.nodes.values():
+            log = view.state.get("log")
+            self._outcomes.read(view.id, log if isinstance(log, list) else [])
+        return self._outcomes
 
     def snapshot(self) -> Snapshot:
         """This state, frozen."""

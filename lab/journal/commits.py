@@ -11,11 +11,12 @@ answers: all but the work, the acknowledgements of the outcome, and what ends it
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import msgspec
 from msgspec import Struct
 
+from lab.journal.foreign import converted
 from lab.journal.leadership import Span, lasting
 from lab.journal.records import Process, Record
 from lab.kernel import Message, Step
@@ -123,7 +124,7 @@ class CommitLog:
         )
 
     def _step(self, step: Step) -> None:
-        entries = _read(step.logged.get("log"), list[Entry]) or []
+        entries = converted(step.logged.get("log"), list[Entry]) or []
         for entry in entries:
             self._write(entry, step)
         for transaction in {entry.transaction: None for entry in entries}:
@@ -133,9 +134,9 @@ class CommitLog:
             self._count(message)
         node = self._node(step.node)
         if "locks" in step.changed:
-            self._lock(node, _read(step.changed["locks"], list[tuple[str, Transaction]]) or [], step.at_us)
+            self._lock(node, converted(step.changed["locks"], list[tuple[str, Transaction]]) or [], step.at_us)
         if "open" in step.changed:
-            node.open = _read(step.changed["open"], tuple[Open, ...]) or ()
+            node.open = converted(step.changed["open"], tuple[Open, ...]) or ()
             self._look_who_is_blocked(node, step.at_us)
 
     # what is logged
@@ -219,11 +220,3 @@ def _read_body(message: Message) -> _About:
 
 
 _decoder = msgspec.json.Decoder(_About)
-
-
-def _read(value: Any, kind: Any) -> Any:
-    """None, where there is no such thing."""
-    try:
-        return msgspec.convert(value, kind)
-    except (msgspec.ValidationError, RecursionError):
-        return None

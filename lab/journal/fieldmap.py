@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
 
+from lab.journal.foreign import converted
 from lab.journal.records import Header
 from lab.journal.views import NodeView
 from lab.protocols import Field
@@ -65,7 +65,7 @@ def has_field(header: Header) -> bool:
 
 def maps_of(nodes: Mapping[int, NodeView]) -> tuple[FieldMap, ...]:
     """One for each coordinator that a node follows, the highest first; none where nobody surveys a field."""
-    told = {node: state for node, view in nodes.items() if (state := _told(view)) is not None}
+    told = {node: state for node, view in nodes.items() if (state := converted(view.state, _State)) is not None}
     leaders = {leader for node in told if (leader := _follows(nodes[node])) is not None}
     return tuple(_map_of(leader, told, nodes) for leader in sorted(leaders, reverse=True))
 
@@ -74,13 +74,6 @@ def idle_nodes(nodes: Mapping[int, NodeView]) -> tuple[tuple[int, str], ...]:
     """The nodes that survey nothing, each with what it is instead."""
     instead = {node: view.status if view.process == "running" else view.process for node, view in nodes.items()}
     return tuple((node, instead[node]) for node in sorted(nodes) if instead[node] != "Normal")
-
-
-def _told(view: NodeView) -> _State | None:
-    try:
-        return msgspec.convert(view.state, _State)
-    except (msgspec.ValidationError, RecursionError):
-        return None  # another protocol, or a recording from anybody
 
 
 def _follows(view: NodeView) -> int | None:

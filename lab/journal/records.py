@@ -70,10 +70,15 @@ class ProtocolInfo(Struct, frozen=True):
     settles_within_us: int = 0
 
     @property
+    def election(self) -> str | None:
+        """The election below, where the protocol is a task above one."""
+        election = self.parameters.get("election")
+        return election if isinstance(election, str) else None
+
+    @property
     def title(self) -> str:
         """Its name; of a task, with the election below it."""
-        election = self.parameters.get("election")
-        return f"{self.name} above {election}" if isinstance(election, str) else self.name
+        return self.name if self.election is None else f"{self.name} above {self.election}"
 
     @property
     def settings(self) -> tuple[str, ...]:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from lab.journal.cluster import Cluster
+from lab.journal.foreign import converted
 from lab.journal.records import Record
 from lab.kernel import Step
 from lab.protocols.survey import Survey, join
@@ -51,7 +51,4 @@ class WorkLog:
 
 def _survey_in(state: dict[str, Any]) -> Survey:
     """What is known there; nothing, where there is no survey."""
-    try:
-        return msgspec.convert(state.get("survey"), Survey)
-    except (msgspec.ValidationError, RecursionError):
-        return Survey()
+    return converted(state.get("survey"), Survey) or Survey()

@@ -1,10 +1,12 @@
 """A task above an election, as one protocol: it has the task's name, and what both promise and may be set."""
 
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import msgspec
 
-from lab.kernel import ProtocolError
+from lab.kernel import ProtocolError, Timing
 from lab.protocols.election import Election
 from lab.protocols.task import Task
 
@@ -34,9 +36,20 @@ def _stacked(task: type[Task], election: type[Election]) -> type[Election]:
             "relies_on": {**election.relies_on, **task.relies_on},
             "heartbeats": (*election.heartbeats, *task.heartbeats),
             "kept_busy_by": (*election.kept_busy_by, *task.kept_busy_by),
+            "settles_within_us": classmethod(_settling(task, election)),
             "Parameters": _parameters(task, election),
         },
     )
+
+
+def _settling(task: type[Task], election: type[Election]) -> Callable[[type, Timing, Any, int], int]:
+    """The task comes to rest once the nodes have elected."""
+
+    def settles_within_us(cls: type, timing: Timing, parameters: Any, nodes: int) -> int:
+        bounds = (each.settles_within_us(timing, parameters, nodes) for each in (election, task))
+        return sum(bounds)
+
+    return settles_within_us
 
 
 def _parameters(task: type[Task], election: type[Election]) -> type[msgspec.Struct]:

@@ -1,8 +1,9 @@
 """What an election is for: a task that the members of a group perform under their coordinator."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from lab.kernel import Timing
 from lab.protocols.algorithm import Algorithm
 from lab.protocols.definition import Definition
 
@@ -14,6 +15,11 @@ class Task(Algorithm):
 
     usual_election: ClassVar[str] = "invitation"
     """The election that it runs above, where none is set."""
+
+    @classmethod
+    def settles_within_us(cls, timing: Timing, parameters: Any, nodes: int) -> int:
+        """How much longer than the election it takes until all is in order again."""
+        return 0
 
     def stop_processing(self) -> None:
         """Stop at once: the node is Normal no longer (rule M7)."""

@@ -3,13 +3,13 @@
 Nodes have cents in their state, and a line has dollars: ``money == 3000``, ``balance(savings) == 87.50``.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 import msgspec
 
-from lab.journal import NodeView, blocked_since_us
+from lab.journal import Cluster, NodeView, Share, blocked_since_us, entries_of, open_at, share_of
 from lab.kernel import Protocol
 from lab.protocols.accounts import account_names
 from lab.protocols.ledger import LEADS_TO
@@ -31,18 +31,20 @@ COUNTS_OF_BANK = ("money", "committed", "aborted", "locks", "blocked")
 
 def _is_to(view: NodeView) -> str | None:
     """What its newest transaction is to the node; of what it has not voted for, its log knows nothing."""
-    states = {transaction: LEADS_TO[what].value for transaction, what in _logged(view) if what in LEADS_TO}
-    for each in _listed(view, "open"):
-        match each:
-            case {"transaction": [int(node), int(number)], "state": str(state)}:
-                states[node, number] = state
-    return next(reversed(states.values()), None)
+    states = {entry.transaction: LEADS_TO[entry.what] for entry in entries_of(view) if entry.what in LEADS_TO}
+    states |= {each.transaction: each.state for each in open_at(view)}
+    return next((state.value for state in reversed(states.values())), None)
+
+
+def _dispensed(view: NodeView) -> Decimal | None:
+    share = share_of(view)
+    return None if share is None else _dollars(share.dispensed)
 
 
 ATTRIBUTES_OF_BANK: dict[str, Callable[[NodeView], Any]] = {
     "state": _is_to,
     "blocked": lambda view: blocked_since_us(view) is not None,
-    "dispensed": lambda view: _dollars(_dispensed(view)),
+    "dispensed": _dispensed,
 }
 """What every node of a bank has, beside what its protocol declares."""
 
@@ -73,48 +75,27 @@ def check_account(
 
 def balance_of(account: str, views: Iterable[NodeView]) -> Decimal | None:
     """What is on the account, by those of the nodes that are up; None where its node is not among them."""
-    found = (cents for name, cents in _balances(views) if name == account)
-    return _dollars(next(found, None))
+    found = (_dollars(cents) for share in _shares(views) for name, cents in share.balances if name == account)
+    return next(found, None)
 
 
-def counted_in_bank(what: str, nodes: Collection[NodeView], live: Collection[NodeView]) -> Decimal | int | None:
-    """One of ``COUNTS_OF_BANK``; ``live`` are those of the nodes that are up. Money is known where all are."""
-    if what == "money":
-        cents = sum(map(_dispensed, live)) + sum(cents for _, cents in _balances(live))
-        return _dollars(cents) if len(live) == len(nodes) else None
+def counted_in_bank(what: str, cluster: Cluster) -> Decimal | int | None:
+    """One of ``COUNTS_OF_BANK``; money is known where all nodes are up."""
+    if what in ("committed", "aborted"):
+        return cluster.outcomes.count(what)
+    shares = _shares(cluster.nodes.values())
     if what == "locks":
-        return sum(len(_listed(view, "locks")) for view in live)
+        return sum(len(share.locks) for share in shares)
     if what == "blocked":
-        return sum(blocked_since_us(view) is not None for view in live)
-    return len({transaction for view in nodes for transaction, written in _logged(view) if written == what})
+        return sum(any(each.blocked_us is not None for each in share.open) for share in shares)
+    cents = sum(share.dispensed + sum(cents for _, cents in share.balances) for share in shares)
+    return _dollars(cents) if len(shares) == len(cluster.nodes) else None
 
 
-def _balances(views: Iterable[NodeView]) -> Iterator[tuple[str, int]]:
-    for view in views:
-        for each in _listed(view, "balances"):
-            match each:
-                case [str(name), int(cents)]:
-                    yield name, cents
+def _shares(views: Iterable[NodeView]) -> list[Share]:
+    """What those of them say that are up."""
+    return [share for share in map(share_of, views) if share is not None]
 
 
-def _logged(view: NodeView) -> Iterator[tuple[tuple[int, int], str]]:
-    """Of each entry of its log the transaction, and what it says of that."""
-    for each in _listed(view, "log"):
-        match each:
-            case {"transaction": [int(node), int(number)], "what": str(what)}:
-                yield (node, number), what
-
-
-def _listed(view: NodeView, name: str) -> list[Any]:
-    """What is in the list that the state has under this name; a recording may be from anybody."""
-    found = view.state.get(name)
-    return found if isinstance(found, list) else []
-
-
-def _dispensed(view: NodeView) -> int:
-    found = view.state.get("dispensed")
-    return found if isinstance(found, int) else 0
-
-
-def _dollars(cents: int | None) -> Decimal | None:
-    return None if cents is None else Decimal(cents) / 100
+def _dollars(cents: int) -> Decimal:
+    return Decimal(cents) / 100

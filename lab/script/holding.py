@@ -230,10 +230,9 @@ def attribute_of(view: NodeView, name: str) -> Any:
 
 def counted_now(count: Count, cluster: Cluster) -> int | Decimal | None:
     """How many there are; None where that is not known."""
-    views = views_of("all", cluster)
     if count.what in COUNTS_OF_BANK:
-        return counted_in_bank(count.what, cluster.nodes.values(), views)
-    return _counted(count, cluster, views)
+        return counted_in_bank(count.what, cluster)
+    return _counted(count, cluster, views_of("all", cluster))
 
 
 def _counted(count: Count, cluster: Cluster, views: list[NodeView]) -> int:

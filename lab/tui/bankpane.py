@@ -4,7 +4,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.journal import NodeView, last_entries, share_of
+from lab.journal import NodeView, entries_of, share_of
 from lab.protocols.accounts import format_cents
 from lab.text import sanitize
 from lab.tui.fitting import Piece
@@ -39,7 +39,7 @@ class BankPane(Struct, frozen=True):
 
 def bank_pane(view: NodeView, now_us: int) -> BankPane | None:
     """What is to be said of it as of that instant; of one that is down, its log. None: there is no bank."""
-    log = tuple(f"{entry.what} {entry.transaction}" for entry in last_entries(view, _MOST_ENTRIES + 1))
+    log = tuple(f"{entry.what} {entry.transaction}" for entry in entries_of(view, last=_MOST_ENTRIES + 1))
     share = share_of(view)
     if share is None:
         return BankPane((), (), log, False) if log else None

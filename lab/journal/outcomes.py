@@ -1,0 +1,39 @@
+"""How many transactions the logs of all nodes have as committed, and as aborted, counted as the logs grow."""
+
+from collections import Counter
+from typing import Any
+
+__all__ = ["Outcomes"]
+
+
+class Outcomes:
+    """Show it the log of a node, as its state has it: it reads on where it was, or anew where the log is another."""
+
+    def __init__(self) -> None:
+        self._logs: dict[int, list[Any]] = {}
+        self._entries: dict[str, Counter[tuple[int, int]]] = {"committed": Counter(), "aborted": Counter()}
+
+    def count(self, outcome: str) -> int:
+        """How many transactions some node's log has as ``committed``, or ``aborted``."""
+        return len(self._entries[outcome])
+
+    def read(self, node: int, log: list[Any]) -> None:
+        """This is the node's log now."""
+        before = self._logs.get(node, [])
+        if log is before:
+            return
+        known = len(before)
+        if known and (len(log) < known or log[known - 1] is not before[-1]):  # it was wiped, or read from storage
+            self._take(before, -1)
+            known = 0
+        self._take(log[known:], 1)
+        self._logs[node] = log
+
+    def _take(self, entries: list[Any], times: int) -> None:
+        for entry in entries:
+            match entry:
+                case {"what": "committed" | "aborted" as what, "transaction": [int(node), int(number)]}:
+                    counter = self._entries[what]
+                    counter[node, number] += times
+                    if not counter[node, number]:
+                        del counter[node, number]
