@@ -32,6 +32,7 @@ __all__ = [
     "share_of",
 ]
 
+
 class Share(Struct, frozen=True):
     """What a node that is up says of the bank. ``refuses``: it votes NO next."""
 

@@ -37,9 +37,9 @@ def _log_of(view: NodeView) -> dict[str, Any]:
 class Cluster:
     """The cluster after the records applied so far. ``lifted`` are the faults that are over.
 
-    ``nodes`` are the nodes' views by id, ``flights`` the messages on their way, by source and serial,
-    ``outcomes`` those of transactions. Most steps change no more than where procedures wait, most messages are soon
-    there, and most runs are no bank, so none of them is brought up to date before somebody looks.
+    ``nodes`` are the nodes' views by id, ``flights`` the messages on their way, by source and serial. Most steps
+    change no more than where procedures wait, most messages are soon there, and most runs have no transactions, so
+    neither these nor ``outcomes`` are brought up to date before somebody looks.
     """
 
     def __init__(self, nodes: tuple[int, ...]) -> None:

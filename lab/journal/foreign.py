@@ -1,4 +1,4 @@
-"""Values of a recording that may be from anybody, or of another protocol: read as what is wanted, if they are that."""
+"""Values of a recording that may be from anybody, or of another protocol: as what is wanted, if they are that."""
 
 from typing import Any, TypeVar
 

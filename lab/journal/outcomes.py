@@ -7,7 +7,7 @@ __all__ = ["Outcomes"]
 
 
 class Outcomes:
-    """Show it the log of a node, as its state has it: it reads on where it was, or anew where the log is another."""
+    """Show it the log of a node, as its state has it: it reads on where it was, or anew if it is another log."""
 
     def __init__(self) -> None:
         self._logs: dict[int, list[Any]] = {}

@@ -95,18 +95,24 @@ def commit_protocol(protocol: type[Algorithm]) -> type[Committing] | None:
 def source_of(protocol: type[Algorithm]) -> tuple[str, str]:
     """(file name, source text) of the file that the protocol is written in, for display beside a run.
 
-    Behind the source of an election come the files of the task above it, each below a line that names it.
+    Behind it come the other files in which it waits, those of its bases and of the task above it, each below a line
+    that names it: where they differ, the lines at which procedures waited are not those of a recording.
     """
-    file, source = _file(sys.modules[protocol.__module__])
-    for module in _modules_above(protocol):
+    own, *others = _modules_of(protocol)
+    file, source = _file(own)
+    for module in others:
         source += "\n# ---- {} ----\n{}".format(*_file(module))
     return file, source
 
 
-def _modules_above(protocol: type[Algorithm]) -> list[ModuleType]:
-    own = [] if protocol.carries is None else protocol.carries.__mro__
-    tasks = [each for each in own if issubclass(each, Task) and each is not Task]
-    return list(dict.fromkeys(sys.modules[each.__module__] for each in tasks))
+def _modules_of(protocol: type[Algorithm]) -> list[ModuleType]:
+    upper = () if protocol.carries is None else protocol.carries.__mro__
+    waiting = [
+        each
+        for each in (*protocol.__mro__, *upper)
+        if issubclass(each, Algorithm) and any(map(inspect.iscoroutinefunction, vars(each).values()))
+    ]
+    return list(dict.fromkeys(sys.modules[each.__module__] for each in (protocol, *waiting)))
 
 
 def _file(module: ModuleType) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 import re
 from random import Random
+from typing import ClassVar
 
 import msgspec
 import pytest
@@ -25,8 +26,8 @@ def _two(*script: str, nodes: int = 3, run_us: int = RUN_US) -> Rig:
     return rig.run(run_us)
 
 
-def _three(*script: str, nodes: int = 5) -> Rig:
-    rig = Rig(range(1, nodes + 1), protocol=stacked(ThreePhaseCommit, Bully)).started()
+def _three(*script: str, nodes: int = 5, task: type[ThreePhaseCommit] = ThreePhaseCommit) -> Rig:
+    rig = Rig(range(1, nodes + 1), protocol=stacked(task, Bully)).started()
     rig.settle()
     rig.do(*script, f"tell {nodes} withdraw 350")
     return rig.run(3 * RUN_US)
@@ -233,6 +234,16 @@ def test_three_phase_commit(script: tuple[str, ...], sentence: str, remedy: str)
     assert _first(rig) == sentence
     rig.do(remedy)
     rig.run_until(lambda: _is_decided(rig), 5 * RUN_US, f"{remedy} ends it: {sentence}")
+
+
+def test_a_task_of_another_name_is_explained_alike() -> None:
+    """P4: what counts is that somebody is elected, who ends what a coordinator left behind."""
+
+    class Renamed(ThreePhaseCommit):
+        name: ClassVar[str] = "four-phases"
+
+    script = "on deliver Vote 1->5: kill 5", "on deliver Vote 1->5: kill 2"
+    assert _first(_three(*script, task=Renamed)) == _first(_three(*script))
 
 
 def test_a_majority_that_has_only_to_elect() -> None:

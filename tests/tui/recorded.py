@@ -1,18 +1,20 @@
-"""Recordings for the tests of the interface: a long one in virtual time, and the one that is shipped."""
+"""Recordings for the tests of the interface: a long one, one of a bank, and the one that is shipped."""
 
 import functools
 from pathlib import Path
 
 from lab.journal import Link, MemoryLog, Record, Writer
 from lab.kernel import Timing
-from lab.protocols import Bully
+from lab.protocols import Bully, TwoPhaseCommit
 from lab.script import parse
 from lab.worlds.simulated.simulation import Simulation
-from tests.harness import simulated_header
+from tests.harness import T_US, Rig, simulated_header
 
-__all__ = ["SHIPPED", "long_run", "written"]
+__all__ = ["BLOCKED_US", "SHIPPED", "blocked_run", "long_run", "written"]
 
 SHIPPED = Path(__file__).parents[2] / "recordings" / "two-coordinators.jsonl"
+BLOCKED_US = 20 * T_US
+"""When the transaction of ``blocked_run`` is blocked."""
 
 _COMMANDS = (
     "at 3s kill 5",
@@ -48,3 +50,14 @@ def written(path: Path) -> Path:
         writer.append(record)
     writer.close()
     return path
+
+
+def blocked_run(nodes: int = 3) -> Rig:
+    """The coordinator dies between the votes and the word, and comes back at the end."""
+    rig = Rig(range(1, nodes + 1), protocol=TwoPhaseCommit).started()
+    rig.do(f"on send Vote 1->{nodes}: kill {nodes}", f"tell {nodes} withdraw 350")
+    rig.run(10 * T_US)
+    rig.do("tell 2 transfer 10 checking savings")
+    rig.run(BLOCKED_US)
+    rig.do(f"restart {nodes}")
+    return rig.run(10 * T_US)

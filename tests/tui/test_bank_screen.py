@@ -14,28 +14,16 @@ from lab.tui.look import Look, glyphs_for
 from lab.tui.middle import Middle
 from lab.worlds.config import RunConfig
 from tests.harness import T_US, Rig
-from tests.tui.recorded import SHIPPED
+from tests.tui.recorded import BLOCKED_US, SHIPPED, blocked_run
 from tests.tui.seen import Seen, attached, replay, served
 
 SIZES = [(80, 24), (120, 40), (200, 60)]
-BLOCKED_US = 20 * T_US
-
-
-def _blocked(nodes: int = 3) -> Rig:
-    """The coordinator dies between the votes and the word, and comes back at the end."""
-    rig = Rig(range(1, nodes + 1), protocol=TwoPhaseCommit).started()
-    rig.do(f"on send Vote 1->{nodes}: kill {nodes}", f"tell {nodes} withdraw 350")
-    rig.run(10 * T_US)
-    rig.do("tell 2 transfer 10 checking savings")
-    rig.run(BLOCKED_US)
-    rig.do(f"restart {nodes}")
-    return rig.run(10 * T_US)
 
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
     """Of three nodes."""
-    return _blocked().write(tmp_path / "blocked.jsonl")
+    return blocked_run().write(tmp_path / "blocked.jsonl")
 
 
 def _words(text: str) -> str:
@@ -127,7 +115,7 @@ def test_the_panes_say_what_is_on_the_accounts(recording: Path) -> None:
 
 def test_low_boxes_have_what_matters_most(tmp_path: Path) -> None:
     """The balance, what is open, for what it waits."""
-    path = _blocked(5).write(tmp_path / "five.jsonl")
+    path = blocked_run(5).write(tmp_path / "five.jsonl")
 
     async def test(seen: Seen) -> None:
         seen.player.seek(BLOCKED_US)
@@ -141,7 +129,7 @@ def test_low_boxes_have_what_matters_most(tmp_path: Path) -> None:
 
 def test_a_list_of_many(tmp_path: Path) -> None:
     """One line a node, where boxes would take too much."""
-    path = _blocked(12).write(tmp_path / "twelve.jsonl")
+    path = blocked_run(12).write(tmp_path / "twelve.jsonl")
 
     async def test(seen: Seen) -> None:
         seen.player.seek(BLOCKED_US)
@@ -153,7 +141,7 @@ def test_a_list_of_many(tmp_path: Path) -> None:
 
 def test_the_end_of_a_log_that_is_too_long_is_its_newest_entries() -> None:
     """What is left out is what came before."""
-    rig = _blocked()
+    rig = blocked_run()
     pane = bank_pane(rig.cluster.nodes[2], rig.now_us)
     assert pane is not None
     assert pane.log[-1] == "aborted 3.1"

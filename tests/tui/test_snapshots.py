@@ -1,30 +1,48 @@
-"""Pictures of a replay that stands still: two coordinators, in three sizes.
+"""Pictures of replays that stand still: two coordinators, and a blocked transaction.
 
 They are in ``__snapshots__``; after a change that is meant, ``pytest tests/tui/test_snapshots.py
 --snapshot-update`` makes them anew, and they are looked at before they are committed.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
 from lab.tui.app import LabApp
 from lab.tui.source import FileSource, Source
-from tests.tui.recorded import SHIPPED
+from tests.tui.recorded import BLOCKED_US, SHIPPED, blocked_run
 from tests.tui.seen import Seen
 
+SIZES = [(80, 24), (120, 40), (200, 60)]
+Snap = Callable[..., bool]
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_two_coordinators(snap_compare: Callable[..., bool], size: tuple[int, int]) -> None:
+
+def _is_as_before(snap: Snap, file: Path, size: tuple[int, int], at_us: int, key: str) -> bool:
+    """The recording at that instant, once the key has been pressed."""
+
     async def opened() -> Source:
-        return FileSource(SHIPPED)
+        return FileSource(file)
 
     async def stand_still(pilot: Pilot[None]) -> None:
         assert isinstance(pilot.app, LabApp)
         seen = Seen(pilot.app, pilot)
         await seen.standing_still()
-        seen.player.seek(6_050_000)
-        await seen.press("5")
+        seen.player.seek(at_us)
+        await seen.press(key)
 
-    assert snap_compare(LabApp(opened, SHIPPED.name), run_before=stand_still, terminal_size=size)
+    return snap(LabApp(opened, file.name), run_before=stand_still, terminal_size=size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_two_coordinators(snap_compare: Snap, size: tuple[int, int]) -> None:
+    """Node 5 is selected."""
+    assert _is_as_before(snap_compare, SHIPPED, size, 6_050_000, "5")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_a_blocked_transaction(snap_compare: Snap, tmp_path: Path, size: tuple[int, int]) -> None:
+    """The bank is in the place of the log."""
+    file = blocked_run().write(tmp_path / "blocked.jsonl")
+    assert _is_as_before(snap_compare, file, size, BLOCKED_US, "b")
