@@ -6,7 +6,7 @@ from typing import Any
 from lab.cli.chart import Axis, Chart, Series, whole_numbers
 from lab.cli.spreads import spread_chart, spread_json, time_cell
 from lab.journal import Commits, Transacted
-from lab.journal.commits import PARTS, Part
+from lab.journal.commits import PURPOSES, Purpose
 from lab.protocols import CommitCost
 from lab.units import format_us
 from lab.worlds.campaign.comparison import Sums, quantile
@@ -36,7 +36,7 @@ def commits_as_json(sums: Sums) -> dict[str, Any]:
         "messages_formula": _by_formula(sums, _messages_by),
         "writes_mean": _mean([each.writes for each in commits]),
         "writes_formula": _by_formula(sums, _writes_by),
-        "messages_of": {part: sum(each.messages.get(part, 0) for each in sums.commits) for part in PARTS},
+        "messages_of": {what: sum(each.messages.get(what, 0) for each in sums.commits) for what in PURPOSES},
         "decided": spread_json(_decided(sums), "us"),
         "known": spread_json(_known(sums), "us"),
         "blocked": {"total_us": sum(blocked), "longest_us": max(blocked, default=0), **spread_json(blocked, "us")},
@@ -53,8 +53,8 @@ def commit_rows(sums: list[Sums]) -> list[list[str]]:
     def of(outcome: str | None) -> Callable[[Sums], str]:
         return lambda each: f"{sum(one.outcome == outcome for one in _transactions(each)):,}"
 
-    def sent(part: Part) -> Callable[[Sums], str]:
-        return lambda each: f"{sum(one.messages.get(part, 0) for one in each.commits):,}"
+    def sent(purpose: Purpose) -> Callable[[Sums], str]:
+        return lambda each: f"{sum(one.messages.get(purpose, 0) for one in each.commits):,}"
 
     def times(title: str, values: Callable[[Sums], Sequence[int]]) -> list[list[str]]:
         under = " " * (len(title) + 2)

@@ -22,12 +22,12 @@ from lab.journal.records import Process, Record
 from lab.kernel import Message, Step
 from lab.protocols.transaction import Entry, Open, State, Transaction
 
-__all__ = ["PARTS", "CommitLog", "Commits", "Part", "Transacted"]
+__all__ = ["PURPOSES", "CommitLog", "Commits", "Purpose", "Transacted"]
 
 Outcome = Literal["committed", "aborted"]
-Part = Literal["own", "work", "acknowledgement", "termination", "election"]
+Purpose = Literal["own", "work", "acknowledgement", "termination", "election"]
 """What a message is for; *election*: for no transaction."""
-PARTS: tuple[Part, ...] = get_args(Part)
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
 _OUTCOMES: dict[str, Outcome] = {"committed": "committed", "aborted": "aborted"}
 _WORDS = ("Commit", "Abort")
@@ -62,7 +62,7 @@ class Commits(Struct, frozen=True):
     """All of a run: ``blocked_us`` has each time that a node was blocked, ``locked_us`` that a lock was held."""
 
     transactions: tuple[Transacted, ...]
-    messages: dict[Part, int]
+    messages: dict[Purpose, int]
     blocked_us: tuple[int, ...]
     locked_us: tuple[int, ...]
 
@@ -71,8 +71,8 @@ class _Sent(Struct, frozen=True):
     """What a request was about, and what it and its answer are for."""
 
     about: Transaction | None
-    part: Part
-    answer: Part
+    purpose: Purpose
+    answer: Purpose
 
 
 class _About(Struct):
@@ -94,7 +94,7 @@ class CommitLog:
     def __init__(self, heartbeats: Iterable[str] = ()) -> None:
         self.transactions: dict[Transaction, Transacted] = {}
         self._heartbeats = frozenset(heartbeats)
-        self._messages: Counter[Part] = Counter()
+        self._messages: Counter[Purpose] = Counter()
         self._untold: dict[Transaction, set[int]] = {}
         self._requests: dict[tuple[int, int], _Sent] = {}
         self._nodes: dict[int, _Node] = {}
@@ -166,13 +166,13 @@ class CommitLog:
             asked = self._requests.get((message.target, message.answers))
             if asked is None:
                 return
-            about, part = asked.about, asked.answer
+            about, purpose = asked.about, asked.answer
         else:
             asked = self._requests[message.source, message.serial] = _request(message)
-            about, part = asked.about, asked.part
+            about, purpose = asked.about, asked.purpose
         if message.kind not in self._heartbeats:
-            self._messages[part] += 1
-        if part == "own" and about in self.transactions:
+            self._messages[purpose] += 1
+        if purpose == "own" and about in self.transactions:
             self.transactions[about].messages += 1
 
     # what is waited for, and locked

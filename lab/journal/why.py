@@ -128,6 +128,9 @@ class Why:
             for each in parts
         ]
         first = f"{parts[0].node} {_HEARD[parts[0].view.process]}"
+        knowing = [each for each in self._of.all if each not in parts and each.part.state in DECIDED]
+        if knowing:
+            return f"{knowing[0].part.state.value} at {_names(knowing)}: {', '.join(said)}; ended when {first}"
         return f"nobody that is up has it open: {', '.join(said)}; goes on when {first}"
 
     # the facts

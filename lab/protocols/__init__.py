@@ -95,8 +95,8 @@ def commit_protocol(protocol: type[Algorithm]) -> type[Committing] | None:
 def source_of(protocol: type[Algorithm]) -> tuple[str, str]:
     """(file name, source text) of the file that the protocol is written in, for display beside a run.
 
-    Behind it come the other files in which it waits, those of its bases and of the task above it, each below a line
-    that names it: where they differ, the lines at which procedures waited are not those of a recording.
+    Behind it come the other files in which it waits, of its bases and of the task above it, each below a line that
+    names it: once one of them has changed, the lines in a recording at which procedures wait are others.
     """
     own, *others = _modules_of(protocol)
     file, source = _file(own)

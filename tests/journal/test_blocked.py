@@ -184,8 +184,7 @@ def test_who_can_ask_one_that_knows_is_not_blocked() -> None:
     )
     rig.run(RUN_US)
     assert _stuck(rig).sentences == (
-        "nobody that is up has it open: its coordinator 3 is dead, and had committed it; "
-        "goes on when 3 comes back",
+        "committed at 1 and 2: its coordinator 3 is dead, and had committed it; ended when 3 comes back",
     )
 
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw
 
 from lab.journal import CommitLog, Commits, Process, Record, Transacted
-from lab.journal.commits import Part
+from lab.journal.commits import Purpose
 from lab.kernel import Fired, Message, Step
 
 _T = [3, 1]
@@ -111,7 +111,7 @@ def test_messages_are_told_apart() -> None:
         _sends(33, 2, 1, "Pong", 10, 9),
         _sends(34, 2, 1, "Yes", 11, 4711),
     )
-    expected: dict[Part, int] = {"own": 5, "work": 2, "acknowledgement": 1, "termination": 3, "election": 2}
+    expected: dict[Purpose, int] = {"own": 5, "work": 2, "acknowledgement": 1, "termination": 3, "election": 2}
     assert commits.messages == expected
     assert _only(commits).messages == 5
 

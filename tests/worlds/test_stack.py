@@ -1,5 +1,6 @@
 """A task above an election, as one protocol: chosen by a parameter, wherever a protocol is found by its name."""
 
+import inspect
 import sys
 from pathlib import Path
 from typing import ClassVar
@@ -13,6 +14,7 @@ from lab.kernel import Payload, ProtocolError, Safe, on
 from lab.protocols import (
     PROTOCOLS,
     TASKS,
+    Algorithm,
     Bully,
     Election,
     Field,
@@ -188,6 +190,15 @@ def test_the_source_is_that_of_all_layers() -> None:
     assert source.startswith(below)
     named = [line for line in source[len(below) :].splitlines() if line.startswith("# ---- ")]
     assert named == ["# ---- field.py ----", "# ---- publishing.py ----"]
+
+
+@pytest.mark.parametrize("protocol", [*PROTOCOLS.values(), *map(find_protocol, TASKS)], ids=lambda each: each.name)
+def test_the_source_has_every_procedure(protocol: type[Algorithm]) -> None:
+    """Those of its bases too: a recording has the lines at which they waited, of which another file has others."""
+    source = source_of(protocol)[1]
+    for name in protocol.procedures:
+        layer = protocol if protocol.carries is None or hasattr(protocol, name) else protocol.carries
+        assert inspect.getsource(getattr(layer, name)) in source
 
 
 def test_every_task_has_a_name_of_its_own() -> None:
