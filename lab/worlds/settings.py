@@ -12,8 +12,8 @@ import msgspec
 from msgspec import inspect
 
 from lab.journal import Link
-from lab.kernel import Protocol, Timing
-from lab.protocols import ELECTION, TASKS
+from lab.kernel import Timing
+from lab.protocols import ELECTION, TASKS, Algorithm
 from lab.units import parse_us
 from lab.worlds.targets import above
 
@@ -102,7 +102,7 @@ def target_of(protocol: str, settings: Sequence[str]) -> str:
 
 
 def parameters_of(
-    protocol: type[Protocol], settings: Sequence[str], written: Written = as_option
+    protocol: type[Algorithm], settings: Sequence[str], written: Written = as_option
 ) -> dict[str, Any]:
     """What ``NAME=VALUE`` sets, each of them."""
     fields = {field.name: field for field in msgspec.structs.fields(protocol.Parameters)}
@@ -116,6 +116,9 @@ def parameters_of(
             how = written("set", "NAME=VALUE")
             raise SettingError(f"{got}: {protocol.name} has {known} to set: {how}")
         field = fields[shown[name]]
+        below = protocol.chosen.get(name, value)
+        if value != below:  # one that a user may choose has been by now
+            raise SettingError(f"{got}: {protocol.name} is above {below}: set usual_election in its file")
         if field.name.endswith("_us"):
             values[field.name] = positive(f"set {name}", value, written)
         else:

@@ -2,7 +2,7 @@
 
     bully                       by name
     my_election.py              the one election protocol in that file
-    my_election.py:MyElection   this class of it
+    my_election.py:MyElection   this class of it; a task, above the election that it names as its usual one
     field above bully           a task of the program's, above any election of these
 
 A file is run as ``python my_election.py`` would run it: the files beside it can be imported. It is this room
@@ -49,7 +49,7 @@ def load_protocol(target: str) -> type[Algorithm]:
     """The protocol that ``target`` names. A file is loaded once in a process. TargetError."""
     task, stacks, election = target.partition(_ABOVE)
     if stacks:
-        return _stack(task, load_protocol(election))
+        return _stack(_task(task), load_protocol(election))
     file, name = _parts(target)
     if not _is_file(file):
         try:
@@ -71,7 +71,7 @@ def load_protocol(target: str) -> type[Algorithm]:
     except DeclarationError as error:
         place = path.with_name(error.place) if error.place else file  # it may be in a file beside it
         raise TargetError(f"{place}: {error}") from None
-    return found
+    return _stack(found, load_protocol(found.usual_election)) if issubclass(found, Task) else found
 
 
 def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]:
@@ -83,22 +83,21 @@ def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]
     try:
         known = find_protocol(info.name, info.parameters)
     except UnknownProtocolError:
-        election = info.parameters.get(ELECTION) if info.name in TASKS else None
+        election = info.election if info.name in TASKS else None
     else:
         if target is not None and load_protocol(target) is not known:
             raise TargetError(f"its protocol, {info.name}, is the program's: leave out --protocol {target}")
         return known
     if target is None:
         own = info.name if election is None else f"{election}, below the {info.name}"
-        name = _recorded_class(info.source, str(election or info.name))
-        raise TargetError(
-            f"its protocol, {own}, is not the program's: "
-            f"add --protocol {info.file}:{name}, with the path where {info.file} lies"
-        )
+        name = _recorded_class(info.source, election or info.name)
+        file = info.file if election == info.election else "FILE.py"  # of a task of theirs it is the election's
+        wanted = f"--protocol {file}:{name}, with the path where {file} lies"
+        raise TargetError(f"its protocol, {own}, is not the program's: add {wanted}")
     found = load_protocol(target)
     if found.name != (info.name if election is None else election):
         raise TargetError(f"its protocol is {election or info.name}, and --protocol {target} is {found.name}")
-    return found if election is None else _stack(info.name, found)
+    return found if election is None else _stack(_task(info.name), found)
 
 
 def _recorded_class(source: str, protocol: str) -> str:
@@ -124,13 +123,17 @@ def above(task: str, target: str) -> str:
     return f"{task}{_ABOVE}{target}"
 
 
-def _stack(task: str, election: type[Algorithm]) -> type[Algorithm]:
-    if task not in TASKS:
-        raise TargetError(f"{task!r} runs above no election; what does: {', '.join(sorted(TASKS))}")
+def _task(name: str) -> type[Task]:
+    if name not in TASKS:
+        raise TargetError(f"{name!r} runs above no election; what does: {', '.join(sorted(TASKS))}")
+    return TASKS[name]
+
+
+def _stack(task: type[Task], election: type[Algorithm]) -> type[Algorithm]:
     if not issubclass(election, Election) or election.carries is not None:
-        raise TargetError(f"{task} runs above an election, and {election.name} is none")
+        raise TargetError(f"{task.name} runs above an election, and {election.name} is none")
     try:
-        return stacked(TASKS[task], election)
+        return stacked(task, election)
     except ProtocolError as error:
         raise TargetError(str(error)) from None
 

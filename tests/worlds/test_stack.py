@@ -26,12 +26,24 @@ from lab.protocols import (
     stacked,
 )
 from lab.worlds.config import RunConfig, branch_config, header_of
+from lab.worlds.settings import SettingError, parameters_of
 from lab.worlds.targets import TargetError, absolute_target, load_protocol, recorded_protocol, recorded_target
-from tests.harness import TIMING, Rig, simulated_header
+from tests.harness import T_US, TIMING, Rig, simulated_header
 
 ELECTIONS = [each for each in PROTOCOLS.values() if issubclass(each, Election)]
 OTHERS = [each for each in PROTOCOLS.values() if not issubclass(each, Election)]
 MINE = "from lab.protocols import Bully\nclass MyElection(Bully):\n    name = 'my-election'\n"
+OWN_TASK = '''
+from lab.protocols import ThreePhaseCommit
+
+class MyCommit(ThreePhaseCommit):
+    """Above the ring."""
+    usual_election = "ring"
+
+class Nowhere(ThreePhaseCommit):
+    """The token elects nobody."""
+    usual_election = "token"
+'''
 
 
 @pytest.fixture
@@ -126,7 +138,7 @@ def test_mistakes_are_told() -> None:
     """In one line: what was named, what there is."""
     for target, said in (
         ("field above nope", "there is no protocol 'nope'; there is: "),
-        ("nope above bully", "'nope' runs above no election; what does: field"),
+        ("nope above bully", "'nope' runs above no election; what does: 3pc, field"),
         ("field above field", "field runs above an election, and field is none"),
         (f"field above {OTHERS[0].name}", f"field runs above an election, and {OTHERS[0].name} is none"),
     ):
@@ -144,6 +156,31 @@ def test_a_task_is_no_name_for_a_protocol_of_the_users_own(mine: str) -> None:
     Path("mine.py").write_text(MINE.replace("my-election", "field"), "utf-8")
     with pytest.raises(TargetError, match="has the name 'field', which is the program's own"):
         load_protocol(mine)
+
+
+def test_a_task_of_the_users_own_is_above_its_usual_election(tmp_path: Path) -> None:
+    """In a run and in a recording of it; another election is refused where it is to be set."""
+    file = tmp_path / "mine.py"
+    file.write_text(OWN_TASK, "utf-8")
+    protocol = load_protocol(f"{file}:MyCommit")
+    assert issubclass(protocol, Ring)
+    assert (protocol.name, protocol.chosen) == ("my-commit", {"election": "ring"})
+    rig = Rig((1, 2, 3), protocol=protocol).started()
+    rig.settle()
+    rig.do("withdraw 350")
+    rig.run(10 * T_US)
+    assert rig.cluster.outcomes.count("committed") == 1
+    info = rig.header.protocol
+    assert recorded_protocol(info, f"{file}:MyCommit") is protocol
+    with pytest.raises(
+        TargetError, match=r"is not the program's: add --protocol FILE\.py:MyCommit, with the path "
+    ):
+        recorded_protocol(info, None)
+    assert parameters_of(protocol, ["election=ring", "accounts=2"]) == {"election": "ring", "accounts": 2}
+    with pytest.raises(SettingError, match="--set election=bully: my-commit is above ring: set usual_election in"):
+        parameters_of(protocol, ["election=bully"])
+    with pytest.raises(TargetError, match="nowhere runs above an election, and token is none"):
+        load_protocol(f"{file}:Nowhere")
 
 
 class _Hello(Payload, frozen=True):
