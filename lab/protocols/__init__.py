@@ -106,13 +106,13 @@ def source_of(protocol: type[Algorithm]) -> tuple[str, str]:
 
 
 def _modules_of(protocol: type[Algorithm]) -> list[ModuleType]:
-    upper = () if protocol.carries is None else protocol.carries.__mro__
-    waiting = [
-        each
-        for each in (*protocol.__mro__, *upper)
-        if issubclass(each, Algorithm) and any(map(inspect.iscoroutinefunction, vars(each).values()))
-    ]
-    return list(dict.fromkeys(sys.modules[each.__module__] for each in (protocol, *waiting)))
+    layers = [each for each in (protocol, protocol.carries) if each is not None]
+    written = [each for layer in layers for each in layer.__mro__ if each in layers or _waits(each)]
+    return list(dict.fromkeys(sys.modules[each.__module__] for each in written))
+
+
+def _waits(part: type) -> bool:
+    return issubclass(part, Algorithm) and any(map(inspect.iscoroutinefunction, vars(part).values()))
 
 
 def _file(module: ModuleType) -> tuple[str, str]:

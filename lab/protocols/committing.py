@@ -224,13 +224,14 @@ class Committing(Keeping):
 
     @procedure
     async def tell_outcome(self, transaction: Transaction) -> None:
-        """C5: the word to all, and again to whoever has not acknowledged it."""
+        """C5: the word to all, and again to whoever has not acknowledged it, if any may have voted YES."""
         part = self._part(transaction)
         word = Commit(transaction) if part.state is State.COMMITTED else Abort(transaction)
         untold = self._others(part.participants)
         while untold:
             told = await self.ask_all(untold, word, within=self.timing.t_us)
-            untold = tuple(node for node in untold if node not in told)
+            # before this node voted, nobody was asked to; who has not voted aborts by itself (C3)
+            untold = tuple(node for node in untold if node not in told) if part.voted_yes else ()
             if untold:
                 await self.sleep(self.timing.t_us, f"the next word to {', '.join(map(str, untold))}")
         self._write(Entry("ended", transaction))

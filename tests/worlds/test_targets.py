@@ -54,7 +54,9 @@ def test_a_class_in_a_file(folder: Path) -> None:
     assert issubclass(found, Bully)
     assert [field.name for field in found.fields][-1] == "seen"
     assert found.name == "my-election"
-    assert source_of(found) == ("mine.py", MINE)
+    file, source = source_of(found)
+    assert file == "mine.py"
+    assert source.startswith(f"{MINE}\n# ---- bully.py ----\n")
     assert Rig([1, 2, 3], protocol=found).started().settle() == 3
     assert not (folder / "__pycache__").exists()
 
