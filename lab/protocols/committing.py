@@ -40,6 +40,9 @@ class Perform(Request[Performed], frozen=True):
     place: int
     operation: Operation
 
+    def __str__(self) -> str:
+        return f"transaction {self.transaction}; {self.operation}"
+
 
 class Vote(Payload, frozen=True, omit_defaults=True):
     """YES; or NO, and what there is ``against`` it."""
@@ -190,7 +193,7 @@ class Committing(Keeping):
         while place < len(plan.operations):
             against = await self._have_performed(transaction, place, plan.operations[place])
             if against:
-                self.note(f"{transaction}: {against}")
+                self.note(f"{transaction} is aborted: {against}")
                 return False
             place += 1
         return await self._have_voted(plan, participants)
@@ -211,15 +214,15 @@ class Committing(Keeping):
         message = Prepare(plan.transaction, participants, plan.operations)
         against = self._against(message)
         if against:
-            self.note(f"{plan.transaction}: {against}")
+            self.note(f"{plan.transaction} is aborted: {against}")
             return False
         self._prepare_part(plan.transaction, participants, plan.dispense)
         others = self._others(participants)
         votes = await self.ask_all(others, message, within=self.timing.t_us)
-        refusals = [f"{node}: {vote.against}" for node, vote in votes.items() if vote.vote == "NO"]
+        refusals = [f"{node} votes NO, {vote.against}" for node, vote in votes.items() if vote.vote == "NO"]
         refusals += [f"{node} did not vote" for node in others if node not in votes]
         if refusals:
-            self.note(f"{plan.transaction}: {'; '.join(refusals)}")
+            self.note(f"{plan.transaction} is aborted: {'; '.join(refusals)}")
         return not refusals
 
     @procedure

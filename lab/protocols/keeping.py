@@ -7,8 +7,9 @@ that was not prepared, and nothing that was.
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from lab.kernel import Log, Shown
@@ -19,6 +20,9 @@ from lab.protocols.transaction import DECIDED, Change, Entry, Open, Operation, T
 
 __all__ = ["Keeping"]
 
+_MOST_TURNED_AWAY = 20
+"""So many transactions that found a lock are shown, the last ones."""
+
 
 class Keeping(Algorithm):
     """A node that keeps accounts."""
@@ -26,9 +30,9 @@ class Keeping(Algorithm):
     class Parameters(Struct, frozen=True):
         """The accounts."""
 
-        accounts: int = 1
+        accounts: Annotated[int, Meta(ge=1, le=100)] = 1
         """How many accounts each node keeps."""
-        opening: int = 1000
+        opening: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 1000
         """What each account holds at first."""
 
     log: Log[Entry] = Log()
@@ -78,6 +82,9 @@ class Keeping(Algorithm):
         if not self._is_decided(transaction):
             self._drop_work(transaction)
             self._write(Entry("committed" if commit else "aborted", transaction))
+            cash = self._part(transaction).dispense
+            if commit and cash:
+                self.note(f"{transaction} hands out {format_cents(cash)}")
 
     def _prepare_part(self, transaction: Transaction, participants: tuple[int, ...], dispense: int = 0) -> None:
         """C2: the vote YES, with undo and redo."""
@@ -123,7 +130,9 @@ class Keeping(Algorithm):
 
     def _turn_away(self, transaction: Transaction, holder: Transaction) -> None:
         self.open = tuple(
-            replace(each, turned_away=(*each.turned_away, transaction)) if each.transaction == holder else each
+            replace(each, turned_away=(*each.turned_away, transaction)[-_MOST_TURNED_AWAY:])
+            if each.transaction == holder
+            else each
             for each in self.open
         )
 

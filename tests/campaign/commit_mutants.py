@@ -162,7 +162,7 @@ class AbortsWhenAsked(TwoPhaseCommit):
 
 
 class NeverAborts(TwoPhaseCommit):
-    """C3: who has not voted waits for ever. Harmless: the coordinator tells all participants, voted or not."""
+    """C3: who has not voted waits for ever."""
 
     @procedure
     async def participate(self, transaction: Transaction) -> None:
@@ -319,5 +319,6 @@ CAUGHT: list[tuple[type[TwoPhaseCommit], str, str, int]] = [
     (RedoForgotten, "A8", "kill", 4),
     (LocksForgotten, "A8", "kill", 82),
     (LocksIgnored, "A8", EVERYTHING, 1),
+    (NeverAborts, "ends", "kill,pause,partition", 6),
 ]
-HARMLESS: tuple[type[TwoPhaseCommit], ...] = (AnswersWithoutAborting, NeverAborts, NobodyAsked, ToldOnce)
+HARMLESS: tuple[type[TwoPhaseCommit], ...] = (AnswersWithoutAborting, NobodyAsked, ToldOnce)

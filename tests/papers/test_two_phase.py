@@ -56,6 +56,7 @@ def test_C1_all_yes_commits() -> None:
     assert [_log(rig, node) for node in (1, 2, 3)] == [["prepared", "committed"]] * 3
     assert _money(rig, SAVINGS, CHECKING, MONEYMARKET) == [900, 1050, 700]
     assert rig.cluster.nodes[4].state["dispensed"] == 350_00
+    assert [note for step in rig.steps for note in step.notes] == ["4.1 hands out 350"]
     assert _is_clean(rig)
 
 
@@ -198,6 +199,18 @@ def test_C5_a_coordinator_with_a_decision_tells_it_after_the_crash() -> None:
     assert rig.cluster.nodes[4].state["dispensed"] == 350_00
 
 
+def test_C3_who_was_never_asked_to_vote_need_not_be_told() -> None:
+    """The node of checking is dead: the transfer is aborted, told once, and ended, though it never hears it."""
+    rig = _bank(4)
+    rig.kill(2)
+    _tell(rig, 4, "transfer 100 savings checking")
+    _reach(rig, "ended", 4)
+    assert rig.cluster.nodes[2].process == "killed"
+    assert _log(rig, 4) == ["begin", "aborted", "ended"]
+    assert _money(rig, SAVINGS) == [1000]
+    assert not any(rig.cluster.nodes[node].state["open"] for node in (1, 3, 4))
+
+
 def test_C6_who_finds_a_lock_votes_no() -> None:
     """Two coordinators want the same accounts: one gives way at once, and nobody waits."""
     rig = _bank(5)
@@ -207,7 +220,7 @@ def test_C6_who_finds_a_lock_votes_no() -> None:
     rig.run(_S // 2)
     assert _log(rig, 4)[-2:] == ["aborted", "ended"]
     assert rig.cluster.nodes[1].state["balances"] == [["savings", 900_00]]
-    assert any("savings is locked by 5.1" in note for step in rig.steps for note in step.notes)
+    assert "4.1 is aborted: savings is locked by 5.1" in [note for step in rig.steps for note in step.notes]
 
 
 def test_a_copy_of_an_operation_is_not_done_again() -> None:
