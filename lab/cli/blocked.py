@@ -47,27 +47,31 @@ def show_blocked(request: BlockedRequest) -> int:
                 f"{request.file}: {sanitize(header.protocol.title, 40)} has no transactions; "
                 "2pc and 3pc have: lab run 2pc --record run.jsonl"
             )
-        cluster = _cluster_at(lines, request.at_us)
+        cluster, ended = _cluster_at(lines, request.at_us)
         found = blocked_in(cluster, header)
         damaged = tell_damage(request.file, lines)
     now_us = cluster.at_us if request.at_us is None else request.at_us
     print(f"# {sanitize(head_of(header))}")
-    print(f"# at {format_us(now_us)}: {count_of(len(found), 'open transaction')}")
+    if ended:
+        print(f"# it ends before {format_us(now_us)}: this is how it ended")
+        now_us = cluster.at_us
+    print(f"# at {_instant(now_us)}: {count_of(len(found), 'open transaction')}")
     for stuck in found:
         for line in _lines(stuck, now_us):
             print(sanitize(line))
     return EXIT_NOT_AS_EXPECTED if damaged else 0
 
 
-def _cluster_at(lines: RecordedLines, at_us: int | None) -> Cluster:
+def _cluster_at(lines: RecordedLines, at_us: int | None) -> tuple[Cluster, bool]:
+    """As of that instant; and whether the recording ends before it."""
     cluster = Cluster.of(lines.header)
     with counted(len(lines)) as progress:
         for number, record in enumerate(lines.records()):
             if at_us is not None and getattr(record, "at_us", 0) > at_us:
-                break
+                return cluster, False
             cluster.apply(record)
             progress(number)
-    return cluster
+    return cluster, at_us is not None and cluster.at_us < at_us
 
 
 def _lines(stuck: Stuck, now_us: int) -> list[str]:
@@ -94,6 +98,11 @@ def _row(standing: Standing, now_us: int) -> str:
     if standing.locks:
         parts.append(f"locks {', '.join(standing.locks)}")
     return "  ".join(parts).rstrip()
+
+
+def _instant(us: int) -> str:
+    """As the lines of the log have it, and without zeros that say nothing."""
+    return f"{us / 1e6:.6f}".rstrip("0").rstrip(".") + "s"
 
 
 def _seconds(us: int) -> str:

@@ -33,6 +33,8 @@ def report(table: Table, protocol: type[Algorithm], campaign: Campaign) -> None:
         f"{count_of(table.steps, 'step')}, "
         f"{table.virtual_us / 1e6:,.0f} s of virtual time"
     )
+    if table.transactions:
+        console.print(f"  {_transactions(table)}")
     faults = Rows("fault", "times", "touched something", box=None, pad_edge=True)
     for kind, count in sorted(table.faults.items()):
         faults.add_row(kind, f"{count.faults:,}", f"{count.touched:,}")
@@ -45,6 +47,13 @@ def report(table: Table, protocol: type[Algorithm], campaign: Campaign) -> None:
             name = ""  # noqa: PLW2901 - said once
     console.print(found)
     console.print(f"  {_coverage(table, protocol)}")
+
+
+def _transactions(table: Table) -> str:
+    """How many there were, and what became of them."""
+    committed, aborted, still = (table.transactions.get(how, 0) for how in ("committed", "aborted", None))
+    transactions = count_of(committed + aborted + still, "transaction")
+    return f"{transactions}: {committed:,} committed, {aborted:,} aborted, {still:,} still open"
 
 
 def _sorts(table: Table, name: str) -> list[tuple[str, str]]:
@@ -121,6 +130,7 @@ def as_json(
         "runs": table.runs,
         "steps": table.steps,
         "virtual_us": table.virtual_us,
+        "transactions": {how or "open": times for how, times in table.transactions.items()},
         "faults": table.faults,
         "violations": [
             {"assertion": name, "broken": broken, "times": times}

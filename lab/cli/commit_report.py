@@ -3,21 +3,25 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from lab.cli.chart import Axis, Chart, Series, whole_numbers
 from lab.cli.spreads import spread_chart, spread_json, time_cell
-from lab.journal import Commits, Transacted
+from lab.journal import Commits, Held, Transacted
 from lab.journal.commits import PURPOSES, Purpose
 from lab.protocols import CommitCost
-from lab.units import format_us
+from lab.units import format_us, listed
 from lab.worlds.campaign.comparison import Sums, quantile
 
-__all__ = ["COMMITS_REMARK", "commit_charts", "commit_rows", "commits_as_json"]
+__all__ = ["COMMITS_REMARK", "commit_charts", "commit_rows", "commits_as_json", "longest_blocked"]
 
 COMMITS_REMARK = (
     "Of commits and votes, those between several nodes; n are the participants besides the coordinator, and the "
     "formula is worked out for theirs, where nothing fails. A node is blocked while it runs and has voted YES, "
     "from when the coordinator is down or stands still, or it says that it must wait, until it knows the outcome. "
-    "Locks are held as long as nodes show it. Elections are counted without heartbeats."
+    "To end that without the coordinator takes, under 2pc, a participant that knows the outcome, or has not voted; "
+    "under 3pc, a majority of the participants, and an election. Locks are held as long as nodes show it. "
+    "Elections are counted without heartbeats."
 )
 _NOTHING = "-"
 
@@ -26,7 +30,7 @@ def commits_as_json(sums: Sums) -> dict[str, Any]:
     """The numbers of the table."""
     found = _transactions(sums)
     commits = _commits(sums)
-    blocked, locked = _blocked(sums), _locked(sums)
+    blocked, locked, worst = _blocked(sums), _locked(sums), _longest(sums)
     return {
         "committed": sum(each.is_committed for each in found),
         "aborted": sum(each.outcome == "aborted" for each in found),
@@ -40,6 +44,7 @@ def commits_as_json(sums: Sums) -> dict[str, Any]:
         "decided": spread_json(_decided(sums), "us"),
         "known": spread_json(_known(sums), "us"),
         "blocked": {"total_us": sum(blocked), "longest_us": max(blocked, default=0), **spread_json(blocked, "us")},
+        "blocked_longest": None if worst is None else {"seed": worst[0], **msgspec.structs.asdict(worst[1])},
         "locked": {"total_us": sum(locked), **spread_json(locked, "us")},
     }
 
@@ -64,6 +69,8 @@ def commit_rows(sums: list[Sums]) -> list[list[str]]:
         ]
 
     return [
+        row("nodes blocked, in all", lambda each: time_cell(sum(_blocked(each)))),
+        row("  one node at a time, at most", lambda each: time_cell(max(_blocked(each), default=0))),
         row("transactions committed", of("committed")),
         row("  aborted", of("aborted")),
         row("  still open", of(None)),
@@ -75,16 +82,38 @@ def commit_rows(sums: list[Sums]) -> list[list[str]]:
         ),
         row("  by the formula", lambda each: _formula_cell(each, _writes_by)),
         row("other messages: the work", sent("work")),
+        row("  the outcome, told again", sent("again")),
         row("  acknowledgements of the outcome", sent("acknowledgement")),
         row("  asking for the outcome, or ending without the coordinator", sent("termination")),
         row("  elections", sent("election")),
         *times("of those voted on: from the command to the decision", _decided),
         *times("  until all other participants know", _known),
-        row("nodes blocked, in all", lambda each: time_cell(sum(_blocked(each)))),
-        row("  one node at a time, at most", lambda each: time_cell(max(_blocked(each), default=0))),
         row("locks held, in all", lambda each: time_cell(sum(_locked(each)))),
         *times("  one lock", _locked),
     ]
+
+
+def longest_blocked(sums: list[Sums]) -> str:
+    """What blocked a node for longest, of each protocol, and in which run; nothing, where nothing did."""
+    said = [f"under {each.name}, {_held(*worst)}" for each in sums if (worst := _longest(each)) is not None]
+    return f"Blocked for longest: {'; '.join(said)}." if said else ""
+
+
+def _longest(sums: Sums) -> tuple[int, Held] | None:
+    """With the seed of the run."""
+    found = [(seed, one.longest) for seed, one in enumerate(sums.commits, sums.seed) if one.longest is not None]
+    return max(found, key=lambda each: each[1].us, default=None)
+
+
+def _held(seed: int, held: Held) -> str:
+    """Who was blocked, over what, and who was missing."""
+    participants, missing = len(held.participants), len(held.missing)
+    said = f"node {held.node} for {time_cell(held.us)} with seed {seed}, over {held.transaction} of nodes "
+    said += listed(held.participants)
+    if not missing:
+        return f"{said}, all of which ran"
+    said += f" while {listed(held.missing)} did not run"
+    return said if 2 * (participants - missing) > participants else f"{said}: no majority was left"
 
 
 def commit_charts(sums: list[Sums], t_us: int) -> list[Chart]:

@@ -85,8 +85,6 @@ class CompareRequest(Struct, frozen=True):
             if named.carries is not None and above_it != "none":
                 raise UsageError(f"{protocol} has a task above it already; name elections, or add --task none")
             names.append(named.name)
-            if names[-1] in names[:-1]:
-                raise UsageError(f"{names[-1]} is named twice; name different protocols: lab compare bully ring")
             target = absolute_target(protocol if above_it == "none" else above(above_it, protocol))
             found = protocol_named(target)
             if script is not None:
@@ -94,6 +92,7 @@ class CompareRequest(Struct, frozen=True):
             config = RunConfig("", target, ids, timing, {}, Link(), 0, "", world="simulated")
             targets.append(target)
             bases.append(header_of(config, found))
+        names = _told_apart(names, [base.protocol.title for base in bases])
         struck = str(script or ", ".join(kinds))
         if commits and script is None:
             struck = f"transactions, {struck}"
@@ -117,7 +116,16 @@ class CompareRequest(Struct, frozen=True):
         """One for each protocol, and nothing in them."""
         found = (commit_protocol(protocol_named(target)) for target in self.comparison.targets)
         costs = (None if each is None else each.cost for each in found)
-        return [Sums(name, cost) for name, cost in zip(self.names, costs, strict=True)]
+        return [Sums(name, cost, self.comparison.seed) for name, cost in zip(self.names, costs, strict=True)]
+
+
+def _told_apart(names: list[str], titles: list[str]) -> list[str]:
+    """A name that comes twice with the election below it; UsageError, if that comes twice too."""
+    found = [title if names.count(name) > 1 else name for name, title in zip(names, titles, strict=True)]
+    for name, title in zip(names, found, strict=True):
+        if found.count(title) > 1:
+            raise UsageError(f"{name} is named twice; name different protocols: lab compare bully ring")
+    return found
 
 
 def _commit(protocols: list[str]) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.cli.chart import Chart
-from lab.cli.commit_report import COMMITS_REMARK, commit_charts, commit_rows, commits_as_json
+from lab.cli.commit_report import COMMITS_REMARK, commit_charts, commit_rows, commits_as_json, longest_blocked
 from lab.cli.plots import plot
 from lab.cli.spreads import count_cell, spread_chart, spread_json, time_cell
 from lab.cli.svg import picture
@@ -63,6 +63,8 @@ def report(sums: list[Sums], t_us: int) -> None:
     for title, *cells in rows:
         shown = [title.ljust(widths[0]), *(cell.rjust(room) for cell, room in zip(cells, widths[1:], strict=True))]
         print("  ".join(shown).rstrip())
+    if blocked := longest_blocked(sums):
+        print("\n" + textwrap.fill(blocked, width))
     print("\n" + textwrap.fill(COMMITS_REMARK if commits else _REMARK, width))
     if grouped := _grouped(sums):
         print(textwrap.fill(f"* Each group of {' and '.join(grouped)} has a coordinator, as it should.", width))

@@ -32,10 +32,14 @@ from lab.worlds.explored.states import Move, Timeouts
 __all__ = ["Options", "run_explore"]
 
 _TM_US = 100_000
+_NO_COMMAND = "none"
 
 
 class Options(Struct, frozen=True):
-    """What is to be explored, and up to where. ``settled`` None: from all Normal, if the protocol elects."""
+    """What is to be explored, and up to where. ``settled`` None: from all Normal, if the protocol elects.
+
+    ``do`` with nothing in it: the first command that keeps the protocol busy; none alone: no command.
+    """
 
     target: str
     nodes: int
@@ -58,6 +62,7 @@ def run_explore(options: Options) -> int:
     if options.settled is None:
         options = replace(options, settled=issubclass(protocol, Election))
     header = _header(options, protocol)
+    given = _given(options, protocol)
     _check_out(options.out)
     explorer = Explorer(
         protocol,
@@ -67,7 +72,7 @@ def run_explore(options: Options) -> int:
         options.restarts,
         settled=bool(options.settled),
         cuts=options.cuts,
-        told=_told(options, protocol, header),
+        told=_told(given, protocol, header),
     )
     began_s = time.monotonic()
     try:
@@ -92,10 +97,10 @@ def run_explore(options: Options) -> int:
         ) from None
     seconds = time.monotonic() - began_s
     if not options.json:
-        _report(options, explorer, tally, seconds)
+        _report(options, given, explorer, tally, seconds)
     path = _record(options, protocol, header, explorer) if explorer.violated else None
     if options.json:
-        print(_as_json(options, explorer, tally, seconds, path))
+        print(_as_json(options, given, explorer, tally, seconds, path))
     elif path is not None:
         print(f"recorded: {sanitize(str(path))}, the shortest violation found, of {explorer.violated[0]}")
         print(f"replay:   lab replay {sanitize(str(path))}")
@@ -120,10 +125,17 @@ def _header(options: Options, protocol: type[Algorithm]) -> Header:
     return replace(header_of(config, protocol), run=f"{protocol.name} explored, timeouts {options.timeouts}")
 
 
-def _told(options: Options, protocol: type[Algorithm], header: Header) -> tuple[tuple[int, Told], ...]:
-    """The commands that are given first, each with the node that it is for."""
+def _given(options: Options, protocol: type[Algorithm]) -> list[str]:
+    """The commands that are given first; where none is said, one that there is something to look at."""
+    if options.do == [_NO_COMMAND]:
+        return []
+    return options.do or [f"tell {options.nodes} {command}" for command in protocol.kept_busy_by[:1]]
+
+
+def _told(lines: list[str], protocol: type[Algorithm], header: Header) -> tuple[tuple[int, Told], ...]:
+    """The commands with the node that each is for."""
     found: list[tuple[int, Told]] = []
-    for line in options.do:
+    for line in lines:
         world = World(simulated=True, headless=True)
         scripted = check_command(line, protocol, header.nodes, world, header.protocol.parameters)
         command = scripted.command
@@ -149,9 +161,13 @@ def _so_far(tally: Tally, seconds: float) -> str:
     return f"depth {tally.depth}, {seen}, {tally.waiting:,} to go on from, {rate:,.0f} states/s"
 
 
-def _report(options: Options, explorer: Explorer, tally: Tally, seconds: float) -> None:
+def _report(options: Options, given: list[str], explorer: Explorer, tally: Tally, seconds: float) -> None:
     begin = "from all Normal" if options.settled else "from the first start"
-    begin += "".join(f", {line}" for line in options.do)
+    begin += "".join(f", {line}" for line in given)
+    if given and not options.do:
+        begin += " (the default of --do)"
+    elif options.do and not given:
+        begin += ", no command given"
     print_wrapped(
         f"{sanitize(options.target)}, {count_of(options.nodes, 'node')}, {begin}, timeouts {options.timeouts}, "
         f"at most {count_of(options.kills, 'kill')}, {count_of(options.restarts, 'restart')} and "
@@ -194,13 +210,15 @@ def _unviolated(assertion: str, explorer: Explorer, tally: Tally) -> str:
     return f"no violation in {count_of(tally.states, 'state')}" if tally.cut else "holds"
 
 
-def _as_json(options: Options, explorer: Explorer, tally: Tally, seconds: float, path: Path | None) -> str:
+def _as_json(
+    options: Options, given: list[str], explorer: Explorer, tally: Tally, seconds: float, path: Path | None
+) -> str:
     """The same as one JSON object."""
     result: dict[str, Any] = {
         "protocol": options.target,
         "nodes": options.nodes,
         "begin": "normal" if options.settled else "start",
-        "do": options.do,
+        "do": given,
         "timeouts": options.timeouts,
         "kills": options.kills,
         "restarts": options.restarts,

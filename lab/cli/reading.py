@@ -28,7 +28,7 @@ __all__ = ["head_of", "log_row", "opened", "show", "tell_damage", "verify"]
 
 _WHATS = (
     *("message", "status", "process", "command", "caption", "mark", "expectation"),
-    *("told", "note", "failure", "end"),
+    *("told", "log", "note", "failure", "end"),
 )
 
 

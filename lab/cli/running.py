@@ -42,7 +42,7 @@ from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedErro
 
 __all__ = ["run_headless", "run_with_interface"]
 
-_MOST_NOTES = 20
+_MOST_NOTES, _LAST_NOTES = 20, 5
 _MOST_OPEN = 10
 
 
@@ -260,10 +260,12 @@ def _report(summary: Summary) -> None:
     for fault in summary.faults:
         inert = "" if fault.touched else "  (inert: it touched nothing)"
         print(f"  fault: {fault.command}, {count_of(fault.messages, 'message')}{inert}")
-    for note in summary.notes[:_MOST_NOTES]:
-        print(f"  {_seconds(note.at_us)}  node {note.node}: {sanitize(note.text)}")
-    if (more := len(summary.notes) - _MOST_NOTES) > 0:
-        print(f"  and {count_of(more, 'note')} more: lab show {summary.recording} --only note")
+    notes = [f"  {_seconds(note.at_us)}  node {note.node}: {sanitize(note.text)}" for note in summary.notes]
+    if (more := len(notes) - _MOST_NOTES) > 0:  # the last ones say what came of it
+        told = f"  … and {count_of(more, 'note')} more: lab show {summary.recording} --only note"
+        notes[_MOST_NOTES - _LAST_NOTES : -_LAST_NOTES] = [told]
+    for line in notes:
+        print(line)
     if (found := summary.transactions) is not None:
         blocked = f"; nodes were blocked for {_seconds(found.blocked_us)}" if found.blocked_us else ""
         said = f"{found.committed:,} committed, {found.aborted:,} aborted, {found.open:,} not decided"

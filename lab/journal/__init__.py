@@ -15,7 +15,7 @@ from lab.journal.bank import (
 )
 from lab.journal.blocked import Stuck, blocked_in, blocked_since_us, stuck_of
 from lab.journal.cluster import Cluster
-from lab.journal.commits import CommitLog, Commits, Transacted
+from lab.journal.commits import CommitLog, Commits, Held, Transacted
 from lab.journal.elections import ElectionLog, SettledElection, agreed_coordinator
 from lab.journal.family import Twig, family_of
 from lab.journal.fates import Ending, LogPage
@@ -51,9 +51,11 @@ from lab.journal.records import (
 )
 from lab.journal.reexecution import Difference, Reexecution, Report, reexecute
 from lab.journal.scriptlog import Deed, ScriptLog, deed_of, inert_deeds
+from lab.journal.splits import Split, splits_in
 from lab.journal.summary import NoteLog, Summary, summarize
 from lab.journal.timeline import Timeline
 from lab.journal.views import FaultView, Flight, NodeView, ProcessState, Snapshot
+from lab.journal.wording import in_short
 from lab.journal.work import Work, WorkLog
 from lab.journal.writer import BeingWrittenError, Writer, open_alone
 
@@ -85,6 +87,7 @@ __all__ = [
     "GroupLife",
     "GroupLog",
     "Header",
+    "Held",
     "Injected",
     "Keyframe",
     "Leadership",
@@ -114,6 +117,7 @@ __all__ = [
     "Share",
     "Snapshot",
     "Span",
+    "Split",
     "SpooledLines",
     "Standing",
     "Stuck",
@@ -138,6 +142,7 @@ __all__ = [
     "has_field",
     "header_differences",
     "idle_nodes",
+    "in_short",
     "inert_deeds",
     "lines_of",
     "maps_of",
@@ -147,6 +152,7 @@ __all__ = [
     "parting_of",
     "reexecute",
     "share_of",
+    "splits_in",
     "stuck_of",
     "summarize",
 ]

@@ -22,7 +22,7 @@ from lab.journal.records import (
     Routed,
 )
 from lab.journal.views import FaultView, Flight, NodeView, Snapshot
-from lab.kernel import Message, Received, Started, Step, as_lists
+from lab.kernel import Message, Received, Started, Step, Told, as_lists
 
 __all__ = ["Cluster"]
 
@@ -121,7 +121,8 @@ class Cluster:
         """Take the next record; None stands for a line that could not be read."""
         self.record += 1
         if isinstance(record, Step):
-            plain = not (record.changed or record.notes or record.failed)  # as most are
+            told = isinstance(record.input, Told)
+            plain = not (record.changed or record.logged or record.notes or record.failed or told)  # as most are
             self.lines += len(record.sent) if plain else count_lines(record)
             self._step(record)
             return

@@ -6,7 +6,8 @@ still, or it says itself that it asked everybody and has to wait, until it knows
 Locks are held as long as nodes show it.
 
 Of the messages about a transaction, the commit protocol's own are what its coordinator asks and tells, with the
-answers: all but the work, the acknowledgements of the outcome, and what ends it when the coordinator is silent.
+answers: all but the work, the outcome told again to whoever did not acknowledge it, the acknowledgements, and what
+ends it when the coordinator is silent.
 """
 
 from collections import Counter
@@ -15,6 +16,7 @@ from typing import Literal, get_args
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lab.journal.foreign import converted
 from lab.journal.leadership import Span, lasting
@@ -22,11 +24,11 @@ from lab.journal.records import Process, Record
 from lab.kernel import Message, Step
 from lab.protocols.transaction import Entry, Open, State, Transaction
 
-__all__ = ["PURPOSES", "CommitLog", "Commits", "Purpose", "Transacted"]
+__all__ = ["PURPOSES", "CommitLog", "Commits", "Held", "Purpose", "Transacted"]
 
 Outcome = Literal["committed", "aborted"]
-Purpose = Literal["own", "work", "acknowledgement", "termination", "election"]
-"""What a message is for; *election*: for no transaction."""
+Purpose = Literal["own", "work", "again", "acknowledgement", "termination", "election"]
+"""What a message is for; *again*: to tell the outcome once more; *election*: for no transaction."""
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
 _OUTCOMES: dict[str, Outcome] = {"committed": "committed", "aborted": "aborted"}
@@ -58,13 +60,27 @@ class Transacted(Struct):
         return self.outcome == "committed"
 
 
+class Held(Struct, frozen=True):
+    """A node was blocked for ``us`` over one transaction; those ``missing`` were down or stood still meanwhile."""
+
+    us: int
+    node: int
+    transaction: Transaction
+    participants: tuple[int, ...]
+    missing: tuple[int, ...]
+
+
 class Commits(Struct, frozen=True):
-    """All of a run: ``blocked_us`` has each time that a node was blocked, ``locked_us`` that a lock was held."""
+    """All of a run: ``blocked_us`` has each time that a node was blocked, ``locked_us`` that a lock was held.
+
+    ``longest``: which transaction blocked a node for longest.
+    """
 
     transactions: tuple[Transacted, ...]
     messages: dict[Purpose, int]
     blocked_us: tuple[int, ...]
     locked_us: tuple[int, ...]
+    longest: Held | None = None
 
 
 class _Sent(Struct, frozen=True):
@@ -80,11 +96,22 @@ class _About(Struct):
     orphan: "_About | None" = None
 
 
+class _Hold(Struct):
+    """A node is blocked over a transaction."""
+
+    node: int
+    open: Open
+    span: Span
+    missing: set[int] = set()
+
+
 class _Node(Struct):
+    number: int
     is_up: bool = False
     open: tuple[Open, ...] = ()
     blocked_on: frozenset[Transaction] = frozenset()
     blocked: list[Span] = []
+    holds: dict[Transaction, _Hold] = {}
     locked: dict[tuple[str, Transaction], Span] = {}
 
 
@@ -97,6 +124,8 @@ class CommitLog:
         self._messages: Counter[Purpose] = Counter()
         self._untold: dict[Transaction, set[int]] = {}
         self._requests: dict[tuple[int, int], _Sent] = {}
+        self._told: set[tuple[Transaction, int]] = set()
+        self._holds: list[_Hold] = []
         self._nodes: dict[int, _Node] = {}
         self._locks: list[Span] = []
 
@@ -121,7 +150,15 @@ class CommitLog:
             dict(self._messages),
             tuple(span.us(now_us) for span in blocked),
             tuple(span.us(now_us) for span in self._locks),
+            self._longest(now_us),
         )
+
+    def _longest(self, now_us: int) -> Held | None:
+        if not self._holds:
+            return None
+        found = max(self._holds, key=lambda hold: hold.span.us(now_us))
+        told, missing = found.open, tuple(sorted(found.missing))
+        return Held(found.span.us(now_us), found.node, told.transaction, told.participants, missing)
 
     def _step(self, step: Step) -> None:
         entries = converted(step.logged.get("log"), list[Entry]) or []
@@ -168,17 +205,27 @@ class CommitLog:
                 return
             about, purpose = asked.about, asked.answer
         else:
-            asked = self._requests[message.source, message.serial] = _request(message)
+            asked = self._requests[message.source, message.serial] = self._sent(message)
             about, purpose = asked.about, asked.purpose
         if message.kind not in self._heartbeats:
             self._messages[purpose] += 1
         if purpose == "own" and about in self.transactions:
             self.transactions[about].messages += 1
 
+    def _sent(self, message: Message) -> _Sent:
+        sent = _request(message)
+        if sent.about is None or sent.answer != "acknowledgement":
+            return sent
+        told = (sent.about, message.target)
+        if told in self._told:
+            return replace(sent, purpose="again")
+        self._told.add(told)
+        return sent
+
     # what is waited for, and locked
 
     def _node(self, node: int) -> _Node:
-        return self._nodes.setdefault(node, _Node())
+        return self._nodes.setdefault(node, _Node(node))
 
     def _look_who_is_blocked(self, node: _Node, at_us: int) -> None:
         promised = [each for each in node.open if each.state in _PROMISED]
@@ -190,6 +237,19 @@ class CommitLog:
             or not self._node(each.transaction.node).is_up
         )
         lasting(node.blocked, node.is_up and bool(node.blocked_on), at_us)
+        self._hold(node, [each for each in promised if node.is_up and each.transaction in node.blocked_on], at_us)
+
+    def _hold(self, node: _Node, blocking: list[Open], at_us: int) -> None:
+        before, node.holds = node.holds, {}
+        for each in blocking:
+            hold = before.pop(each.transaction, None)
+            if hold is None:
+                hold = _Hold(node.number, each, Span(at_us))
+                self._holds.append(hold)
+            hold.missing.update(other for other in each.participants if not self._node(other).is_up)
+            node.holds[each.transaction] = hold
+        for hold in before.values():
+            hold.span.ended_us = at_us
 
     def _lock(self, node: _Node, locks: list[tuple[str, Transaction]], at_us: int) -> None:
         held = {lock: node.locked.get(lock) or Span(at_us) for lock in locks}

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from lab.journal.records import Captioned, Commanded, End, Expected, Injected, Process, Record
 from lab.journal.views import group_in
+from lab.journal.wording import body_said, entries_said
 from lab.kernel import Message, Step, Told
 from lab.units import format_us
 
@@ -20,7 +21,8 @@ _Event = Process | Commanded | Captioned | Expected | Injected | End
 class LogLine(Struct, frozen=True, omit_defaults=True, gc=False):
     """One line: a message sent (``source`` to ``target``), or something that happened at ``source``, if anywhere.
 
-    ``what`` is one of message, status, note, failure, told, process, command, caption, mark, expectation, end.
+    ``what`` is one of message, status, log, note, failure, told, process, command, caption, mark, expectation,
+    end; *log* is what a step appended to a log of the node, before its messages left.
     """
 
     record: int
@@ -44,12 +46,13 @@ def count_lines(record: Record) -> int:
     """How many lines ``lines_of`` gives."""
     if isinstance(record, Step):
         told = isinstance(record.input, Told)
-        return len(record.sent) + len(record.notes) + _has_status(record) + bool(record.failed) + told
+        lines = len(record.sent) + len(record.notes) + sum(map(bool, record.logged.values()))
+        return lines + _has_status(record) + bool(record.failed) + told
     return isinstance(record, _Event)
 
 
 def lines_of(number: int, record: Record) -> list[LogLine]:
-    """The lines of the record with that number; in a step what it was told, and its status, before messages."""
+    """The lines of the record with that number; in a step what it was told, status and log before messages."""
     if isinstance(record, Step):
         return _step_lines(number, record)
     return [_event_line(number, record)] if isinstance(record, _Event) else []
@@ -87,6 +90,11 @@ def _step_lines(number: int, step: Step) -> list[LogLine]:
             told.append(f"group {group[0]}.{group[1]}")
         text = ", ".join(told) or "no coordinator"
         lines.append(LogLine(number, step.at_us, "status", text, step.node, kind=str(status or "")))
+    lines += [
+        LogLine(number, step.at_us, "log", entries_said(log, entries), step.node, kind=log)
+        for log, entries in step.logged.items()
+        if entries  # a new log is empty
+    ]
     lines += [_message_line(number, step.at_us, message) for message in step.sent]
     lines += [LogLine(number, step.at_us, "note", note, step.node) for note in step.notes]
     if step.failed:
@@ -99,7 +107,7 @@ def _message_line(number: int, at_us: int, message: Message) -> LogLine:
         number,
         at_us,
         "message",
-        bytes(message.body).decode("utf-8", "replace"),
+        body_said(message),
         message.source,
         message.target,
         message.kind,

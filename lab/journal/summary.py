@@ -6,9 +6,12 @@ from lab.journal.blocked import Stuck, blocked_in
 from lab.journal.cluster import Cluster
 from lab.journal.commits import CommitLog, Commits
 from lab.journal.elections import ElectionLog, SettledElection
-from lab.journal.records import Header, Record
+from lab.journal.foreign import converted
+from lab.journal.records import Header, Process, Record
 from lab.journal.views import FaultView, NodeView
 from lab.kernel import Step, Told
+from lab.protocols.requests import Load
+from lab.units import count_of
 
 __all__ = [
     "FaultSummary",
@@ -61,7 +64,7 @@ class OpenSummary(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """What a node noted after it had been given a command of its protocol's own: what came of that."""
+    """What came of a command of its protocol's own that a node was given: what it noted, or left undone."""
 
     at_us: int
     node: int
@@ -74,6 +77,7 @@ class NoteLog:
     def __init__(self) -> None:
         self.notes: list[Note] = []
         self._told: set[int] = set()
+        self._unbegun: dict[int, int] = {}
 
     def observe(self, record: Record | None) -> None:
         """Look at ``record``."""
@@ -82,6 +86,14 @@ class NoteLog:
                 self._told.add(record.node)
             if record.notes and record.node in self._told:
                 self.notes += [Note(record.at_us, record.node, text) for text in record.notes]
+            if "load" in record.changed:
+                load = converted(record.changed["load"], Load) or Load()
+                self._unbegun[record.node] = load.left
+        elif isinstance(record, Process) and record.event in ("killed", "failed"):
+            unbegun = self._unbegun.pop(record.node, 0)
+            if unbegun:
+                said = f"{record.event}, and its load ended: {count_of(unbegun, 'transfer')} never begun"
+                self.notes.append(Note(record.at_us, record.node, said))
 
 
 class Summary(Struct, frozen=True):

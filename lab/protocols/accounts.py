@@ -1,11 +1,13 @@
 """Which accounts there are, and which node keeps each: the lecture's three on three nodes, one on each other."""
 
+import re
 from collections.abc import Sequence
 
 __all__ = ["CHECKING", "MONEYMARKET", "SAVINGS", "account_names", "format_cents", "parse_cents"]
 
 SAVINGS, CHECKING, MONEYMARKET = "savings", "checking", "moneymarket"
 _NAMED = (SAVINGS, CHECKING, MONEYMARKET)
+_AMOUNT = re.compile(r"\$?(?P<whole>[0-9]{1,3}(,[0-9]{3})+|[0-9]+)(\.(?P<cents>[0-9]{1,2}))?")
 
 
 def account_names(nodes: Sequence[int], each: int) -> dict[str, int]:
@@ -22,11 +24,11 @@ def account_names(nodes: Sequence[int], each: int) -> dict[str, int]:
 
 
 def parse_cents(text: str) -> int:
-    """``350`` or ``12.50`` as cents. ValueError."""
-    whole, point, cents = text.partition(".")
-    if not (text.isascii() and whole.isdecimal()) or (point and not (cents.isdecimal() and len(cents) == 2)):
+    """``350``, ``12.50``, ``12.5``, ``1,000`` or ``$10`` as cents. ValueError."""
+    found = _AMOUNT.fullmatch(text)
+    if found is None:
         raise ValueError(f"{text!r} is no amount: write 350, or 12.50")
-    return int(whole) * 100 + int(cents or 0)
+    return int(found["whole"].replace(",", "")) * 100 + int((found["cents"] or "").ljust(2, "0"))
 
 
 def format_cents(cents: int) -> str:

@@ -23,7 +23,7 @@ from lab.protocols.requests import (
     read_withdrawal,
     transfer_of,
 )
-from lab.protocols.transaction import Operation, Plan, Transaction
+from lab.protocols.transaction import Operation, Plan, State, Transaction
 
 __all__ = ["Bank"]
 
@@ -66,6 +66,8 @@ class Bank(Committing):
     @command(to="one", words="COUNT [at RATE]", example="transactions 50 at 20/s")
     def transactions(self, count: str, at: str = "", rate: str = "") -> None:
         """So many random transfers, ten a second or as many as is said."""
+        if self.load.left:
+            self.note(f"another load in its place: {self.load.left} transfers never begun")
         self.load = read_load(count, at, rate)
         self.restart(self.run_load)
 
@@ -77,14 +79,26 @@ class Bank(Committing):
     @procedure
     async def run_load(self) -> None:
         """One transfer after the other is begun when it is due, whether those before it are done or not."""
-        begun, began_us = 0, self.now_us
+        first, began_us, wanted = self._next(), self.now_us, self.load.left
         while self.load.left and self._transact(self._drawn()):
-            begun += 1
             self.load = replace(self.load, left=self.load.left - 1)
             # counted from the first, so that one that is late makes no other late
-            due_us = began_us + begun * 1_000_000 // self.load.per_second
+            due_us = began_us + (wanted - self.load.left) * 1_000_000 // self.load.per_second
             await self.sleep(max(0, due_us - self.now_us), "the next transfer")
+        last, missing = self._next(), self.load.left
         self.load = Load()
+        if first < last:
+            await self.until(lambda: not self._is_deciding(first, last), "the end of the last transfers")
+            self.note(self._load_ended(first, last, wanted, missing))
+
+    def _is_deciding(self, first: Transaction, last: Transaction) -> bool:
+        """Whether any of its transactions from the first to the last, without that, is not decided."""
+        return any(first <= each < last and not self._is_decided(each) for each in self._ledger.open)
+
+    def _load_ended(self, first: Transaction, last: Transaction, wanted: int, missing: int) -> str:
+        states = [self._part(Transaction(self.id, k)).state for k in range(first.number, last.number)]
+        said = f"{states.count(State.COMMITTED)} committed, {states.count(State.ABORTED)} aborted"
+        return f"the load of {wanted} has ended: {said}" + (f", {missing} never begun" if missing else "")
 
     def _drawn(self) -> tuple[Operation, ...]:
         chance = Random(f"transfer {self._next()}")

@@ -49,6 +49,7 @@ def objection_to(command: str, words: tuple[str, ...], accounts: Collection[str]
 
 def read_transfer(accounts: Collection[str], amount: str, source: str, target: str) -> tuple[Operation, ...]:
     """``100 savings checking``."""
+    _look_for_amount(accounts, amount, f"transfer 100 {amount} {source}")
     cents = _amount(amount)
     for account in (source, target):
         _look_up(accounts, account)
@@ -59,6 +60,7 @@ def read_transfer(accounts: Collection[str], amount: str, source: str, target: s
 
 def read_collection(accounts: Collection[str], amount: str, target: str) -> tuple[Operation, ...]:
     """``100 checking``: so much off every other account."""
+    _look_for_amount(accounts, amount, f"collect 10 {amount}")
     cents = _amount(amount)
     _look_up(accounts, target)
     others = [account for account in accounts if account != target]
@@ -90,6 +92,8 @@ def read_load(count: str, at: str = "", rate: str = "") -> Load:
         raise ValueError(f"{said} is no number of transactions: from 1 to {_MOST_TRANSACTIONS:,} at once")
     if not at:
         return Load(many)
+    if not rate and at.endswith("/s"):
+        raise ValueError(f"the word at is missing: transactions {count} at {sanitize(at, _LONGEST)}")
     per_second = _number(rate.removesuffix("/s"))
     if at != "at" or not rate.endswith("/s") or not 1 <= per_second <= _MOST_PER_SECOND:
         said = sanitize(f"{at} {rate}".rstrip(), _LONGEST)
@@ -109,6 +113,11 @@ def _amount(text: str) -> int:
 def _number(text: str) -> int:
     """0 where it is none, or has too many digits to be of any use."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 9 else 0
+
+
+def _look_for_amount(accounts: Collection[str], amount: str, instead: str) -> None:
+    if amount in accounts:
+        raise ValueError(f"the amount comes before the accounts: {sanitize(instead, 3 * _LONGEST)}")
 
 
 def _look_up(accounts: Collection[str], account: str) -> None:

@@ -8,6 +8,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from lab.protocols.accounts import format_cents
+
 __all__ = [
     "DECIDED",
     "Change",
@@ -53,6 +55,9 @@ class Round(Struct, frozen=True, array_like=True, order=True, gc=False):
     number: int = 0
     node: int = 0
 
+    def __str__(self) -> str:
+        return f"{self.number} of {self.node}"
+
 
 class Orphan(Struct, frozen=True):
     """A transaction whose coordinator is silent, and who has a part in it."""
@@ -70,6 +75,10 @@ class Operation(Struct, frozen=True, array_like=True):
     account: str
     amount: int
     at_least: int = 0
+
+    def __str__(self) -> str:
+        said = f"{self.account} {'+' * (self.amount >= 0)}{format_cents(self.amount)}"
+        return f"{said} of at least {format_cents(self.at_least)}" if self.at_least else said
 
 
 class Plan(Struct, frozen=True):
@@ -89,6 +98,9 @@ class Change(Struct, frozen=True, array_like=True, gc=False):
     account: str
     before: int
     after: int
+
+    def __str__(self) -> str:
+        return f"{self.account} {format_cents(self.before)} → {format_cents(self.after)}"
 
 
 class Work(Struct, frozen=True, array_like=True):
@@ -115,12 +127,20 @@ class Entry(Struct, frozen=True, omit_defaults=True, gc=False):
     dispense: int = 0
     round: Round = Round()
 
+    def __str__(self) -> str:
+        said = f"{self.what} {self.transaction}"
+        if self.what == "begin":
+            said += f" of {', '.join(map(str, self.participants))}"
+        if self.changes:
+            said += f" ({', '.join(map(str, self.changes))})"
+        return f"{said} in round {self.round}" if self.round.number else said
+
 
 class Open(Struct, frozen=True, omit_defaults=True):
     """A transaction that this node is not done with, for display.
 
     ``state`` since ``since_us``. ``blocked_us``: since when the node knows that it has to wait, though it asked
-    everybody. ``turned_away``: transactions that found a lock of this one, and were refused.
+    everybody. ``turned_away``: the last transactions that found a lock of this one, and were refused.
     """
 
     transaction: Transaction

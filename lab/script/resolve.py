@@ -70,7 +70,10 @@ def nodes_told(command: Tell, cluster: Cluster, protocol: type[Protocol]) -> tup
     if command.nodes is not None:
         return resolve_nodes(command.nodes, cluster)
     elects = issubclass(protocol, Election)
-    meant = coordinators_of(cluster) if elects else [view.id for view in _alive(cluster)]
+    meant = [view.id for view in _alive(cluster) if view.leads or not elects]
+    if not meant and elects:
+        said = " ".join((command.command, *command.words))
+        raise CommandError(f"nobody is coordinator at present; wait for the election: when all normal: {said}")
     if not meant:
         raise CommandError("no node is up at present; restart one")
     if protocol.commands[command.command].to != "one":

@@ -1,20 +1,24 @@
 """The bank, in the place of the log: the accounts and their total, the open transactions, and why each is open."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from textwrap import wrap
+from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.binding import BindingType
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.journal import Account, Bank, Cluster, Header, Standing, Stuck, bank_in, stuck_of
+from lab.journal import Account, Bank, Cluster, Header, Split, Standing, Stuck, bank_in, splits_in, stuck_of
 from lab.protocols.accounts import format_cents
+from lab.protocols.transaction import DECIDED
 from lab.text import sanitize
 from lab.tui.bankpane import state_pieces
 from lab.tui.fitting import Piece, fit
 from lab.tui.look import DIM, Look
+from lab.units import count_of
 
 __all__ = ["BankView"]
 
@@ -28,7 +32,17 @@ _AMOUNT = 11
 
 
 class BankView(Widget, can_focus=True):
-    """``show`` draws the bank as of a record, and of an instant: how long somebody has waited by then."""
+    """``show`` draws the bank as of a record, and of an instant: how long somebody has waited by then.
+
+    Accounts and transactions are scrolled, where there is no room for them; the total stays.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("up", "scroll(-1)"),
+        ("down", "scroll(1)"),
+        ("pageup", "scroll_page(-1)"),
+        ("pagedown", "scroll_page(1)"),
+    ]
 
     DEFAULT_CSS = "BankView { height: 1fr; padding: 0 1; }"
 
@@ -40,6 +54,8 @@ class BankView(Widget, can_focus=True):
         self._now_us = 0
         self._bank = Bank((), (), 0, 0)
         self._stuck: tuple[Stuck, ...] = ()
+        self._splits: tuple[Split, ...] = ()
+        self._top = self._last_top = 0
         self._drawn: object = None
         self._lines: list[list[Piece]] = []
 
@@ -49,6 +65,7 @@ class BankView(Widget, can_focus=True):
             self._record = cluster.record
             self._bank = bank_in(cluster, self._header)
             self._stuck = stuck_of(self._bank, cluster, self._header)
+            self._splits = splits_in(cluster)
         elif not self._stuck or now_us == self._now_us:
             return
         self._now_us = now_us
@@ -57,9 +74,18 @@ class BankView(Widget, can_focus=True):
     def open_cursor(self) -> None:
         """There is nothing to open."""
 
+    def action_scroll(self, by: int) -> None:
+        """Move by so many lines."""
+        self._top = max(0, min(self._top + by, self._last_top))
+        self.refresh()
+
+    def action_scroll_page(self, pages: int) -> None:
+        """Move by about what fits on the screen."""
+        self.action_scroll(pages * max(1, self.size.height // 2))
+
     def render_line(self, y: int) -> Strip:
         """A line of the accounts, of the transactions, or of both."""
-        drawn = self._record, self._now_us, self.size, self._look.dark
+        drawn = self._record, self._now_us, self.size, self._look.dark, self._top
         if drawn != self._drawn:
             self._drawn, self._lines = drawn, self._all_lines()
         width, base = self.size.width, self.rich_style
@@ -68,12 +94,17 @@ class BankView(Widget, can_focus=True):
 
     def _all_lines(self) -> list[list[Piece]]:
         width, height = self.size.width, self.size.height
+        self._last_top = 0
         if width < _BESIDE:
-            lines = [self._total(), *self._transactions(width), *self._accounts_in_short(width)]
-            return self._cut(lines, height)
-        left = list(self._accounts())
+            head = [*self._parted(width), self._total()]
+            lines = [*self._transactions(width), *self._accounts_in_short(width)]
+            return [*head, *self._seen(lines, height - len(head), "line")]
+        head, accounts, foot = self._accounts()
+        left = [*head, *self._seen(accounts, height - len(head) - len(foot), "account"), *foot]
         each = self._width_of(left)
-        right = self._cut(list(self._transactions(width - each - _GAP)), height)
+        beside = width - each - _GAP
+        head, lines = list(self._parted(beside)), list(self._transactions(beside))
+        right = [*head, *self._seen(lines, height - len(head), "line")]
         nothing: list[Piece] = []
         pairs = zip_longest(left, right, fillvalue=nothing)
         return [[*fit(one, each), (" " * _GAP, Style()), *other] for one, other in pairs]
@@ -82,31 +113,39 @@ class BankView(Widget, can_focus=True):
     def _width_of(lines: list[list[Piece]]) -> int:
         return max((sum(len(text) for text, _ in line) for line in lines), default=0)
 
-    @staticmethod
-    def _cut(lines: list[list[Piece]], height: int) -> list[list[Piece]]:
-        if len(lines) <= height:
-            return lines
-        return [*lines[: height - 1], [(f"and {len(lines) - height + 1} lines more, in a higher window", DIM)]]
+    def _seen(self, lines: list[list[Piece]], height: int, noun: str) -> list[list[Piece]]:
+        """So many of the lines, from the one on to which it is scrolled; the last says how many are below."""
+        last_top = max(0, len(lines) - max(1, height))
+        self._last_top = max(self._last_top, last_top)
+        if self._top >= last_top:
+            return lines[last_top:]
+        end = self._top + max(0, height - 1)
+        return [*lines[self._top : end], [(f"and {count_of(len(lines) - end, f'more {noun}')} (PgDn)", DIM)]]
 
     # the accounts
 
-    def _accounts(self) -> Iterator[list[Piece]]:
-        widest = max((len(account.name) for account in self._bank.accounts), default=0)
-        widest = max(widest, len("handed out"))
-        yield [(f"{'account':{widest}}  node{'balance':>{_AMOUNT}}  locked by", DIM)]
-        for account in self._bank.accounts:
-            yield [
-                (f"{account.name:{widest}}", _BOLD if account.is_up else DIM),
-                (f"  {account.node:>4}", Style()),
-                (f"{self._amount(account.cents):>{_AMOUNT}}", self._balance(account)),
-                (f"  {self._lock(account)}", self._look.warning),
-                ("" if account.is_up else f"{'  ' if account.lock else ''}{account.node} is down", DIM),
-            ]
-        yield [(self._look.glyphs.rest * (widest + 6 + _AMOUNT), DIM)]
+    def _accounts(self) -> tuple[list[list[Piece]], list[list[Piece]], list[list[Piece]]]:
+        """The head of the table, the accounts, and below them what they come to."""
+        names = (account.name for account in self._bank.accounts)
+        widest = max(map(len, (*names, "handed out")))
         blank = " " * 6
-        yield [(f"{'total':{widest}}{blank}{self._amount(self._bank.total):>{_AMOUNT}}", _BOLD)]
-        yield [(f"{'handed out':{widest}}{blank}{self._amount(self._bank.dispensed):>{_AMOUNT}}", Style())]
-        yield self._conserved()
+        head: list[Piece] = [(f"{'account':{widest}}  node{'balance':>{_AMOUNT}}  locked by", DIM)]
+        foot: list[list[Piece]] = [
+            [(self._look.glyphs.rest * (widest + 6 + _AMOUNT), DIM)],
+            [(f"{'total':{widest}}{blank}{self._amount(self._bank.total):>{_AMOUNT}}", _BOLD)],
+            [(f"{'handed out':{widest}}{blank}{self._amount(self._bank.dispensed):>{_AMOUNT}}", Style())],
+            self._conserved(),
+        ]
+        return [head], [self._account(account, widest) for account in self._bank.accounts], foot
+
+    def _account(self, account: Account, widest: int) -> list[Piece]:
+        return [
+            (f"{account.name:{widest}}", _BOLD if account.is_up else DIM),
+            (f"  {account.node:>4}", Style()),
+            (f"{self._amount(account.cents):>{_AMOUNT}}", self._balance(account)),
+            (f"  {self._lock(account)}", self._look.warning),
+            ("" if account.is_up else f"{'  ' if account.lock else ''}{account.node} is down", DIM),
+        ]
 
     def _accounts_in_short(self, width: int) -> Iterator[list[Piece]]:
         """As many accounts a line as fit."""
@@ -153,11 +192,28 @@ class BankView(Widget, can_focus=True):
 
     # the transactions
 
+    def _parted(self, width: int) -> Iterator[list[Piece]]:
+        """What is committed here and aborted there."""
+        for split in self._splits:
+            where = f"committed at {_names(split.committed)}, aborted at {_names(split.aborted)}"
+            said = f"{split.transaction} {self._look.glyphs.marks['unmet']} {where}"
+            yield from ([(line, self._look.warning)] for line in wrap(said, max(20, width)))
+
     def _transactions(self, width: int) -> Iterator[list[Piece]]:
+        """Each with what there is to know of it; those that are decided in one line, if they are several."""
         if not self._stuck:
             yield [("no transaction is open", DIM)]
+        decided = [stuck for stuck in self._stuck if _is_decided(stuck)]
+        told = [stuck for stuck in self._stuck if stuck not in decided]
+        yield from self._in_full(told if len(decided) > 1 else [*told, *decided], width)
+        if len(decided) > 1:
+            if told and self.size.height >= _LEAST_HEIGHT:
+                yield []
+            yield [(_decided_said(decided), DIM)]
+
+    def _in_full(self, told: Sequence[Stuck], width: int) -> Iterator[list[Piece]]:
         is_low = self.size.height < _LEAST_HEIGHT
-        for place, stuck in enumerate(self._stuck):
+        for place, stuck in enumerate(told):
             if place and not is_low:
                 yield []
             yield self._head(stuck)
@@ -207,3 +263,25 @@ class BankView(Widget, can_focus=True):
 
     def _seconds(self, since_us: int) -> str:
         return f"{max(0, self._now_us - since_us) / 1e6:.1f} s"
+
+
+def _is_decided(stuck: Stuck) -> bool:
+    """Whether all that wait for something of it know what came of it: some others have yet to hear."""
+    states = [each.part.state in DECIDED for each in stuck.case.standings]
+    open_at = [each.part.state in DECIDED for each in stuck.case.standings if each.told is not None]
+    return any(states) and all(open_at)
+
+
+def _decided_said(decided: Sequence[Stuck]) -> str:
+    standings = [each for stuck in decided for each in stuck.case.standings]
+    unaware = sorted({each.node for each in standings if each.part.state not in DECIDED})
+    if not unaware:
+        return f"{len(decided)} decided, which not all have acknowledged"
+    have = "has" if len(unaware) == 1 else "have"
+    return f"{len(decided)} decided, of which {_names(unaware)} {have} yet to hear"
+
+
+def _names(nodes: Sequence[int]) -> str:
+    """``1, 2 and 3``."""
+    *first, last = map(str, nodes)
+    return f"{', '.join(first)} and {last}" if first else last

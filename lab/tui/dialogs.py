@@ -1,8 +1,11 @@
 """What comes up over the screen: help, a record in full, and the choice of sides for a partition."""
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 import msgspec
+from rich.console import Group
+from rich.padding import Padding
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
@@ -43,7 +46,7 @@ class _Dialog(ModalScreen[str]):
             box.border_subtitle = "Esc closes"
             yield Static(self.content(), markup=False)
 
-    def content(self) -> Text | Table:
+    def content(self) -> Text | Group:
         """What the dialog says."""
         raise NotImplementedError
 
@@ -72,6 +75,9 @@ _SCRIPT_SIGNS = {
 }
 
 
+_TITLE = Style(bold=True, underline=True)
+
+
 class HelpDialog(_Dialog):
     """Every key, and every command."""
 
@@ -83,41 +89,55 @@ class HelpDialog(_Dialog):
         self._driver = driver
         self._look = look
 
-    def content(self) -> Table:
-        table = Table.grid(padding=(0, 2))
-        table.add_column(style="bold", no_wrap=True)
-        table.add_column(style="dim", no_wrap=True)
-        table.add_column()
+    def content(self) -> Group:
+        commands = (Text("commands, after :", _TITLE), *self._commands()) if self._driver else ()
+        return Group(self._keys(), *commands, Text("signs", _TITLE), self._signs())
+
+    def _keys(self) -> Table:
+        table = _table("bold", "dim", "")
         table.add_row("1 2 3 …, arrows", "", "select a node; a click does too")
         table.add_row("Tab", "", "between nodes, log and scrub bar; there 0-9 go to tenths")
         for group, title in (("cluster", "do to the cluster"), ("time", "move in time"), ("view", "look")):
             if group == "cluster" and not self._driver:
                 continue
-            table.add_row(Text(title, style="bold underline"))
+            table.add_row(Text(title, _TITLE))
             for action in ACTIONS:
                 if action.group == group and (self._driver or action.where == "all"):
                     table.add_row(action.shown, f":{action.word}", action.help)
-        if self._driver:
-            table.add_row(Text("commands, after :", style="bold underline"))
-            for verb in (*VERBS.values(), *own_commands().values()):
-                table.add_row(Text(verb.usage), "", f"{verb.help}  ({verb.example})")
-            table.add_row("at 2s …", "", "before a command: when. Also: when all normal …, on send KIND 4->1 …")
-        table.add_row(Text("signs", style="bold underline"))
-        for status, said in _SIGNS.items():
-            sign = Text(f"{self._look.glyph(status)} {status}", self._look.status(status))
-            table.add_row(sign, "", said)
-        table.add_row(
-            Text(f"{self._look.glyphs.leads} leads", self._look.leader),
-            "",
-            "is its own coordinator, and Normal; is to lead: in Reorganization",
-        )
-        table.add_row(Text(" 5.3 ", self._look.plate(0)), "", "its group: the node that formed it, and a counter")
-        for kind, said in _SCRIPT_SIGNS.items():
-            sign = Text(
-                f"{self._look.glyphs.marks[kind]} {kind.replace('unmet', 'not met')}", self._look.mark(kind)
-            )
-            table.add_row(sign, "", said)
         return table
+
+    def _commands(self) -> Iterator[Text | Padding]:
+        """What a command does is below it: some are long."""
+        told = [
+            (verb.usage, f"{verb.help}  ({verb.example})") for verb in (*VERBS.values(), *own_commands().values())
+        ]
+        for usage, said in (
+            *told,
+            ("at 2s …", "before a command: when. Also: when all normal …, on send KIND 4->1 …"),
+        ):
+            yield Text(usage, "bold")
+            yield Padding(Text(said), (0, 0, 0, 4))
+
+    def _signs(self) -> Table:
+        look, table = self._look, _table("", "")
+        for status, said in _SIGNS.items():
+            table.add_row(Text(f"{look.glyph(status)} {status}", look.status(status)), said)
+        leads = Text(f"{look.glyphs.leads} leads", look.leader)
+        table.add_row(leads, "is its own coordinator, and Normal; is to lead: in Reorganization")
+        table.add_row(Text(" 5.3 ", look.plate(0)), "its group: the node that formed it, and a counter")
+        for kind, said in _SCRIPT_SIGNS.items():
+            sign = Text(f"{look.glyphs.marks[kind]} {kind.replace('unmet', 'not met')}", look.mark(kind))
+            table.add_row(sign, said)
+        return table
+
+
+def _table(*styles: str) -> Table:
+    """Columns in these styles, of which the last has the room that is left."""
+    table = Table.grid(padding=(0, 2))
+    for style in styles[:-1]:
+        table.add_column(style=style, no_wrap=True)
+    table.add_column(style=styles[-1])
+    return table
 
 
 class RecordDialog(_Dialog):

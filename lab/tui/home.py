@@ -41,10 +41,11 @@ class HomeApp(TerminalApp[int]):
         """A title, the list, the keys."""
         title = Text()
         title.append("lab", "bold")
-        title.append("  a laboratory for coordinator election, in the terminal\n")
+        title.append("  a laboratory for coordinator election and atomic commit, in the terminal\n")
         title.append(
-            "real processes elect a coordinator; you kill, pause, delay and partition them, and watch;\n"
-            "a scenario does that by itself, tells what there is to see, and says what was to come of it",
+            "real processes elect a coordinator, or commit the transactions of a bank; you kill, pause, delay "
+            "and partition them, and watch; a scenario does that by itself, tells what there is to see, and says "
+            "what was to come of it",
             "dim",
         )
         yield Static(title, id="title")

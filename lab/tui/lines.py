@@ -14,6 +14,7 @@ from lab.tui.player import Player
 from lab.tui.source import Source
 from lab.tui.verdicts import Said
 from lab.tui.worldtime import pace_said
+from lab.units import count_of
 from lab.worlds.orders import Clock
 
 __all__ = ["FaultLines", "LeaderLine", "Line", "ScrubBar", "TitleLine", "VerdictLine", "title_text"]
@@ -61,7 +62,9 @@ def title_text(source: Source, number: int, hidden: int, name: str, look: Look) 
         parts.append(sanitize(header.remark, _LONGEST_REMARK))
     if hidden:
         parts.append(f"{hidden} heartbeats hidden (f)")
-    parts += [f"T {header.timing.t_us / 1000:g} ms", f"{len(header.nodes)} nodes", sanitize(name, 60)]
+    t_us = header.timing.t_us
+    t = f"{t_us / 1e6:g} s" if t_us >= 1_000_000 else f"{t_us / 1000:g} ms"
+    parts += [f"T {t}", count_of(len(header.nodes), "node"), sanitize(name, 60)]
     text = Text()
     text.append("lab ", "bold")
     text.append(sanitize(header.protocol.title, 30), look.accent)

@@ -172,7 +172,7 @@ class MessageLog(FollowingView):
                 (f"{line.source:>2}      {look.glyph(line.kind)} ", style + Style(bold=True)),
                 (sanitize(line.text, 80), style + Style(bold=True)),
             ]
-        style = look.warning if line.what == "failure" else Style(italic=True)
+        style = {"failure": look.warning, "log": DIM}.get(line.what, Style(italic=True))
         who = "  " if line.source is None else f"{line.source:>2}"
-        told = f"told: {line.text}" if line.what == "told" else line.text
+        told = f"{line.what}: {line.text}" if line.what in ("told", "log") else line.text
         return [(f"{who}      {look.glyphs.dot} ", style), (sanitize(told, 300), style)]

@@ -173,11 +173,17 @@ class NodePanes(Widget, can_focus=True):
         content = self._content(pane, width - 4)[inside - 1]
         return [(f"{side} ", style), *fit(content, width - 4), (f" {side}", style)]
 
-    def _content(self, pane: Pane, width: int) -> tuple[list[Piece], ...]:
+    def _content(self, pane: Pane, width: int) -> list[list[Piece]]:
+        """As many lines as are in the box, however many there are to say."""
+        inside = self._box_height - 2
+        told = [*self._told(pane, width)[:inside]]
+        return [*told, *([] for _ in range(inside - len(told)))]
+
+    def _told(self, pane: Pane, width: int) -> tuple[list[Piece], ...]:
         if pane.bank is not None:
-            return self._bank_content(pane, pane.bank, width)
+            return self._bank_told(pane, pane.bank, width)
         if pane.process in ("killed", "failed", "absent"):
-            return [], [(pane.waits, DIM)], []
+            return [], [(pane.waits, DIM)]
         up = self._up(pane)
         beside = sum(cell_len(text) for text, _ in up) + 2 if pane.doing else 0
         led = self._led(pane, width - beside)
@@ -194,18 +200,21 @@ class NodePanes(Widget, can_focus=True):
         doing = fit([(where if cell_len(where) <= room else pane.doing, Style())], room)
         return [*doing, (left, self._look.leader)]
 
-    def _bank_content(self, pane: Pane, bank: BankPane, width: int) -> tuple[list[Piece], ...]:
-        """As many of five lines as there is room for."""
+    def _bank_told(self, pane: Pane, bank: BankPane, width: int) -> tuple[list[Piece], ...]:
+        """Up to five lines; the three that matter most, where there is room for no more."""
         balances, opened, log = bank_pieces(bank, self._look, width)
         waits: list[Piece] = [(pane.waits, Style() if pane.doing else DIM)]
         if pane.process in ("killed", "failed", "absent"):
-            return waits, log, [], [], []
-        if not pane.facts:
-            balances = [*balances, *self._led(pane)]
+            return waits, log
+        is_low = self._box_height < _HIGH
+        first = [*balances, *opened] if is_low and not pane.doing else balances
+        led = [] if pane.facts else [*self._led(pane), ("  ", Style())]
+        if cell_len("".join(text for text, _ in (*led, *first)).rstrip()) <= width:
+            first = [*balances, *led, *first[len(balances) :]]
         doing = self._doing(pane, width) if pane.doing else []
-        if self._box_height < _HIGH:
-            return [*balances, *opened] if not pane.doing else balances, opened if pane.doing else log, waits
-        return (balances, opened, log, doing, waits) if pane.doing else (balances, opened, log, waits, [])
+        if is_low:
+            return first, opened if pane.doing else log, waits
+        return (first, opened, log, doing, waits) if pane.doing else (first, opened, log, waits)
 
     def _status(self, pane: Pane) -> list[Piece]:
         look = self._look

@@ -331,9 +331,8 @@ class RunScreen(Screen[None]):
         self._frame()
 
     def on_command_line_left(self) -> None:
-        """Back."""
-        self.query_one("#said").display = True
-        self.query_one(NodePanes).focus()
+        """Back, unless it has been opened again."""
+        self.query_one("#said").display = not self.query_one(CommandLine).is_open
 
     def on_command_line_given(self, message: CommandLine.Given) -> None:
         """A line was entered: an action of the table, or a command for the run."""

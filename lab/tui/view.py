@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
-from lab.journal import ASSUMPTIONS, FaultView, GroupLog, NodeView, Snapshot
+from lab.journal import ASSUMPTIONS, FaultView, GroupLog, NodeView, Snapshot, in_short
 from lab.text import sanitize
 from lab.tui.bankpane import BankPane, bank_pane
 from lab.units import count_of, listed
@@ -213,9 +214,8 @@ def faults_said(faults: tuple[FaultView, ...]) -> tuple[tuple[str, bool], ...]:
 
 
 def short_body(body: str) -> str:
-    """A message's content in short: JSON without its punctuation."""
-    if body == "{}":
-        return ""
-    for punctuation in '{}"[]':
-        body = body.replace(punctuation, " " if punctuation in "{[" else "")
-    return " ".join(body.replace(":", " ").replace(",", " ").split())
+    """A message's content in short: JSON without its punctuation; what is no JSON stays as it is."""
+    try:
+        return in_short(msgspec.json.decode(body)) if body[:1] in ("{", "[") else body
+    except (msgspec.DecodeError, RecursionError):
+        return body

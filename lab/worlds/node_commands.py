@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from lab.journal import Cluster, Event, Fault, Injected, Record
 from lab.kernel import Message, Protocol, encode
+from lab.protocols import Election
 from lab.script import CAUSES, Inject, NodeCommand, Tell, forged, nodes_told, resolve_nodes, told_by
 from lab.worlds.handles import NodeHandles
 from lab.worlds.outcome import Outcome, ids_of
@@ -102,9 +103,14 @@ class NodeCommands:
         named = nodes_told(command, cluster, self._protocol)
         how = {node: self._nodes.reach(node) for node in named}
         reached = {node: told for node in named if how[node] != "down"}
+        for_leaders = self._protocol.commands[told.command].to != "named" and issubclass(self._protocol, Election)
         said = [
             f"{ids_of(nodes)} {became}"
             for state, became in _REACHED.items()
             if (nodes := tuple(node for node in named if how[node] == state))
         ]
-        return Outcome(bool(reached), "; ".join(said) + ("" if reached else ", nothing changed"), told=reached)
+        if not reached:
+            said[-1] += ", nothing changed"
+        elif for_leaders and not all(cluster.nodes[node].leads for node in reached):
+            said.append("this is for the elected coordinator; the log says whether it was refused")
+        return Outcome(bool(reached), "; ".join(said), told=reached)

@@ -14,6 +14,7 @@ from msgspec import inspect
 from lab.journal import Link
 from lab.kernel import Timing
 from lab.protocols import ELECTION, TASKS, Algorithm
+from lab.text import did_you_mean
 from lab.units import parse_us
 from lab.worlds.targets import above
 
@@ -114,7 +115,8 @@ def parameters_of(
         if not equals or name not in shown:
             known = ", ".join(shown) or "nothing"
             how = written("set", "NAME=VALUE")
-            raise SettingError(f"{got}: {protocol.name} has {known} to set: {how}")
+            meant = "" if name in shown else did_you_mean(name, list(shown))
+            raise SettingError(f"{got}: {protocol.name} has {known} to set: {how}{meant}")
         field = fields[shown[name]]
         below = protocol.chosen.get(name, value)
         if value != below:  # one that a user may choose has been by now

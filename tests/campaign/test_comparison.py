@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from lab.journal import Header, Link
 from lab.kernel import Timing
 from lab.protocols import Bully
+from lab.protocols.transaction import Transaction
 from lab.script import At, parse, read_script
 from lab.worlds.campaign.bank_courses import usual_course
 from lab.worlds.campaign.comparison import Comparison, Course, compared, course_of, measure, quantile
@@ -17,6 +19,7 @@ from tests.harness import simulated_header
 FOLDER = Path(__file__).parent
 TIMING = Timing(80_000, 40_000)
 NODES = (1, 2, 3, 4, 5)
+CRASHED = Transaction(5, 41)
 
 
 def _comparison(
@@ -131,13 +134,30 @@ def test_what_a_commit_comes_to() -> None:
 
 
 def test_the_usual_course_of_a_bank() -> None:
-    """The highest node, which is elected and coordinates, dies as a vote arrives, and is back for more."""
+    """The highest node, which is elected and coordinates, dies amid the votes; the next one has a load."""
     assert usual_course(NODES, TIMING) == (
         "at 2s tell 5 transactions 40 at 20/s",
-        "at 3s on deliver Vote 1->5 kill 5",
-        "at 9s restart 5",
-        "at 11s tell 5 transactions 40 at 20/s",
+        "at 6s tell 5 transfer 100 savings checking",
+        "then on send Vote 1->5 kill 5",
+        "after 3s tell 4 transactions 40 at 20/s",
+        "after 3s restart 5",
+        "after 2s tell 5 transactions 40 at 20/s",
     )
+
+
+@pytest.mark.parametrize("seed", [10, 28, 33])
+def test_the_usual_course_strikes_amid_the_votes(seed: int) -> None:
+    """Over slow links too: 2pc blocks until the coordinator is back; 3pc, with a majority, does not."""
+    course = course_of(_comparison("2pc", "3pc", script=usual_course(NODES, TIMING)), seed)
+    two, three = (measure(load_protocol(name), _base(name), course).commits for name in ("2pc", "3pc"))
+    assert two is not None
+    assert three is not None
+    assert two.longest is not None
+    assert three.longest is not None
+    assert (two.longest.transaction, two.longest.participants, two.longest.missing) == (CRASHED, (1, 2, 5), (5,))
+    assert (three.longest.transaction, three.longest.missing) == (CRASHED, (5,))
+    assert two.longest.us > 5_000_000
+    assert three.longest.us < 3_000_000
 
 
 def test_quantiles() -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from lab.kernel import Step, Told
-from lab.protocols import Ring, TwoPhaseCommit
+from lab.protocols import Bully, Ring, TwoPhaseCommit, find_protocol
 from lab.script import parse
 from lab.worlds.campaign.draw import FAULTS, draw
 from lab.worlds.campaign.shrink import Shrinking
@@ -62,6 +62,15 @@ def test_nodes_are_kept_busy() -> None:
     assert outcomes["aborted"] > 100
 
 
+def test_a_task_is_struck_at_its_own_messages() -> None:
+    """Amid a transaction more often than at an instant; and the election below it is not aimed at."""
+    drawn = [draw(plan(find_protocol("3pc"), "partition"), seed) for seed in range(1, 60)]
+    cuts = [strike for each in drawn for strike in each.strikes if strike.command.startswith("partition")]
+    assert sum(bool(cut.on) for cut in cuts) > len(cuts) / 2
+    assert {cut.on.split()[1] for cut in cuts if cut.on} >= {"Prepare", "Vote", "PreCommit", "PreAcknowledged"}
+    assert not any(cut.on.split()[1] in Bully.payloads for cut in cuts if cut.on)
+
+
 def test_who_names_none_gets_none() -> None:
     """Of an election nothing is asked: its strikes are faults alone."""
     assert not any("tell" in strike.command for seed in range(1, 30) for strike in draw(plan(Ring), seed).strikes)
@@ -69,7 +78,7 @@ def test_who_names_none_gets_none() -> None:
 
 def test_a_finding_is_shrunk_to_a_crash_and_what_it_hits() -> None:
     """Commands to nodes are strikes like others: those that are not needed are left out."""
-    base, drawn = base_of(CommitsAfterCrash), draw(plan(CommitsAfterCrash), 4)
+    base, drawn = base_of(CommitsAfterCrash), draw(plan(CommitsAfterCrash), 9)
     found = carry_out(CommitsAfterCrash, base, drawn)
     violation = next(each for each in found.violations if each.is_failure)
     shrinking = Shrinking(

@@ -38,6 +38,15 @@ def test_show(lab: Lab, transcript: Callable[[str, str], None]) -> None:
     transcript("show_blocked", "\n".join(told))
 
 
+def test_an_instant_after_the_end(lab: Lab) -> None:
+    """It says that the recording ends before; and a time has no microseconds of its own unit."""
+    path = _recording(lab.folder / "run.jsonl")
+    said = lab("show", path.name, "--blocked", "--at", "99s").out.splitlines()
+    assert said[1:] == ["# it ends before 99s: this is how it ended", "# at 3s: 0 open transactions"]
+    odd = lab("show", path.name, "--blocked", "--at", "1500090us").out.splitlines()
+    assert odd[1] == "# at 1.50009s: 2 open transactions"
+
+
 def test_run_says_what_is_open(lab: Lab) -> None:
     """In one line, with the reason; as JSON with since when it is blocked."""
     done = lab(*RUN)

@@ -88,6 +88,19 @@ def test_json(lab: Lab) -> None:
     assert 0 < len(told["lines"]["not_reached"]) < told["lines"]["all"]
 
 
+def test_what_became_of_the_transactions(lab: Lab) -> None:
+    """Where nothing ran, that nothing was found says nothing: they are counted. An election has none."""
+    words = ("--runs", "3", "--workers", "1")
+    (line,) = [line for line in lab("check", "2pc", *words).out.splitlines() if " transactions: " in line]
+    told = json.loads(lab("check", "2pc", *words, "--json").out)["transactions"]
+    assert line.strip() == (
+        f"{sum(told.values())} transactions: {told['committed']} committed, {told['aborted']} aborted, "
+        f"{told.get('open', 0)} still open"
+    )
+    assert told["committed"] > 2
+    assert json.loads(lab("check", "bully", *words, "--json").out)["transactions"] == {}
+
+
 def test_keep_going(lab: Lab) -> None:
     """All runs are made, and the first finding is the same."""
     one = json.loads(lab(*PAUSED, "--json").out)

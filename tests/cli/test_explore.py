@@ -88,6 +88,25 @@ def test_a_transaction(lab: Lab) -> None:
         assert lab(*words, line).refused().startswith(f"--do {line!r}: {told}")
 
 
+def test_without_do_there_is_a_transaction(lab: Lab) -> None:
+    """That A6 holds says nothing where none runs: the first command is given by default, and the report says so."""
+    for name in ("2pc", "3pc"):
+        done = lab("explore", name, "--kills", "0", "--timeouts", "prompt")
+        assert (done.status, done.err) == (0, "")
+        assert ", tell 3 withdraw 350 (the default of --do), timeouts prompt" in done.out
+        asked = lab(
+            "explore", name, "--kills", "0", "--timeouts", "prompt", "--do", "tell 3 withdraw 350", "--json"
+        )
+        told = json.loads(asked.out)
+        assert f"\n  {told['states']:,} states, " in done.out
+        assert told["do"] == ["tell 3 withdraw 350"]
+        none = lab("explore", name, "--kills", "0", "--timeouts", "prompt", "--do", "none")
+        assert ", no command given, timeouts prompt" in none.out
+        assert json.loads(lab("explore", name, "--nodes", "2", "--states", "1", "--json").out)["do"] == [
+            "tell 2 withdraw 350"
+        ]
+
+
 def test_for_programs(lab: Lab) -> None:
     """One object with what the report says, and nothing else."""
     done = lab(

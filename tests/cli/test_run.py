@@ -147,3 +147,17 @@ def test_what_became_of_transactions(lab: Lab) -> None:
     found = _json(lab(*words[:-1], "json.jsonl", "--json", *commands))
     assert found["transactions"] == {"committed": 1, "aborted": 1, "open": 0, "blocked_us": 0}
     assert _json(lab("run", "bully", *words[2:-1], "b.jsonl", "--json"))["transactions"] is None
+
+
+def test_a_load_is_told_from_its_first_note_to_what_came_of_it(lab: Lab) -> None:
+    """Of many notes the first and the last ones; what was forced to the logs is in the log."""
+    load = ("--seed", "1", "--do", "transactions 60 at 30/s", "--record", "a.jsonl")
+    done = lab("run", "2pc", "--sim", "--headless", "--for", "5s", *load)
+    assert done.status == 0, done
+    notes = [line for line in done.out.splitlines() if re.search(r"^  [\d.]+ s  node |notes? more: ", line)]
+    assert len(notes) == 21
+    assert notes[15].endswith("a.jsonl --only note")
+    assert re.search(r"the load of 60 has ended: \d+ committed, \d+ aborted$", notes[-1])
+    shown = lab("show", "a.jsonl", "--only", "log", "--node", "5").out.splitlines()
+    assert shown[1].endswith(" log: begin 5.1 of 1, 4, 5")
+    assert all(" log: " in line for line in shown[1:-1])

@@ -35,6 +35,9 @@ run token --set by_itself=0s
 run field --set regions=0
 run field --set regions=100000
 run field --set regions=many
+run 2pc --set accounts=0
+run 2pc --set opening=-1
+run 3pc --set acounts=2
 run bully --headless
 run bully --json
 run bully --headless --for soon

@@ -5,9 +5,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw
 
-from lab.journal import CommitLog, Commits, Process, Record, Transacted
+from lab.journal import CommitLog, Commits, Held, Process, Record, Transacted
 from lab.journal.commits import Purpose
 from lab.kernel import Fired, Message, Step
+from lab.protocols.transaction import Transaction
 
 _T = [3, 1]
 _PARTICIPANTS = [1, 2, 3]
@@ -137,6 +138,31 @@ def test_a_node_is_blocked_from_the_death_of_the_coordinator_until_it_knows() ->
         _step(350, 1, "committed", open=[]),
     )
     assert commits.blocked_us == (250,)
+
+
+def test_what_blocked_for_longest() -> None:
+    """The transaction, the node that waited, and who was down meanwhile: this is what could not be asked."""
+    both = _open("uncertain")["open"] + _open("uncertain", transaction=[3, 2])["open"]
+    commits = _commits(
+        _step(10, 1, open=both),
+        Process(100, 3, "killed", 1),
+        _step(200, 1, open=both[1:]),
+        Process(250, 2, "paused", 1),
+        _step(300, 1, open=[]),
+    )
+    assert commits.longest == Held(200, 1, Transaction(3, 2), (1, 2, 3), (2, 3))
+
+
+def test_the_outcome_told_again_is_counted_apart() -> None:
+    """To the same node; the formula has it once."""
+    commits = _commits(
+        _step(10, 3, "begin"),
+        *_asked(3, 1, "Commit", "Acknowledged", 1),
+        *_asked(3, 1, "Commit", "Acknowledged", 2),
+        *_asked(3, 2, "Commit", "Acknowledged", 3),
+    )
+    assert commits.messages == {"own": 2, "again": 1, "acknowledgement": 3}
+    assert _only(commits).messages == 2
 
 
 def test_a_coordinator_that_stands_still_blocks_too() -> None:

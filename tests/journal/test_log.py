@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lab.journal import (
     Captioned,
+    Cluster,
     Commanded,
     Expected,
     LogPage,
@@ -16,7 +18,9 @@ from lab.journal import (
     lines_of,
 )
 from lab.journal.fates import FATES
-from lab.kernel import Fired, Step
+from lab.kernel import Fired, Message, Step, Told
+from lab.protocols import find_protocol
+from lab.protocols.transaction import Change, Entry, Round, Transaction
 from tests.harness import T_US, Rig
 from tests.journal.recordings import eventful, eventful_lines, write_lines
 from tests.journal.test_records import EXAMPLES
@@ -76,6 +80,62 @@ def test_what_the_lines_say() -> None:
     (failure,) = lines_of(9, EXAMPLES["step failed"])
     assert (failure.what, failure.text) == ("failure", "ValueError: b")
     assert lines_of(0, Step(5, 1, 1, Fired("x"), {"coordinator": None}))[0].text == "no coordinator"
+
+
+def test_a_command_that_changes_nothing_has_its_line() -> None:
+    """In the count of the cluster, too."""
+    step = Step(5, 1, 1, Told("refuse"))
+    cluster = Cluster((1,))
+    cluster.apply(step)
+    assert cluster.lines == len(lines_of(0, step)) == 1
+
+
+def test_what_is_forced_to_a_log_is_a_line() -> None:
+    """One for each log of a step, before its messages; of any protocol, the bank's in words."""
+    transaction = Transaction(5, 1)
+    prepared = Entry("prepared", transaction, (3, 5), (Change("savings", 1000_00, 900_00), Change("x", 1_50, 0)))
+    entries = [prepared, Entry("joined", transaction, round=Round(2, 4))]
+    received = EXAMPLES["step received"]
+    assert isinstance(received, Step)
+    logged = {"log": msgspec.to_builtins(entries), "diary": [{"day": 1, "said": "a, b"}]}
+    step = Step(5, 1, 1, Fired("x"), sent=received.sent, logged=logged)
+    assert [(line.what, line.text) for line in lines_of(9, step)][:2] == [
+        ("log", "prepared 5.1 (savings 1,000 → 900, x 1.50 → 0); joined 5.1 in round 2 of 4"),
+        ("log", "diary: day 1 said a, b"),
+    ]
+    cluster = Cluster((1,))
+    cluster.apply(step)
+    assert cluster.lines == count_lines(step) == len(lines_of(9, step)) == 3
+
+
+def test_the_log_tells_a_commit_from_its_first_entry_to_the_cash() -> None:
+    """By three phases: uncertain, commitable, committed can be read off it."""
+    rig = Rig((1, 2, 3), protocol=find_protocol("3pc")).started()
+    rig.settle()
+    rig.do("withdraw 350")
+    rig.run(10 * T_US)
+    lines = [line for line in _page(rig).lines if line.source == 3 and line.what in ("log", "note")]
+    assert [(line.what, line.text) for line in lines] == [
+        ("log", "begin 3.1 of 1, 2, 3"),
+        ("log", "prepared 3.1 (moneymarket 1,000 → 700)"),
+        ("log", "precommit 3.1"),
+        ("log", "committed 3.1"),
+        ("note", "3.1 hands out 350"),
+        ("log", "ended 3.1"),
+    ]
+    assert rig.cluster.lines == len(_page(rig).lines)
+    told = [(line.kind, line.text) for line in _page(rig).lines if line.what == "message" and "3.1" in line.text]
+    assert told[0] == ("Perform", "transaction 3.1; savings -100")
+    assert ("PreCommit", "transaction 3.1; round 0 of 3") in told
+    (aimed,) = {text for kind, text in told if kind == "Prepare"}
+    assert aimed.startswith("transaction 3.1; participants 1, 2, 3; operations savings -100, checking +100, ")
+
+
+def test_another_protocols_message_of_the_same_name_is_said_as_it_is() -> None:
+    """Only what is wholly one of the bank's is said in the words of the bank."""
+    for body in (b'{"edition":3}', b"{}", b'"5.1"', b"\xff"):
+        (line,) = lines_of(0, Step(5, 1, 1, Fired("x"), sent=(Message(1, 2, 3, "Commit", msgspec.Raw(body)),)))
+        assert line.text == body.decode("utf-8", "replace")
 
 
 @pytest.mark.parametrize(

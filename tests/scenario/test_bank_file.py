@@ -25,7 +25,7 @@ SETTINGS = ('protocol = "2pc"', 'nodes = "3"', 'for = "4s"')
 
 WRONG = """
 at 300ms: transfer 100 savngs checking
-then withdraw 1.5
+then withdraw 1.505
 expect balance(savings-2) == 5
 refuse
 when 3.state == undecided: kill 3
@@ -54,7 +54,7 @@ def test_each_typo_is_told_with_its_line_and_what_was_meant(tmp_path: Path) -> N
     assert [each.partition(":")[0] for each in told] == ["7", "8", "9", "10", "11"]
     said = [
         "there is no account savngs; there are savings, checking, moneymarket; did you mean savings?",
-        "'1.5' is no amount: write 350, or 12.50",
+        "'1.505' is no amount: write 350, or 12.50",
         "there is no account savings-2; there are savings, checking, moneymarket; did you mean savings?",
         "refuse is for the nodes that you name: refuse 2",
         "'undecided:' is not expected here",

@@ -6,6 +6,7 @@ import pytest
 
 from lab.journal import Cluster, NodeView
 from lab.protocols import PROTOCOLS, TASKS, find_protocol
+from lab.protocols.accounts import parse_cents
 from lab.script import CommandError, Tell, When, check_line, nodes_told, parse
 from lab.script.commands import Nodes
 from lab.script.holding import Suspicions, holds
@@ -47,7 +48,10 @@ def test_what_is_behind_a_command_are_its_words_or_nodes(
         ("transfer 100 savngs checking", "; did you mean savings?"),
         ("transfer 100 account3 checking", "there is no account account3; "),
         ("transfer x savings checking", "'x' is no amount: write 350, or 12.50"),
-        ("transfer 12.5 savings checking", "'12.5' is no amount"),
+        ("transfer 12.555 savings checking", "'12.555' is no amount"),
+        ("transfer 1,00 savings checking", "'1,00' is no amount"),
+        ("transfer savings checking 100", "the amount comes before the accounts: transfer 100 savings checking"),
+        ("collect checking 10", "the amount comes before the accounts: collect 10 checking"),
         ("transfer -5 savings checking", "'-5' is no amount"),
         ("transfer 0.00 savings checking", "an amount of 0.00 moves nothing"),
         ("withdraw 1000000001", "1000000001 is too large an amount: 1,000,000,000 is the most"),
@@ -64,7 +68,7 @@ def test_what_is_behind_a_command_are_its_words_or_nodes(
         ("transactions 5 at 20", "at 20 is no rate: write at 20/s, from 1/s to 1000/s"),
         ("transactions 5 at 0/s", "at 0/s is no rate"),
         ("transactions 5 at 1001/s", "at 1001/s is no rate"),
-        ("transactions 5 20/s", "20/s is no rate: write at 20/s"),
+        ("transactions 5 20/s", "the word at is missing: transactions 5 at 20/s"),
         ("transactions 5 at", "at is no rate"),
         ("transactions 5 at 20/s now", "the words of transactions are COUNT [at RATE]; got 5 at 20/s now: "),
         ("refuse", "refuse is for the nodes that you name: refuse 2"),
@@ -79,6 +83,15 @@ def test_a_mistake_in_a_command_is_told_before_the_run(text: str, mistake: str) 
     with pytest.raises(CommandError) as caught:
         check_line(parse(text), TWO, IDS)
     assert mistake in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("amount", "cents"), [("12.5", 1250), ("1,000", 100_000), ("$10", 1000), ("$1,000.05", 100_005)]
+)
+def test_an_amount_may_be_written_as_it_is_printed(amount: str, cents: int) -> None:
+    """With commas between the thousands, one place for cents, and a dollar sign."""
+    check_line(parse(f"transfer {amount} savings checking"), TWO, IDS)
+    assert parse_cents(amount) == cents
 
 
 def test_which_accounts_there_are_is_up_to_the_parameters() -> None:
@@ -124,7 +137,9 @@ def test_a_transaction_is_for_one_node(cluster: Cluster, node: int) -> None:
 
 def test_while_nobody_leads_or_is_up_it_is_for_nobody() -> None:
     """The former where there are elections."""
-    with pytest.raises(CommandError, match="nobody is coordinator at present; name a node by its number"):
+    with pytest.raises(
+        CommandError, match="nobody is coordinator at present; wait for the election: when all normal: withdraw 5"
+    ):
         nodes_told(Tell(None, "withdraw", ("5",)), _cluster(()), find_protocol("3pc"))
     with pytest.raises(CommandError, match="no node is up at present; restart one"):
         nodes_told(Tell(None, "withdraw", ("5",)), Cluster(IDS), TWO)

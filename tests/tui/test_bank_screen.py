@@ -1,17 +1,21 @@
 """The bank on the screen: what each pane says of it, and the view of accounts and open transactions."""
 
+import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.cells import cell_len
 
-from lab.journal import Link
+from lab.journal import Link, Writer
 from lab.kernel import Timing
 from lab.protocols import Bully, ThreePhaseCommit, TwoPhaseCommit, stacked
 from lab.tui.bankpane import bank_pane, bank_pieces
 from lab.tui.bankview import BankView
+from lab.tui.lines import title_text
 from lab.tui.look import Look, glyphs_for
 from lab.tui.middle import Middle
+from lab.tui.source import FileSource
 from lab.worlds.config import RunConfig
 from tests.harness import T_US, Rig
 from tests.tui.recorded import BLOCKED_US, SHIPPED, blocked_run
@@ -194,11 +198,97 @@ def test_more_than_fits_is_counted(tmp_path: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("end", "b")
-        await seen.until(lambda: "lines more, in a higher window" in seen.text, "what was left out")
+        await seen.until(lambda: "more lines (PgDn)" in seen.text, "what was left out")
         assert "4.1 ■ blocked" in seen.text
         assert "5.1 ■ blocked" not in seen.text
+        told = int(re.search(r"and (\d+) more lines", seen.text).group(1))  # type: ignore[union-attr]
+        await seen.press("down", "down")
+        assert f"and {told - 2} more lines" in seen.text
+        await seen.press(*["pagedown"] * 20)
+        assert "more lines" not in seen.text
+        assert "account5 1,000" in seen.text, "the last account"
+        assert "total " in seen.text
+        await seen.press(*["pageup"] * 20)
+        assert f"and {told} more lines" in seen.text
 
     replay(test, path, (80, 24))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_total_is_there_however_many_accounts_there_are(tmp_path: Path, size: tuple[int, int]) -> None:
+    """The accounts that do not fit are counted, and can be scrolled to."""
+    rig = Rig(range(1, 31), protocol=TwoPhaseCommit).started()
+    path = rig.run(T_US).write(tmp_path / "thirty.jsonl")
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "b")
+        await seen.until(lambda: "✓ conserved" in seen.text, "the bank")
+        assert "total 30,000" in _words(seen.text)
+        assert "handed out 0" in _words(seen.text)
+        bank = seen.of("BankView", BankView)
+        lines = [bank.render_line(y).text for y in range(bank.size.height)]
+        if size == (120, 40):
+            more = int(re.search(r"and (\d+) more accounts", seen.text).group(1))  # type: ignore[union-attr]
+            names = ("savings", "checking", "moneymarket", "account")
+            shown = [line for line in lines if line.startswith(names) and "balance" not in line]
+            assert len(shown) + more == 30
+        await seen.press(*["pagedown"] * 20)
+        assert "account30" in seen.text
+        assert "total 30,000" in _words(seen.text)
+
+    replay(test, path, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_committed_here_and_aborted_there_is_said_loudly(tmp_path: Path, size: tuple[int, int]) -> None:
+    """As long as the logs say so: not before both sides have decided, nor once one log is gone."""
+    rig = Rig(range(1, 5), protocol=stacked(ThreePhaseCommit, Bully), latency_us=20_000).started()
+    rig.settle()
+    rig.do("when 4.state == commitable: partition 4 | 1 2 3", "tell 4 withdraw 350")
+    rig.run(60 * T_US)
+    early = rig.write(tmp_path / "early.jsonl")
+    rig.do("heal", "kill 4", "wipe 4")
+    late = rig.write(tmp_path / "late.jsonl")
+    said = "4.1 ✗ committed at 4, aborted at 1, 2 and 3"
+
+    async def split(seen: Seen) -> None:
+        await seen.press("b")
+        assert "✗ committed" not in seen.text
+        await seen.press("end")
+        await seen.until(lambda: said in seen.text, "both outcomes")
+        assert "350 more than at first" in seen.text
+
+    async def gone(seen: Seen) -> None:
+        await seen.press("end", "b")
+        await seen.until(lambda: "4 is down" in seen.text or size[0] == 80, "the log of 4 is gone")
+        assert "✗ committed" not in seen.text
+
+    replay(split, early, size)
+    replay(gone, late, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_decided_does_not_hide_what_is_not(tmp_path: Path, size: tuple[int, int]) -> None:
+    """First what is blocked, then what is undecided; what somebody has only to hear of is one line."""
+    rig = Rig(range(1, 6), protocol=TwoPhaseCommit).started()
+    rig.do("lose 1->5 Acknowledged 100%")
+    for _ in range(2):
+        rig.do("tell 5 transfer 10 savings checking")
+        rig.run(3 * T_US)
+    rig.do("on send Vote 1->5: kill 1", "tell 5 transfer 10 savings checking")
+    rig.run(10 * T_US)
+    rig.do("on send Vote 2->4: kill 4", "tell 4 transfer 10 checking moneymarket")
+    rig.run(10 * T_US)
+    path = rig.write(tmp_path / "some.jsonl")
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "b")
+        await seen.until(lambda: "4.1 ■ blocked for" in seen.text, "what is blocked")
+        assert "5.1 " not in seen.text.partition("4.1 ■ blocked")[2]
+        await seen.press(*["pagedown"] * 20)
+        assert "3 decided, of which 1 has yet to hear" in seen.text
+
+    replay(test, path, size)
 
 
 def test_without_utf8(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,3 +336,20 @@ def test_in_a_run_that_goes_on(runs: Path) -> None:
 
     with served(config) as ready:
         attached(test, ready.socket)
+
+
+def test_the_title_counts_and_measures_as_people_do(tmp_path: Path) -> None:
+    """One node is no nodes, and a thousand milliseconds are a second."""
+    one = Rig((1,), protocol=TwoPhaseCommit).started()
+    header = one.header
+    look = Look(glyphs_for())
+    for nodes, timing, said in (
+        ((1,), Timing(250_000, 500_000), "T 1 s · 1 node · one"),
+        ((1, 2), Timing(50_000, 20_000), "T 120 ms · 2 nodes · one"),
+    ):
+        path = tmp_path / "title.jsonl"
+        Writer(path, msgspec.structs.replace(header, nodes=nodes, timing=timing)).close()
+        source = FileSource(path)
+        assert title_text(source, 0, 0, "one", look).plain.endswith(said)
+        source.close()
+        path.unlink()

@@ -9,6 +9,7 @@ from lab.tui.actions import ACTIONS
 from lab.tui.commandline import CommandLine, complete
 from lab.tui.dialogs import HelpDialog
 from lab.tui.look import Look, glyphs_for
+from lab.tui.middle import Middle
 from tests.tui.seen import Seen, replay
 
 
@@ -77,6 +78,58 @@ def test_what_comes_with_the_colon_is_typed() -> None:
         await seen.standing_still()
         assert _line(seen).value == "requ"
         assert seen.app.is_running
+
+    replay(test)
+
+
+def _all_at_once(seen: Seen, *keys: str) -> None:
+    """Keys that are all there before the first of them is seen to."""
+    characters = {"colon": ":", "space": " "}
+    for key in keys:
+        seen.app.post_message(Key(key, characters.get(key, key if len(key) == 1 else None)))
+
+
+def test_what_comes_after_enter_is_not_of_the_line() -> None:
+    """The line is what was typed before; the key after it does what it does alone."""
+
+    async def test(seen: Seen) -> None:
+        _all_at_once(seen, "colon", *"end", "enter", "f")
+        await seen.until(lambda: seen.of("Middle", Middle).rows.heartbeats, "f has shown them")
+        assert _line(seen).history == ["end"]
+        assert seen.player.number > 0, "the line was done"
+        _all_at_once(seen, "colon", *"end", "enter", "colon", *"kill", "space", "1")
+        await seen.until(lambda: _line(seen).value == "kill 1", "the second line")
+        assert seen.selected() is None
+        assert seen.run.focused is _line(seen)
+        assert not seen.run.query_one("#said").display
+        await seen.press("escape")
+        assert seen.run.query_one("#said").display
+
+    replay(test)
+
+
+def test_a_second_colon_right_after_enter_opens_the_line_again() -> None:
+    """Not a letter of it acts as a key."""
+
+    async def test(seen: Seen) -> None:
+        for _ in range(3):
+            _all_at_once(seen, *("colon", *"start", "enter") * 2, "colon", *"4kq")
+            await seen.until(lambda: _line(seen).value == "4kq", "the last line")
+            assert seen.app.is_running
+            assert seen.selected() is None
+            _all_at_once(seen, "escape", "4")
+            await seen.until(lambda: seen.selected() == 4, "4 is a key again")
+            await seen.press("escape")
+
+    replay(test)
+
+
+def test_the_line_is_edited_in_the_order_of_the_keys() -> None:
+    """A key that goes back takes the letter before it, however fast the next one comes."""
+
+    async def test(seen: Seen) -> None:
+        _all_at_once(seen, "colon", *"endd", "backspace", "home", "x", "delete", "x", "backspace", "enter")
+        await seen.until(lambda: _line(seen).history == ["xnd"], "x, and d is gone")
 
     replay(test)
 
@@ -177,14 +230,14 @@ def _help(driver: bool) -> str:
 
 
 def test_the_help_has_every_key_and_every_command() -> None:
-    told = _help(driver=True).splitlines()
+    told = [line.rstrip() for line in _help(driver=True).splitlines()]
     for action in ACTIONS:
         rows = [line for line in told if f":{action.word} " in line]
         assert len(rows) == 1, action.word
         assert action.shown in rows[0].split()
         assert action.help in rows[0]
     for verb in VERBS.values():
-        assert any(verb.usage in line and verb.example in line for line in told), verb.usage
+        assert verb.example in told[told.index(verb.usage) + 1], verb.usage
 
 
 def test_the_help_of_a_replay_leaves_out_what_cannot_be_done_in_it() -> None:
@@ -196,6 +249,17 @@ def test_the_help_of_a_replay_leaves_out_what_cannot_be_done_in_it() -> None:
 def test_the_examples_of_the_help_are_commands() -> None:
     for verb in VERBS.values():
         assert parse(verb.example).text == verb.example
+
+
+def test_the_help_uses_the_width_that_there_is() -> None:
+    """In 80 columns no text is in a column of its own that is narrower than half of them."""
+    console = Console(width=74, no_color=True)
+    with console.capture() as capture:
+        console.print(HelpDialog(True, Look(glyphs_for())).content())
+    told = capture.get().splitlines()
+    assert "    crash: the process is gone at once, with all but its safe storage" in map(str.rstrip, told)
+    assert max(len(line) - len(line.lstrip()) for line in told) < 40
+    assert len(told) < 190
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])

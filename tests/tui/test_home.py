@@ -1,7 +1,12 @@
-"""The home screen's entries: what can be run, scenarios among it."""
+"""The home screen: what it says, and its entries: what can be run, scenarios among it."""
+
+import asyncio
+
+from textual.widgets import Static
 
 from lab.cli.home import choices
 from lab.scenario.library import names
+from lab.tui.home import HomeApp
 
 
 def test_every_scenario_can_be_run_from_the_home_screen() -> None:
@@ -11,3 +16,16 @@ def test_every_scenario_can_be_run_from_the_home_screen() -> None:
     said, words = entries["figure-3-12"]
     assert words == ["run", "figure-3-12"]
     assert said == "figure-3-12: Figure 3-12: 7 has crashed, 4 notices first"
+
+
+def test_it_says_what_the_laboratory_is_for() -> None:
+    """Coordinator election, and atomic commit."""
+
+    async def told() -> str:
+        app = HomeApp([("run", "bully")])
+        async with app.run_test(size=(80, 24)):
+            return str(app.query_one("#title", Static).render())
+
+    said = asyncio.run(told())
+    assert "a laboratory for coordinator election and atomic commit" in said
+    assert "commit the transactions of a bank" in said

@@ -217,6 +217,12 @@ def test_what_became_of_the_messages_that_a_fault_touched(kind: str, became: str
         ('{"normal":true}', "normal true"),
         ('{"up":[1,2],"definition":{"version":3}}', "up 1 2 definition version 3"),
         ("[]", ""),
+        (
+            '{"against":"savings has 840, less than 99,999","x":null}',
+            "against savings has 840, less than 99,999 x null",
+        ),
+        ("transaction 5.1; savings -100", "transaction 5.1; savings -100"),
+        ('{"torn', '{"torn'),
     ],
 )
 def test_a_body_in_short_is_json_without_its_punctuation(body: str, expected: str) -> None:

@@ -7,6 +7,7 @@ from typing import ClassVar
 import pytest
 
 from lab.journal import Cluster, Commanded
+from lab.journal.summary import Note, NoteLog
 from lab.kernel import Step, Told
 from lab.protocols import TwoPhaseCommit, find_protocol
 from lab.script import parse
@@ -116,6 +117,32 @@ def test_without_a_rate_it_is_ten_a_second(rig: Rig) -> None:
     assert [later - earlier for earlier, later in pairwise(times)][-2:] == [500_000] * 2
 
 
+def _notes(rig: Rig) -> list[str]:
+    return [note for step in rig.steps for note in step.notes if "aborted: " not in note]
+
+
+def test_what_came_of_a_load_is_noted(rig: Rig) -> None:
+    """When the last of its transfers is decided; of one whose place another takes, what it had not begun."""
+    rig.do("transactions 20 at 20/s")
+    rig.run(3_000_000)
+    committed = _outcomes(rig).count("committed")
+    assert _notes(rig) == [f"the load of 20 has ended: {committed} committed, {20 - committed} aborted"]
+    assert 0 < committed < 20
+    rig.do("transactions 50", "after 250ms transactions 1")
+    rig.run(3_000_000)
+    assert _notes(rig)[1] == "another load in its place: 47 transfers never begun"
+
+
+def test_what_a_dead_node_left_of_its_load_is_in_the_summary(rig: Rig) -> None:
+    """As it can note nothing itself."""
+    rig.do("transactions 60 at 10/s", "at 1950ms kill 3")
+    rig.run(3_000_000)
+    notes = NoteLog()
+    for record in rig.records:
+        notes.observe(record)
+    assert notes.notes[-1] == Note(1_950_000, 3, "killed, and its load ended: 40 transfers never begun")
+
+
 def test_what_was_due_while_it_stood_still_is_made_up_for(rig: Rig) -> None:
     """Users come as they come: none of so many is left out."""
     rig.do("transactions 20 at 10/s", "at 500ms pause 3", "at 1500ms resume 3")
@@ -134,7 +161,8 @@ def test_who_does_not_lead_refuses() -> None:
     rig.settle()
     rig.run(CALM_US)
     for text in ("tell 1 withdraw 5", "tell 1 transactions 5 at 5/s"):
-        assert _done(rig, text).text == "1 told"
+        said = "1 told; this is for the elected coordinator; the log says whether it was refused"
+        assert _done(rig, text).text == said
     notes = [note for step in rig.steps for note in step.notes if step.node == 1]
     assert notes == ["refused: only the elected coordinator begins transactions"] * 2
     assert not _begun(rig.steps)
@@ -152,12 +180,14 @@ class Tiring(TwoPhaseCommit):
 
 
 def test_the_load_of_one_that_may_begin_no_longer_ends() -> None:
-    """With one remark; a load after that is refused as well."""
+    """With a remark why, and one on what came of it; a load after that is refused as well."""
     rig = Rig(NODES, protocol=Tiring).started()
     rig.do("transactions 10 at 10/s")
     rig.run(CALM_US)
     assert len(_begun(rig.steps)) == 3
     assert [note for step in rig.steps for note in step.notes if "tired" in note] == ["refused: it is tired"]
+    assert _notes(rig)[-1].startswith("the load of 10 has ended: ")
+    assert _notes(rig)[-1].endswith(" aborted, 7 never begun")
     assert rig.protocol(3).load.left == 0
     rig.do("transactions 10 at 10/s")
     rig.run(CALM_US)

@@ -17,7 +17,8 @@ __all__ = ["compare"]
     lab compare bully invitation\n
     lab compare bully ring --faults kill,partition --runs 50 -o elections.svg\n
     lab compare bully my_election.py:MyElection --script lecture.script --task none\n
-    lab compare 2pc 3pc --script blocking.script --runs 20""",
+    lab compare 2pc 3pc --script blocking.script --runs 20\n
+    lab compare 2pc 3pc "3pc above ring" --faults partition""",
 )
 def compare(
     context: typer.Context,
@@ -52,7 +53,8 @@ def compare(
 
     Commit protocols (2pc, 3pc) get transactions, and what those come to is shown: messages and forced writes
     beside the formula, times, how long nodes were blocked and locks were held. Without a script, the coordinator
-    of a load crashes amid the votes and comes back; with --faults, faults are drawn. A node is blocked while it
+    crashes amid the votes, another one has a load, and it comes back; with --faults, faults are drawn. A node is
+    blocked while it
     runs and has voted YES, from when the coordinator is down or stands still, or it says that it has to wait,
     until it knows the outcome.
     """

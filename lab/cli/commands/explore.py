@@ -24,7 +24,7 @@ _BEGINNINGS = ("normal", "start")
     lab explore bully\n
     lab explore bully --timeouts any --out two-coordinators.jsonl\n
     lab explore invitation --cuts 1 --timeouts prompt\n
-    lab explore 2pc --restarts 1 --do "tell 3 withdraw 350"\n
+    lab explore 2pc --restarts 1 --do "tell 3 transfer 100 savings checking"\n
     lab explore my_election.py:MyElection --kills 2 --from start""",
 )
 def explore(
@@ -64,7 +64,8 @@ def explore(
         typer.Option(
             metavar="COMMAND",
             help='A command of the protocol\'s own, given before anything else happens: "tell 3 withdraw 350". '
-            "May be given several times.",
+            "May be given several times. none: no command. "
+            r"\[default: where commands keep the protocol busy, the first of these, to the highest node]",
         ),
     ] = None,
     states: Annotated[

@@ -66,7 +66,8 @@ def show(
         list[str] | None,
         typer.Option(
             metavar="WHAT",
-            help="Only: message, status, process, command, caption, mark, expectation, told, note, failure, end.",
+            help="Only: message, status, process, command, caption, mark, expectation, told, log, note, failure, "
+            "end.",
         ),
     ] = None,
     heartbeats: Annotated[bool, typer.Option("--heartbeats", help="With the messages that keep coming.")] = False,

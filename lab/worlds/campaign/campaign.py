@@ -10,9 +10,10 @@ from functools import partial
 
 from msgspec import Struct
 
-from lab.journal import Header
+from lab.journal import CommitLog, Header, Record
 from lab.kernel import Step
 from lab.properties import Violation
+from lab.protocols import Algorithm, commit_protocol
 from lab.worlds.campaign.coverage import reached
 from lab.worlds.campaign.draw import Plan, draw
 from lab.worlds.campaign.trial import Touched, carry_out, tally
@@ -53,7 +54,8 @@ class Campaign(Struct, frozen=True):
 class Outcome(Struct):
     """What came of one run, small enough to be sent. ``violations``: how many, by assertion and what was broken.
 
-    ``lines`` are those of the protocol's file that were reached, if that was looked for.
+    ``lines`` are those of the protocol's file that were reached, if that was looked for. ``transactions``: how many
+    ended in which way, None: in none.
     """
 
     seed: int
@@ -63,6 +65,7 @@ class Outcome(Struct):
     faults: dict[str, Touched]
     violations: dict[tuple[str, tuple[int, ...]], int]
     lines: frozenset[int]
+    transactions: dict[str | None, int]
 
 
 class Table:
@@ -75,6 +78,7 @@ class Table:
         self.faults: dict[str, Touched] = {}
         self.violations: dict[tuple[str, tuple[int, ...]], int] = {}
         self.lines: set[int] = set()
+        self.transactions: dict[str | None, int] = {}
 
     def add(self, outcome: Outcome) -> None:
         """One more run."""
@@ -88,6 +92,8 @@ class Table:
             sum_.touched += count.touched
         for which, times in outcome.violations.items():
             self.violations[which] = self.violations.get(which, 0) + times
+        for how, times in outcome.transactions.items():
+            self.transactions[how] = self.transactions.get(how, 0) + times
 
 
 def run_chunk(campaign: Campaign, seeds: range) -> list[Outcome]:
@@ -117,9 +123,23 @@ def run_chunk(campaign: Campaign, seeds: range) -> list[Outcome]:
                 tally(trial.records),
                 violations,
                 frozenset(lines),
+                _transactions(protocol, trial.records),
             )
         )
     return outcomes
+
+
+def _transactions(protocol: type[Algorithm], records: list[Record]) -> dict[str | None, int]:
+    """What became of the transactions of a run; nothing where there are none."""
+    if commit_protocol(protocol) is None:
+        return {}
+    log = CommitLog()
+    for record in records:
+        log.observe(record)
+    found: dict[str | None, int] = {}
+    for transacted in log.transactions.values():
+        found[transacted.outcome] = found.get(transacted.outcome, 0) + 1
+    return found
 
 
 def outcomes(

@@ -73,11 +73,12 @@ class Measured(Struct, frozen=True):
 
 
 class Sums:
-    """All runs of one protocol; ``cost`` is what a commit costs by the formula, where it is a commit protocol."""
+    """All runs of one protocol, from ``seed`` on; ``cost``: of a commit by the formula, where it commits."""
 
-    def __init__(self, name: str, cost: CommitCost | None = None) -> None:
+    def __init__(self, name: str, cost: CommitCost | None = None, seed: int = 1) -> None:
         self.name = name
         self.cost = cost
+        self.seed = seed
         self.runs = 0
         self.elections: list[int] = []
         self.outages_us: list[int] = []

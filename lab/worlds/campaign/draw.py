@@ -34,8 +34,12 @@ class Plan(Struct, frozen=True):
 
 
 def plan_of(protocol: type[Algorithm], nodes: tuple[int, int], faults: tuple[str, ...], timing: Timing) -> Plan:
-    """The plan for this protocol: strikes aim at all its messages but the heartbeats, mostly at requests."""
-    kinds = {name: kind for name, kind in protocol.payloads.items() if kind not in protocol.heartbeats}
+    """The plan for this protocol: strikes aim at all its messages but the heartbeats, mostly at requests.
+
+    Where commands keep a task busy, at those of the task: the election is struck at often enough by what it meets.
+    """
+    aimed_at = protocol.carries if protocol.kept_busy_by and protocol.carries is not None else protocol
+    kinds = {name: kind for name, kind in aimed_at.payloads.items() if kind not in protocol.heartbeats}
     requests = [name for name, kind in kinds.items() if issubclass(kind, Request)]
     return Plan(nodes, faults, timing, tuple(sorted([*kinds, *requests])), protocol.kept_busy_by)
 
@@ -71,14 +75,15 @@ class _Drawing:
         return Schedule(self._seed, self._nodes, self._link, strikes, end_us)
 
     def _keep_busy(self, end_us: int) -> None:
-        """Commands to any nodes: at any time, or about when something is struck."""
+        """Commands, half of them to the highest node, which leads: at any time, or about when there is a strike."""
         chance = Random(f"{self._seed}/commands")
         struck_us = [strike.at_us for strike in self._strikes]
         for _ in range(chance.randint(4, 12) if self._plan.commands else 0):
             at_us = chance.randint(0, end_us)
             if chance.random() < 0.6:
                 at_us = max(0, chance.choice(struck_us) + chance.randint(-2 * self._t_us, 2 * self._t_us))
-            command = f"tell {chance.choice(self._nodes)} {chance.choice(self._plan.commands)}"
+            node = chance.choice([self._nodes[-1], chance.choice(self._nodes)])
+            command = f"tell {node} {chance.choice(self._plan.commands)}"
             self._strikes.append(Strike(_whole(at_us), "", command))
 
     def _draw_link(self) -> Link:
@@ -106,6 +111,10 @@ class _Drawing:
             on += f" {source}->{target}"
         return on
 
+    def _amid(self, share: float, victim: int | None = None) -> str:
+        """A message to strike at; more often where commands keep something on its way nearly always."""
+        return self._on(0.7 if self._plan.commands else share, victim)
+
     def _victim(self) -> int:
         nodes = self._nodes
         if self._plan.commands:
@@ -129,7 +138,7 @@ class _Drawing:
         return f"{self._chance.choice([10, 30, 60, 100])}%"
 
     def _strike(self, at_us: int, command: str, on: str = "") -> None:
-        if not self._strikes and at_us > 3 * self._t_us:
+        if not self._strikes and at_us > 3 * self._t_us and not self._plan.commands:
             on = ""  # all is well until something is struck, and no such message comes
         self._strikes.append(Strike(_whole(at_us), on, command))
         self._mended_us = max(self._mended_us, at_us)
@@ -142,7 +151,7 @@ class _Drawing:
 
     def _kill(self, at_us: int) -> None:
         victim = self._victim()
-        self._strike(at_us, f"kill {victim}", self._on(0.4, victim))
+        self._strike(at_us, f"kill {victim}", self._amid(0.4, victim))
         if self._chance.random() < 0.8:
             self._mend(at_us, f"restart {victim}", self._heir(victim))
 
@@ -154,7 +163,7 @@ class _Drawing:
 
     def _pause(self, at_us: int) -> None:
         victim = self._victim()
-        self._strike(at_us, f"pause {victim}", self._on(0.4, victim))
+        self._strike(at_us, f"pause {victim}", self._amid(0.4, victim))
         self._mend(at_us + self._chance.randint(0, 6 * self._t_us), f"resume {victim}")
 
     def _partition(self, at_us: int) -> None:
@@ -164,7 +173,7 @@ class _Drawing:
         self._chance.shuffle(nodes)
         cut = self._chance.randint(1, len(nodes) - 1)
         one, other = (" ".join(map(str, sorted(side))) for side in (nodes[:cut], nodes[cut:]))
-        self._strike(at_us, f"partition {one} | {other}", self._on(0.3))
+        self._strike(at_us, f"partition {one} | {other}", self._amid(0.3))
         self._mend(at_us + self._chance.randint(0, 6 * self._t_us), "heal")
 
     def _delay(self, at_us: int) -> None:

@@ -1,0 +1,99 @@
+"""The nodes' boxes: every one can be drawn, whatever there is to say of a node, and however high the boxes are."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from textual.app import App, ComposeResult
+
+from lab.protocols import Algorithm, Bully, Field, ThreePhaseCommit, TwoPhaseCommit, stacked
+from lab.tui.look import Look, glyphs_for
+from lab.tui.panes import NodePanes
+from lab.tui.view import Pane, panes_of
+from tests.harness import T_US, Rig
+
+Panes = tuple[Pane, ...]
+SIZES = [(80, 24), (120, 40), (200, 60)]
+PROTOCOLS: list[type[Algorithm]] = [
+    TwoPhaseCommit,
+    stacked(ThreePhaseCommit, Bully),
+    Bully,
+    stacked(Field, Bully),
+]
+
+
+class _Drawn(App[None]):
+    def compose(self) -> ComposeResult:
+        yield NodePanes(Look(glyphs_for()))
+
+
+def _drawn(seen: list[Panes], size: tuple[int, int]) -> Iterator[list[str]]:
+    """The lines of the widget for each of these, before it is laid out anew and after."""
+    drawn: list[list[str]] = []
+
+    async def draw() -> None:
+        app = _Drawn()
+        async with app.run_test(size=size) as pilot:
+            panes = app.query_one(NodePanes)
+            panes.most_height = size[1] * 45 // 100
+            for each in seen:
+                panes.show(each, None)
+                drawn.append([panes.render_line(y).text for y in range(panes.size.height)])
+                await pilot.pause(0)
+                drawn.append([panes.render_line(y).text for y in range(panes.size.height)])
+
+    asyncio.run(draw())
+    yield from drawn
+
+
+def _prefixes(protocol: type[Algorithm], nodes: int) -> list[Panes]:
+    """What is seen after each record of a run in which nodes are absent, killed early and wiped."""
+    rig = Rig(range(1, nodes + 1), protocol=protocol)
+    seen: list[Panes] = []
+
+    def look() -> None:
+        panes = panes_of(rig.cluster.snapshot(), 0)
+        if not seen or panes != seen[-1]:
+            seen.append(panes)
+
+    rig.watchers.append(look)
+    rig.started(1)
+    rig.do("kill 1", "wipe 1")
+    rig.started(2, 1)
+    rig.do("pause 2")
+    rig.run(T_US)
+    rig.do("resume 2", "kill 1")
+    rig.started(*range(3, nodes + 1))
+    rig.do(f"kill {nodes}")
+    rig.run(2 * T_US)
+    rig.do("wipe 1")
+    rig.run(T_US)
+    return seen
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
+def test_every_prefix_of_a_run_can_be_drawn(protocol: type[Algorithm], size: tuple[int, int]) -> None:
+    """Each node is there with what it does, also where it has no bank and others have one."""
+    for nodes in (3, 5):
+        seen = _prefixes(protocol, nodes)
+        shown = {pane.process for panes in seen for pane in panes}
+        assert shown >= {"absent", "killed", "running", "paused"}
+        lines = list(_drawn(seen, size))
+        assert len(lines) == 2 * len(seen)
+        for panes, drawn in zip(seen, lines[1::2], strict=True):
+            told = "\n".join(drawn)
+            assert all(f" {pane.id} " in told for pane in panes), told
+            assert all(len(line) == size[0] for line in drawn)
+
+
+def test_a_coordinator_that_does_not_fit_beside_the_balances_is_left_out() -> None:
+    """No word is cut off for it; where there is room it is there."""
+    rig = Rig(range(1, 4), protocol=stacked(ThreePhaseCommit, Bully)).started()
+    rig.settle()
+    seen = [panes_of(rig.cluster.snapshot(), rig.now_us)]
+    *_, narrow = _drawn(seen, (80, 24))
+    assert "savings 1,000" in "\n".join(narrow)
+    assert "coo" not in "\n".join(narrow)
+    *_, wide = _drawn(seen, (120, 40))
+    assert "savings 1,000  coordinator 3" in "\n".join(wide)
