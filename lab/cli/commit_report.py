@@ -19,7 +19,7 @@ COMMITS_REMARK = (
     "Of commits and votes, those between several nodes; n are the participants besides the coordinator, and the "
     "formula is worked out for theirs, where nothing fails. A node is blocked while it runs and has voted YES, "
     "from when the coordinator is down or stands still, or it says that it must wait, until it knows the outcome. "
-    "To end that without the coordinator takes, under 2pc, a participant that knows the outcome, or has not voted; "
+    "To end that without the coordinator takes, under 2pc, a participant that knows it, or has not voted; "
     "under 3pc, a majority of the participants, and an election. Locks are held as long as nodes show it. "
     "Elections are counted without heartbeats."
 )

@@ -119,8 +119,9 @@ def parameters_of(
             raise SettingError(f"{got}: {protocol.name} has {known} to set: {how}{meant}")
         field = fields[shown[name]]
         below = protocol.chosen.get(name, value)
-        if value != below:  # one that a user may choose has been by now
+        if value != below and protocol.carries not in TASKS.values():
             raise SettingError(f"{got}: {protocol.name} is above {below}: set usual_election in its file")
+        value = below  # of the program's own tasks it has been chosen by now
         if field.name.endswith("_us"):
             values[field.name] = positive(f"set {name}", value, written)
         else:

@@ -89,7 +89,7 @@ def test_a_transaction(lab: Lab) -> None:
 
 
 def test_without_do_there_is_a_transaction(lab: Lab) -> None:
-    """That A6 holds says nothing where none runs: the first command is given by default, and the report says so."""
+    """That A6 holds says nothing where none runs: the first command is the default, and the report says so."""
     for name in ("2pc", "3pc"):
         done = lab("explore", name, "--kills", "0", "--timeouts", "prompt")
         assert (done.status, done.err) == (0, "")

@@ -30,7 +30,7 @@ OPTIONS = {
         "--set --json"
     ),
     "compare": "--script --faults --runs --nodes --seed --task --t --workers --output --json",
-    "explore": "--nodes --kills --restarts --cuts --timeouts --from --states --depth --set --out --json",
+    "explore": "--nodes --kills --restarts --cuts --timeouts --from --states --depth --set --do --out --json",
     "scale": "--nodes --t --seed --output --json",
     "scenario list": "--json",
     "scenario show": "",

@@ -54,8 +54,8 @@ class Campaign(Struct, frozen=True):
 class Outcome(Struct):
     """What came of one run, small enough to be sent. ``violations``: how many, by assertion and what was broken.
 
-    ``lines`` are those of the protocol's file that were reached, if that was looked for. ``transactions``: how many
-    ended in which way, None: in none.
+    ``lines`` are those of the protocol's file that were reached, if that was looked for. ``transactions``: how
+    many ended in which way, None: in none.
     """
 
     seed: int

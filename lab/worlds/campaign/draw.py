@@ -75,7 +75,7 @@ class _Drawing:
         return Schedule(self._seed, self._nodes, self._link, strikes, end_us)
 
     def _keep_busy(self, end_us: int) -> None:
-        """Commands, half of them to the highest node, which leads: at any time, or about when there is a strike."""
+        """Commands, half of them to the highest node, which leads: at any time, or about a strike."""
         chance = Random(f"{self._seed}/commands")
         struck_us = [strike.at_us for strike in self._strikes]
         for _ in range(chance.randint(4, 12) if self._plan.commands else 0):
