@@ -59,7 +59,8 @@ def test_run_says_what_is_open(lab: Lab) -> None:
 
 def test_run_counts_what_is_too_much_to_tell(lab: Lab) -> None:
     """Ten are told; the rest are in the recording."""
-    done = lab(*RUN[:-4], "--do", "transactions 30 at 1000/s", "--do", "at 20ms kill 1 2", "--record", "run.jsonl")
+    load = ("--set", "accounts=50", "--do", "transactions 60 at 1000/s", "--do", "at 100ms kill 3")
+    done = lab(*RUN[:-4], *load, "--record", "run.jsonl")
     assert done.out.count(" is open: ") == 10
     assert re.search(r" and \d+ more are open: lab show \S*run\.jsonl --blocked\n", done.out)
 
