@@ -10,7 +10,7 @@ from lab.journal.foreign import converted
 from lab.journal.records import Header, Process, Record
 from lab.journal.views import FaultView, NodeView
 from lab.kernel import Step, Told
-from lab.protocols.requests import Load
+from lab.protocols.bank_words import Load
 from lab.units import count_of
 
 __all__ = [

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from lab.kernel import command, procedure
 from lab.protocols.accounts import account_names
-from lab.protocols.committing import Committing
-from lab.protocols.requests import (
+from lab.protocols.bank_words import (
     Load,
     objection_to,
     read_collection,
@@ -23,6 +22,7 @@ from lab.protocols.requests import (
     read_withdrawal,
     transfer_of,
 )
+from lab.protocols.committing import Committing
 from lab.protocols.transaction import Operation, Plan, State, Transaction
 
 __all__ = ["Bank"]

@@ -35,6 +35,8 @@ differently. The first coordinator, which takes silence for failure as P1 has it
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
+from msgspec import Struct
+
 from lab.kernel import Payload, Request, on, procedure
 from lab.protocols.bank import Bank
 from lab.protocols.committing import Abort, Commit
@@ -43,9 +45,19 @@ from lab.protocols.election import Election, Status
 from lab.protocols.ledger import Part
 from lab.protocols.task import Task
 from lab.protocols.termination import StateAnswer, next_state
-from lab.protocols.transaction import DECIDED, Entry, Orphan, Plan, Round, State, Transaction
+from lab.protocols.transaction import DECIDED, Entry, Plan, Round, State, Transaction
 
-__all__ = ["ThreePhaseCommit"]
+__all__ = ["Orphan", "PreCommit", "ThreePhaseCommit"]
+
+
+class Orphan(Struct, frozen=True):
+    """A transaction whose coordinator is silent, and who has a part in it."""
+
+    transaction: Transaction
+    participants: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return str(self.transaction)
 
 
 class PreAcknowledged(Payload, frozen=True):

@@ -16,7 +16,6 @@ __all__ = [
     "Entry",
     "Open",
     "Operation",
-    "Orphan",
     "Plan",
     "Round",
     "State",
@@ -57,16 +56,6 @@ class Round(Struct, frozen=True, array_like=True, order=True, gc=False):
 
     def __str__(self) -> str:
         return f"{self.number} of {self.node}"
-
-
-class Orphan(Struct, frozen=True):
-    """A transaction whose coordinator is silent, and who has a part in it."""
-
-    transaction: Transaction
-    participants: tuple[int, ...]
-
-    def __str__(self) -> str:
-        return str(self.transaction)
 
 
 class Operation(Struct, frozen=True, array_like=True):

@@ -10,8 +10,8 @@ from lab.protocols import stacked
 from lab.protocols.bully import Bully
 from lab.protocols.ledger import Part
 from lab.protocols.termination import StateAnswer, next_state
-from lab.protocols.three_phase import PreCommit, ThreePhaseCommit
-from lab.protocols.transaction import DECIDED, Orphan, Plan, Round, State, Transaction
+from lab.protocols.three_phase import Orphan, PreCommit, ThreePhaseCommit
+from lab.protocols.transaction import DECIDED, Plan, Round, State, Transaction
 from tests.harness import Rig
 
 __all__ = ["MUTANTS", "Schedule", "log_of", "reach", "six"]
