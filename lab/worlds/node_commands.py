@@ -103,7 +103,7 @@ class NodeCommands:
         named = nodes_told(command, cluster, self._protocol)
         how = {node: self._nodes.reach(node) for node in named}
         reached = {node: told for node in named if how[node] != "down"}
-        for_leaders = self._protocol.commands[told.command].to != "named" and issubclass(self._protocol, Election)
+        for_leader = self._protocol.commands[told.command].to == "one" and issubclass(self._protocol, Election)
         said = [
             f"{ids_of(nodes)} {became}"
             for state, became in _REACHED.items()
@@ -111,6 +111,6 @@ class NodeCommands:
         ]
         if not reached:
             said[-1] += ", nothing changed"
-        elif for_leaders and not all(cluster.nodes[node].leads for node in reached):
+        elif for_leader and not all(cluster.nodes[node].leads for node in reached):
             said.append("this is for the elected coordinator; the log says whether it was refused")
         return Outcome(bool(reached), "; ".join(said), told=reached)

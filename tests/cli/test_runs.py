@@ -13,7 +13,7 @@ def test_nothing_is_going_on(lab: Lab) -> None:
     """The protocols are listed all the same."""
     done = lab("list")
     assert (done.status, done.err) == (0, "")
-    assert done.out.startswith("no run is going on\nprotocols:\n  bully ")
+    assert done.out.startswith("no run is going on\nprotocols:\n  2pc ")
     assert json.loads(lab("list", "--json").out) == {"runs": [], "removed": []}
     assert lab("ctl", "kill 5").refused() == "no run is going on; start one with: lab run bully"
 

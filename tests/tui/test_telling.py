@@ -36,4 +36,5 @@ def test_the_help_has_the_commands_of_the_programs_protocols() -> None:
     told = capture.get()
     for task in TASKS.values():
         for own in task.commands.values():
-            assert any(own.usage in line and own.does in line for line in told.splitlines()), own.name
+            assert own.usage in told, own.name
+            assert own.does in told, own.name

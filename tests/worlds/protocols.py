@@ -1,10 +1,11 @@
 """Protocols that are run by tests alone: some misbehave, some only make traffic."""
 
-import gc
 import os
 import signal
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import ClassVar
 
 import msgspec
@@ -59,6 +60,13 @@ class Brittle(Bully):
         return super().new_state(sender, message)
 
 
+def _sockets() -> Iterator[socket.socket]:
+    """Those that this process has, each by a descriptor of its own."""
+    for descriptor in range(3, 100):
+        with suppress(OSError):
+            yield socket.socket(fileno=os.dup(descriptor))
+
+
 class Rude(Bully):
     """Bully, in which node 2 sends ``garbage`` to the host when it is to be led by node 4.
 
@@ -78,11 +86,7 @@ class Rude(Bully):
     def new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
         """Misbehave, where the test wants it."""
         if (self.id, sender) == (2, 4):
-            connection = next(
-                each
-                for each in gc.get_objects()
-                if isinstance(each, socket.socket) and each.fileno() >= 0 and each.family is socket.AF_INET
-            )
+            connection = next(each for each in _sockets() if each.family is socket.AF_INET)
             connection.sendall(self.parameters.garbage.encode("latin-1") * self.parameters.times)
             if self.parameters.die:
                 os.kill(os.getpid(), signal.SIGKILL)
