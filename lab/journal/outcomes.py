@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-__all__ = ["Outcomes"]
+__all__ = ["Outcomes", "outcome_of"]
 
 
 class Outcomes:
@@ -29,11 +29,22 @@ class Outcomes:
         self._take(log[known:], 1)
         self._logs[node] = log
 
+    @property
+    def split(self) -> list[tuple[int, int]]:
+        """The transactions that some logs have as committed, and others as aborted."""
+        return sorted(self._entries["committed"].keys() & self._entries["aborted"].keys())
+
     def _take(self, entries: list[Any], times: int) -> None:
-        for entry in entries:
-            match entry:
-                case {"what": "committed" | "aborted" as what, "transaction": [int(node), int(number)]}:
-                    counter = self._entries[what]
-                    counter[node, number] += times
-                    if not counter[node, number]:
-                        del counter[node, number]
+        for what, name in filter(None, map(outcome_of, entries)):
+            counter = self._entries[what]
+            counter[name] += times
+            if not counter[name]:
+                del counter[name]
+
+
+def outcome_of(entry: Any) -> tuple[str, tuple[int, int]] | None:
+    """(``committed`` or ``aborted``, which transaction), of an entry that says so."""
+    match entry:
+        case {"what": "committed" | "aborted" as what, "transaction": [int(node), int(number)]}:
+            return what, (node, number)
+    return None

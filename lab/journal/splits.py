@@ -1,16 +1,12 @@
 """The transactions that some nodes have committed and others aborted: what atomic commit is to prevent."""
 
-from typing import Any
-
 from msgspec import Struct
 
 from lab.journal.cluster import Cluster
-from lab.journal.foreign import converted
+from lab.journal.outcomes import outcome_of
 from lab.protocols.transaction import Transaction
 
 __all__ = ["Split", "splits_in"]
-
-_OUTCOMES = ("committed", "aborted")
 
 
 class Split(Struct, frozen=True, order=True):
@@ -22,22 +18,17 @@ class Split(Struct, frozen=True, order=True):
 
 
 def splits_in(cluster: Cluster) -> tuple[Split, ...]:
-    """All that there are at that record, by their names. Logs are long, so whole entries are not decoded."""
-    found: dict[tuple[Any, ...], dict[str, list[int]]] = {}
-    for node, view in sorted(cluster.nodes.items()):
-        log = view.state.get("log")
-        try:
-            ends = {
-                (*entry["transaction"], entry["what"]): None for entry in log or () if entry["what"] in _OUTCOMES
-            }
-        except (TypeError, KeyError):  # a recording from anybody
-            continue
-        for *name, what in ends:
-            found.setdefault(tuple(name), {}).setdefault(what, []).append(node)
-    names = {name: converted(name, Transaction) for name, nodes in found.items() if len(nodes) > 1}
-    splits = [
-        Split(transaction, tuple(found[name]["committed"]), tuple(found[name]["aborted"]))
-        for name, transaction in names.items()
-        if transaction is not None
-    ]
-    return tuple(sorted(splits))
+    """All that there are at that record, by their names. The logs are read again only where there is one."""
+    return tuple(
+        Split(Transaction(*name), _nodes_with(cluster, name, "committed"), _nodes_with(cluster, name, "aborted"))
+        for name in cluster.outcomes.split
+    )
+
+
+def _nodes_with(cluster: Cluster, name: tuple[int, int], outcome: str) -> tuple[int, ...]:
+    """The nodes whose logs have this outcome of the transaction."""
+    return tuple(
+        node
+        for node, view in sorted(cluster.nodes.items())
+        if isinstance(log := view.state.get("log"), list) and any(outcome_of(e) == (outcome, name) for e in log)
+    )

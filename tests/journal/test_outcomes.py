@@ -29,6 +29,16 @@ def test_a_transaction_counts_once_however_many_logs_have_it() -> None:
     assert _counts(outcomes) == (1, 2), "one that is committed at 3 alone, and two"
 
 
+def test_committed_here_and_aborted_there_is_split() -> None:
+    """As long as both logs say so; two that agree are not."""
+    outcomes = Outcomes()
+    outcomes.read(1, [_entry("committed", 1), _entry("committed", 2)])
+    outcomes.read(2, [_entry("aborted", 1), _entry("committed", 2)])
+    assert outcomes.split == [(3, 1)]
+    outcomes.read(2, [])
+    assert outcomes.split == []
+
+
 @pytest.mark.parametrize("other", [[], [_entry("aborted", 5)], [_entry("begin", 1), _entry("committed", 1)]])
 def test_another_log_is_read_anew(other: list[Any]) -> None:
     """It is shorter, or has another entry where the last one was, were it of the same content."""
