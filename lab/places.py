@@ -7,9 +7,17 @@ from pathlib import Path
 
 import platformdirs
 
+from lab.journal.bookmarks import bookmarks_file
 from lab.journal.family import ancestors_of
 
-__all__ = ["KEPT_RECORDINGS", "new_recording_path", "recordings_folder", "runs_folder", "shipped_recordings"]
+__all__ = [
+    "KEPT_RECORDINGS",
+    "new_recording_path",
+    "recordings_folder",
+    "runs_folder",
+    "settings_file",
+    "shipped_recordings",
+]
 
 KEPT_RECORDINGS = 50
 """How many recordings that nobody gave a name are kept."""
@@ -39,10 +47,16 @@ def recordings_folder() -> Path:
     return folder
 
 
+def settings_file() -> Path:
+    """Where the interface keeps how it was arranged."""
+    return platformdirs.user_config_path("lab") / "interface.json"
+
+
 def new_recording_path(run: str, parent: Path | None = None) -> Path:
     """A new file for a run that was given none, perhaps a branch of ``parent``.
 
-    The oldest such files beyond ``KEPT_RECORDINGS`` go, but for those that it or the others branched from.
+    The oldest such files beyond ``KEPT_RECORDINGS`` go, and their bookmarks, but for those that it or the others
+    branched from.
     """
     folder = recordings_folder()
     files = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
@@ -51,6 +65,7 @@ def new_recording_path(run: str, parent: Path | None = None) -> Path:
     for old in files:
         if old.resolve() not in kept:
             old.unlink(missing_ok=True)
+            bookmarks_file(old).unlink(missing_ok=True)
     return folder / f"{run}.jsonl"
 
 

@@ -1,6 +1,13 @@
-"""What the shell offers behind ``lab run`` and ``lab scenario``: names of protocols and scenarios."""
+"""What the shell offers behind commands: names of protocols and scenarios, and formats to export to."""
 
-__all__ = ["complete_scenario", "complete_target"]
+__all__ = ["complete_format", "complete_scenario", "complete_target"]
+
+
+def complete_format(incomplete: str) -> list[tuple[str, str]]:
+    """The formats of ``lab export``, each with what it is good for."""
+    from lab.tui.formats import ALL_FORMATS  # noqa: PLC0415 - where it is asked for
+
+    return [(each.name, each.help) for each in ALL_FORMATS if each.name.startswith(incomplete)]
 
 
 def complete_scenario(incomplete: str) -> list[tuple[str, str]]:

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import drawsvg
 from rich.style import Style
 
+from lab.glyphs import glyphs_for
 from lab.journal import GroupLog, Header
 from lab.text import sanitize
 from lab.tui.fitting import Piece
 from lab.tui.groupdrawing import words_of, wrapped
 from lab.tui.lanes import Row, rows_of
-from lab.tui.look import Look, glyphs_for
+from lab.tui.look import Look
 
 __all__ = ["group_picture"]
 

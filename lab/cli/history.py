@@ -10,18 +10,19 @@ from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
-from lab.cli.dot import graph_of
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED, UsageError
 from lab.cli.files import writable
 from lab.cli.groupsvg import group_picture
 from lab.cli.progress import counted
 from lab.cli.reading import opened, tell_damage
+from lab.export.dot import graph_of
+from lab.glyphs import draws_unicode, glyphs_for
 from lab.journal import GroupLife, GroupLog, Header, RecordedLines
 from lab.journal.groups import Point
 from lab.text import sanitize
 from lab.tui.fitting import Piece, fit
 from lab.tui.groupdrawing import GroupDrawing
-from lab.tui.look import Look, draws_unicode, glyphs_for
+from lab.tui.look import Look
 from lab.tui.plain import ascii_of
 
 __all__ = ["HistoryRequest", "run_history"]

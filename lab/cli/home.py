@@ -26,6 +26,7 @@ def choices() -> list[Choice]:
     found: list[Choice] = []
     for info in list_runs()[0]:
         found.append(("going on", f"{info.run}, since {info.began}", ["attach", info.run]))
+    found.append(("begin here", "the tour: kill a coordinator, find when the next was set, export it", ["tour"]))
     for name, protocol in sorted({**PROTOCOLS, **TASKS}.items()):
         told = (protocol.__doc__ or "").partition("\n")[0]
         found.append(("run", f"{name}, five nodes: {told}", ["run", name]))

@@ -3,7 +3,7 @@
 import plotext
 
 from lab.cli.chart import Chart, Series
-from lab.tui.look import draws_unicode
+from lab.glyphs import draws_unicode
 
 __all__ = ["plot"]
 

@@ -8,6 +8,7 @@ from lab.cli.errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, fail
 from lab.cli.judging import account_lines, verdict_lines
 from lab.cli.progress import counted
 from lab.journal import (
+    WHATS,
     Header,
     LogLine,
     LogPage,
@@ -25,11 +26,6 @@ from lab.worlds.targets import TargetError, load_protocol, recorded_protocol
 from lab.worlds.watchdog import watch_steps
 
 __all__ = ["head_of", "log_row", "opened", "show", "tell_damage", "verify"]
-
-_WHATS = (
-    *("message", "status", "process", "command", "caption", "mark", "expectation"),
-    *("told", "log", "note", "failure", "end"),
-)
 
 
 def opened(path: Path) -> RecordedLines:
@@ -101,8 +97,8 @@ def _tell_report(path: Path, header: Header, report: Report) -> None:
 def show(path: Path, names: list[str], kinds: list[str], what: list[str], heartbeats: bool) -> int:
     """Print the recording as text; filters are joined by *and*, several values of one by *or*."""
     for word in what:
-        if word not in _WHATS:
-            raise UsageError(f"--only {word}: expected one of {', '.join(_WHATS)}")
+        if word not in WHATS:
+            raise UsageError(f"--only {word}: expected one of {', '.join(WHATS)}")
     lines = opened(path)
     header = lines.header
     known = {str(node): node for node in header.nodes}

@@ -46,8 +46,8 @@ _MOST_NOTES, _LAST_NOTES = 20, 5
 _MOST_OPEN = 10
 
 
-def run_with_interface(config: RunConfig) -> int:
-    """Run with the interface; says at the end where the recording is."""
+def run_with_interface(config: RunConfig, tour: bool = False) -> int:
+    """Run with the interface, which may begin with the tour; says at the end where the recording is."""
     need_terminal("lab run … --headless --for 6s")
     from lab.tui.guard import run_guarded  # noqa: PLC0415 - only where it is used
 
@@ -56,7 +56,7 @@ def run_with_interface(config: RunConfig) -> int:
     def interface() -> int:
         from lab.tui.main import show_run  # noqa: PLC0415
 
-        return show_run(host.ready, config.run)
+        return show_run(host.ready, config.run, tour)
 
     failure = ""
     try:

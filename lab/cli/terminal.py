@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lab.cli.errors import UsageError
-from lab.tui.look import draws_unicode
+from lab.glyphs import draws_unicode
 
 __all__ = ["has_terminal", "need_terminal", "print_table", "print_wrapped", "write_what_it_shows"]
 

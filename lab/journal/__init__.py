@@ -14,18 +14,26 @@ from lab.journal.bank import (
     share_of,
 )
 from lab.journal.blocked import Stuck, blocked_in, blocked_since_us, stuck_of
+from lab.journal.bookmarks import Bookmark, Bookmarks, bookmarks_file
 from lab.journal.cluster import Cluster
 from lab.journal.commits import CommitLog, Commits, Held, Transacted
+from lab.journal.connections import Connections, Pair, connected
+from lab.journal.density import Density
 from lab.journal.elections import ElectionLog, SettledElection, agreed_coordinator
 from lab.journal.family import Twig, family_of
-from lab.journal.fates import Ending, LogPage
+from lab.journal.fates import FATES, Ending, LogPage, fate_in
 from lab.journal.fieldmap import FieldMap, has_field, idle_nodes, maps_of
-from lab.journal.groups import GroupLife, GroupLog
+from lab.journal.groups import GroupLife, GroupLog, Point
+from lab.journal.hunting import Hunt, MessageOf, Quarry, RecordOf
+from lab.journal.inspection import Change, Inspection, Inspector, Pending
 from lab.journal.leadership import Leadership, Span
-from lab.journal.loglines import LogLine, count_lines, lines_of
-from lab.journal.marks import MarkKind, Marks
+from lab.journal.lifeline import LifeLine, life_of, message_at
+from lab.journal.listing import Function, Listing
+from lab.journal.loglines import WHATS, LogLine, count_lines, lines_of
+from lab.journal.lookback import LastStep, LastSteps, first_of_wait, message_received
+from lab.journal.marks import MarkKind, Marks, Places
 from lab.journal.memory import Log, MemoryLog
-from lab.journal.parting import Parting, header_differences, parting_of
+from lab.journal.parting import Comparison, Parting, header_differences, parting_of
 from lab.journal.reader import Lines, NotARecordingError, RecordedLines, SpooledLines, open_recording
 from lab.journal.records import (
     FORMAT,
@@ -50,7 +58,11 @@ from lab.journal.records import (
     encode,
 )
 from lab.journal.reexecution import Difference, Reexecution, Report, reexecute
+from lab.journal.rerun import CannotTellError, installed, lines_run
+from lab.journal.roughly import lines_about
+from lab.journal.safefields import SafeFields
 from lab.journal.scriptlog import Deed, ScriptLog, deed_of, inert_deeds
+from lab.journal.spacetime import Arrow, Dot, SpaceTime, Stretch, Strike
 from lab.journal.splits import Split, splits_in
 from lab.journal.summary import NoteLog, Summary, summarize
 from lab.journal.timeline import Timeline
@@ -61,20 +73,31 @@ from lab.journal.writer import BeingWrittenError, Writer, open_alone
 
 __all__ = [
     "ASSUMPTIONS",
+    "FATES",
     "FORMAT",
     "PROCESS_AFTER",
     "STRUCK_BY",
+    "WHATS",
     "Account",
+    "Arrow",
     "Bank",
     "BeingWrittenError",
+    "Bookmark",
+    "Bookmarks",
+    "CannotTellError",
     "Captioned",
     "Case",
+    "Change",
     "Cluster",
     "Commanded",
     "CommitLog",
     "Commits",
+    "Comparison",
+    "Connections",
     "Deed",
+    "Density",
     "Difference",
+    "Dot",
     "ElectionLog",
     "End",
     "Ending",
@@ -84,42 +107,61 @@ __all__ = [
     "FaultView",
     "FieldMap",
     "Flight",
+    "Function",
     "GroupLife",
     "GroupLog",
     "Header",
     "Held",
+    "Hunt",
     "Injected",
+    "Inspection",
+    "Inspector",
     "Keyframe",
+    "LastStep",
+    "LastSteps",
     "Leadership",
+    "LifeLine",
     "Lines",
     "Link",
+    "Listing",
     "Log",
     "LogLine",
     "LogPage",
     "MarkKind",
     "Marks",
     "MemoryLog",
+    "MessageOf",
     "NodeView",
     "NotARecordingError",
     "NoteLog",
+    "Pair",
     "Parent",
     "Parting",
+    "Pending",
+    "Places",
+    "Point",
     "Process",
     "ProcessState",
     "ProtocolInfo",
+    "Quarry",
     "Record",
+    "RecordOf",
     "RecordedLines",
     "Reexecution",
     "Report",
     "Routed",
+    "SafeFields",
     "ScriptLog",
     "SettledElection",
     "Share",
     "Snapshot",
+    "SpaceTime",
     "Span",
     "Split",
     "SpooledLines",
     "Standing",
+    "Stretch",
+    "Strike",
     "Stuck",
     "Summary",
     "Timeline",
@@ -132,20 +174,30 @@ __all__ = [
     "bank_in",
     "blocked_in",
     "blocked_since_us",
+    "bookmarks_file",
+    "connected",
     "count_lines",
     "decode",
     "deed_of",
     "encode",
     "entries_of",
     "family_of",
+    "fate_in",
+    "first_of_wait",
     "has_bank",
     "has_field",
     "header_differences",
     "idle_nodes",
     "in_short",
     "inert_deeds",
+    "installed",
+    "life_of",
+    "lines_about",
     "lines_of",
+    "lines_run",
     "maps_of",
+    "message_at",
+    "message_received",
     "open_alone",
     "open_at",
     "open_recording",

@@ -3,10 +3,10 @@
 from msgspec import Struct
 
 from lab.journal.loglines import LogLine, lines_of
-from lab.journal.records import Record, Routed
+from lab.journal.records import Header, Record, Routed
 from lab.kernel import Received, Step
 
-__all__ = ["FATES", "Ending", "LogPage"]
+__all__ = ["FATES", "Ending", "LogPage", "fate_in"]
 
 FATES = ("in flight", "held", "delivered", "too late", "forged", "lost", "cut", "receiver down", "not sent")
 """Every fate there is. The first two are not final."""
@@ -46,21 +46,18 @@ class LogPage:
         """Take the next record; None stands for one that could not be read."""
         number = self.fed_to
         self.fed_to += 1
-        if record is None:
+        if record is None or isinstance(record, Header):
             return
         if self.end is None or number < self.end:
             lines = lines_of(number, record)
             self.lines += lines
             self._open.update(line.message for line in lines if line.what == "message")
-        if isinstance(record, Step):
-            if isinstance(record.input, Received):
-                key = (record.input.source, record.input.serial)
-                self._settle(key, _delivered(record, record.input), number, record.at_us)
-        elif isinstance(record, Routed):
+        ended = fate_in(record)
+        if ended is not None:
+            self._settle(*ended, number, record.at_us)
+        elif isinstance(record, Routed) and record.fate == "held":
             key = (record.source, record.serial)
-            if record.fate == "dropped":
-                self._settle(key, _DROPPED.get(record.why, "lost"), number, record.at_us)
-            elif record.fate == "held" and key in self._open:
+            if key in self._open:
                 self.endings[key] = Ending("held", number, record.at_us)
 
     def ending(self, line: LogLine, at_record: int) -> Ending | None:
@@ -76,7 +73,12 @@ class LogPage:
             self.endings[key] = Ending(fate, number, at_us)
 
 
-def _delivered(step: Step, given: Received) -> str:
-    if given.serial < 0:
-        return "forged"
-    return "too late" if step.late else "delivered"
+def fate_in(record: Record) -> tuple[tuple[int, int], str] | None:
+    """Which message met its fate with the record, by source and serial, and which; None: none did."""
+    if isinstance(record, Step) and isinstance(record.input, Received):
+        given = record.input
+        fate = "forged" if given.serial < 0 else "too late" if record.late else "delivered"
+        return (given.source, given.serial), fate
+    if isinstance(record, Routed) and record.fate == "dropped":
+        return (record.source, record.serial), _DROPPED.get(record.why, "lost")
+    return None

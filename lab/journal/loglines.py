@@ -12,17 +12,22 @@ from lab.journal.wording import body_said, entries_said
 from lab.kernel import Message, Step, Told
 from lab.units import format_us
 
-__all__ = ["LogLine", "count_lines", "lines_of"]
+__all__ = ["WHATS", "LogLine", "count_lines", "lines_of"]
 
 _Event = Process | Commanded | Captioned | Expected | Injected | End
 """The records that are a line each."""
+
+WHATS = (
+    *("message", "status", "process", "command", "caption", "mark", "expectation"),
+    *("told", "log", "note", "failure", "end"),
+)
+"""What a line can be of."""
 
 
 class LogLine(Struct, frozen=True, omit_defaults=True, gc=False):
     """One line: a message sent (``source`` to ``target``), or something that happened at ``source``, if anywhere.
 
-    ``what`` is one of message, status, log, note, failure, told, process, command, caption, mark, expectation,
-    end; *log* is what a step appended to a log of the node, before its messages left.
+    ``what`` is one of WHATS; *log* is what a step appended to a log of the node, before its messages left.
     """
 
     record: int

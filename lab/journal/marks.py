@@ -2,7 +2,7 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, KeysView
 from typing import Literal
 
 from lab.journal.reader import Lines, RecordedLines
@@ -10,7 +10,7 @@ from lab.journal.records import Captioned, Commanded, Expected, Header, Process,
 from lab.journal.scriptlog import ScriptLog
 from lab.kernel import Step
 
-__all__ = ["MarkKind", "Marks", "mark_of"]
+__all__ = ["MarkKind", "Marks", "Places", "mark_of"]
 
 MarkKind = Literal["fault", "election", "status", "caption", "mark", "unmet"]
 """The last one: an expectation that was not met."""
@@ -38,17 +38,30 @@ def mark_of(record: Record | None) -> MarkKind | None:
     return "fault" if isinstance(record, Commanded) and record.changed else None
 
 
-class Marks:
-    """Marks in the order of records. ``records`` their numbers, ``times_us`` when, ``kinds`` which.
-
-    ``found`` are the kinds that there are.
-    """
+class Places:
+    """Where in a run something is: the numbers of records, and the times of these, neither of which falls."""
 
     def __init__(self) -> None:
-        self.found: set[MarkKind] = set()
         self.records = array("Q")
         self.times_us = array("q")
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def add(self, number: int, at_us: int) -> None:
+        """The next one. A record may be a little older than the one before it; it is as late as that, then."""
+        self.records.append(number)
+        self.times_us.append(max(self.times_us[-1] if self.times_us else 0, min(at_us, _LATEST_US)))
+
+
+class Marks:
+    """Marks in the order of records: ``records`` their numbers, ``kinds`` which. ``places``: of each kind."""
+
+    def __init__(self) -> None:
+        self.places: dict[MarkKind, Places] = {}
+        self.records = array("Q")
         self.kinds: list[MarkKind] = []
+        self._last_us = 0
 
     def add(self, number: int, record: Record | None) -> None:
         """Look at the next record. A command and what it did to processes at once are one mark."""
@@ -56,12 +69,17 @@ class Marks:
         if kind is None or record is None or isinstance(record, Header):
             return
         same = kind == "fault" and self.kinds[-1:] == ["fault"]
-        if same and record.at_us - self.times_us[-1] < _ONE_FAULT_US:
+        if same and record.at_us - self._last_us < _ONE_FAULT_US:
             return
+        self._last_us = record.at_us
         self.records.append(number)
-        self.times_us.append(max(-_LATEST_US, min(record.at_us, _LATEST_US)))
         self.kinds.append(kind)
-        self.found.add(kind)
+        self.places.setdefault(kind, Places()).add(number, record.at_us)
+
+    @property
+    def found(self) -> KeysView[MarkKind]:
+        """The kinds that there are."""
+        return self.places.keys()
 
     def near(self, number: int, forward: bool, wanted: Callable[[MarkKind], bool]) -> int | None:
         """The number of the next wanted mark after that record, or before it."""

@@ -36,6 +36,7 @@ class _LinesAt(Struct):
         lines: int
         messages: dict[str, int]
 
+    at_us: int
     snapshot: _Of
 
 
@@ -52,9 +53,9 @@ _lines_at = msgspec.json.Decoder(_LinesAt).decode
 class Lines:
     """A recording as numbered lines.
 
-    ``keyframes`` are the numbers of keyframe records; ``lines_at`` says how many lines the log has at each of
-    them, ``heartbeats_at`` how many of those are heartbeats. ``torn``: the last line was cut off, and is left
-    out.
+    ``keyframes`` are the numbers of keyframe records, ``times_us`` says when each of them is, ``lines_at`` how
+    many lines the log has at it, ``heartbeats_at`` how many of those are heartbeats. ``torn``: the last line was
+    cut off, and is left out.
     """
 
     header: Header
@@ -62,6 +63,7 @@ class Lines:
     def __init__(self) -> None:
         self.offsets = array("Q", [0])
         self.keyframes: list[int] = []
+        self.times_us: list[int] = []
         self.lines_at: list[int] = []
         self.heartbeats_at: list[int] = []
         self.damage: dict[int, str] = {}
@@ -99,10 +101,12 @@ class Lines:
 
     def _add_keyframe(self, number: int, line: bytes) -> None:
         try:
-            at = _lines_at(line).snapshot
+            told = _lines_at(line)
         except UNREADABLE:
             return  # a damaged keyframe is no keyframe
+        at = told.snapshot
         self.keyframes.append(number)
+        self.times_us.append(told.at_us)
         self.lines_at.append(at.lines)
         self.heartbeats_at.append(sum(at.messages.get(kind, 0) for kind in self.header.protocol.heartbeats))
 

@@ -1,10 +1,23 @@
 """The state of the whole cluster after any record."""
 
+from bisect import bisect_right
+
+import msgspec
+from msgspec import Struct
+
 from lab.journal.cluster import Cluster
-from lab.journal.reader import Lines
+from lab.journal.reader import UNREADABLE, Lines
 from lab.journal.records import Keyframe
 
 __all__ = ["Timeline"]
+
+
+class _Time(Struct):
+    at_us: int = 0
+
+
+_time_in = msgspec.json.Decoder(_Time).decode
+"""The time alone: a fraction of what it takes to decode a record."""
 
 
 class Timeline:
@@ -30,21 +43,22 @@ class Timeline:
 
     def record_at(self, at_us: int) -> int:
         """The number of the last record that is not later than that instant, by the running clock."""
-        keyframes = self._lines.keyframes
-        low, high = 0, len(keyframes)
-        while low < high:
-            middle = (low + high) // 2
-            record = self._lines.record(keyframes[middle])
-            early = isinstance(record, Keyframe) and record.at_us <= at_us
-            low, high = (middle + 1, high) if early else (low, middle)
-        start = keyframes[low - 1] if low else 0
+        place = bisect_right(self._lines.times_us, at_us)
+        start = self._lines.keyframes[place - 1] if place else 0
         last = start
         for number in range(start, len(self._lines)):
-            record = self._lines.record(number)
-            if record is not None and getattr(record, "at_us", 0) > at_us:
+            if self._is_later(number, at_us):
                 break
             last = number
         return last
+
+    def _is_later(self, number: int, at_us: int) -> bool:
+        """Whether the record can be read, and is later than that."""
+        try:
+            told_us = _time_in(self._lines.raw(number)).at_us
+        except UNREADABLE:
+            return False
+        return told_us > at_us and self._lines.record(number) is not None
 
     def _from(self, keyframe: int | None) -> Cluster:
         if keyframe is not None:

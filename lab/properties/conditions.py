@@ -10,6 +10,8 @@ A pause and a wipe count from where they were *seen*, by whoever caused them: a 
 breaks nothing.
 """
 
+from bisect import bisect_right
+
 from lab.journal import Fault, Process, Routed
 from lab.properties.verdicts import Broken
 from lab.units import format_us
@@ -34,6 +36,7 @@ class Conditions:
 
     def __init__(self, tm_us: int, tp_us: int, settles_within_us: int) -> None:
         self.broken: dict[int, Broken] = {}
+        self._history: list[tuple[int, dict[int, Broken]]] = [(-1, {})]
         self.record = 0
         self.disturbed_us = 0
         self._tm_us = tm_us
@@ -65,6 +68,10 @@ class Conditions:
         """The (source, target) pairs between which nothing passes."""
         cuts = [fault.links for fault in self._in_force.values() if fault.kind in _CUTS]
         return frozenset(link for links in cuts for link in links)
+
+    def broken_at(self, record: int) -> dict[int, Broken]:
+        """The assumptions that were broken as of that record, each by what broke it first since it held."""
+        return self._history[bisect_right(self._history, record, key=lambda each: each[0]) - 1][1]
 
     def fault(self, fault: Fault, at_us: int) -> None:
         """A fault came into force, changed, or ended."""
@@ -150,6 +157,7 @@ class Conditions:
         """All nodes agree at this instant: after long enough, what was broken is whole again."""
         if self.calm and at_us - self.disturbed_us > self._settles_within_us:
             self.broken = {}
+            self._history.append((self.record, {}))
 
     def _break(self, assumption: int, why: str, *kinds: str) -> None:
         before = self.broken.get(assumption)
@@ -157,5 +165,7 @@ class Conditions:
             kinds = tuple(dict.fromkeys((*before.kinds, *kinds)))
         broken = Broken(assumption, why, self.record, kinds)
         self.broken = {**self.broken, assumption: broken}
+        if before is None:
+            self._history.append((self.record, self.broken))
         if not kinds:
             self.late = broken

@@ -43,8 +43,8 @@ class Judge:
     """Judges the records shown to ``observe``, in their order, from the header on.
 
     ``violations`` are those found so far, in the order of the records that show them. What is judged is what
-    the header's protocol promises, and that no node fails by an error of its own. ``within_us`` is how long
-    after the last fault all nodes must have agreed (A2, A4).
+    the header's protocol promises, and that no node fails by an error of its own. ``within_us`` is how long after
+    the last fault all nodes must have agreed (A2, A4), ``relies_on`` what the header says; see ``Conditions``.
     """
 
     def __init__(self, header: Header) -> None:
@@ -54,12 +54,13 @@ class Judge:
         self.at_us = 0
         self.within_us = info.settles_within_us or 30 * header.timing.t_us
         self._promised = [name for name in ASSERTIONS if name in info.promises and name != RAISES.id]
-        self._relies_on = {ENDS.id: (4,), **info.relies_on}  # when it is asked, all else has long been whole
+        self.relies_on = {ENDS.id: (4,), **info.relies_on}  # when it is asked, all else has long been whole
         promised = next((each for each in (A2, A4) if each.id in self._promised), None)
         self._liveness = None if promised is None else Liveness(promised)
         self._tm_us = header.timing.tm_us
         self._causality = Causality(nodes)
         self._conditions = Conditions(header.timing.tm_us, header.timing.tp_us, self.within_us)
+        self.broken_at = self._conditions.broken_at
         self._agreements = [AGREEMENTS[name] for name in self._promised if name in AGREEMENTS]
         self._pairs = [Pairs(agreement, place, nodes) for place, agreement in enumerate(self._agreements)]
         self._claims = Claims(CLAIMS[name] for name in self._promised if name in CLAIMS)
@@ -263,7 +264,7 @@ class Judge:
             broken |= {each: why for each, why in ((3, forged), (4, wiped)) if why is not None}
         for overdue in self._overdue():
             broken.setdefault(overdue.assumption, overdue)
-        relied = self._relies_on.get(name, tuple(broken))
+        relied = self.relies_on.get(name, tuple(broken))
         if forged is not None:
             relied = (*relied, 3)  # who can do without it can do with copies, but not with lies
         matter = {each: why for each, why in broken.items() if each in relied}

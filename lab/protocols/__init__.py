@@ -1,9 +1,7 @@
 """The algorithms, a file each, and how to find one by its name."""
 
-import inspect
-import sys
 from collections.abc import Mapping
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any
 
 from lab.protocols.algorithm import Algorithm
@@ -17,6 +15,7 @@ from lab.protocols.field import Field
 from lab.protocols.history import Formed, Group
 from lab.protocols.invitation import InvitationElection
 from lab.protocols.ring import Ring
+from lab.protocols.sources import SourceFile, files_in, files_of, source_of
 from lab.protocols.stack import ELECTION, stacked
 from lab.protocols.survey import Survey
 from lab.protocols.task import Task
@@ -41,6 +40,7 @@ __all__ = [
     "Group",
     "InvitationElection",
     "Ring",
+    "SourceFile",
     "Status",
     "Survey",
     "Task",
@@ -49,6 +49,8 @@ __all__ = [
     "TwoPhaseCommit",
     "UnknownProtocolError",
     "commit_protocol",
+    "files_in",
+    "files_of",
     "find_protocol",
     "source_of",
     "stacked",
@@ -70,7 +72,7 @@ def find_protocol(name: str, parameters: Mapping[str, Any] = MappingProxyType({}
     """The protocol that users call ``name``, a task above the election that is set; UnknownProtocolError."""
     if name in TASKS:
         chosen = parameters.get(ELECTION, TASKS[name].usual_election)
-        election = PROTOCOLS.get(chosen)
+        election = PROTOCOLS.get(chosen) if isinstance(chosen, str) else None
         if election is None or not issubclass(election, Election):
             elections = ", ".join(sorted(key for key, each in PROTOCOLS.items() if issubclass(each, Election)))
             raise UnknownProtocolError(
@@ -90,30 +92,3 @@ def commit_protocol(protocol: type[Algorithm]) -> type[Committing] | None:
         if each is not None and issubclass(each, Committing):
             return each
     return None
-
-
-def source_of(protocol: type[Algorithm]) -> tuple[str, str]:
-    """(file name, source text) of the file that the protocol is written in, for display beside a run.
-
-    Behind it come the other files in which it waits, of its bases and of the task above it, each below a line that
-    names it: once one of them has changed, the lines in a recording at which procedures wait are others.
-    """
-    own, *others = _modules_of(protocol)
-    file, source = _file(own)
-    for module in others:
-        source += "\n# ---- {} ----\n{}".format(*_file(module))
-    return file, source
-
-
-def _modules_of(protocol: type[Algorithm]) -> list[ModuleType]:
-    layers = [each for each in (protocol, protocol.carries) if each is not None]
-    written = [each for layer in layers for each in layer.__mro__ if each in layers or _waits(each)]
-    return list(dict.fromkeys(sys.modules[each.__module__] for each in written))
-
-
-def _waits(part: type) -> bool:
-    return issubclass(part, Algorithm) and any(map(inspect.iscoroutinefunction, vars(part).values()))
-
-
-def _file(module: ModuleType) -> tuple[str, str]:
-    return (module.__file__ or "").rpartition("/")[2], inspect.getsource(module)

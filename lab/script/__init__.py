@@ -1,6 +1,6 @@
 """The command language: commands, triggers, and the director that says when they are due."""
 
-from lab.script.checking import check_by_hand, check_line, forged
+from lab.script.checking import check_by_hand, check_line, check_predicate, forged
 from lab.script.commands import (
     FASTEST,
     SLOWEST,
@@ -21,7 +21,9 @@ from lab.script.commands import (
 from lab.script.director import Director
 from lab.script.expectations import CAUSES, Expect, Expectation, ExpectThroughout, ExpectViolation, Settled
 from lab.script.lines import ScriptError, numbered_lines, predecessors, read_script
-from lab.script.parse import parse
+from lab.script.onset import Onset
+from lab.script.parse import parse, parse_predicate
+from lab.script.query import Query, query_said, read_query
 from lab.script.resolve import (
     coordinator_of,
     coordinators_of,
@@ -33,6 +35,8 @@ from lab.script.resolve import (
     resolve_nodes,
     rule_over,
 )
+from lab.script.sieve import Sieve
+from lab.script.sight import Sight
 from lab.script.telling import own_commands, told_by
 from lab.script.triggers import After, At, Every, OnMessage, OnStatus, Scripted, Trigger, When
 
@@ -58,10 +62,14 @@ __all__ = [
     "NodeCommand",
     "OnMessage",
     "OnStatus",
+    "Onset",
     "Partition",
+    "Query",
     "ScriptError",
     "Scripted",
     "Settled",
+    "Sieve",
+    "Sight",
     "Slow",
     "Tell",
     "Trigger",
@@ -70,6 +78,7 @@ __all__ = [
     "WorldCommand",
     "check_by_hand",
     "check_line",
+    "check_predicate",
     "coordinator_of",
     "coordinators_of",
     "fault_rule",
@@ -79,8 +88,11 @@ __all__ = [
     "numbered_lines",
     "own_commands",
     "parse",
+    "parse_predicate",
     "partition_rule",
     "predecessors",
+    "query_said",
+    "read_query",
     "read_script",
     "resolve_links",
     "resolve_nodes",

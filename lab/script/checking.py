@@ -44,7 +44,7 @@ from lab.script.telling import told_by
 from lab.script.triggers import OnMessage, OnStatus, Scripted
 from lab.text import did_you_mean
 
-__all__ = ["check_by_hand", "check_line", "forged"]
+__all__ = ["check_by_hand", "check_line", "check_predicate", "forged"]
 
 _ELECTING = ("normal", "election", "reorganization", "leads")
 _NEVER_UNDER = (RAISES.id, A2.id, A4.id)
@@ -62,6 +62,16 @@ def check_line(
     ``parameters`` are those that the run sets, on which the words of a protocol's own commands may depend.
     """
     _Check(protocol, ids, parameters).line(line)
+
+
+def check_predicate(
+    predicate: Predicate,
+    protocol: type[Protocol],
+    ids: Sequence[int],
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """CommandError as of a line that has this predicate in it."""
+    _Check(protocol, ids, parameters).predicate(predicate)
 
 
 def check_by_hand(line: Scripted) -> None:
@@ -92,7 +102,7 @@ class _Check:
                 self._elects(f"its nodes are never {trigger.status}")
                 self._nodes([trigger.who])
         for predicate in predicates_in(line):
-            self._predicate(predicate)
+            self.predicate(predicate)
         if isinstance(line.command, ExpectViolation):
             self._assertion(line.command)
         elif not isinstance(line.command, Expectation):
@@ -139,7 +149,7 @@ class _Check:
             raise CommandError(f"{command.kind} has no {name}; {has}{did_you_mean(name, kind.__struct_fields__)}")
         return payload
 
-    def _predicate(self, predicate: Predicate) -> None:
+    def predicate(self, predicate: Predicate) -> None:
         for part in parts_of(predicate):
             if isinstance(part, Attribute):
                 self._attribute(part)

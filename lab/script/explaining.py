@@ -170,13 +170,13 @@ _HEADS = re.compile(
 """The word that says what kind of thing comes behind it; a link that is cut is in the midst of one."""
 
 
-def explain(text: str, error: "UnexpectedInput", protocol: type[Protocol] | None) -> str:
-    """The message for whoever wrote it."""
+def explain(text: str, error: "UnexpectedInput", protocol: type[Protocol] | None, example: str = "") -> str:
+    """The message for whoever wrote it. ``example``: what to show, where that does not depend on the place."""
     token = getattr(error, "token", None)
     place = len(text) if token is not None and token.type == "$END" else error.pos_in_stream or 0
     got = text[place:].partition(" ")[0]
     parser = getattr(error, "interactive_parser", None)  # what comes next here, not what the lexer would take
-    expected: set[str] = parser.accepts() if parser else set()
+    expected: set[str] = (parser.accepts() if parser else set()) or {"$END"}
     near = _nearest(got, expected, protocol)
     said = f"column {place + 1}: " + (
         f"{sanitize(got, 30)!r} is not expected here" if got else "the line ends too soon"
@@ -187,7 +187,7 @@ def explain(text: str, error: "UnexpectedInput", protocol: type[Protocol] | None
         said += _why(got, expected)
     if not (near and "_EXPECT" in expected):
         said += f"; expected {_called(expected)}"
-    return f"{said}. For example: {_example(text[:place], near, '_EXPECT' in expected)}"
+    return f"{said}. For example: {example or _example(text[:place], near, '_EXPECT' in expected)}"
 
 
 def _nearest(got: str, expected: set[str], protocol: type[Protocol] | None) -> str:

@@ -38,7 +38,7 @@ from lab.script.predicates import (
 from lab.script.triggers import After, At, Every, OnMessage, OnStatus, Scripted, Trigger, When
 from lab.units import format_us
 
-__all__ = ["said"]
+__all__ = ["amount_said", "said"]
 
 
 def said(what: Scripted | Trigger | Command | Expectation | Predicate | Value) -> str:
@@ -85,15 +85,22 @@ def _percent(share: float) -> str:
     return (shown.rstrip("0").rstrip(".") if "." in shown else shown) + "%"
 
 
-def _fault(fault: LinkFault) -> str:
+def amount_said(fault: LinkFault | Slow) -> str:
+    """How long, or how many, as the language has it; nothing where a fault has no more than its links."""
+    if isinstance(fault, Slow):
+        return _time(fault.us, fault.jitter_us)
     share = _percent(fault.probability)
-    parameters = {
+    amounts = {
         "delay": _time(fault.us, fault.jitter_us),
         "lose": share,
         "duplicate": share,
         "reorder": f"{share} {_time(fault.us)}",
     }
-    return _words(fault.verb, _links(fault.links), *fault.kinds, parameters.get(fault.verb, ""))
+    return amounts.get(fault.verb, "")
+
+
+def _fault(fault: LinkFault) -> str:
+    return _words(fault.verb, _links(fault.links), *fault.kinds, amount_said(fault))
 
 
 def _tell(tell: Tell) -> str:
@@ -149,7 +156,7 @@ _SAID: dict[type, Callable[[Any], str]] = {
     OnStatus: lambda it: f"on status {it.who} {it.status}",
     # commands
     NodeCommand: lambda it: _words(it.verb, _nodes(it.nodes)),
-    Slow: lambda it: _words("slow", _nodes(it.nodes), _time(it.us, it.jitter_us)),
+    Slow: lambda it: _words("slow", _nodes(it.nodes), amount_said(it)),
     LinkFault: _fault,
     Partition: lambda it: f"partition {' | '.join(map(_nodes, it.sides))}",
     Heal: lambda it: _words(it.verb, _links(it.links)),

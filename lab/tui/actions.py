@@ -12,7 +12,8 @@ class Action(Struct, frozen=True):
 
     ``word`` is what the ``:`` line calls it, and its id; ``keys`` as Textual names them, ``shown`` as people
     do. ``where``: only in a run that takes commands, or in a simulated one of those, or everywhere.
-    ``needs_node``: only with a node selected.
+    ``needs_node``: only with a node selected. ``takes``: what may be typed after the word on the ``:`` line.
+    ``of_view``: only while that view is seen.
     ``footer``: its label in the footer, or nothing.
     """
 
@@ -21,9 +22,11 @@ class Action(Struct, frozen=True):
     shown: str
     help: str
     footer: str = ""
-    group: Literal["cluster", "time", "view"] = "view"
+    group: Literal["cluster", "time", "views", "view"] = "view"
     where: Literal["driver", "simulated", "all"] = "all"
     needs_node: bool = False
+    takes: str = ""
+    of_view: str = ""
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -42,34 +45,127 @@ ACTIONS: tuple[Action, ...] = (
     Action("choose", "c", "c", "simulated: choose what happens next", "choose", "time", "simulated"),
     Action("slower", "less_than_sign", "<", "slower: what is played, or the simulated run", "", "time"),
     Action("faster", "greater_than_sign", ">", "faster: what is played, or the simulated run", "", "time"),
+    Action(
+        "next-message", "e", "e", "to the next message sent or received, by the selected node or any", "", "time"
+    ),
+    Action("previous-message", "E", "E", "to the message before", "", "time"),
+    Action("next-of-node", "o", "o", "to the next record of the selected node", "", "time"),
+    Action("previous-of-node", "O", "O", "to its record before", "", "time"),
+    Action(
+        *("until", "u", "u", "on to where a predicate becomes true: until 4.status == Normal", "until", "time"),
+        takes="PREDICATE",
+    ),
+    Action(
+        *("until-back", "U", "U", "back to where it last became true: until-back coordinators > 1", "", "time"),
+        takes="PREDICATE",
+    ),
     Action("previous-fault", "left_curly_bracket", "{", "to the fault before", "", "time"),
     Action("next-fault", "right_curly_bracket", "}", "to the next fault", "", "time"),
     Action("previous-election", "left_parenthesis", "(", "to the election before", "", "time"),
     Action("next-election", "right_parenthesis", ")", "to the next election", "", "time"),
     Action("previous-status", "left_square_bracket", "[", "to the change of status before", "", "time"),
     Action("next-status", "right_square_bracket", "]", "to the next change of status", "", "time"),
-    Action("previous-mark", "N", "N", "to the caption, mark or unmet expectation before", "", "time"),
-    Action("next-mark", "n", "n", "to the next caption, mark or unmet expectation", "next caption", "time"),
+    Action(
+        "previous-mark",
+        "N",
+        "N",
+        "to the hit before; else bookmark, caption, mark or unmet expectation",
+        "",
+        "time",
+    ),
+    Action(
+        "next-mark",
+        "n",
+        "n",
+        "to the next hit of a search; else bookmark, caption, mark or unmet expectation",
+        "next mark",
+        "time",
+    ),
+    Action(
+        *(
+            "bookmark",
+            "M",
+            "M",
+            "a bookmark at this record, with a note; and the list of them",
+            "bookmark",
+            "time",
+        ),
+        takes="NOTE",
+    ),
     Action("rewind", "shift+left", "Shift+Left", "five seconds back", "", "time"),
     Action("forward", "shift+right", "Shift+Right", "five seconds on", "", "time"),
     Action("start", "home", "Home", "to the start", "", "time"),
     Action("end", "end", "End", "to the end; in a live run, follow it", "", "time"),
     Action("branch", "B", "B", "go on from this record in a simulated run of its own; q comes back", "", "view"),
     Action("branches", "T", "T", "the tree of this recording and its branches, to open one", "", "view"),
+    Action(
+        *(
+            "beside",
+            "equals_sign",
+            "=",
+            "another recording beside this one, where the two part; and back",
+            "beside",
+        ),
+        takes="FILE",
+    ),
     Action("witness", "v", "v", "to the next violation of an assertion, and mark its witness", "witness", "view"),
-    Action("groups", "g", "g", "the history of groups instead of the log, and back", "groups", "view"),
     Action(
-        "bank", "b", "b", "the bank instead of the log: accounts, what is open, and why; and back", "bank", "view"
+        "diagram",
+        "D",
+        "D",
+        "space and time: a line for each node, arrows for messages; and back",
+        "diagram",
+        group="views",
     ),
-    Action("map", "m", "m", "the map of the field instead of the log, and back", "map", "view"),
+    Action("zoom-in", "plus", "+", "diagram: to a finer scale, at last a row for each step", of_view="diagram"),
+    Action("zoom-out", "minus", "-", "diagram: to a coarser scale, at last a minute a row", of_view="diagram"),
+    Action("turn", "vertical_line", "|", "diagram: time flows down, or to the right", of_view="diagram"),
+    Action("jump", "j", "j", "diagram: the cursor in time goes to what is selected there", of_view="diagram"),
+    Action("groups", "g", "g", "the history of groups instead of the log, and back", "groups", "views"),
     Action(
-        "script", "s", "s", "the script instead of the log: what is done, what waits; and back", "script", "view"
+        "bank", "b", "b", "the bank instead of the log: accounts, what is open, and why; and back", "bank", "views"
     ),
+    Action("map", "m", "m", "the map of the field instead of the log, and back", "map", "views"),
+    Action("network", "L", "L", "the network: who hears whom, every link; Enter changes one", "network", "views"),
+    Action(
+        "script", "s", "s", "the script instead of the log: what is done, what waits; and back", "script", "views"
+    ),
+    Action(
+        "code", "C", "C", "the protocol's source: where each node waits in it, what ran; and back", "code", "views"
+    ),
+    Action(
+        "inspect", "i", "i", "one node as a whole, and what its last step changed; and back", "inspect", "views"
+    ),
+    Action(
+        "assertions", "a", "a", "the assertions: verdicts and their witnesses; and back", "assertions", "views"
+    ),
+    Action(
+        *("search", "slash", "/", "search: text, node:3, kind:AreYouUp, -fate:lost, when 4 normal", "search"),
+        takes="QUERY",
+    ),
+    Action(
+        *("filter", "ampersand", "&", "show only the lines of the log that match such a query", "filter"),
+        takes="QUERY",
+    ),
+    Action("follow", "F", "F", "follow the message under the cursor: why it was sent, what came of it", "follow"),
+    Action("copy", "y", "y", "copy what is under the cursor: a line of the log, or the record as JSON", "copy"),
     Action("write", "w", "w", "write what was done in this run as a scenario", "", "view"),
+    Action("export", "X", "X", "export the run: a picture, a page, a trace, a table", takes="FORMAT [FILE]"),
     Action("open", "enter", "Enter", "open the record under the log's cursor in full", "", "view"),
     Action("heartbeats", "f", "f", "show or hide the heartbeats in the log", "heartbeats", "view"),
-    Action("deselect", "escape", "Esc", "select no node, mark no witness", "", "view"),
-    Action("theme", "t", "t", "light or dark", "", "view"),
+    Action("deselect", "escape", "Esc", "end a search; else select no node, mark no witness", "", "view"),
+    Action("predict", "P", "P", "be asked who will lead next, wherever that is open; and no more", "", "time"),
+    Action("tour", "", "", "the tour in five steps, for the first time here; or end it"),
+    Action("skip", "S", "S", "the next step of the tour"),
+    Action("full", "z", "z", "this view alone, without nodes and log; and back", "", "view"),
+    Action(
+        "taller", "ctrl+up", "Ctrl+Up", "a taller view, and less of the nodes; the line of tabs can be dragged"
+    ),
+    Action("lower", "ctrl+down", "Ctrl+Down", "a lower view, and more of the nodes"),
+    Action("wider", "ctrl+left", "Ctrl+Left", "a wider view beside the log; their border can be dragged"),
+    Action("narrower", "ctrl+right", "Ctrl+Right", "a narrower view beside the log"),
+    Action("theme", "t", "t", "light or dark; after : by name, too", takes="[NAME]"),
+    Action("themes", "", "", "choose a theme from all that there are"),
     Action("help", "question_mark,f1", "?", "this help", "help", "view"),
     Action("quit", "q", "q", "quit, or back to what this was branched from", "quit", "view"),
 )
@@ -90,7 +186,7 @@ _FIRST = (
         "partition",
         "heal",
     ),
-    *("script", "groups", "map", "bank", "witness"),
+    *("script", "groups", "map", "bank", "witness", "network"),
 )
 """What the footer has first: at its right end a narrow terminal cuts it off."""
 
@@ -104,7 +200,9 @@ def in_footer_order() -> list[Action]:
 def keys_as_markdown() -> str:
     """The table as the README has it."""
     rows = ["| key | `:` word | what it does |", "|---|---|---|"]
-    rows += [f"| `{action.shown}` | `{action.word}` | {action.help} |" for action in ACTIONS]
+    for action in ACTIONS:
+        key = f"`{action.shown}`".replace("|", r"\|") if action.shown else ""
+        rows.append(f"| {key} | `{action.word}` | {action.help} |")
     return "\n".join(rows)
 
 

@@ -1,5 +1,6 @@
 """The application: a screen over a source, and over that those that are opened from it: branches, recordings."""
 
+import os
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -10,12 +11,17 @@ from textual.app import ComposeResult, SystemCommand
 from textual.screen import Screen
 from textual.widgets import Static
 
+from lab.glyphs import glyphs_for
 from lab.journal import NotARecordingError, Twig
+from lab.tui.answers import first_hint
 from lab.tui.branching import Branched, BranchedRun, Left, TreeDialog, TreeWanted
-from lab.tui.look import Look, glyphs_for
+from lab.tui.layout import Layout, read_layout, write_layout
+from lab.tui.look import Look
+from lab.tui.offers import takes_commands
 from lab.tui.screen import RunScreen
 from lab.tui.source import FileSource, Source
 from lab.tui.terminalapp import TerminalApp
+from lab.tui.themes import first_theme
 from lab.tui.writing import ScenarioWanted, WriteDialog
 from lab.worlds.host.launch import HostFailedError
 
@@ -25,13 +31,26 @@ __all__ = ["LabApp"]
 class LabApp(TerminalApp[None]):
     """``open_source`` is awaited once the application runs; what it raises ends the application.
 
-    ``recorded`` are the recordings of the branches that were begun in it.
+    ``first`` is an action that it begins with, and what would be typed after its word.
+    ``recorded`` are the recordings of the branches that were begun in it. ``kept`` is the file in which the user's
+    arrangement is kept from run to run; without it everything is as at first.
     """
 
-    def __init__(self, open_source: Callable[[], Awaitable[Source]], title: str) -> None:
+    def __init__(
+        self,
+        open_source: Callable[[], Awaitable[Source]],
+        title: str,
+        first: tuple[str, str] | None = None,
+        kept: Path | None = None,
+    ) -> None:
         super().__init__()
+        self._kept = kept
+        self.layout_kept = Layout() if kept is None else read_layout(kept)
+        if self.layout_kept.theme in self.available_themes:
+            self.theme = self.layout_kept.theme
         self._open_source = open_source
         self._run_name = title
+        self._first = first
         self.source: Source | None = None
         self.recorded: list[Path] = []
         self._look = Look(glyphs_for())
@@ -60,6 +79,9 @@ class LabApp(TerminalApp[None]):
             self._close()
         if self.source is not None:
             self.source.close()
+        if self._kept is not None:
+            self.layout_kept.theme = "" if self.theme == first_theme(os.environ) else self.theme
+            write_layout(self._kept, self.layout_kept)
 
     # what screens ask for
 
@@ -116,7 +138,14 @@ class LabApp(TerminalApp[None]):
             self.failure = error
             self.exit(return_code=1)
             return
-        await self.push_screen(RunScreen(self.source, self._look, self._run_name))
+        self._look.dark = self.current_theme.dark
+        screen = RunScreen(self.source, self._look, self._run_name, layout=self.layout_kept)
+        await self.push_screen(screen)
+        if self._first is not None:
+            screen.action_do(*self._first)
+        elif self._kept is not None and not self.layout_kept.tour_offered and takes_commands(self.source):
+            screen.say(f"{first_hint(self.source)}; new here? :tour shows you around, in five steps")
+            self.layout_kept.tour_offered = True
 
     async def _branch(self, message: Branched, parent: Path) -> None:
         try:
@@ -145,7 +174,7 @@ class LabApp(TerminalApp[None]):
     async def _put(self, source: Source, run: BranchedRun | None, title: str, at: int | None) -> None:
         self._opened.append((source, run))
         self._look.dark = self.current_theme.dark
-        await self.push_screen(RunScreen(source, self._look, title, at))
+        await self.push_screen(RunScreen(source, self._look, title, at, layout=self.layout_kept))
 
     def _close(self) -> None:
         source, run = self._opened.pop()

@@ -11,20 +11,21 @@ from textual.binding import BindingType
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.journal import Account, Bank, Cluster, Header, Split, Standing, Stuck, bank_in, splits_in, stuck_of
+from lab.journal import Account, Bank, Header, Split, Standing, Stuck, bank_in, splits_in, stuck_of
 from lab.protocols.accounts import format_cents
 from lab.protocols.transaction import DECIDED
 from lab.text import sanitize
 from lab.tui.bankpane import state_pieces
 from lab.tui.fitting import Piece, fit
 from lab.tui.look import DIM, Look
+from lab.tui.moment import Moment
 from lab.units import count_of
 
 __all__ = ["BankView"]
 
 _BOLD = Style(bold=True)
 _GAP = 4
-_BESIDE = 96
+_BESIDE = 112
 """From so many columns on the accounts are beside the transactions, else above them."""
 _LEAST_HEIGHT = 10
 """With fewer lines than this, each transaction has one line for all its participants."""
@@ -59,8 +60,9 @@ class BankView(Widget, can_focus=True):
         self._drawn: object = None
         self._lines: list[list[Piece]] = []
 
-    def show(self, cluster: Cluster, now_us: int) -> None:
+    def show(self, moment: Moment) -> None:
         """Draw the bank."""
+        cluster, now_us = moment.cluster, moment.now_us
         if cluster.record != self._record:
             self._record = cluster.record
             self._bank = bank_in(cluster, self._header)

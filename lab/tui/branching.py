@@ -12,17 +12,19 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import OptionList
-from textual.widgets.option_list import Option
 
 from lab.journal import Twig, family_of
 from lab.places import new_recording_path
 from lab.text import sanitize
 from lab.tui.look import DIM, Look
+from lab.tui.siftedlist import Entry, SiftedList
 from lab.tui.source import FeedSource, Source
 from lab.worlds.config import branch_config, new_run_name
 from lab.worlds.host.launch import HostProcess
 
 __all__ = ["Branched", "BranchedRun", "Left", "TreeDialog", "TreeWanted"]
+
+_TREE_KEYS = "Enter opens one, letters seek, Esc closes"
 
 
 class Branched(Message):
@@ -99,12 +101,13 @@ class TreeDialog(ModalScreen[Twig | None]):
         """The tree, a recording a row."""
         with Vertical() as box:
             box.border_title = "recordings and their branches"
-            box.border_subtitle = "Enter opens one, Esc closes"
-            yield OptionList(
-                *(
-                    Option(self._said(twig, depth), str(place), disabled=twig.kin is None)
+            box.border_subtitle = _TREE_KEYS
+            yield SiftedList(
+                (
+                    Entry(self._said(twig, depth), None if twig.kin is None else str(place))
                     for place, (twig, depth) in enumerate(self._rows)
-                )
+                ),
+                "qT",
             )
 
     def on_mount(self) -> None:
@@ -112,6 +115,11 @@ class TreeDialog(ModalScreen[Twig | None]):
         here = self._recording.resolve()
         place = next((n for n, (twig, _) in enumerate(self._rows) if twig.path.resolve() == here), 0)
         self.query_one(OptionList).highlighted = place
+
+    def on_sifted_list_sifted(self, event: SiftedList.Sifted) -> None:
+        """Say what is sought."""
+        sought = f"seek: {event.typed}, Esc ends that"
+        self.query_one(Vertical).border_subtitle = _TREE_KEYS if event.typed is None else sought
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Chosen."""

@@ -20,7 +20,9 @@ from lab.journal import Lines
 from lab.script import VERBS, own_commands
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS
+from lab.tui.copying import record_as_json, said_of_copy
 from lab.tui.look import DIM, Look
+from lab.tui.siftedlist import has_words
 
 __all__ = ["HelpDialog", "PartitionDialog", "RecordDialog"]
 
@@ -69,41 +71,76 @@ _SIGNS = {
 
 _SCRIPT_SIGNS = {
     "caption": "what a script says, or who gave the command say; the last one is over the nodes",
-    "mark": "a bookmark: n and N go from one to the next",
+    "mark": "a mark that a script has set: n and N go from one to the next",
+    "bookmark": "a note of yours on a record, made with M: n and N go to it too",
+    "violation": "on the scrub bar: an assertion is violated; v goes there",
     "met": "of a script: an expectation that was met, or a line that was done",
     "unmet": "one that was not, or never came",
 }
 
 
 _TITLE = Style(bold=True, underline=True)
+_GROUPS = {
+    "cluster": "do to the cluster",
+    "time": "move in time",
+    "views": "turn to a view",
+    "view": "look, find and keep",
+}
 
 
 class HelpDialog(_Dialog):
-    """Every key, and every command."""
+    """Every key, and every command; what is typed leaves those that have these words in them."""
 
     DEFAULT_CSS = _CSS.format(name="HelpDialog", width=92)
-    title_text = "keys and commands"
+    title_text = "keys and commands: type a word to find some"
 
     def __init__(self, driver: bool, look: Look) -> None:
         super().__init__()
         self._driver = driver
         self._look = look
+        self._typed = ""
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter of what is sought; q and ? are such only behind another."""
+        letter = event.character if event.is_printable else None
+        if self._typed and event.key in ("escape", "backspace"):
+            self._typed = self._typed[:-1] if event.key == "backspace" else ""
+        elif letter is not None and (self._typed or letter not in "q? "):
+            self._typed += letter
+        else:
+            return
+        event.stop()
+        self.query_one(Static).update(self.content())
+        box = self.query_one(VerticalScroll)
+        box.border_title = f"keys and commands with: {self._typed}" if self._typed else self.title_text
+        box.border_subtitle = "Esc shows all of them" if self._typed else "Esc closes"
+        box.scroll_home(animate=False)
 
     def content(self) -> Group:
-        commands = (Text("commands, after :", _TITLE), *self._commands()) if self._driver else ()
-        return Group(self._keys(), *commands, Text("signs", _TITLE), self._signs())
+        tables: list[Table | Text | Padding] = [self._keys()]
+        if self._driver and (commands := list(self._commands())):
+            tables += [Text("commands, after :", _TITLE), *commands]
+        if (signs := self._signs()).row_count:
+            tables += [Text("signs", _TITLE), signs]
+        return Group(*tables)
+
+    def _add(self, table: Table, *cells: str | Text) -> None:
+        """A row, if it has what is sought."""
+        if has_words(" ".join(map(str, cells)), self._typed):
+            table.add_row(*cells)
 
     def _keys(self) -> Table:
         table = _table("bold", "dim", "")
-        table.add_row("1 2 3 …, arrows", "", "select a node; a click does too")
-        table.add_row("Tab", "", "between nodes, log and scrub bar; there 0-9 go to tenths")
-        for group, title in (("cluster", "do to the cluster"), ("time", "move in time"), ("view", "look")):
+        self._add(table, "1 2 3 …", "", "select a node; arrows and a click do too")
+        self._add(table, "Tab", "", "between nodes, log and scrub bar; there 0-9 go to tenths")
+        for group, title in _GROUPS.items():
             if group == "cluster" and not self._driver:
                 continue
-            table.add_row(Text(title, _TITLE))
+            if not self._typed:
+                table.add_row(Text(title, _TITLE))
             for action in ACTIONS:
                 if action.group == group and (self._driver or action.where == "all"):
-                    table.add_row(action.shown, f":{action.word}", action.help)
+                    self._add(table, action.shown, f":{action.word}", action.help)
         return table
 
     def _commands(self) -> Iterator[Text | Padding]:
@@ -115,25 +152,26 @@ class HelpDialog(_Dialog):
             *told,
             ("at 2s …", "before a command: when. Also: when all normal …, on send KIND 4->1 …"),
         ):
-            yield Text(usage, "bold")
-            yield Padding(Text(said), (0, 0, 0, 4))
+            if has_words(f"{usage} {said}", self._typed):
+                yield Text(usage, "bold")
+                yield Padding(Text(said), (0, 0, 0, 4))
 
     def _signs(self) -> Table:
         look, table = self._look, _table("", "")
         for status, said in _SIGNS.items():
-            table.add_row(Text(f"{look.glyph(status)} {status}", look.status(status)), said)
+            self._add(table, Text(f"{look.glyph(status)} {status}", look.status(status)), said)
         leads = Text(f"{look.glyphs.leads} leads", look.leader)
-        table.add_row(leads, "is its own coordinator, and Normal; is to lead: in Reorganization")
-        table.add_row(Text(" 5.3 ", look.plate(0)), "its group: the node that formed it, and a counter")
+        self._add(table, leads, "is its own coordinator, and Normal; is to lead: in Reorganization")
+        self._add(table, Text(" 5.3 ", look.plate(0)), "its group: the node that formed it, and a counter")
         for kind, said in _SCRIPT_SIGNS.items():
             sign = Text(f"{look.glyphs.marks[kind]} {kind.replace('unmet', 'not met')}", look.mark(kind))
-            table.add_row(sign, said)
+            self._add(table, sign, said)
         return table
 
 
 def _table(*styles: str) -> Table:
     """Columns in these styles, of which the last has the room that is left."""
-    table = Table.grid(padding=(0, 2))
+    table = Table.grid(padding=(0, 1))
     for style in styles[:-1]:
         table.add_column(style=style, no_wrap=True)
     table.add_column(style=styles[-1])
@@ -141,15 +179,22 @@ def _table(*styles: str) -> Table:
 
 
 class RecordDialog(_Dialog):
-    """One record of the recording, in full."""
+    """One record of the recording, in full; y copies it."""
 
     DEFAULT_CSS = _CSS.format(name="RecordDialog", width=92)
+    BINDINGS: ClassVar[list[BindingType]] = [("y", "copy", "copy")]
 
     def __init__(self, lines: Lines, number: int, fate: str) -> None:
         super().__init__()
-        self.title_text = f"record {number}"
+        self.title_text = f"record {number}; y copies it"
+        self._record = record_as_json(lines, number)
         self._raw = lines.raw(number)
         self._fate = fate
+
+    def action_copy(self) -> None:
+        """The record as JSON, to the clipboard."""
+        self.app.copy_to_clipboard(self._record[1])
+        self.query_one(VerticalScroll).border_subtitle = said_of_copy(*self._record)
 
     def content(self) -> Text:
         text = Text()

@@ -1,6 +1,6 @@
 """What is said at the end of a run: of its scenario, whether that passed, else why the run ended."""
 
-from lab.tui.look import Glyphs
+from lab.glyphs import Glyphs
 from lab.tui.outcome import outcome_said
 from lab.tui.player import SAID, Player
 from lab.tui.source import Source

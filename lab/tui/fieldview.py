@@ -14,6 +14,7 @@ from lab.journal.fieldmap import Cell
 from lab.text import sanitize
 from lab.tui.fitting import Piece, fit
 from lab.tui.look import DIM, Look
+from lab.tui.moment import Moment
 
 __all__ = ["FieldView"]
 
@@ -52,8 +53,9 @@ class FieldView(Widget, can_focus=True):
         """Each with the name of its group, and the number of that one's colour."""
         self._idle: tuple[tuple[int, str], ...] = ()
 
-    def show(self, cluster: Cluster) -> None:
+    def show(self, moment: Moment) -> None:
         """Draw the field of every group."""
+        cluster = moment.cluster
         maps = tuple((field, self._group_of(field, cluster)) for field in maps_of(cluster.nodes))
         shown = maps, idle_nodes(cluster.nodes)
         if shown != (self._maps, self._idle):

@@ -1,9 +1,12 @@
 """Pieces of text in a line that may be too short for them: whoever reads it sees that there was more."""
 
+import re
+from collections.abc import Iterable
+
 from rich.cells import cell_len, set_cell_size
 from rich.style import Style
 
-__all__ = ["Piece", "fit"]
+__all__ = ["Piece", "fit", "lit"]
 
 Piece = tuple[str, Style]
 _MORE = "…"
@@ -32,3 +35,15 @@ def _kept(text: str, width: int) -> str:
         return text
     kept = set_cell_size(text, width).rstrip()
     return kept.rstrip("0123456789") if text[len(kept)].isdigit() else kept
+
+
+def lit(pieces: list[Piece], texts: Iterable[str], style: Style) -> list[Piece]:
+    """The pieces, with these texts in this style, where one is in a piece; in small letters or large ones."""
+    sought = "|".join(re.escape(text) for text in texts if text)
+    if not sought:
+        return pieces
+    found = []
+    for text, before in pieces:
+        parts = re.split(f"({sought})", text, flags=re.IGNORECASE)
+        found += [(part, before + style if place % 2 else before) for place, part in enumerate(parts) if part]
+    return found

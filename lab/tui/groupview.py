@@ -7,11 +7,12 @@ from textual import events
 from textual.geometry import Size
 from textual.strip import Strip
 
-from lab.journal import Cluster, GroupLog, Header
-from lab.tui.fitting import Piece, fit
+from lab.journal import GroupLog, Header
+from lab.tui.fitting import Piece, fit, lit
 from lab.tui.following import FollowingView
 from lab.tui.groupdrawing import DrawnLine, GroupDrawing
 from lab.tui.look import DIM, Look
+from lab.tui.moment import Moment
 
 __all__ = ["GroupView"]
 
@@ -33,9 +34,11 @@ class GroupView(FollowingView):
         self._drawn: tuple[int, int, bool] | None = None
         self._drawing = GroupDrawing((), (), header.nodes, 0, look, 0)
         self._lines: list[DrawnLine] = []
+        self._lit = ""
 
-    def show(self, cluster: Cluster) -> None:
+    def show(self, moment: Moment) -> None:
         """Draw the groups as they are known at the record that the cluster is at."""
+        cluster = moment.cluster
         width = self.scrollable_content_region.width
         to_draw = (self._groups.changes_by(cluster.record), width, self._look.dark)
         if to_draw != self._drawn:
@@ -52,6 +55,21 @@ class GroupView(FollowingView):
         if self._follow and self.scroll_offset.y != self._last_top:
             self.scroll_to(y=self._last_top, animate=False, immediate=True)
 
+    def texts(self) -> list[str]:
+        """Its lines, from the top."""
+        return ["".join(text for text, _ in self._drawing.drawn(line, "")) for line in self._lines]
+
+    def put_cursor(self, place: int) -> None:
+        """Move the cursor to that line, and see it."""
+        self._follow = False
+        self.cursor = next(row for row in range(place, -1, -1) if not self._lines[row].place)
+        self._see_cursor(self.cursor)
+
+    def light_text(self, text: str) -> None:
+        """Light this text up wherever it is."""
+        self._lit = text
+        self.refresh()
+
     def open_cursor(self) -> None:
         """Go to the record of the row under the cursor, or of the last row."""
         if self._lines:
@@ -67,8 +85,13 @@ class GroupView(FollowingView):
         self._follow = there >= len(rows) - 1
         self.cursor = None if self._follow else rows[there]
         if self.cursor is not None:
-            lowest = self.cursor - self.size.height + 3  # with the head, and the second line of the row
-            self.scroll_to(y=max(lowest, min(self.scroll_offset.y, self.cursor)), animate=False)
+            self._see_cursor(self.cursor)
+        else:
+            self.refresh()
+
+    def _see_cursor(self, cursor: int) -> None:
+        lowest = cursor - self.size.height + 3  # with the head, and the second line of the row
+        self.scroll_to(y=max(lowest, min(self.scroll_offset.y, cursor)), animate=False)
         self.refresh()
 
     def action_cursor_page(self, pages: int) -> None:
@@ -90,7 +113,7 @@ class GroupView(FollowingView):
             pieces = self._drawing.head() if self._lines else [("no node is in a group so far", DIM)]
         elif place < len(self._lines):
             mark = self._look.glyphs.play if place == self.cursor and self.has_focus else ""
-            pieces = self._drawing.drawn(self._lines[place], mark)
+            pieces = lit(self._drawing.drawn(self._lines[place], mark), [self._lit], self._look.lit)
         base = self.rich_style
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 

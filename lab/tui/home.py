@@ -6,13 +6,16 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
 
+from lab.glyphs import glyphs_for
 from lab.text import sanitize
-from lab.tui.look import Look, glyphs_for
+from lab.tui.look import Look
+from lab.tui.siftedlist import Entry, SiftedList
 from lab.tui.terminalapp import TerminalApp
 
 __all__ = ["HomeApp"]
+
+_KEYS = "arrows choose · Enter does it · letters seek (/ first for j, k, q) · q quits"
 
 
 class HomeApp(TerminalApp[int]):
@@ -49,22 +52,26 @@ class HomeApp(TerminalApp[int]):
             "dim",
         )
         yield Static(title, id="title")
-        options: list[Option | None] = []
-        group = ""
+        rows, group = [], ""
         for place, (of, said) in enumerate(self._entries):
             if of != group:
-                options += [None] if options else []
-                options.append(Option(Text(of.upper(), self._look.accent), disabled=True))
+                rows.append(Entry(Text(of.upper(), self._look.accent), head=True))
                 group = of
-            options.append(Option(Text(f"  {sanitize(said, 120)}"), id=str(place)))
-        yield OptionList(*options)
-        yield Static("arrows choose · Enter does it · q quits", id="keys", markup=False)
+            rows.append(Entry(Text(f"  {sanitize(said, 120)}"), str(place)))
+        yield SiftedList(rows, "qjk")
+        yield Static(_KEYS, id="keys", markup=False)
 
     def on_mount(self) -> None:
         """Begin at the first entry."""
         listed = self.query_one(OptionList)
         listed.focus()
         listed.action_first()
+
+    def on_sifted_list_sifted(self, event: SiftedList.Sifted) -> None:
+        """Say what is sought."""
+        left = self.query_one(SiftedList).option_count
+        sought = f"seek: {event.typed}▏{'' if left else '  nothing has that in it'}   Esc ends that"
+        self.query_one("#keys", Static).update(_KEYS if event.typed is None else sought)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Chosen."""

@@ -1,16 +1,19 @@
 """The rows of the message log: any of a million, without reading the million.
 
 Keyframes say how many lines the log has at them, and how many of those are heartbeats; so the page that a
-row is on is found by bisection, with heartbeats shown or hidden, and only that page is decoded.
+row is on is found by bisection, with heartbeats shown or hidden, and only that page is decoded. Where a filter
+is on, its sieve knows the records of the rows, and each of them is a page of its own.
 """
 
 from bisect import bisect_right
 
-from lab.journal import Cluster, Ending, Lines, LogLine, LogPage
+from lab.journal import Cluster, Ending, Lines, LogLine, LogPage, lines_of
+from lab.script import Sieve
 
 __all__ = ["LogRows"]
 
 _KEPT_PAGES = 12
+_KEPT_RECORDS = 400
 _LOOK_AHEAD = 4000
 """So many records past a page's end the fates of its messages are looked for."""
 
@@ -23,19 +26,28 @@ class _Page(LogPage):
 
 
 class LogRows:
-    """Rows of the log up to a record. ``heartbeats``: whether they are shown."""
+    """Rows of the log up to a record. ``heartbeats``: whether they are shown.
+
+    With a ``filter`` there are the rows of its lines alone, as far as it has found them.
+    """
 
     def __init__(self, lines: Lines, growing: bool) -> None:
         self.heartbeats = False
+        self.filter: Sieve | None = None
         self._lines = lines
         self._growing = growing
         self._hidden = frozenset(lines.header.protocol.heartbeats)
         self._pages: dict[int, _Page] = {}
+        self._records: dict[int, LogPage] = {}
         self._first_rows = [0]
         self._starts_of = (0, False)
 
     def count(self, cluster: Cluster) -> int:
         """How many rows there are up to the record that the cluster is at."""
+        return self.count_of_all(cluster) if self.filter is None else self.filter.upto(cluster.record)
+
+    def count_of_all(self, cluster: Cluster) -> int:
+        """How many there would be without a filter."""
         return cluster.lines if self.heartbeats else cluster.lines - self.hidden_count(cluster)
 
     def hidden_count(self, cluster: Cluster) -> int:
@@ -55,6 +67,8 @@ class LogRows:
 
     def row(self, index: int, number: int) -> tuple[LogLine, Ending | None] | None:
         """(line, fate) of a row as of record ``number``; None where there is no such row."""
+        if self.filter is not None:
+            return self._sifted_row(self.filter, index, number)
         starts = self._starts()
         place = bisect_right(starts, index) - 1
         page = self._page(place, number)
@@ -64,6 +78,39 @@ class LogRows:
             return None
         line = lines[inside]
         return line, page.ending(line, number)
+
+    def row_of(self, record: int, place: int, cluster: Cluster) -> int:
+        """The row of the line with that place in the record that the cluster is at."""
+        if self.filter is not None:
+            return self.filter.index(record, place)
+        after = self._lines_in(record)[place:]
+        return self.count(cluster) - sum(line.kind not in self.hidden_kinds for line in after)
+
+    def place_of(self, line: LogLine) -> int:
+        """Its place among the lines of its record."""
+        return self._lines_in(line.record).index(line)
+
+    @property
+    def hidden_kinds(self) -> frozenset[str]:
+        """The kinds of messages that have no rows now."""
+        return frozenset() if self.heartbeats else self._hidden
+
+    def _lines_in(self, number: int) -> list[LogLine]:
+        record = self._lines.record(number)
+        return [] if record is None else lines_of(number, record)
+
+    def _sifted_row(self, sieve: Sieve, index: int, number: int) -> tuple[LogLine, Ending | None] | None:
+        if index >= len(sieve):
+            return None
+        record, place = sieve.at(index)
+        if record > number:
+            return None
+        page = self._records.pop(record, None) or LogPage(record, record + 1)
+        self._records[record] = page
+        if len(self._records) > _KEPT_RECORDS:
+            del self._records[next(iter(self._records))]
+        self._feed(page, number)
+        return page.lines[place], page.ending(page.lines[place], number)
 
     def _starts(self) -> list[int]:
         """The first row of each page."""
@@ -87,12 +134,16 @@ class LogRows:
                 page.end = keyframes[place]
             elif not self._growing:
                 page.end = len(self._lines)
+        self._feed(page, number)
+        if page.sifted < len(page.lines):
+            page.visible += [line for line in page.lines[page.sifted :] if line.kind not in self._hidden]
+            page.sifted = len(page.lines)
+        return page
+
+    def _feed(self, page: LogPage, number: int) -> None:
+        """Give the page what it needs to tell its lines and their fates as of that record."""
         upto = min(len(self._lines), number + 1)
         if page.end is not None:
             upto = min(upto, max(page.end, page.fed_to) + _LOOK_AHEAD)
         while page.fed_to < upto and not page.settled:
             page.feed(self._lines.record(page.fed_to))
-        if page.sifted < len(page.lines):
-            page.visible += [line for line in page.lines[page.sifted :] if line.kind not in self._hidden]
-            page.sifted = len(page.lines)
-        return page

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Literal
 
+from lab.places import settings_file
 from lab.tui.app import LabApp
 from lab.tui.home import HomeApp
 from lab.tui.source import FeedSource, FileSource, Source
@@ -16,14 +17,14 @@ from lab.worlds.host.launch import HostFailedError
 __all__ = ["show_feed", "show_home", "show_recording", "show_run"]
 
 
-def show_run(ready: Callable[[], Ready], title: str) -> int:
-    """Over a host that is starting; ``ready`` blocks until it serves."""
+def show_run(ready: Callable[[], Ready], title: str, tour: bool = False) -> int:
+    """Over a host that is starting, perhaps with the tour; ``ready`` blocks until it serves."""
 
     async def opened() -> Source:
         found = await asyncio.to_thread(ready)
         return await FeedSource.open(found.socket, "driver")
 
-    return _show(opened, title)
+    return _show(opened, title, ("tour", "") if tour else None)
 
 
 def show_feed(path: str, title: str, role: Literal["driver", "viewer"]) -> int:
@@ -31,13 +32,13 @@ def show_feed(path: str, title: str, role: Literal["driver", "viewer"]) -> int:
     return _show(lambda: FeedSource.open(path, role), title)
 
 
-def show_recording(path: Path) -> int:
-    """Over a recording."""
+def show_recording(path: Path, beside: Path | None = None) -> int:
+    """Over a recording, perhaps with another one beside it."""
 
     async def opened() -> Source:
         return FileSource(path)
 
-    return _show(opened, path.name)
+    return _show(opened, path.name, None if beside is None else ("beside", str(beside)))
 
 
 def show_home(entries: list[tuple[str, str]]) -> tuple[int | None, int]:
@@ -47,8 +48,8 @@ def show_home(entries: list[tuple[str, str]]) -> tuple[int | None, int]:
     return chosen, app.return_code or 0
 
 
-def _show(opened: Callable[[], Awaitable[Source]], title: str) -> int:
-    app = LabApp(opened, title)
+def _show(opened: Callable[[], Awaitable[Source]], title: str, first: tuple[str, str] | None = None) -> int:
+    app = LabApp(opened, title, first, settings_file())
     gc.freeze()
     app.run()
     for recording in app.recorded:

@@ -9,13 +9,14 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from lab.journal import Cluster, Ending, LogLine
-from lab.text import sanitize
-from lab.tui.fitting import Piece, fit
+from lab.journal import Ending, LogLine
+from lab.script import Sieve
+from lab.tui.fitting import Piece, fit, lit
 from lab.tui.following import FollowingView
 from lab.tui.logrows import LogRows
-from lab.tui.look import DIM, Look
-from lab.tui.view import short_body
+from lab.tui.logtext import clock_piece, pieces_of, row_text
+from lab.tui.look import Look
+from lab.tui.moment import Moment
 
 __all__ = ["MessageLog"]
 
@@ -30,20 +31,24 @@ class MessageLog(FollowingView):
             super().__init__()
             self.line = line
 
-    def __init__(self, look: Look, rows: LogRows) -> None:
-        super().__init__("log")
+    def __init__(self, look: Look, rows: LogRows, name: str = "log") -> None:
+        super().__init__(name)
         self.rows = rows
         self._look = look
         self._count = 0
         self._number = -1
-        self._seen = (-1, False)
+        self._seen: tuple[object, ...] = ()
         self._marked: frozenset[int] = frozenset()
+        self._search: Sieve | None = None
+        self._hit: tuple[int, int] | None = None
         self._drawn_top = 0
         self._drawn: list[tuple[LogLine, Ending | None] | None] = []
 
-    def show(self, cluster: Cluster) -> None:
+    def show(self, moment: Moment) -> None:
         """Draw the log up to the record that the cluster is at."""
-        seen = (cluster.record, self.rows.heartbeats)
+        cluster = moment.cluster
+        sifted = None if self.rows.filter is None else (id(self.rows.filter), self.rows.count(cluster))
+        seen = (cluster.record, self.rows.heartbeats, sifted)
         behind = self._follow and self.scroll_offset.y != self._last_top  # it can be scrolled a frame later only
         if seen == self._seen and not behind:
             return
@@ -75,10 +80,28 @@ class MessageLog(FollowingView):
             self._marked = records
             self.refresh()
 
+    def light(self, search: Sieve | None, hit: tuple[int, int] | None) -> None:
+        """Light up the lines that a search has found, and the one where it is: record, and place in that."""
+        self._search, self._hit = search, hit
+        self.refresh()
+
+    def put_cursor(self, row: int) -> None:
+        """Move the cursor to a row, and see it."""
+        self.action_cursor(row - (self._count - 1 if self.cursor is None else self.cursor))
+
+    @property
+    def under_cursor(self) -> tuple[LogLine, Ending | None] | None:
+        """The row under the cursor, the last one where the end is followed."""
+        return self._found(self._count - 1 if self.cursor is None else self.cursor)
+
+    def copied(self) -> tuple[str, str] | None:
+        """The row under the cursor as text."""
+        found = self.under_cursor
+        return None if found is None else ("the line", row_text(*found, self._look))
+
     def open_cursor(self) -> None:
         """Open the row under the cursor."""
-        found = self.rows.row(self._count - 1 if self.cursor is None else self.cursor, self._number)
-        if found is not None:
+        if (found := self.under_cursor) is not None:
             self.post_message(self.Opened(found[0]))
 
     def action_cursor(self, by: int) -> None:
@@ -100,7 +123,7 @@ class MessageLog(FollowingView):
 
     def on_resize(self) -> None:
         """Draw anew, at the end if that was followed."""
-        self._seen = (-1, False)
+        self._seen = ()
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on a row; a second click opens it."""
@@ -125,54 +148,24 @@ class MessageLog(FollowingView):
             return Strip.blank(width, base)
         if row == self.cursor and self.has_focus:
             base += Style(reverse=True)
-        return Strip([Segment(text, base + style) for text, style in fit(self._pieces(*found), width)], width)
+        pieces = self._pieces(*found)
+        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 
     def _found(self, row: int) -> tuple[LogLine, Ending | None] | None:
-        return self.rows.row(row, self._number) if row < self._count else None
+        return self.rows.row(row, self._number) if 0 <= row < self._count else None
 
     @property
     def _last_top(self) -> int:
         return max(0, self._count - self.size.height)
 
     def _pieces(self, line: LogLine, ending: Ending | None) -> list[Piece]:
-        marked = line.record in self._marked
-        clock = (f"{line.at_us / 1e6:9.3f} ", self._look.warning + Style(reverse=True) if marked else DIM)
-        if line.what != "message":
-            return [clock, *self._event(line)]
         look = self._look
-        answers = line.kind.endswith("Answer")
-        kind = f"{look.glyphs.answer if answers else ' '} {sanitize(line.kind, 22)}"
-        fate = "in flight" if ending is None else ending.fate
-        told = f"+{(ending.at_us - line.at_us) / 1000:.1f} ms" if ending and fate == "delivered" else fate
-        return [
-            clock,
-            (f"{line.source:>2} {look.glyphs.arrow} {line.target:<2} ", Style(bold=not answers)),
-            (f"{kind:24} ", look.kind(line.kind)),
-            (f"{told:>13} ", look.fate(fate)),
-            (sanitize(short_body(line.text), 400), DIM),
-        ]
-
-    def _event(self, line: LogLine) -> list[Piece]:
-        look = self._look
-        if line.what == "status":
-            style = look.status(line.kind) + Style(bold=True)
-            return [(f"{line.source:>2}      {look.glyph(line.kind)} ", style), (sanitize(line.text, 80), style)]
-        if line.what in ("caption", "mark", "expectation"):
-            kind = line.kind or line.what
-            said = f"{'' if line.kind else f'{line.what}: '}{line.text}"
-            return [
-                (f"        {look.glyphs.marks[kind]} ", look.mark(kind)),
-                (sanitize(said, 300), look.mark(kind)),
-            ]
-        if line.what == "command":
-            return [(f"        {look.glyphs.play} ", look.accent), (sanitize(line.text, 200), look.accent)]
-        if line.what == "process":
-            style = look.status({"resumed": "Normal", "started": "Normal"}.get(line.kind, line.kind))
-            return [
-                (f"{line.source:>2}      {look.glyph(line.kind)} ", style + Style(bold=True)),
-                (sanitize(line.text, 80), style + Style(bold=True)),
-            ]
-        style = {"failure": look.warning, "log": DIM}.get(line.what, Style(italic=True))
-        who = "  " if line.source is None else f"{line.source:>2}"
-        told = f"{line.what}: {line.text}" if line.what in ("told", "log") else line.text
-        return [(f"{who}      {look.glyphs.dot} ", style), (sanitize(told, 300), style)]
+        clock, pieces = clock_piece(line, line.record in self._marked, look), pieces_of(line, ending, look)
+        if self._search is None:
+            return [clock, *pieces]
+        place = self.rows.place_of(line)
+        if not self._search.has(line.record, place):
+            return [clock, *pieces]
+        is_here = (line.record, place) == self._hit
+        clock = clock[0], look.accent + Style(reverse=is_here, underline=not is_here)
+        return [clock, *lit(pieces, self._search.query.texts, look.lit)]

@@ -1,8 +1,10 @@
 """Which actions there are at present, and what to say of one that there is not."""
 
+from collections.abc import Callable
+
 from lab.journal import has_bank, has_field
 from lab.text import sanitize
-from lab.tui.actions import Action
+from lab.tui.actions import ACTIONS, Action
 from lab.tui.clusterkeys import applies
 from lab.tui.player import SAID
 from lab.tui.source import Source
@@ -21,35 +23,77 @@ def steers(source: Source) -> bool:
     return takes_commands(source) and source.clock is not None
 
 
-def is_offered(action: Action, source: Source, pane: Pane | None) -> bool:
+def is_offered(action: Action, source: Source, pane: Pane | None, seen: tuple[str, ...]) -> bool:
     """Whether an action applies now, to the selected node's pane; the footer shows only those that do."""
-    if why_not(action, source):
+    if why_not(action, source, seen):
         return False
     # without a node, pressing it says what to do first
     return pane is None or not action.needs_node or applies(action.word, pane)
 
 
-def why_not(action: Action, source: Source) -> str:
-    """Why this is not to be done in such a run, whichever node is selected; nothing if it is."""
+def why_not(action: Action, source: Source, seen: tuple[str, ...] = ()) -> str:
+    """Why this is not to be done in such a run, whichever node is selected; nothing if it is.
+
+    ``seen`` are the views that are, and ``search`` and ``tour``, while one is on.
+    """
+    if action.of_view and action.of_view not in seen:
+        key = next(each.shown for each in ACTIONS if each.word == action.of_view)
+        return f"{action.word} is for the {action.of_view}: {key} shows it"
     if action.where == "driver" and not takes_commands(source):
         return f"nothing can be done to the nodes here: {why_no_commands(source)}"
     if action.where == "simulated" and not steers(source):
         return "what happens next is chosen in simulated runs: lab run bully --sim"
+    if action.word == "skip" and "tour" not in seen:
+        return "no tour is on; :tour begins one"
+    if action.word in ("next-mark", "previous-mark") and "search" in seen:
+        return ""
     return _why_nothing_is_there(action, source)
 
 
 def _why_nothing_is_there(action: Action, source: Source) -> str:
-    if action.word in ("next-mark", "previous-mark") and source.marks.found.isdisjoint(SAID):
-        return "no caption, mark or unmet expectation in this run so far"
-    if action.word == "groups" and not source.groups.groups:
-        return f"{_protocol(source)} has no groups; invitation does: lab run invitation"
-    if action.word == "script" and not source.lines.header.scenario:
-        return "no script belongs to this run; lab run NAME runs a scenario, lab run bully --script FILE a script"
-    if action.word == "bank" and not has_bank(source.lines.header):
-        return f"{_protocol(source)} has no bank; lab run 2pc and lab run 3pc have one"
-    if action.word == "map" and not has_field(source.lines.header):
-        return f"{_protocol(source)} has no field; lab run field has one"
-    return ""
+    is_missing, why = _MISSING.get(action.word, (None, ""))
+    if is_missing is None or not is_missing(source):
+        return ""
+    return why.format(sanitize(source.lines.header.protocol.title, 30))
+
+
+def _has_no_marks(source: Source) -> bool:
+    return not source.bookmarks.all and source.marks.found.isdisjoint(SAID)
+
+
+_NO_MARK = (
+    _has_no_marks,
+    "no bookmark, caption, mark or unmet expectation in this run so far; M makes a bookmark",
+)
+_MISSING: dict[str, tuple[Callable[[Source], bool], str]] = {
+    "next-mark": _NO_MARK,
+    "previous-mark": _NO_MARK,
+    "tour": (
+        lambda source: not takes_commands(source),
+        "the tour is through a run that goes on; lab tour begins one",
+    ),
+    "groups": (
+        lambda source: not source.groups.groups,
+        "{} has no groups; invitation does: lab run invitation",
+    ),
+    "script": (
+        lambda source: not source.lines.header.scenario,
+        "no script belongs to this run; lab run NAME runs a scenario, lab run bully --script FILE a script",
+    ),
+    "bank": (
+        lambda source: not has_bank(source.lines.header),
+        "{} has no bank; lab run 2pc and lab run 3pc have one",
+    ),
+    "code": (
+        lambda source: not source.lines.header.protocol.source.strip(),
+        "the source of its protocol is not in this recording",
+    ),
+    "map": (
+        lambda source: not has_field(source.lines.header),
+        "{} has no field; lab run field has one",
+    ),
+}
+"""What some actions need to be there, and what to say where it is not; ``{}`` is the protocol."""
 
 
 def why_no_commands(source: Source) -> str:
@@ -59,7 +103,3 @@ def why_no_commands(source: Source) -> str:
     if source.ended:
         return "the run is over; B goes on from here in a run of its own"
     return "this viewer gives no commands; lab attach without --viewer does"
-
-
-def _protocol(source: Source) -> str:
-    return sanitize(source.lines.header.protocol.title, 30)

@@ -5,12 +5,12 @@ None of it is run, nor is its protocol looked for: a recording may be anybody's.
 
 from collections.abc import Sequence
 
+from lab.glyphs import Glyphs
 from lab.journal import Header
 from lab.scenario.head import as_key, read_head, split_scenario
 from lab.scenario.report import Course, Finding
 from lab.script import CommandError, read_script
 from lab.text import sanitize
-from lab.tui.look import Glyphs
 from lab.worlds.settings import SettingError, positive
 
 __all__ = ["course_of", "outcome_said", "shown_by"]

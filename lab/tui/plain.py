@@ -18,6 +18,7 @@ _OTHERS = str.maketrans(
         **dict.fromkeys("▁▂▃▄▅▆▇▉▊▋▌▍▎▏", " "),  # the ends of scroll bars, which are seen by their colours
         **dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼┏┓┗┛", "+"),
         "·": ".",
+        "×": "x",
         "…": "~",  # a full stop would look like the end of what it cuts
         **dict.fromkeys("→▶", ">"),
         **dict.fromkeys("←◀", "<"),

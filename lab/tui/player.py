@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lab.journal import Cluster, Lines, MarkKind, Marks, Timeline
+from lab.journal import Bookmarks, Cluster, Lines, MarkKind, Marks, Timeline
 
 __all__ = ["FOLLOWING", "SAID", "SPEEDS", "Player"]
 
@@ -16,7 +16,7 @@ _KINDS: dict[str, tuple[MarkKind, ...]] = {
     "status": ("election", "status"),
     "mark": SAID,
 }
-_CALLED = {"mark": "caption, mark or unmet expectation"}
+_CALLED = {"mark": "bookmark, caption, mark or unmet expectation"}
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
@@ -27,9 +27,10 @@ class Player:
     ``now_us`` the time shown, which moves on between records. ``tick`` moves it by elapsed real time.
     """
 
-    def __init__(self, lines: Lines, marks: Marks, live: bool) -> None:
+    def __init__(self, lines: Lines, marks: Marks, live: bool, bookmarks: Bookmarks | None = None) -> None:
         self.lines = lines
         self.marks = marks
+        self.bookmarks = bookmarks
         self.live = live
         self.following = live
         self.playing = not live
@@ -108,9 +109,12 @@ class Player:
         place = min(range(len(SPEEDS)), key=lambda i: abs(SPEEDS[i] - self.speed))
         self.speed = SPEEDS[max(0, min(place + by, len(SPEEDS) - 1))]
 
-    def jump(self, forward: bool, wanted: Callable[[MarkKind], bool]) -> bool:
-        """To the next wanted mark, or the one before; False where there is none."""
-        number = self.marks.near(self.number, forward, wanted)
+    def jump(self, forward: bool, wanted: Callable[[MarkKind], bool], bookmarks: bool = False) -> bool:
+        """To the next wanted mark, or the one before, or a bookmark; False where there is none."""
+        found = [self.marks.near(self.number, forward, wanted)]
+        if bookmarks and self.bookmarks is not None:
+            found.append(self.bookmarks.near(self.number, forward))
+        number = (min if forward else max)((each for each in found if each is not None), default=None)
         if number is not None:
             self.go(number)
         return number is not None
@@ -132,7 +136,7 @@ class Player:
             moves[word]()
         else:
             direction, _, kind = word.partition("-")
-            if not self.jump(direction == "next", _KINDS[kind].__contains__):
+            if not self.jump(direction == "next", _KINDS[kind].__contains__, kind == "mark"):
                 sought = _CALLED.get(kind, kind)
                 return f"no {sought} {'after' if direction == 'next' else 'before'} this one"
         if not self.live:

@@ -9,49 +9,59 @@ from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Footer
+from textual.widgets import Footer, Static
 
 from lab.properties import Violation
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action, action_named, in_footer_order
 from lab.tui.answers import answer_to, first_hint
-from lab.tui.branching import Branched, Left, TreeWanted
-from lab.tui.captions import MOST_CAPTIONS, CaptionLine
-from lab.tui.choosing import ChooseDialog
-from lab.tui.clusterkeys import cluster_command
+from lab.tui.arranging import Arrangement
+from lab.tui.assertionsview import AssertionsView
+from lab.tui.captions import CaptionLine
 from lab.tui.commandline import CommandLine
-from lab.tui.dialogs import HelpDialog, PartitionDialog
+from lab.tui.deeds import deeds_of, see_witness
+from lab.tui.dialogs import RecordDialog
 from lab.tui.digits import Digits
 from lab.tui.ending import Ending
+from lab.tui.finding import Finding
 from lab.tui.following import FollowingView
-from lab.tui.lines import FaultLines, LeaderLine, ScrubBar, TitleLine, VerdictLine, title_text
+from lab.tui.heading import draw_lines, draw_title
+from lab.tui.layout import Layout
+from lab.tui.lines import FaultLines, LeaderLine, TitleLine, VerdictLine
 from lab.tui.look import Look
-from lab.tui.middle import Middle
-from lab.tui.offers import is_offered, steers, takes_commands, why_no_commands, why_not
+from lab.tui.messagelog import MessageLog
+from lab.tui.moment import Moment
+from lab.tui.network import NetworkView, edit_link
+from lab.tui.offers import is_offered, takes_commands, why_no_commands, why_not
 from lab.tui.outcome import shown_by
 from lab.tui.panes import NodePanes
 from lab.tui.player import FOLLOWING, Player
+from lab.tui.predicting import Predicting
+from lab.tui.scrubbar import ScrubBar
+from lab.tui.searchline import SearchLine
+from lab.tui.seeking import Seeker
 from lab.tui.source import Source
-from lab.tui.verdicts import next_violation, verdicts_said, witness_said
-from lab.tui.view import Pane, faults_said, groups_led, leaders_said, panes_of
-from lab.tui.worldtime import time_command
-from lab.tui.writing import ScenarioWanted
+from lab.tui.tabs import TabLine
+from lab.tui.tour import Tour, TourLine
+from lab.tui.typedline import TypedLine
+from lab.tui.view import Pane, panes_of
+from lab.tui.views import LOG, Views
 from lab.worlds.orders import Clock
 
 __all__ = ["FRAMES_PER_SECOND", "RunScreen"]
 
 FRAMES_PER_SECOND = 10
 _SLOW_FRAMES = 3
-_ROOM_FOR_VERDICTS = 16
 
 
 class RunScreen(Screen[None]):
-    """Shows a source of records, and gives it commands."""
+    """Shows a source of records, and gives it commands; what is played goes by the clock."""
 
-    DEFAULT_CSS = """
-    RunScreen { layout: vertical; }
-    #said { height: auto; max-height: 3; padding: 0 1; text-wrap: wrap; text-overflow: fold; }
-    Footer { height: 1; }
+    DEFAULT_CSS = f"""
+    RunScreen {{ layout: vertical; }}
+    #said {{ height: auto; max-height: 3; padding: 0 1; text-wrap: wrap; text-overflow: fold; }}
+    Footer {{ height: 1; }}
+    {Arrangement.CSS}
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -65,94 +75,115 @@ class RunScreen(Screen[None]):
             priority=action.word == "command",  # what is typed after the colon may be here already
         )
         for action in in_footer_order()
+        if action.keys
     ]
 
-    def __init__(self, source: Source, look: Look, title: str, at: int | None = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        look: Look,
+        title: str,
+        at: int | None = None,
+        clock_s: Callable[[], float] = time.monotonic,
+        layout: Layout | None = None,
+    ) -> None:
         super().__init__()
-        self._source = source
-        self._look = look
+        self._clock_s = clock_s
+        self.source = source
+        self.look = look
         self.run_name = title
-        self._player = Player(source.lines, source.marks, source.is_live)
+        self.player = Player(source.lines, source.marks, source.is_live, source.bookmarks)
         if at is not None:
-            self._player.go(at)
-        self._selected: int | None = None
+            self.player.go(at)
+        self.selected: int | None = None
         self._digits = Digits()
-        self._witness: Violation | None = None
+        self.witness: Violation | None = None
+        self.views = Views(look, source)
+        self.arrangement = Arrangement(self, layout or Layout())
+        self._kept_view = self.arrangement.layout.view
+        self.views.rows.heartbeats = self.arrangement.layout.heartbeats
+        self.seeker = Seeker(self)
+        self.finding = Finding(self)
+        self.predicting = Predicting(self)
+        self.tour = Tour(self)
+        self._deeds = deeds_of(self)
         self._panes: tuple[Pane, ...] = ()
-        self._offered: list[Action] = []
-        self._last_s = time.monotonic()
+        self.offered: list[Action] = []
+        self._last_s = clock_s()
         self._shows = shown_by(source.lines.header)
-        self._ending = Ending(source, self._player, look.glyphs)
+        self._ending = Ending(source, self.player, look.glyphs)
         self._drawn_frames = -1
         self._clock: Clock | None = None
 
     def compose(self) -> ComposeResult:
         """The widgets, from top to bottom."""
+        yield Static(id="tiny")
         yield TitleLine("title")
+        yield TitleLine("room")
+        yield TourLine("tour")
         yield CaptionLine("caption")
         yield LeaderLine("leaders")
-        yield NodePanes(self._look)
+        yield NodePanes(self.look)
         yield FaultLines("faults")
         yield VerdictLine("verdicts")
-        yield Middle(self._look, self._source)
-        yield ScrubBar(self._look)
+        yield TabLine(self.look)
+        yield self.views
+        yield ScrubBar(self.look, self.source)
         yield TitleLine("said")
         yield CommandLine()
+        yield SearchLine(self.finding, self.source.lines.header)
         yield Footer(show_command_palette=False, compact=True)
 
     def on_screen_resume(self) -> None:
         """Begin, or go on after a dialog."""
         if not hasattr(self, "_frames"):
-            self._frames = self.set_interval(1 / FRAMES_PER_SECOND, self._frame)
+            self._frames = self.set_interval(1 / FRAMES_PER_SECOND, self.draw)
             self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
-            self.run_worker(self._source.work(), exclusive=False, exit_on_error=True)
+            self.run_worker(self.source.work(), exclusive=False, exit_on_error=True)
             self.query_one(NodePanes).focus()
-            self.say(first_hint(self._source))
-        self._frame()
+            trouble = self.source.bookmarks.trouble
+            self.say(trouble or first_hint(self.source), warn=bool(trouble))
+        self.draw()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Give the nodes about the upper half; where there is little room, leave out the verdicts."""
-        self.query_one(VerdictLine).display = event.size.height >= _ROOM_FOR_VERDICTS
-        self.query_one(NodePanes).most_height = max(3, event.size.height * 45 // 100)
-        self.query_one(NodePanes).refresh(layout=True)
+        """Share out the room anew."""
+        self.arrangement.fit()
 
     # drawing
 
-    def _frame(self) -> None:
-        now_s, player = time.monotonic(), self._player
+    def draw(self) -> None:
+        """A frame: let time pass, and show what there is at the cursor."""
+        self.finding.draw()
+        now_s, player = self._clock_s(), self.player
         elapsed_us, self._last_s = round((now_s - self._last_s) * 1e6), now_s
         followed = player.following
-        player.tick(elapsed_us, self._source.now_us())
+        player.tick(elapsed_us, self.source.now_us())
         if player.following and not followed:
             self.say(FOLLOWING)  # played up to there
-        if self._source.clock != self._clock:
-            self._take_clock(self._source.clock)
+        self.predicting.look()
+        self.tour.look()
+        if self.source.clock != self._clock:
+            self._take_clock(self.source.clock)
         cluster = player.cluster()
         snapshot = cluster.snapshot()
-        panes = panes_of(snapshot, player.now_us, self._source.groups)
+        panes = panes_of(snapshot, player.now_us, self.source.groups)
         self._panes = panes
         offered = self.actions()
-        if offered != self._offered:
-            self._offered = offered
+        if offered != self.offered:
+            self.offered = offered
             self.refresh_bindings()
-        offend = frozenset(self._witness.nodes) if self._witness is not None else frozenset()
-        self.query_one(NodePanes).show(panes, self._selected, offend)
-        captions = self._source.script_log.captions(player.number, MOST_CAPTIONS)
-        middle = self.query_one(Middle)
-        about = "" if middle.current == "script" else self._shows  # there it is, too
-        self.query_one(CaptionLine).show(captions, about, self._look)
-        self.query_one(LeaderLine).show(leaders_said(panes), self._look, groups_led(panes))
-        self.query_one(FaultLines).show(faults_said(snapshot.faults), self._look)
-        self.query_one(VerdictLine).show(verdicts_said(self._source, player.number), self._look)
-        middle.show(cluster, player.now_us)
+            if self._kept_view in {action.word for action in offered}:
+                self.turn_to(self._kept_view)
+        offend = frozenset(self.witness.nodes) if self.witness is not None else frozenset()
+        self.query_one(NodePanes).show(panes, self.selected, offend)
+        draw_lines(self, snapshot, panes, self._shows)
+        self.views.show(Moment(cluster, player.now_us, self.selected, player.following, self.predicting.is_asking))
         self._drawn_frames += 1
         if not player.following or self._drawn_frames % _SLOW_FRAMES == 0:
             # what changes at every record need not be drawn at every frame
-            self.query_one(ScrubBar).show(player, self._source.clock)
-            hidden = 0 if middle.rows.heartbeats else middle.rows.hidden_count(cluster)
-            self.query_one("#title", TitleLine).put(
-                title_text(self._source, player.number, hidden, self.run_name, self._look)
-            )
+            self.query_one(ScrubBar).show(player, self.source.clock)
+            hidden = 0 if self.views.rows.heartbeats else self.views.rows.hidden_count(cluster)
+            draw_title(self, hidden)
         if news := self._ending.news():
             self.say(*news)
 
@@ -164,7 +195,7 @@ class RunScreen(Screen[None]):
 
     def say(self, text: str, warn: bool = False) -> None:
         """Answer, in the line for that."""
-        style = self._look.warning if warn else self._look.accent
+        style = self.look.warning if warn else self.look.accent
         self.query_one("#said", TitleLine).put(Text(sanitize(text, 300), style), wraps=True)
 
     # what the user does
@@ -172,130 +203,71 @@ class RunScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Whether an action applies now."""
         wanted = action_named(str(parameters[0])) if action == "do" else None
-        if wanted is not None and wanted.word == "command" and isinstance(self.focused, CommandLine):
+        if wanted is not None and wanted.word == "command" and isinstance(self.focused, TypedLine):
             return False  # a colon there is a colon
-        return wanted is None or is_offered(wanted, self._source, self._pane)
+        return wanted is None or is_offered(wanted, self.source, self.pane, self._seen)
 
     @property
-    def _pane(self) -> Pane | None:
-        return next((pane for pane in self._panes if pane.id == self._selected), None)
+    def _seen(self) -> tuple[str, ...]:
+        """The views that are, and the search and the tour, while one is on."""
+        also = {"search": self.finding.search is not None, "tour": self.tour.is_on}
+        return (*self.views.seen, *(word for word, is_on in also.items() if is_on))
+
+    @property
+    def pane(self) -> Pane | None:
+        """That of the selected node."""
+        return next((pane for pane in self._panes if pane.id == self.selected), None)
 
     def actions(self) -> list[Action]:
         """The actions that apply now."""
-        pane = self._pane
-        return [action for action in ACTIONS if is_offered(action, self._source, pane)]
+        pane = self.pane
+        seen = self._seen
+        return [action for action in ACTIONS if is_offered(action, self.source, pane, seen)]
 
-    def action_do(self, word: str) -> None:
-        """Do what the table of actions calls so."""
+    def action_do(self, word: str, rest: str = "") -> None:
+        """Do what the table of actions calls so; ``rest`` is what was typed after the word."""
         action = action_named(word)
         if action is None:
             return
-        if missing := why_not(action, self._source):
+        if missing := why_not(action, self.source, self._seen):
             self.say(missing, warn=True)
-        elif action.needs_node and self._selected is None:
+        elif action.needs_node and self.selected is None:
             self.say(f"{word} which node? press its number first", warn=True)
-        elif action.group == "cluster":
-            self._do_to_cluster(word)
-        elif action.group == "time":
-            self._move_in_time(word)
         else:
-            self._look_at(word)
-        self._frame()
-
-    def _move_in_time(self, word: str) -> None:
-        player = self._player
-        clock = self._source.clock if steers(self._source) else None
-        if word == "choose":
-            player.to_end()
-            self.app.push_screen(
-                ChooseDialog(self._source, lambda: player.cluster().nodes, self._frame, self._look),
-                lambda _: self.say("time stands still; space lets it go on"),
-            )
-        elif command := time_command(word, clock, player):
-            self._give(command)
-        elif said := player.move(word):
-            self.say(said, warn=said.startswith("no "))
-
-    def _do_to_cluster(self, word: str) -> None:
-        if word == "partition":
-            dialog = PartitionDialog(self._source.lines.header.nodes, self._selected, self._look)
-            self.app.push_screen(dialog, self._give_chosen)
-            return
-        command, complete = cluster_command(word, self._pane)
-        if complete:
-            self._give(command)
-        else:
-            self._open_line(command)
-
-    def _give_chosen(self, command: str | None) -> None:
-        if command:
-            self._give(command)
+            self._deeds[word](rest)
+        self.draw()
 
     @work
-    async def _give(self, command: str) -> None:
-        rows = self.query_one(Middle).rows
-        said, done = await answer_to(command, self._source, self._player, rows, self._frame)
+    async def give(self, command: str) -> None:
+        """Give the run a command, and say what came of it."""
+        said, done = await answer_to(command, self.source, self.player, self.views.rows, self.draw)
         self.say(said, warn=not done)
 
-    def _look_at(self, word: str) -> None:
-        """The actions that only change what is seen."""
-        deeds: dict[str, Callable[[], object]] = {
-            "command": lambda: self._open_line(""),
-            "open": self.query_one(Middle).open_cursor,
-            **dict.fromkeys(
-                ("groups", "map", "bank", "script"), lambda: self.say(self.query_one(Middle).turn_to(word))
-            ),
-            "write": lambda: self.post_message(ScenarioWanted(self._source, self.say)),
-            "heartbeats": self._toggle_heartbeats,
-            "witness": self._to_witness,
-            "deselect": self._deselect,
-            "theme": self._toggle_theme,
-            "help": lambda: self.app.push_screen(HelpDialog(takes_commands(self._source), self._look)),
-            "branch": lambda: self.post_message(Branched(self._source, self._player.number, self.say)),
-            "branches": lambda: self.post_message(TreeWanted(self._source, self.say)),
-            "quit": lambda: self.post_message(Left()),
-        }
-        deeds[word]()
+    def turn_to(self, view: str) -> None:
+        """To that view, or from it back to the log."""
+        self.say(self.views.turn_to(view))
+        self._kept_view, self.arrangement.layout.view = LOG, self.views.chosen
+        self.arrangement.fit()
+        (self.query_one(NodePanes) if self.views.chosen == LOG else self.views.widget).focus()
 
-    def _to_witness(self) -> None:
-        """To the next violation: mark its nodes, and the records with which their offending states began."""
-        found = next_violation(self._source.judge.violations, self._player.number, self._witness)
-        if found is not None:
-            self._player.go(found.record)
-            self._mark(found)
-        self.say("no violation so far" if found is None else witness_said(found), warn=found is not None)
-
-    def _mark(self, violation: Violation | None) -> None:
-        self._witness = violation
+    def mark(self, violation: Violation | None) -> None:
+        """Mark the nodes of a violation, and the records with which their offending states began; or none."""
+        self.witness = violation
         states = () if violation is None else violation.states
-        self.query_one(Middle).message_log.mark(frozenset(state.record for state in states))
+        self.views.mark(frozenset(state.record for state in states))
 
-    def _deselect(self) -> None:
-        self._select(None)
-        self._mark(None)
-
-    def _toggle_heartbeats(self) -> None:
-        rows = self.query_one(Middle).rows
-        rows.heartbeats = not rows.heartbeats
-        self.say(f"heartbeats {'shown' if rows.heartbeats else 'hidden'}")
-
-    def _toggle_theme(self) -> None:
-        self.app.theme = "textual-light" if self.app.current_theme.dark else "textual-dark"
-
-    def _redraw(self) -> None:
-        """Everything, in the colours of the theme there is now."""
-        self._look.dark = self.app.current_theme.dark
-        self._panes = ()
-        self.refresh(recompose=False)
-        for widget in (self.query_one(NodePanes), self.query_one(Middle), self.query_one(ScrubBar)):
-            widget.refresh()
-
-    def _open_line(self, text: str) -> None:
+    def open_line(self, text: str) -> None:
+        """The command line, with this text to begin with."""
         self.query_one("#said").display = False
         self.query_one(CommandLine).open(text)
 
-    def _select(self, node: int | None) -> None:
-        self._selected = node
+    def _redraw(self) -> None:
+        """Everything, in the colours of the theme there is now."""
+        self.look.dark = self.app.current_theme.dark
+        self._panes = ()
+        self.refresh(recompose=False)
+        for widget in (self.query_one(NodePanes), *self.views.children, self.query_one(ScrubBar)):
+            widget.refresh()
 
     # messages of the widgets
 
@@ -307,28 +279,33 @@ class RunScreen(Screen[None]):
                 self.action_do(action.word)
         if not event.key.isdigit():
             return
-        node, said = self._digits.take(event.key, self._source.lines.header.nodes)
+        node, said = self._digits.take(event.key, self.source.lines.header.nodes)
         if node is not None:
-            self._select(node)
+            self.selected = node
             self.say(f"node {node} selected")
         elif said:
             self.say(said, warn=True)
-        self._frame()
+        self.draw()
 
     def on_node_panes_selected(self, message: NodePanes.Selected) -> None:
         """A click or an arrow."""
-        self._select(message.node)
-        self._frame()
+        self.selected = message.node
+        self.draw()
 
     def on_scrub_bar_sought(self, message: ScrubBar.Sought) -> None:
         """A click on the bar."""
-        self._player.seek(round(message.share * max(self._player.end_us, self._player.now_us)))
-        self._frame()
+        self.player.seek(round(message.share * max(self.player.end_us, self.player.now_us)))
+        self.draw()
+
+    def on_assertions_view_witnessed(self, message: AssertionsView.Witnessed) -> None:
+        """An assertion was opened."""
+        see_witness(self, message.violation, message.assertion)
+        self.draw()
 
     def on_following_view_sought(self, message: FollowingView.Sought) -> None:
         """A line of the history of groups was opened, or one of the script."""
-        self._player.go(message.record)
-        self._frame()
+        self.player.go(message.record)
+        self.draw()
 
     def on_command_line_left(self) -> None:
         """Back, unless it has been opened again."""
@@ -337,10 +314,33 @@ class RunScreen(Screen[None]):
     def on_command_line_given(self, message: CommandLine.Given) -> None:
         """A line was entered: an action of the table, or a command for the run."""
         self.on_command_line_left()
-        action = action_named(message.text)
-        if action is not None and action.word != "command":
-            self.action_do(action.word)
-        elif takes_commands(self._source):
-            self._give(message.text)
+        word, _, rest = message.text.partition(" ")
+        action = action_named(word)
+        if action is not None and word != "command" and (action.takes or not rest):
+            self.action_do(word, rest.strip())
+        elif takes_commands(self.source):
+            self.give(message.text)
         else:
-            self.say(f"{message.text!r}: {why_no_commands(self._source)}; words of the help (?) work", warn=True)
+            self.say(f"{message.text!r}: {why_no_commands(self.source)}; words of the help (?) work", warn=True)
+
+    def on_network_view_opened(self, message: NetworkView.Opened) -> None:
+        """Something is to be done to a link."""
+        edit_link(self, message.link, message.now)
+
+    def on_tab_line_chosen(self, message: TabLine.Chosen) -> None:
+        """A click on a tab."""
+        self.turn_to(message.word)
+        self.draw()
+
+    def on_tab_line_dragged(self, message: TabLine.Dragged) -> None:
+        """The nodes get more of the height, or less."""
+        self.arrangement.put_tabs(message.row)
+
+    def on_views_dragged(self, message: Views.Dragged) -> None:
+        """The log gets more of the width, or less."""
+        self.arrangement.give_log(message.log)
+
+    def on_message_log_opened(self, message: MessageLog.Opened) -> None:
+        """A line of the log was opened."""
+        line = message.line
+        self.app.push_screen(RecordDialog(self.source.lines, line.record, sanitize(line.text, 300)))

@@ -11,11 +11,11 @@ from textual import events
 from textual.geometry import Size
 from textual.strip import Strip
 
-from lab.journal import Cluster
 from lab.text import sanitize
-from lab.tui.fitting import Piece, fit
+from lab.tui.fitting import Piece, fit, lit
 from lab.tui.following import FollowingView
 from lab.tui.look import DIM, Look
+from lab.tui.moment import Moment
 from lab.tui.scripttext import Script, ScriptLine, State, script_in, states_of
 from lab.tui.source import Source
 
@@ -46,9 +46,11 @@ class ScriptView(FollowingView):
         self._states: dict[int, State] = {}
         self._reached: int | None = None
         self._rows: list[_Row] = []
+        self._lit = ""
 
-    def show(self, cluster: Cluster) -> None:
+    def show(self, moment: Moment) -> None:
         """Draw the script as of the record that the cluster is at."""
+        cluster = moment.cluster
         header, log = self._source.lines.header, self._source.script_log
         deeds = log.deeds(cluster.record)
         in_branch = header.parent is not None and cluster.record > header.parent.record
@@ -68,6 +70,23 @@ class ScriptView(FollowingView):
             self.virtual_size = Size(width, len(self._rows))
             self.refresh()
         self._follow_reached()
+
+    def texts(self) -> list[str]:
+        """Its rows, from the top."""
+        return ["".join(text for text, _ in row.pieces) for row in self._rows]
+
+    def put_cursor(self, place: int) -> None:
+        """Move the cursor to the line that this row is of, and see it."""
+        self._follow = False
+        self.cursor = self._rows[place].line
+        top = place if self.cursor is None else self._top_for(self.cursor, 0)
+        self.scroll_to(y=top, animate=False, immediate=True)
+        self.refresh()
+
+    def light_text(self, text: str) -> None:
+        """Light this text up wherever it is."""
+        self._lit = text
+        self.refresh()
 
     def open_cursor(self) -> None:
         """Go to the record of the line under the cursor, or of the one that was reached last."""
@@ -108,7 +127,8 @@ class ScriptView(FollowingView):
         row = self._rows[place]
         if row.line is not None and row.line == self.cursor and self.has_focus:
             base += Style(reverse=True)
-        return Strip([Segment(text, base + style) for text, style in fit(row.pieces, width)], width)
+        pieces = lit(row.pieces, [self._lit], self._look.lit)
+        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 
     def _seek(self, line: int | None) -> None:
         state = None if line is None else self._states.get(line)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import time
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -10,11 +11,14 @@ import msgspec
 from msgspec.structs import replace
 
 from lab.journal import (
+    Bookmarks,
+    Density,
     End,
     GroupLog,
     Marks,
     Record,
     RecordedLines,
+    SafeFields,
     ScriptLog,
     SpooledLines,
     decode,
@@ -51,10 +55,17 @@ class Source:
         self.lines = lines
         self.marks = Marks()
         self.script_log = ScriptLog()
+        self.density = Density(lines)
         self._course = course_of(lines.header)
         self.judge = Judge(lines.header) if self._course is None else self._course.judge
         self.groups = GroupLog()
+        self.safe_fields = SafeFields()
         self._is_known = False
+
+    @cached_property
+    def bookmarks(self) -> Bookmarks:
+        """The notes of people on its records."""
+        return Bookmarks(self.lines.header, self.recording)
 
     def now_us(self) -> int | None:
         """The run's clock, while it is going on."""
@@ -82,6 +93,8 @@ class Source:
         """Judge the next record, the header being the first, and learn the groups."""
         (self.judge if self._course is None else self._course).observe(record)
         self.groups.observe(record)
+        self.safe_fields.observe(record)
+        self.density.observe(record)
 
 
 class FileSource(Source):

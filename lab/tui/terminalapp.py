@@ -11,8 +11,9 @@ from typing import TypeVar
 from textual.app import App
 from textual.filter import Monochrome, NoColor
 
-from lab.tui.look import draws_unicode
+from lab.glyphs import draws_unicode
 from lab.tui.plain import AsciiOnly
+from lab.tui.themes import OWN_THEMES, first_theme
 
 __all__ = ["TerminalApp"]
 
@@ -35,6 +36,9 @@ class TerminalApp(App[R]):
         if not draws_unicode():
             self._filters.append(AsciiOnly())
         self._parent_pid = os.getppid()
+        for theme in OWN_THEMES:
+            self.register_theme(theme)
+        self.theme = first_theme(os.environ)
 
     def on_mount(self) -> None:
         """Take the signals."""

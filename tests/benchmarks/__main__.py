@@ -11,6 +11,7 @@ from tests.benchmarks import (
     campaigns,
     elections,
     exploring,
+    frames,
     interface,
     judging,
     kernel,
@@ -39,6 +40,7 @@ ALL: dict[str, Callable[[Path, bool], list[Figure]]] = {
     "campaigns": campaigns.measure,
     "bank": bank.measure,
     "interface": interface.measure,
+    "frames": frames.measure,
 }
 """Each takes a folder, and whether a short look will do."""
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Figure", "median", "p95", "table"]
+__all__ = ["Figure", "median", "p95", "p99", "table"]
 
 
 class Figure(Struct, frozen=True):
@@ -32,7 +32,16 @@ def median(values: Sequence[float]) -> float:
 
 def p95(values: Sequence[float]) -> float:
     """The value that 95 % stay below."""
-    return sorted(values)[min(len(values) - 1, int(len(values) * 0.95))]
+    return _below(values, 0.95)
+
+
+def p99(values: Sequence[float]) -> float:
+    """The value that 99 % stay below."""
+    return _below(values, 0.99)
+
+
+def _below(values: Sequence[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
 def table(figures: Sequence[Figure]) -> str:

@@ -43,6 +43,8 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
         Figure("recording: open, index, last state", middle("open_s"), "s", 1.5, "less", size),
         Figure("recording: jump to any record, median", middle("jump_ms"), "ms", 50, "less", "200 random jumps"),
         Figure("recording: jump to any record, p95", middle("jump_p95_ms"), "ms", 50, "less"),
+        Figure("recording: seek to any time, median", middle("seek_ms"), "ms", 20, "less", "200 random times"),
+        Figure("recording: seek to any time, p95", middle("seek_p95_ms"), "ms", 40, "less"),
         Figure(
             "recording: memory",
             middle("rss_mb"),
@@ -125,12 +127,20 @@ def _look(path: Path) -> dict[str, Any]:
         began = time.perf_counter()
         timeline.at(chance.randrange(len(lines)))
         jumps.append((time.perf_counter() - began) * 1000)
+    end_us = timeline.at(len(lines) - 1).at_us
+    seeks = []
+    for _ in range(200):
+        began = time.perf_counter()
+        timeline.at(timeline.record_at(chance.randrange(end_us)))
+        seeks.append((time.perf_counter() - began) * 1000)
     memory = psutil.Process(os.getpid()).memory_info()
     own = memory.rss - getattr(memory, "shared", 0)
     return {
         "open_s": open_s,
         "jump_ms": median(jumps),
         "jump_p95_ms": p95(jumps),
+        "seek_ms": median(seeks),
+        "seek_p95_ms": p95(seeks),
         "rss_mb": memory.rss / 1e6,
         "own_mb": own / 1e6,
     }

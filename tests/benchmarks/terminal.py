@@ -17,16 +17,19 @@ __all__ = ["OnTerminal"]
 
 
 class OnTerminal:
-    """``python -m lab WORDS`` on a terminal of 120×40; a context manager that ends it."""
+    """``python -m lab WORDS`` on a terminal; a context manager that ends it.
 
-    def __init__(self, *words: str) -> None:
+    ``size`` is (columns, rows); ``module`` what is run instead of lab, and what comes before its words.
+    """
+
+    def __init__(self, *words: str, size: tuple[int, int] = (120, 40), module: tuple[str, ...] = ("lab",)) -> None:
         self.began_s = time.perf_counter()
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
             os.environ["TERM"] = "xterm-256color"
             os.environ.pop("NO_COLOR", None)
-            os.execv(sys.executable, [sys.executable, "-m", "lab", *words])
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+            os.execv(sys.executable, [sys.executable, "-m", *module, *words])
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
 
     def __enter__(self) -> "OnTerminal":
         return self

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from lab.cli.dot import graph_of
 from lab.cli.groupsvg import group_picture
+from lab.export.dot import graph_of
 from lab.journal import Fault, GroupLog
 from tests.cli.calling import SHIPPED, Lab
 from tests.properties.synthetic import header

@@ -3,7 +3,7 @@
 from lab.cli import main
 from lab.tui.screen import RunScreen
 
-_frame = RunScreen._frame
+draw = RunScreen.draw
 _drawn = 0
 
 
@@ -12,9 +12,9 @@ def _raising(self: RunScreen) -> None:
     _drawn += 1
     if _drawn > 10:
         raise RuntimeError("broken on purpose")
-    _frame(self)
+    draw(self)
 
 
 if __name__ == "__main__":
-    RunScreen._frame = _raising  # type: ignore[method-assign]
+    RunScreen.draw = _raising  # type: ignore[method-assign]
     main()

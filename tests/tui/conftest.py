@@ -26,7 +26,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A terminal with colours and UTF-8, and the folder of this test's running hosts, short for Unix sockets."""
     base = Path(tempfile.mkdtemp(prefix="lab", dir="/tmp"))
     given = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8"}
-    for name in ("XDG_RUNTIME_DIR", "XDG_DATA_HOME"):
+    for name in ("XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         given[name] = str(base)
     given["PYTHONPATH"] = f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}".rstrip(os.pathsep)
     for name, value in given.items():

@@ -50,22 +50,29 @@ class Seen:
     @property
     def player(self) -> Player:
         """The cursor in time."""
-        return self.run._player
+        return self.run.player
 
     @property
     def source(self) -> Source:
         """Where the run's records come from."""
-        return self.run._source
+        return self.run.source
 
     def selected(self) -> int | None:
         """The node that is selected."""
-        return self.run._selected
+        return self.run.selected
 
     @property
     def text(self) -> str:
         """Everything that is on the screen."""
         strips = self.top._compositor.render_strips(self.app.size)
         return "\n".join(strip.text for strip in strips)
+
+    @property
+    def view(self) -> str:
+        """What is seen of the chosen view, without what stands beside it."""
+        region = self.run.views.widget.region
+        rows = self.run._compositor.render_strips(self.app.size)[region.y : region.bottom]
+        return "\n".join(row.crop(region.x, region.right).text for row in rows)
 
     @property
     def said(self) -> str:

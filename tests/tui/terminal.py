@@ -42,7 +42,12 @@ def colours(output: bytes) -> set[str]:
 class Terminal:
     """A terminal in which ``python ARGUMENTS`` runs. ``output`` is what was written to it so far."""
 
-    def __init__(self, *arguments: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *arguments: str,
+        environment: dict[str, str] | None = None,
+        folder: Path = Path(__file__).parents[2],
+    ) -> None:
         self.output = b""
         self._up = True
         self._mark = uuid.uuid4().hex
@@ -64,7 +69,7 @@ class Terminal:
             pass_fds=(reports, until),
             start_new_session=True,
             env={**os.environ, _MARK: self._mark, **(environment or {})},
-            cwd=Path(__file__).parents[2],
+            cwd=folder,
         )
         os.close(reports)
         os.close(until)

@@ -33,7 +33,7 @@ def _run_screens(seen: Seen) -> int:
 
 
 def _lines(seen: Seen) -> Lines:
-    return seen.run._source.lines
+    return seen.run.source.lines
 
 
 async def _branched(seen: Seen) -> Header:

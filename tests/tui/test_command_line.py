@@ -4,12 +4,13 @@ import pytest
 from rich.console import Console
 from textual.events import Key
 
+from lab.glyphs import glyphs_for
 from lab.script import VERBS, parse
 from lab.tui.actions import ACTIONS
 from lab.tui.commandline import CommandLine, complete
 from lab.tui.dialogs import HelpDialog
-from lab.tui.look import Look, glyphs_for
-from lab.tui.middle import Middle
+from lab.tui.look import Look
+from lab.tui.views import Views
 from tests.tui.seen import Seen, replay
 
 
@@ -94,7 +95,7 @@ def test_what_comes_after_enter_is_not_of_the_line() -> None:
 
     async def test(seen: Seen) -> None:
         _all_at_once(seen, "colon", *"end", "enter", "f")
-        await seen.until(lambda: seen.of("Middle", Middle).rows.heartbeats, "f has shown them")
+        await seen.until(lambda: seen.of("Views", Views).rows.heartbeats, "f has shown them")
         assert _line(seen).history == ["end"]
         assert seen.player.number > 0, "the line was done"
         _all_at_once(seen, "colon", *"end", "enter", "colon", *"kill", "space", "1")

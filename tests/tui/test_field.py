@@ -6,7 +6,7 @@ import pytest
 
 from lab.journal import Writer
 from lab.tui.fieldview import FieldView
-from lab.tui.middle import Middle
+from lab.tui.views import Views
 from tests.journal.split_field import SPLIT_US, STRUCK_US, split_run
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
@@ -40,7 +40,7 @@ def test_the_map_takes_the_place_of_the_log(recording: Path, size: tuple[int, in
         assert "refused: 2 of 5" in seen.text
         assert "edition 2 is published" in seen.text
         lines = seen.text.splitlines()
-        assert any("4 4" in line and "2 2" in line for line in lines) or size[0] > 80
+        assert any("survey 2: 24 of 64" in line and "survey 1: 47 of 64" in line for line in lines)
         await seen.press("m")
         assert not seen.run.query_one(FieldView).display
         assert "the log again" in seen.said
@@ -85,7 +85,7 @@ def test_a_run_of_something_else() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("m")
         assert seen.said == "bully has no field; lab run field has one"
-        assert seen.of("Middle", Middle).current == "log"
+        assert seen.of("Views", Views).chosen == "log"
 
     replay(test, SHIPPED)
 

@@ -9,10 +9,11 @@ import pytest
 from rich.cells import cell_len
 from rich.style import Style
 
+from lab.glyphs import glyphs_for
 from lab.journal import GroupLife, GroupLog, open_recording
 from lab.journal.groups import HUES, Happening, Point, Spell, Stay
 from lab.tui.groupdrawing import GroupDrawing
-from lab.tui.look import Look, glyphs_for
+from lab.tui.look import Look
 from tests.harness import T_US
 from tests.tui.grouped import parted
 

@@ -7,7 +7,7 @@ import pytest
 
 from lab.journal import GroupLog, LogPage, open_recording
 from lab.tui.groupview import GroupView
-from lab.tui.middle import Middle
+from lab.tui.views import Views
 from tests.tui.grouped import parted_file
 from tests.tui.seen import Seen, replay
 
@@ -46,7 +46,7 @@ def test_a_run_without_groups_stays_at_its_log() -> None:
         assert "g groups" not in seen.text.split("\n")[-1]
         await seen.press("g")
         assert seen.said == "bully has no groups; invitation does: lab run invitation"
-        assert seen.of("Middle", Middle).current == "log"
+        assert seen.of("Views", Views).chosen == "log"
 
     replay(test)
 
@@ -152,7 +152,7 @@ def test_the_log_and_the_keys_are_where_they_were(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         await _to_end(seen)
         await seen.press("g", "f")
-        assert seen.of("Middle", Middle).rows.heartbeats
+        assert seen.of("Views", Views).rows.heartbeats
         await seen.press("f", "g")
         await seen.until(lambda: "AcceptAnswer" in seen.text, "the log")
         with closing(open_recording(recording)) as lines:

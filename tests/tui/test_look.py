@@ -6,10 +6,13 @@ import pytest
 from msgspec.structs import asdict
 from rich.cells import cell_len
 from rich.style import Style
+from textual.theme import Theme
 
+from lab.glyphs import Glyphs, glyphs_for
 from lab.journal.fates import FATES
 from lab.protocols.transaction import State
-from lab.tui.look import Glyphs, Look, glyphs_for
+from lab.tui.look import Look
+from lab.tui.themes import OWN_THEMES
 
 UNICODE = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "xterm"})
 ASCII = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "linux"})
@@ -55,6 +58,21 @@ def test_every_colour_can_be_read_on_its_ground(dark: bool) -> None:
     assert len(set(coloured.values())) == 6
     poor = {name: c for name, c in coloured.items() if _contrast(c, GROUNDS[dark]) < 3}
     assert poor == {}
+
+
+@pytest.mark.parametrize("theme", OWN_THEMES, ids=lambda theme: theme.name)
+def test_in_the_own_themes_every_colour_is_read_like_text(theme: Theme) -> None:
+    """WCAG asks for 4.5 of text; on the screen, in dialogs, and in the lines that are set apart."""
+    look = Look(UNICODE)
+    look.dark = theme.dark
+    for ground in (theme.background, theme.surface, theme.panel):
+        assert ground is not None
+        colours = {_colour(style) for style in _styles(look).values() if style.color}
+        poor = {colour for colour in colours if _contrast(colour, ground) < 4.5}
+        assert poor == set(), ground
+        assert theme.foreground is not None
+        assert _contrast(theme.foreground, ground) > 7
+    assert len({theme.accent, theme.warning, theme.error, theme.success}) == 4
 
 
 def test_the_contrast_is_that_of_wcag() -> None:

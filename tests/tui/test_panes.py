@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import pytest
 from textual.app import App, ComposeResult
 
+from lab.glyphs import glyphs_for
 from lab.protocols import Algorithm, Bully, Field, ThreePhaseCommit, TwoPhaseCommit, stacked
-from lab.tui.look import Look, glyphs_for
+from lab.tui.look import Look
 from lab.tui.panes import NodePanes
 from lab.tui.view import Pane, panes_of
 from tests.harness import T_US, Rig

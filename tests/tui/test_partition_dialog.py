@@ -6,8 +6,9 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from lab.glyphs import glyphs_for
 from lab.tui.dialogs import PartitionDialog
-from lab.tui.look import Look, glyphs_for
+from lab.tui.look import Look
 
 NODES = (1, 2, 3, 12, 13)
 

@@ -10,12 +10,12 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.scrollbar import ScrollBarRender
 
+from lab.glyphs import glyphs_for
 from lab.tui.app import LabApp
 from lab.tui.branching import TreeDialog
 from lab.tui.choosing import ChooseDialog
 from lab.tui.dialogs import HelpDialog, PartitionDialog, RecordDialog
 from lab.tui.home import HomeApp
-from lab.tui.look import glyphs_for
 from lab.tui.plain import ascii_of
 from lab.tui.source import FileSource, Source
 from tests.tui.recorded import SHIPPED

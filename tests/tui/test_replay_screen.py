@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from lab.journal import LogPage, MarkKind, Marks, open_recording
-from lab.tui.lines import ScrubBar
 from lab.tui.messagelog import MessageLog
 from lab.tui.panes import NodePanes
+from lab.tui.scrubbar import ScrubBar
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 
@@ -255,12 +255,12 @@ def test_f_shows_the_heartbeats_and_hides_them() -> None:
 
 def test_a_light_ground_and_a_dark_one() -> None:
     async def test(seen: Seen) -> None:
-        assert seen.run._look.dark
+        assert seen.run.look.dark
         await seen.press("t")
-        await seen.until(lambda: not seen.run._look.dark, "darker colours")
+        await seen.until(lambda: not seen.run.look.dark, "darker colours")
         await seen.until(lambda: seen.run.styles.background.brightness > 0.7, "a light ground")
         await seen.press("t")
-        await seen.until(lambda: seen.run._look.dark and seen.run.styles.background.brightness < 0.3, "dark")
+        await seen.until(lambda: seen.run.look.dark and seen.run.styles.background.brightness < 0.3, "dark")
 
     replay(test)
 

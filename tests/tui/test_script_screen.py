@@ -8,9 +8,9 @@ import pytest
 
 from lab.journal import Captioned, Commanded, Expected, open_recording
 from lab.tui.captions import CaptionLine
-from lab.tui.lines import ScrubBar
-from lab.tui.middle import Middle
 from lab.tui.scriptview import ScriptView
+from lab.tui.scrubbar import ScrubBar
+from lab.tui.views import Views
 from lab.worlds.config import Ready
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import SCENARIO, scripted_config, scripted_file
@@ -40,8 +40,13 @@ def _caption(seen: Seen) -> str:
     return line._shown.plain if line.display else ""
 
 
+def _reached(seen: Seen, start: str) -> bool:
+    """Whether a line of the script begins so; where the log is beside it, there is a border before."""
+    return any(row.lstrip("▊").startswith(start) for row in seen.view.split("\n"))
+
+
 def _row(seen: Seen, text: str) -> str:
-    return next(row for row in seen.text.split("\n") if text in row)
+    return next(row for row in seen.view.split("\n") if text in row)
 
 
 async def _shown(seen: Seen, text: str) -> None:
@@ -188,9 +193,7 @@ def test_the_line_reached_last_is_in_sight(recording: Path, size: tuple[int, int
         await _shown(seen, "Every way in which")
         for _ in range(4):
             await seen.press("n")
-            await seen.until(
-                lambda: any(row.startswith("▶") for row in seen.text.split("\n")), f"at {seen.player.number}"
-            )
+            await seen.until(lambda: _reached(seen, "▶"), f"at {seen.player.number}")
         await seen.press("home")
         await _shown(seen, "Every way in which")
 
@@ -242,7 +245,7 @@ def test_a_run_without_a_script_stays_at_its_log() -> None:
         assert seen.said == "no caption, mark or unmet expectation in this run so far"
         await seen.press("s")
         assert seen.said.startswith("no script belongs to this run; lab run NAME runs a scenario")
-        assert seen.of("Middle", Middle).current == "log"
+        assert seen.of("Views", Views).chosen == "log"
 
     replay(test, SHIPPED)
 
@@ -308,15 +311,13 @@ def test_a_run_that_goes_on_shows_where_its_script_is(host: Ready) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("s")
-        await seen.until(
-            lambda: any(row.startswith("▶  13 ✗ NO EFFECT") for row in seen.text.split("\n")), "frozen"
-        )
+        await seen.until(lambda: _reached(seen, "▶  13 ✗ NO EFFECT"), "frozen")
         assert '" 5 is gone' in _caption(seen)
         assert "… waits" in _row(seen, "then expect 5 leads")
         await seen.press("colon")
         seen.top.focused.value = 'say "look at 4"'  # type: ignore[union-attr]
         await seen.press("enter")
         await seen.until(lambda: '" look at 4' in _caption(seen), "what was typed")
-        assert any(row.startswith("▶") for row in seen.text.split("\n"))
+        assert _reached(seen, "▶")
 
     attached(test, host.socket)

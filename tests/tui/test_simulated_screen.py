@@ -10,8 +10,8 @@ from textual.widgets import OptionList, Static
 from lab.journal import Link
 from lab.kernel import Timing
 from lab.tui.choosing import ChooseDialog
-from lab.tui.lines import ScrubBar
 from lab.tui.messagelog import MessageLog
+from lab.tui.scrubbar import ScrubBar
 from lab.worlds.config import Ready, RunConfig
 from lab.worlds.host.launch import FeedClient
 from tests.tui.seen import Seen, attached, served
@@ -33,7 +33,7 @@ def host(runs: Path) -> Iterator[Ready]:
 
 
 def _bar(seen: Seen) -> str:
-    return seen.of("ScrubBar", ScrubBar).render().plain
+    return seen.of("ScrubBar", ScrubBar).render().plain.split("\n")[-1]
 
 
 def _rows(seen: Seen) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.journal import encode, open_recording
-from lab.tui.lines import ScrubBar
+from lab.tui.scrubbar import ScrubBar
 from lab.tui.source import FeedSource, Source
 from lab.worlds.orders import Clock
 from tests.tui.recorded import SHIPPED
@@ -47,12 +47,12 @@ def test_before_the_first_record_it_is_the_start_of_time(
         frames = seen.run._drawn_frames
         await seen.until(lambda: seen.run._drawn_frames > frames + 6, "some frames")
         assert seen.source.now_us() == seen.player.now_us == 0
-        text = bar.render().plain
+        text = bar.render().plain.split("\n")[-1]
         assert text.split("◆")[0].strip() == state
         assert text.endswith(" 0.0 / 0.0 s")
         if world == "simulated":
             told[0].write(msgspec.json.encode(Clock(2_500_000, 0, True, 1.0)) + b"\n")
-            await seen.until(lambda: bar.render().plain.startswith("frozen    1x "), "its clock")
+            await seen.until(lambda: "\nfrozen    1x " in bar.render().plain, "its clock")
             assert bar.render().plain.endswith(" 2.5000 s")
         told[0].close()
         servers[0].close()

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from lab.glyphs import glyphs_for
 from lab.protocols import TASKS
 from lab.tui.dialogs import HelpDialog
-from lab.tui.look import Look, glyphs_for
+from lab.tui.look import Look
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay
 from tests.worlds.protocols import Board

@@ -6,9 +6,11 @@ That is imported only where it is run, so that ``lab --help`` and the completion
 # ruff: noqa: I001 - the help lists them in the order in which they are imported
 
 from lab.cli.commands.run import run
+from lab.cli.commands.tour import tour
 from lab.cli.commands.scenario import scenario
 from lab.cli.commands.recordings import replay, show, verify
 from lab.cli.commands.history import history
+from lab.cli.commands.export import export
 from lab.cli.commands.branch import branch, branches, diff
 from lab.cli.commands.check import check
 from lab.cli.commands.explore import explore
@@ -26,6 +28,7 @@ __all__ = [
     "ctl",
     "diff",
     "explore",
+    "export",
     "guide",
     "history",
     "list_",
@@ -34,5 +37,6 @@ __all__ = [
     "scale",
     "scenario",
     "show",
+    "tour",
     "verify",
 ]

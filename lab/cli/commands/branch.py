@@ -77,6 +77,8 @@ def diff(
 ) -> int:
     """Find the first record in which two recordings part, with what comes before and after it.
 
+    lab replay A --beside B shows both on the screen, as of any moment.
+
     Exit status: 0 they are the same, 1 they differ, 2 one is no recording. It does not count which run it was,
     when it began, and what it is a branch of.
     """

@@ -14,19 +14,28 @@ __all__ = ["replay", "show", "verify"]
 @app.command()
 def replay(
     file: Annotated[Path, typer.Argument(help="A recording; lab keeps those of runs without --record too.")],
+    beside: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Another recording, to be seen beside it as of the same moment."),
+    ] = None,
 ) -> int:
-    """Open a recording in the interface: play, step forward and back, jump from fault to fault."""
+    """Open a recording in the interface: play, step forward and back, jump from fault to fault.
+
+    What is noted there with M is kept beside it, in FILE.bookmarks.
+    """
     from lab.cli.reading import opened  # noqa: PLC0415
     from lab.cli.terminal import need_terminal  # noqa: PLC0415
 
-    opened(file).close()
+    for each in (file, beside):
+        if each is not None:
+            opened(each).close()
     need_terminal(f"lab show {file}")
     from lab.tui.guard import run_guarded  # noqa: PLC0415
 
     def interface() -> int:
         from lab.tui.main import show_recording  # noqa: PLC0415
 
-        return show_recording(file)
+        return show_recording(file, beside)
 
     return run_guarded(interface)
 

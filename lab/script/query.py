@@ -1,0 +1,200 @@
+"""What is sought in a log: words that must all match a line, and a predicate that must hold at its record.
+
+A word is free text, or a field and its value: ``node:3``, ``link:2->3``, ``kind:Accept``, ``fate:"too late"``.
+With ``-`` before it, it must not match. Behind the word ``when`` is a predicate of the command language.
+"""
+
+import contextlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from lab.journal import FATES, WHATS, Header, LogLine
+from lab.kernel import Protocol
+from lab.protocols import UnknownProtocolError, find_protocol
+from lab.script.checking import check_predicate
+from lab.script.commands import CommandError
+from lab.script.parse import parse_predicate
+from lab.script.predicates import All, Predicate
+from lab.script.printing import said
+from lab.text import did_you_mean, sanitize
+
+__all__ = ["FIELDS", "Query", "Term", "kinds_in", "matches", "query_said", "read_query"]
+
+FIELDS: dict[str, str] = {
+    "node": "node:3",
+    "from": "from:2",
+    "to": "to:3",
+    "link": "link:2->3",
+    "kind": "kind:AreYouUp",
+    "fate": "fate:lost",
+    "what": "what:status",
+}
+"""An example of each: what concerns a node; messages by sender, receiver, both, kind, fate; a sort of line."""
+
+_CLOSED = {"fate": FATES, "what": WHATS}
+_WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
+_PARTS = re.compile(r'(-(?=["\w]))?(?:([A-Za-z]+):)?(.*)', re.DOTALL)
+_LINK = re.compile(r"(\d{1,9})->(\d{1,9})")
+_NUMBER = re.compile(r"\d{1,9}")
+_WHEN = "when"
+
+
+class Term(Struct, frozen=True):
+    """A word: free text where ``field`` is empty. ``negated``: it must not match."""
+
+    value: str
+    field: str = ""
+    negated: bool = False
+
+
+class Query(Struct, frozen=True):
+    """All of it must be so; an empty one matches every line."""
+
+    terms: tuple[Term, ...] = ()
+    predicate: Predicate | None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The free text that a line has to have, to be shown in it."""
+        return tuple(term.value for term in self.terms if not term.field and not term.negated)
+
+    def beside(self, other: "Query") -> "Query":
+        """What both of them match."""
+        predicates = tuple(each.predicate for each in (self, other) if each.predicate is not None)
+        predicate = All(predicates) if len(predicates) > 1 else next(iter(predicates), None)
+        return Query((*self.terms, *other.terms), predicate)
+
+    @property
+    def names_fates(self) -> bool:
+        """Whether it matters what became of a message."""
+        return any(term.field == "fate" for term in self.terms)
+
+
+def read_query(text: str, header: Header | None = None) -> Query:
+    """The query in this text; one of a run with that header names what there is in it. CommandError."""
+    run = None if header is None else _Run(header)
+    terms: list[Term] = []
+    end = 0
+    while word := _WORD.search(text, end):
+        _refuse_quote(text[end : word.start()])
+        end = word.end()
+        if word[0] == _WHEN:
+            predicate = parse_predicate(" " * end + text[end:], None if run is None else run.protocol)
+            if run is not None and run.protocol is not None:
+                check_predicate(predicate, run.protocol, run.nodes, run.parameters)
+            return Query(tuple(terms), predicate)
+        if (term := _term(word[0], run)).value:
+            terms.append(term)
+    _refuse_quote(text[end:])
+    return Query(tuple(terms))
+
+
+def kinds_in(header: Header) -> list[str]:
+    """The kinds of messages of its protocol; none, where that is not installed."""
+    protocol = _Run(header).protocol
+    return [] if protocol is None else sorted(protocol.payloads)
+
+
+def query_said(query: Query) -> str:
+    """The query as it is written; reading that gives it again."""
+    words = [_term_said(term) for term in query.terms]
+    return " ".join([*words, _WHEN, said(query.predicate)] if query.predicate is not None else words)
+
+
+def matches(query: Query, line: LogLine, fate: str, text: Callable[[LogLine], str]) -> bool:
+    """Whether its words match a line; ``text`` tells how that is shown, in small letters."""
+    return all(_holds(term, line, fate, text) != term.negated for term in query.terms)
+
+
+class _Run:
+    """What there is in a run; without a ``protocol`` where it is none that is installed."""
+
+    def __init__(self, header: Header) -> None:
+        self.nodes: Sequence[int] = sorted(header.nodes)
+        self.parameters: Mapping[str, Any] = header.protocol.parameters
+        self.protocol: type[Protocol] | None = None
+        with contextlib.suppress(UnknownProtocolError):
+            self.protocol = find_protocol(header.protocol.name, self.parameters)
+
+
+def _refuse_quote(between: str) -> None:
+    if '"' in between:
+        raise CommandError('the quotes are not closed; write them on both sides of a text: "coordinator 4"')
+
+
+def _term(word: str, run: _Run | None) -> Term:
+    parts = _PARTS.fullmatch(word)
+    assert parts is not None
+    negated, field, value = bool(parts[1]), (parts[2] or "").lower(), parts[3].replace('"', "")
+    if not field:
+        return Term(" ".join(value.split()).lower(), "", negated)
+    if field not in FIELDS:
+        raise CommandError(
+            f"there is no field {sanitize(field, 30)}; there are {', '.join(FIELDS)}"
+            f"; a text with a colon goes in quotes{did_you_mean(field, list(FIELDS))}"
+        )
+    _check(field, value, run)
+    return Term(value, field, negated)
+
+
+def _check(field: str, value: str, run: _Run | None) -> None:
+    """CommandError where the field never has this value."""
+    if field in _CLOSED:
+        if value not in _CLOSED[field]:
+            known = _CLOSED[field]
+            raise CommandError(f"{_amiss(field, value)} is one of: {', '.join(known)}{did_you_mean(value, known)}")
+    elif field == "kind":
+        if not re.fullmatch(r"\w+", value):
+            raise CommandError(f"{_amiss(field, value)} is a word: {FIELDS[field]}")
+        _check_kind(value, run)
+    else:
+        found = (_LINK if field == "link" else _NUMBER).fullmatch(value)
+        if found is None:
+            what = "two nodes" if field == "link" else "a node's number"
+            raise CommandError(f"{_amiss(field, value)} is {what}: {FIELDS[field]}")
+        _check_nodes([int(each) for each in found.groups() or (value,)], run)
+
+
+def _amiss(field: str, value: str) -> str:
+    return f"{sanitize(value, 30)!r} is not expected; {field}" if value else f"nothing is behind {field}:, which"
+
+
+def _check_kind(kind: str, run: _Run | None) -> None:
+    known = [] if run is None or run.protocol is None else sorted(run.protocol.payloads)
+    if known and kind not in known:
+        raise CommandError(
+            f"there is no kind of message {sanitize(kind, 30)}; there are {', '.join(known)}"
+            f"{did_you_mean(kind, known)}"
+        )
+
+
+def _check_nodes(nodes: Sequence[int], run: _Run | None) -> None:
+    for node in nodes:
+        if run is not None and node not in run.nodes:
+            raise CommandError(f"there is no node {node}; there are {' '.join(map(str, run.nodes))}")
+
+
+def _term_said(term: Term) -> str:
+    sign, value = "-" * term.negated, term.value
+    if term.field:
+        return f"{sign}{term.field}:" + (f'"{value}"' if " " in value else value)
+    parts = _PARTS.fullmatch(value)
+    is_plain = parts is not None and not parts[1] and not parts[2] and value != _WHEN and " " not in value
+    return sign + (value if is_plain and (not sign or value[0].isalnum()) else f'"{value}"')
+
+
+def _holds(term: Term, line: LogLine, fate: str, text: Callable[[LogLine], str]) -> bool:
+    field, value = term.field, term.value
+    if not field:
+        return value in text(line)
+    if field == "what":
+        return line.what == value
+    if field == "node":
+        return str(line.source) == value or str(line.target) == value
+    if line.what != "message":
+        return False
+    found = {"kind": line.kind, "fate": fate, "from": line.source, "to": line.target}
+    return (f"{line.source}->{line.target}" if field == "link" else str(found[field])) == value

@@ -1,0 +1,88 @@
+"""The finest scale of the diagram: a row for each record that shows anything, however close in time they are.
+
+Many things happen within a millisecond, and then nothing for a second. So rows count records here, not time; where
+it was quiet for longer than a message may take, a row more says for how long.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from lab.journal import Flight, Header, Keyframe, Process, Record, Routed, count_lines
+from lab.kernel import Received, Step
+
+__all__ = ["Order"]
+
+_SEEN = ("dropped", "held", "released")
+
+
+class Order:
+    """Rows are numbered from 0 where it begins. Messages of the kinds ``hidden`` have none; ``flights`` are those
+    that are on their way by then.
+
+    ``numbers`` are the records that have a row, ``rows`` their rows.
+    """
+
+    def __init__(self, hidden: Iterable[str], quiet_us: int, flights: Iterable[Flight] = ()) -> None:
+        self.numbers: list[int] = []
+        self.rows: list[int] = []
+        self._times_us: list[int] = []
+        self._kinds = frozenset(hidden)
+        self._quiet_us = quiet_us
+        self._newest_us: int | None = None
+        self._hidden = {(flight.source, flight.serial) for flight in flights if flight.kind in self._kinds}
+
+    @property
+    def end(self) -> int:
+        """The row after the last one."""
+        return self.rows[-1] + 1 if self.rows else 0
+
+    def observe(self, number: int, record: Record | None) -> None:
+        """Take the next record."""
+        if record is None or isinstance(record, Header) or not self._shows(record):
+            return
+        quiet = self._newest_us is not None and record.at_us - self._newest_us > self._quiet_us
+        self.rows.append(self.end + quiet)
+        self.numbers.append(number)
+        self._newest_us = max(self._newest_us or 0, record.at_us)
+        self._times_us.append(self._newest_us)
+
+    def row(self, record: int) -> int:
+        """The row of that record, or of the last one before it that has one; -1 where none has."""
+        place = bisect_right(self.numbers, record) - 1
+        return self.rows[place] if place >= 0 else (self.rows[0] - 1 if self.rows else -1)
+
+    def at(self, row: int) -> tuple[int, int] | None:
+        """(record, when) of what is in that row; None for a row of quiet, and where there is none."""
+        place = bisect_left(self.rows, row)
+        if place < len(self.rows) and self.rows[place] == row:
+            return self.numbers[place], self._times_us[place]
+        return None
+
+    def quiet_us(self, row: int) -> int | None:
+        """How long it is quiet in that row; None where it is not one of quiet."""
+        place = bisect_left(self.rows, row)
+        if not 0 < place < len(self.rows) or self.rows[place] == row:
+            return None
+        return self._times_us[place] - self._times_us[place - 1]
+
+    def forget(self, before: int) -> None:
+        """Forget what was before that record; the rows keep their numbers."""
+        place = bisect_left(self.numbers, before)
+        del self.numbers[:place], self.rows[:place], self._times_us[:place]
+
+    def _shows(self, record: Record) -> bool:
+        if isinstance(record, Step):
+            return self._shows_step(record)
+        if isinstance(record, Routed):
+            return record.fate in _SEEN and (record.source, record.serial) not in self._hidden
+        return isinstance(record, Process) or (not isinstance(record, Keyframe) and count_lines(record) > 0)
+
+    def _shows_step(self, step: Step) -> bool:
+        unseen = [message for message in step.sent if message.kind in self._kinds]
+        self._hidden.update((step.node, message.serial) for message in unseen)
+        heard = False
+        if isinstance(step.input, Received):
+            key = (step.input.source, step.input.serial)
+            heard = key not in self._hidden
+            self._hidden.discard(key)
+        return heard or count_lines(step) > len(unseen)

@@ -1,0 +1,269 @@
+"""The space-time view: draws the picture where the cursor in time is, and takes keys and clicks."""
+
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.widget import Widget
+
+from lab.journal import Arrow, LogLine
+from lab.text import sanitize
+from lab.tui.diagram.canvas import Canvas
+from lab.tui.diagram.focus import Focus
+from lab.tui.diagram.picking import (
+    Cone,
+    Picked,
+    arrow_of,
+    cone_of,
+    next_message,
+    next_step,
+    point_of,
+    said_of,
+)
+from lab.tui.diagram.picture import drawn
+from lab.tui.diagram.plane import Plane, plane_of
+from lab.tui.diagram.scene import Scene
+from lab.tui.diagram.signs import signs_for
+from lab.tui.fitting import Piece, fit
+from lab.tui.following import FollowingView
+from lab.tui.logrows import LogRows
+from lab.tui.look import DIM, Look
+from lab.tui.messagelog import MessageLog
+from lab.tui.moment import Moment
+from lab.tui.source import Source
+from lab.units import count_of, listed
+
+__all__ = ["DiagramView"]
+
+_WHEEL = 3
+_SEEN_AT_MOST = 200
+"""So many violations are looked at, the last ones."""
+
+
+class DiagramView(Widget, can_focus=True):
+    """A line for each node, coloured by how it stood, and arrows for the messages between them.
+
+    It follows the cursor in time, unless it was scrolled away from there.
+    """
+
+    DEFAULT_CSS = "DiagramView { height: 1fr; }"
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("up", "pick('up')"),
+        ("down", "pick('down')"),
+        ("left", "pick('left')"),
+        ("right", "pick('right')"),
+        ("pageup", "page(-1)"),
+        ("pagedown", "page(1)"),
+    ]
+
+    def __init__(self, look: Look, source: Source, rows: LogRows) -> None:
+        super().__init__(id="diagram")
+        self._look = look
+        self._source = source
+        self._rows = rows
+        self._focus = Focus(source.lines)
+        self._down = True
+        self._picked: Picked | None = None
+        self._cone: Cone | None = None
+        self._cone_of: object = None
+        self._marked: frozenset[int] = frozenset()
+        self._moment: Moment | None = None
+        self._plane: Plane | None = None
+        self._canvas: Canvas | None = None
+        self._key: object = None
+        self._lines: list[list[Piece]] = []
+
+    def show(self, moment: Moment) -> None:
+        """Draw what is seen as of that moment; only the lines that are others than before."""
+        self._moment = moment
+        width, height = self.size
+        if width < 20 or height < 4:
+            return
+        lines = self._source.lines
+        nodes = sorted(lines.header.nodes)
+        plane = self._plane = plane_of(nodes, moment.selected, width, height, self._down)
+        focus = self._focus
+        focus.look(moment, plane.along, self._rows.heartbeats, 1 if self._down else 3)
+        violations = self._source.judge.violations
+        key = (
+            focus.window.version,
+            focus.top,
+            focus.scale.us,
+            plane,
+            moment.record,
+            moment.following,
+            moment.selected,
+            moment.hides_future,
+            self._picked,
+            self._marked,
+            self._look.dark,
+            self._rows.heartbeats,
+            len(violations),
+        )
+        if key == self._key:
+            return
+        self._key = key
+        self._canvas = drawn(self._scene(moment, plane))
+        rows = [self._canvas.row(y) for y in range(height - 1)]
+        rows.append(self._foot(plane))
+        before, self._lines = self._lines, rows
+        changed = [y for y in range(height) if y >= len(before) or rows[y] != before[y]]
+        if changed:
+            self.refresh(*(Region(0, y, width, 1) for y in changed))
+
+    def mark(self, records: frozenset[int]) -> None:
+        """Mark what begins with these records, and nothing else."""
+        self._marked = records
+
+    def deselect(self) -> None:
+        """Select no message and no step."""
+        self._picked = None
+
+    def zoom(self, by: int) -> str:
+        """To a finer scale, or a coarser one; what there is to say of it."""
+        if not self._focus.zoom(by):
+            return "this is the finest scale: a step" if by < 0 else "this is the coarsest scale"
+        return f"a {'row' if self._down else 'column'} is {self._focus.scale.said}"
+
+    def turn(self) -> str:
+        """Let time flow the other way; what there is to say of it."""
+        self._down = not self._down
+        self._focus.recentre()
+        return f"time flows {'down' if self._down else 'to the right'}"
+
+    def open_cursor(self) -> None:
+        """Open the record of what is selected, or of where the cursor in time is."""
+        if self._moment is None:
+            return
+        arrow = arrow_of(self._focus.window, self._picked)
+        if arrow is not None:
+            line: LogLine | None = arrow.line if arrow.sent.record >= 0 else None
+        else:
+            number = self._picked if isinstance(self._picked, int) else self._moment.record
+            line = LogLine(number, 0, "note", "")
+        if line is not None:
+            self.post_message(MessageLog.Opened(line))
+
+    def jump(self) -> str:
+        """The cursor in time goes to what is selected; what there is to say where that cannot be."""
+        if self._picked is None:
+            return "select a message or a step first: with the arrow keys, or a click"
+        point = point_of(self._focus.window, self._picked)
+        if point is None or point.record < 0:
+            return "what was selected is not seen here any more"
+        self._focus.recentre()
+        self.post_message(FollowingView.Sought(point.record))
+        return ""
+
+    def action_pick(self, way: str) -> None:
+        """Along the flow of time from step to step; across it from message to message."""
+        if self._moment is None:
+            return
+        by = 1 if way in ("down", "right") else -1
+        window, node = self._focus.window, self._moment.selected
+        point = point_of(window, self._picked) if self._picked is not None else None
+        here = point.record if point is not None else self._moment.record + (by < 0)
+        if (way in ("up", "down")) == self._down:
+            found: Picked | None = next_step(window, node, here, by)
+        else:
+            serial = self._picked[1] if isinstance(self._picked, tuple) else 0
+            found = next_message(window, self._hidden, node, (here, serial), by)
+        if found is not None:
+            self._pick(found)
+
+    def action_page(self, pages: int) -> None:
+        """Scroll by what fits on the screen."""
+        if self._plane is not None:
+            self._focus.pan(pages * max(1, self._plane.along - 2))
+
+    def on_mouse_scroll_down(self) -> None:
+        """Scroll on in time."""
+        self._focus.pan(_WHEEL)
+
+    def on_mouse_scroll_up(self) -> None:
+        """Scroll back in time."""
+        self._focus.pan(-_WHEEL)
+
+    def on_click(self, event: events.Click) -> None:
+        """Select what is under the mouse; a second click opens it."""
+        offset = event.get_content_offset(self)
+        if self._canvas is None or self._plane is None or offset is None:
+            return
+        found: Picked | None = None
+        owner = self._canvas.owner(offset.x, offset.y)
+        if isinstance(owner, Arrow):
+            found = owner.line.message
+        elif isinstance(owner, int):
+            found = self._focus.step_at(owner, self._plane.along_at(offset.x, offset.y))
+        if found is not None and found == self._picked:
+            self.open_cursor()
+        else:
+            self._picked = found
+
+    def on_resize(self) -> None:
+        """Everything anew."""
+        self._key, self._lines = None, []
+
+    def render_line(self, y: int) -> Strip:
+        """One line, as it was drawn last."""
+        width, base = self.size.width, self.rich_style
+        pieces = self._lines[y] if y < len(self._lines) else []
+        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
+
+    @property
+    def _hidden(self) -> frozenset[str]:
+        return frozenset() if self._rows.heartbeats else frozenset(self._source.lines.header.protocol.heartbeats)
+
+    def _pick(self, picked: Picked) -> None:
+        self._picked = picked
+        point = point_of(self._focus.window, picked)
+        if point is not None:
+            self._focus.bring(point)
+
+    def _scene(self, moment: Moment, plane: Plane) -> Scene:
+        focus = self._focus
+        window = focus.window
+        arrow = arrow_of(window, self._picked)
+        if self._cone_of != (self._picked, window.version):
+            self._cone_of = (self._picked, window.version)
+            self._cone = None if self._picked is None else cone_of(window, self._picked)
+        return Scene(
+            window.space,
+            focus.scale,
+            plane,
+            self._look,
+            signs_for(self._look.glyphs),
+            focus.top,
+            window.start,
+            window.space.last,
+            self._hidden,
+            focus.cursor,
+            moment.following,
+            moment.hides_future,
+            arrow if arrow is not None else self._picked if isinstance(self._picked, int) else None,
+            None if self._cone is None else self._cone.past | self._cone.future,
+            {} if self._cone is None else self._cone.bounds(window),
+            moment.selected,
+            self._marked,
+            self._source.judge.violations[-_SEEN_AT_MOST:],
+        )
+
+    def _foot(self, plane: Plane) -> list[Piece]:
+        """What is selected, or what there is to know of the picture."""
+        window = self._focus.window
+        if self._picked is not None and self._cone is not None:
+            said = said_of(window, self._source.lines, self._picked, self._cone)
+            return [(" ", DIM), (sanitize(said, 300), self._look.accent)]
+        row = "row" if self._down else "column"
+        parts = [f"a {row} is {self._focus.scale.said} (+ -)", "arrows select", "| turns"]
+        nodes = sorted(self._source.lines.header.nodes)
+        if len(plane.lanes) < len(nodes):
+            seen = listed(sorted(plane.lanes))
+            parts.insert(0, f"nodes {seen} of {len(nodes)}: the number of another brings it here")
+        if window.is_full():
+            parts.insert(0, f"only {count_of(window.fed - window.start, 'record')} are looked at: + for all")
+        return [(f" {' · '.join(parts)}", DIM)]

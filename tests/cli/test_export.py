@@ -1,0 +1,144 @@
+"""``lab export``: what is written where, and what each mistake is answered with."""
+
+import shlex
+import shutil
+from collections.abc import Callable
+from xml.etree import ElementTree
+
+import pytest
+
+from lab.cli.completion import complete_format
+from lab.tui.formats import ALL_FORMATS
+from tests.cli.calling import ROOT, SHIPPED, Lab
+from tests.journal.recordings import eventful_lines, write_lines
+
+MISTAKES = """
+run.jsonl --to gif
+run.jsonl --to svgg
+run.jsonl --out run.png
+run.jsonl --out run
+run.jsonl --to svg --from soon
+run.jsonl --to svg --until 5
+run.jsonl --to svg --from 3s --until 2s
+run.jsonl --to svg --from 100s
+run.jsonl --to svg --from 1us --until 2us
+run.jsonl --to svg --nodes 1,9
+run.jsonl --to svg --nodes 1;2
+run.jsonl --to svg --nodes ''
+run.jsonl --to svg --time up
+run.jsonl --to svg --out there.svg
+run.jsonl --to svg --out run.jsonl
+run.jsonl --to svg --out run.jsonl --force
+run.jsonl --to svg --out folder
+run.jsonl --to svg --out bound.svg --until 500ms --force
+run.jsonl --to dot
+run.jsonl --to mermaid --heartbeats
+gone.jsonl --to svg
+there.svg --to svg
+empty.jsonl
+"""
+
+
+@pytest.fixture
+def folder(lab: Lab) -> Lab:
+    """A folder with a recording, a picture that is there already, an empty file and a folder."""
+    shutil.copy(SHIPPED, lab.folder / "run.jsonl")
+    (lab.folder / "there.svg").write_text("mine")
+    (lab.folder / "empty.jsonl").touch()
+    (lab.folder / "folder").mkdir()
+    return lab
+
+
+def test_mistakes_are_answered_in_a_line(folder: Lab, transcript: Callable[[str, str], None]) -> None:
+    """What was got, what was expected, the next step; nothing is written."""
+    (folder.folder / "bound.svg").symlink_to(folder.folder / "folder")
+    before = sorted(path.name for path in folder.folder.iterdir())
+    told = [f"{call}\n  {folder('export', *shlex.split(call)).refused()}" for call in MISTAKES.strip().split("\n")]
+    transcript("export_errors", "\n".join(told))
+    assert sorted(path.name for path in folder.folder.iterdir()) == before
+    assert (folder.folder / "there.svg").read_text() == "mine"
+
+
+def test_without_a_format_it_lists_them(folder: Lab) -> None:
+    """All, each with how its files end and what it is good for, and what to type next."""
+    shown = folder("export", "run.jsonl")
+    assert (shown.status, shown.err) == (0, "")
+    rows = shown.out.splitlines()
+    for each, row in zip(ALL_FORMATS, rows, strict=False):
+        assert row.split(maxsplit=2)[:2] == [each.name, each.suffix]
+        assert each.help in row
+    assert rows[-1] == "next: lab export run.jsonl --to svg"
+
+
+def test_the_file_has_the_name_of_the_recording_here(folder: Lab) -> None:
+    """Whichever folder the recording is in; and its size is told."""
+    (folder.folder / "run.jsonl").rename(folder.folder / "folder" / "run.jsonl")
+    shown = folder("export", "folder/run.jsonl", "--to", "svg")
+    size = (folder.folder / "run.svg").stat().st_size
+    assert (shown.status, shown.out, shown.err) == (0, f"run.svg: {size:,} bytes\n", "")
+    assert ElementTree.parse(folder.folder / "run.svg").getroot().tag.endswith("svg")
+    assert list(folder.folder.glob(".*")) == []
+
+
+@pytest.mark.parametrize("each", ALL_FORMATS, ids=lambda each: str(each.name))
+def test_the_format_is_known_by_the_end_of_the_file(folder: Lab, each: object) -> None:
+    """Every format's own suffix means that format: the same file as with --to."""
+    chosen = next(one for one in ALL_FORMATS if one is each)
+    source = "run.jsonl"
+    if chosen.name == "dot":
+        source = str(ROOT / "recordings" / "scenarios" / "invitation-partition-in-two.jsonl")
+    words = ("export", source, "--from", "1s", "--until", "1200ms")
+    named = folder(*words, "--out", f"one{chosen.suffix}")
+    told = folder(*words, "--to", chosen.name, "--out", "other")
+    assert (named.status, told.status) == (0, 0), (named, told)
+    assert (folder.folder / f"one{chosen.suffix}").read_bytes() == (folder.folder / "other").read_bytes()
+
+
+def test_a_file_is_written_over_only_by_force(folder: Lab) -> None:
+    """Without it the answer names both ways out."""
+    words = ("export", "run.jsonl", "--out", "there.svg", "--until", "500ms")
+    assert folder(*words).refused() == (
+        "there.svg is there already: name another with --out, or write over it with --force"
+    )
+    assert folder(*words, "--force").status == 0
+    assert (folder.folder / "there.svg").read_text().startswith("<?xml")
+
+
+def test_standard_output_gets_the_text_alone(folder: Lab) -> None:
+    """The same as the file."""
+    shown = folder("export", "run.jsonl", "--to", "text", "--out", "-")
+    assert (shown.status, shown.err) == (0, "")
+    folder("export", "run.jsonl", "--to", "text")
+    assert shown.out == (folder.folder / "run.txt").read_text("utf-8")
+    assert "5 → 4 EnterElection" in shown.out
+
+
+def test_a_terminal_without_unicode_gets_ascii(folder: Lab) -> None:
+    """Standard output is written as everything else is there."""
+    words = ("export", "run.jsonl", "--to", "text", "--out", "-")
+    assert folder(*words, environment={"LC_ALL": "C", "LANG": "C"}).out.isascii()
+    assert folder(*words, "--ascii").out.isascii()
+
+
+def test_damage_is_told_and_the_rest_exported(lab: Lab) -> None:
+    """With the exit status of what is not as expected."""
+    lines = list(eventful_lines())
+    lines[40] = b'{"record":"step",'
+    write_lines(lab.folder / "run.jsonl", lines)
+    shown = lab("export", "run.jsonl", "--to", "text")
+    assert shown.status == 1
+    assert shown.line().startswith("run.jsonl:41: cannot be read:")
+    assert (lab.folder / "run.txt").stat().st_size > 1000
+
+
+def test_the_shell_completes_formats() -> None:
+    """Each with what it is good for."""
+    assert [name for name, _ in complete_format("")] == [each.name for each in ALL_FORMATS]
+    assert [name for name, _ in complete_format("sh")] == ["shiviz"]
+    assert all(help_ for _, help_ in complete_format(""))
+
+
+def test_the_help_names_every_format(lab: Lab) -> None:
+    """So it teaches what there is."""
+    words = lab("export", "--help").out.replace(",", " ").replace(".", " ").replace(":", " ").split()
+    assert {each.name for each in ALL_FORMATS} <= set(words)

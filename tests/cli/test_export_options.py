@@ -1,0 +1,62 @@
+"""``lab export``: the options of tables and of casts, and what each mistake in them is answered with."""
+
+import json
+import shlex
+import shutil
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.calling import SHIPPED, Lab
+
+MISTAKES = """
+--to csv --table message
+--to jsonl --table ''
+--to cast --size 120
+--to cast --size 10x10
+--to cast --size 999x999
+--to cast --speed fast
+--to cast --speed 0
+--to cast --fps 0
+--to cast --fps 100
+--to cast --idle 2
+--to cast --idle 1ms
+--to cast --view logs
+--to cast --view bank
+--to cast --nodes 1,2
+--to shiviz --from 1us --until 2us
+"""
+
+
+@pytest.fixture
+def folder(lab: Lab) -> Lab:
+    """A folder with a recording."""
+    shutil.copy(SHIPPED, lab.folder / "run.jsonl")
+    return lab
+
+
+def test_mistakes_in_options_are_answered_in_a_line(folder: Lab, transcript: Callable[[str, str], None]) -> None:
+    """What was got, what was expected, the next step; no file is written."""
+    calls = MISTAKES.strip().split("\n")
+    told = [f"{call}\n  {folder('export', 'run.jsonl', *shlex.split(call)).refused()}" for call in calls]
+    transcript("export_options_errors", "\n".join(told))
+    assert [path.name for path in folder.folder.iterdir()] == ["run.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["shiviz", "perfetto", "csv", "jsonl"])
+def test_each_is_written_to_standard_output(folder: Lab, name: str) -> None:
+    """And nothing else is."""
+    done = folder("export", "run.jsonl", "--to", name, "--until", "500ms", "--out", "-")
+    assert done.status == 0
+    assert done.out.startswith({"shiviz": "(?<event>", "csv": "record,"}.get(name, "{"))
+    assert not done.err
+
+
+def test_a_cast_has_the_size_that_was_asked_for(folder: Lab) -> None:
+    """Into the file that its name says."""
+    options = "--size 60x20 --fps 2 --speed 2 --idle 1s --view diagram --from 4s --until 5s"
+    done = folder("export", "run.jsonl", "--out", "film.cast", *options.split())
+    assert done.status == 0
+    head, *events = map(json.loads, (folder.folder / "film.cast").read_text("utf-8").splitlines())
+    assert (head["width"], head["height"]) == (60, 20)
+    assert events[-1][0] == 0.5

@@ -1,0 +1,173 @@
+"""A film of the interface: a player shows of it what the interface shows, and its chapters are the run's."""
+
+import asyncio
+import io
+import json
+import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyte
+import pytest
+from msgspec import Struct
+
+from lab.export.chapters import chapters_of
+from lab.export.excerpt import ExportError, Wanted, excerpt_of
+from lab.export.film import Film
+from lab.journal import open_recording
+from lab.tui.cast import write_cast
+from tests.export.struck import excerpt_in, exported
+from tests.harness import Rig
+from tests.tui.seen import Seen, replay
+from tests.tui.terminal import Terminal
+
+RECORDINGS = Path(__file__).parents[2] / "recordings"
+TWO = RECORDINGS / "two-coordinators.jsonl"
+COLUMNS, ROWS = 100, 30
+_CODES = re.compile(r"\x1b\[(\d+;\d+H|[\d;]*m|2J|\?25[hl])")
+
+
+class Cast(Struct):
+    """A file: its head, and its events."""
+
+    head: dict[str, Any]
+    events: list[tuple[float, str, str]]
+
+    def shown(self, at_s: float) -> str:
+        """What a terminal shows at that time."""
+        return _shown("".join(data for time_s, what, data in self.events if what == "o" and time_s <= at_s))
+
+
+def _shown(output: str) -> str:
+    screen = pyte.Screen(COLUMNS, ROWS)
+    pyte.Stream(screen).feed(output)
+    return "\n".join(screen.display)
+
+
+def _cast(path: Path = TWO, view: str = "log", from_s: float = 4.0, until_s: float = 7.0) -> Cast:
+    film = Film(COLUMNS, ROWS, frames_per_s=4, view=view)
+    wanted = Wanted(round(from_s * 1e6), round(until_s * 1e6), film=film)
+    head, *events = map(json.loads, exported(write_cast, path, wanted).splitlines())
+    return Cast(head, events)
+
+
+@pytest.fixture(scope="module")
+def two() -> Cast:
+    """Of how a pause makes two coordinators."""
+    return _cast()
+
+
+@pytest.mark.parametrize("view", ["log", "diagram"])
+def test_a_player_shows_what_the_interface_shows(view: str) -> None:
+    """At every second frame, cell by cell, but for the sign that it plays."""
+    cast = _cast(view=view)
+
+    async def compared(seen: Seen) -> None:
+        if view != "log":
+            seen.run.turn_to(view)
+        for half_s in range(1, 6):
+            seen.player.seek(4_000_000 + half_s * 500_000)
+            seen.run.say("")
+            seen.run.draw()
+            for _ in range(4):
+                await seen.pilot.pause(0)
+            assert cast.shown(half_s / 2).replace("▶", "‖").split("\n") == seen.text.replace("▶", "‖").split("\n")
+
+    replay(compared, TWO, (COLUMNS, ROWS))
+
+
+def test_the_head_says_what_it_is(two: Cast) -> None:
+    """The version, the size, when the run began, and its name; a simulated run began at no time."""
+    assert two.head == {
+        "version": 2,
+        "width": COLUMNS,
+        "height": ROWS,
+        "timestamp": 1795285852,
+        "title": open_recording(TWO).header.run,
+    }
+    assert "timestamp" not in _cast(RECORDINGS / "scenarios" / "figure-10-8.jsonl", until_s=4.2).head
+
+
+def test_events_are_in_order_and_only_what_changes_is_written(two: Cast) -> None:
+    """After the first picture, fewer rows than there are."""
+    assert all(before[0] <= after[0] for before, after in pairwise(two.events))
+    assert {what for _, what, _ in two.events} == {"o", "m"}
+    pictures = [data for _, what, data in two.events if what == "o"]
+    rows = [len(re.findall(r"\x1b\[\d+;1H", picture)) for picture in pictures]
+    assert rows[0] == ROWS
+    assert 0 < sum(rows[1:]) < ROWS * len(rows) * 2 // 3
+    assert two.events[-1][0] == 3.0
+
+
+def test_chapters_are_markers(two: Cast) -> None:
+    """Each after the picture in which it is to be seen."""
+    chapters = chapters_of(excerpt_in(TWO, Wanted(4_000_000, 7_000_000)))
+    markers = [(time_s, data) for time_s, what, data in two.events if what == "m"]
+    assert [title for _, title in markers] == [chapter.title for chapter in chapters]
+    for (time_s, _), chapter in zip(markers, chapters, strict=True):
+        assert 0 <= time_s - (chapter.at_us - 4_000_000) / 1e6 <= 0.25
+    paused_s = next(time_s for time_s, title in markers if title == "pause 5")
+    assert "paused" in two.shown(paused_s)
+    assert "paused" not in two.shown(paused_s - 0.25)
+
+
+def test_a_film_is_twice_the_same() -> None:
+    """However the machine is loaded: nothing in it comes from a clock."""
+    assert _cast(until_s=5.0) == _cast(until_s=5.0)
+
+
+def test_it_can_be_made_in_a_thread_while_the_interface_runs() -> None:
+    """As the dialog does: the screen that is filmed is not the one that is seen."""
+    film = Film(COLUMNS, ROWS, frames_per_s=4)
+
+    def filmed() -> str:
+        out = io.StringIO()
+        write_cast(excerpt_of(open_recording(TWO), Wanted(4_500_000, 5_000_000, film=film)), out)
+        return out.getvalue()
+
+    async def made(seen: Seen) -> None:
+        before = seen.text
+        assert '"m","pause 5"' in await asyncio.to_thread(filmed)
+        await seen.pilot.pause(0)
+        assert seen.text == before
+
+    replay(made, TWO, (COLUMNS, ROWS))
+
+
+def test_no_codes_come_from_a_foreign_recording(tmp_path: Path) -> None:
+    """But those that put rows in their places and colour them there are none, in pictures and chapters."""
+    rig = Rig([1, 2]).started()
+    rig.do('at 100ms: say "x"')
+    rig.run(500_000)
+    path = rig.write(tmp_path / "run.jsonl")
+    path.write_bytes(path.read_bytes().replace(b'"text":"x"', b'"text":"\\u001b]0;x\\u0007\\u009b2J"'))
+    cast = _cast(path, from_s=0, until_s=0.5)
+    for _, _, data in cast.events:
+        assert not re.search(r"[\x00-\x1f\x7f-\x9f]", _CODES.sub("", data))
+    assert "\\x1b]0;x\\x07\\x9b2J" in [data for _, what, data in cast.events if what == "m"]
+
+
+def test_what_cannot_be_filmed_is_refused() -> None:
+    """A view that there is not, or not in such a run; some of the nodes."""
+    with pytest.raises(ExportError, match=r"^there is no view 'x'; the views are log, diagram, "):
+        _cast(view="x")
+    with pytest.raises(ExportError, match=r"^--view bank: bully has no bank; "):
+        _cast(view="bank")
+    with pytest.raises(ExportError, match=r"^a cast shows the interface, which has all nodes: leave out --nodes$"):
+        exported(write_cast, TWO, Wanted(nodes=(1,)))
+
+
+@pytest.mark.skipif(shutil.which("asciinema") is None, reason="asciinema is not installed")
+def test_asciinema_plays_it(tmp_path: Path) -> None:
+    """What ``asciinema cat`` writes leaves the last picture on the terminal."""
+    path = tmp_path / "run.cast"
+    film = Film(COLUMNS, ROWS, frames_per_s=4)
+    path.write_text(exported(write_cast, TWO, Wanted(6_000_000, 7_000_000, film=film)), "utf-8")
+    head, *events = map(json.loads, path.read_text("utf-8").splitlines())
+    played = f"import os; os.execvp('asciinema', ['asciinema', 'cat', {str(path)!r}])"
+    with Terminal("-c", played, environment={"LC_ALL": "C.UTF-8"}) as terminal:
+        assert terminal.status() == 0
+        terminal.shows(events[-1][2])
+        assert _shown(terminal.output.decode()) == Cast(head, events).shown(9.0)

@@ -1,0 +1,57 @@
+"""What led to a message is what a walk along steps, messages and deaths finds."""
+
+from collections import defaultdict
+
+import pytest
+
+from lab.export.clocks import Clocks
+from lab.journal import Process, RecordedLines, SpaceTime
+from lab.kernel import Fired, Received, Step
+from tests.export.cutting import RECORDINGS
+
+
+def _known_at(lines: RecordedLines) -> dict[int, frozenset[int]]:
+    """Of each record of a node, the records that happened before it, and itself."""
+    known: dict[int, frozenset[int]] = {}
+    last: dict[int, int] = {}
+    sent: dict[tuple[int, int], int] = {}
+    dead: frozenset[int] = frozenset()
+    for number, record in enumerate(lines.records()):
+        if isinstance(record, Process) and record.event in ("killed", "failed"):
+            dead |= known.get(last.get(record.node, -1), frozenset()) | {number}
+            continue
+        if not isinstance(record, Step):
+            continue
+        before = known.get(last.get(record.node, -1), frozenset())
+        given = record.input
+        if isinstance(given, Received):
+            before |= known[sent[given.source, given.serial]]
+        elif isinstance(given, Fired):
+            before |= dead
+        known[number] = before | {number}
+        last[record.node] = number
+        sent.update(((record.node, message.serial), number) for message in record.sent)
+    return known
+
+
+@pytest.mark.parametrize(
+    "name", ["two-coordinators", "scenarios/partition-in-two", "scenarios/same-blocking-crash-2pc"]
+)
+def test_a_message_leads_to_another_as_the_walk_has_it(name: str) -> None:
+    """For every pair of messages: the clock has come to the one's arrival, or the walk does not find it."""
+    lines = RecordedLines(RECORDINGS / f"{name}.jsonl")
+    space, clocks = SpaceTime(lines.header), Clocks(lines.header.nodes)
+    for number, record in enumerate(lines.records(1), 1):
+        space.observe(record)
+        clocks.observe(number, record)
+    known = _known_at(lines)
+    place = {node: n for n, node in enumerate(lines.header.nodes)}
+    counts: defaultdict[bool, int] = defaultdict(int)
+    for after in space.arrows:
+        clock = clocks.sent[after.line.message]
+        for before in space.arrows:
+            if before.arrived and before.end is not None and before.line.target is not None:
+                leads = clock[place[before.line.target]] >= before.end.record
+                assert leads == (before.end.record in known[after.line.record])
+                counts[leads] += 1
+    assert min(counts.values()) > 100

@@ -1,0 +1,151 @@
+"""The page: one file that needs nothing else, in which only its own script can run."""
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from lab.export.page import write_html
+from lab.journal import open_recording
+from tests.export.cutting import RECORDINGS, evil_recording, excerpt_in, written
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+
+
+class _Elements(HTMLParser):
+    """All elements with their attributes, and the text of the scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self._in_script = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self._in_script = tag == "script"
+        if self._in_script:
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_script = self._in_script and tag != "script"
+
+    def handle_data(self, data: str) -> None:
+        if self._in_script:
+            self.scripts[-1] += data
+
+
+def _page(path: Path) -> str:
+    return written(write_html, excerpt_in(open_recording(path)))
+
+
+def _opened(page: str, folder: Path) -> str:
+    """The page as it is when a browser has run its script."""
+    file = folder / "page.html"
+    file.write_text(page, "utf-8")
+    assert CHROMIUM is not None
+    words = (CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}")
+    done = subprocess.run(
+        [*words, "--dump-dom", file.as_uri()], capture_output=True, text=True, timeout=60, check=True
+    )
+    return done.stdout
+
+
+def test_it_loads_nothing() -> None:
+    """No link, image or address but the names of XML; all else is forbidden by its own policy."""
+    page = _page(RECORDINGS / "two-coordinators.jsonl")
+    elements = _Elements(page)
+    assert {tag for tag, _ in elements.found}.isdisjoint({"link", "img", "iframe", "object", "base"})
+    assert not any({"src", "href", "action"} & attributes.keys() for _, attributes in elements.found)
+    assert set(re.findall(r"https?://[^\"]*", page)) == {
+        "http://www.w3.org/2000/svg",
+        "http://www.w3.org/1999/xlink",
+    }
+    assert "default-src 'none'" in page
+
+
+def test_the_messages_are_those_of_the_diagram() -> None:
+    """The data of each arrow, in the same order."""
+    excerpt = excerpt_in(open_recording(RECORDINGS / "two-coordinators.jsonl"))
+    data, _ = _Elements(written(write_html, excerpt)).scripts
+    messages = json.loads(data)
+    assert len(messages) == len(excerpt.arrows)
+    for message, arrow in zip(messages, excerpt.arrows, strict=True):
+        assert excerpt.header.nodes[message["from"]] == arrow.line.source
+        assert excerpt.header.nodes[message["to"]] == arrow.line.target
+        assert message["taken"] == (arrow.end.record if arrow.arrived and arrow.end is not None else None)
+        assert tuple(message["clock"]) == excerpt.clocks[arrow.line.message]
+
+
+def test_every_colour_of_the_diagram_has_one_on_a_dark_ground() -> None:
+    """So nothing is dark on dark."""
+    page = _page(RECORDINGS / "scenarios" / "3pc-a-partition-breaks-it.jsonl")
+    dark = set(re.findall(r'svg \[(?:fill|stroke)="(#[0-9a-f]{6})"\]', page))
+    svg = ElementTree.fromstring(page[page.index("<svg") : page.index("</svg>") + len("</svg>")])
+    drawn = {element.get(paint) for element in svg.iter() for paint in ("fill", "stroke")} - {None, "none"}
+    assert drawn <= dark
+
+
+def test_foreign_text_is_no_element(tmp_path: Path) -> None:
+    """A hostile recording adds no script, no attribute, and does not end the data."""
+    page = _page(evil_recording(tmp_path))
+    elements = _Elements(page)
+    assert [tag for tag, _ in elements.found].count("script") == 2
+    assert len(json.loads(elements.scripts[0])) > 50
+    assert "document.title" not in elements.scripts[1]
+    for _, attributes in elements.found:
+        assert not any(name.startswith("on") for name in attributes)
+
+
+@in_browser
+def test_its_script_runs_in_a_browser(tmp_path: Path) -> None:
+    """The policy lets it: it has counted the messages."""
+    excerpt = excerpt_in(open_recording(RECORDINGS / "two-coordinators.jsonl"))
+    opened = _opened(written(write_html, excerpt), tmp_path)
+    assert f'for="sought">{len(excerpt.arrows)} messages</output>' in opened
+
+
+@in_browser
+def test_nothing_of_a_hostile_recording_runs_in_a_browser(tmp_path: Path) -> None:
+    """Its script would change the title."""
+    opened = _opened(_page(evil_recording(tmp_path)), tmp_path)
+    assert " messages</output>" in opened
+    title = opened[opened.index("<title>") : opened.index("</title>")]
+    assert title != "<title>taken"
+    assert "document.title='taken'" in title  # it is there, as text
+
+
+@in_browser
+def test_what_led_to_a_message_is_what_its_clock_says(tmp_path: Path) -> None:
+    """The script marks as past and as future what the clocks have so, for every message."""
+    excerpt = excerpt_in(open_recording(RECORDINGS / "scenarios" / "figure-3-12.jsonl"))
+    place = {node: n for n, node in enumerate(excerpt.header.nodes)}
+    asked = """
+      const all = messages.map((_, number) => { hold(number); const marked = name =>
+        shown.flatMap((each, other) => each.classList.contains(name) ? [other] : []);
+        const found = [marked("is-past"), marked("is-future")]; hold(number); return found; });
+      document.title = JSON.stringify(all);
+    """
+    page = written(write_html, excerpt).replace("</body>", f"<script>{asked}</script></body>")
+    page = re.sub(r"script-src '[^']*'", "script-src 'unsafe-inline'", page)
+    opened = _opened(page, tmp_path)
+    marked = json.loads(opened[opened.index("<title>") + len("<title>") : opened.index("</title>")])
+
+    def leads(before: int, after: int) -> bool:
+        arrow = excerpt.arrows[before]
+        if not arrow.arrived or arrow.end is None or arrow.line.target is None:
+            return False
+        return excerpt.clocks[excerpt.arrows[after].line.message][place[arrow.line.target]] >= arrow.end.record
+
+    every = range(len(excerpt.arrows))
+    for it, (past, future) in enumerate(marked):
+        assert past == [other for other in every if other != it and leads(other, it)]
+        assert future == [other for other in every if other != it and leads(it, other)]
+    assert sum(len(past) for past, _ in marked) > 100

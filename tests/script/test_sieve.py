@@ -1,0 +1,135 @@
+"""What a sieve finds is what looking at every line finds: in files, and in runs that grow, with late fates."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Header, Lines, LogLine, LogPage, SpooledLines, encode, lines_of, open_recording
+from lab.script import Query, Sieve, Sight, read_query
+from lab.script.query import matches
+from tests.harness import Rig
+from tests.journal.recordings import EVENTFUL
+
+QUERIES = (
+    "",
+    "node:3",
+    "link:2->3 -kind:AreYouUp",
+    "kind:AreYouUp",
+    "kind:NewState to:1",
+    "fate:lost",
+    "-fate:delivered what:message",
+    'fate:"too late"',
+    'fate:"in flight"',
+    "what:process",
+    "what:command",
+    "coordinator",
+    "when 2.status == Normal",
+    "what:status when coordinators == 0",
+    "when 1 suspects 4",
+)
+
+
+def _text(line: LogLine) -> str:
+    return f"{line.kind} {line.text}".lower()
+
+
+def _brute(lines: Lines, query: Query, hidden: frozenset[str], upto: int) -> list[LogLine]:
+    """Every line, its fate as of the end, and the predicate looked at anew after each record."""
+    page = LogPage(0, None)
+    held = set()
+    sight = None if query.predicate is None else Sight(query.predicate, lines.header)
+    for number, record in enumerate(lines.records(0, upto)):
+        page.feed(record)
+        if sight is None or sight.observe(record):
+            held.add(number)
+    found = []
+    for line in page.lines:
+        ending = page.ending(line, upto)
+        fate = "in flight" if ending is None else ending.fate
+        if line.record in held and line.kind not in hidden and matches(query, line, fate, _text):
+            found.append(line)
+    return found
+
+
+def _found(sieve: Sieve, lines: Lines) -> list[LogLine]:
+    found = []
+    for record, place in map(sieve.at, range(len(sieve))):
+        read = lines.record(record)
+        assert read is not None
+        found.append(lines_of(record, read)[place])
+    return found
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lines]:
+    """Random runs of four nodes that are struck in many ways."""
+    rig = Rig([1, 2, 3, 4], jitter_us=5_000, seed=request.param)
+    rig.do(*EVENTFUL)
+    rig.started().run(4_500_000)
+    lines = open_recording(rig.write(tmp_path_factory.mktemp("runs") / "run.jsonl"))
+    yield lines
+    lines.close()
+
+
+@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("hidden", [frozenset[str](), frozenset({"AreYouNormal", "AreYouNormalAnswer"})])
+def test_what_is_found_is_what_looking_at_every_line_finds(run: Lines, text: str, hidden: frozenset[str]) -> None:
+    query = read_query(text, run.header)
+    sieve = Sieve(query, run, hidden, _text)
+    for _ in sieve.work():
+        pass
+    assert sieve.complete
+    assert _found(sieve, run) == _brute(run, query, hidden, len(run))
+
+
+def test_the_queries_find_something_and_leave_something_out(run: Lines) -> None:
+    """Or the test above would show nothing."""
+    everything = len(_brute(run, Query(), frozenset(), len(run)))
+    for text in ("node:3", "kind:AreYouUp", "fate:lost", "what:process", "when 2.status == Normal"):
+        assert 0 < len(_brute(run, read_query(text), frozenset(), len(run))) < everything, text
+
+
+@pytest.mark.parametrize("text", ["node:3", "fate:lost", 'fate:"in flight"', "-fate:delivered kind:AreYouUp"])
+def test_as_a_run_grows_its_lines_are_found_and_lost_with_their_fates(run: Lines, text: str) -> None:
+    """After each piece it is what the records so far give."""
+    assert isinstance(run.header, Header)
+    feed = SpooledLines(encode(run.header))
+    query = read_query(text, run.header)
+    sieve = Sieve(query, feed, (), _text)
+    for number in range(1, len(run)):
+        feed.append(run.raw(number))
+        if number % 97 == 0 or number == len(run) - 1:
+            for _ in sieve.work():
+                pass
+            assert _found(sieve, feed) == _brute(run, query, frozenset(), number + 1), number
+    feed.close()
+
+
+def test_from_hit_to_hit_in_both_directions_and_back(run: Lines) -> None:
+    """The next from any place is the first behind it, the one before is the last before it."""
+    sieve = Sieve(read_query("kind:AreYouUp", run.header), run, (), _text)
+    for _ in sieve.work():
+        pass
+    hits = [sieve.at(index) for index in range(len(sieve))]
+    assert hits == sorted(set(hits))
+    assert len({record for record, _ in hits}) < len(hits), "several lines of one record"
+    for index, hit in enumerate(hits):
+        following = sieve.near(*hit, forward=True)
+        assert following == (index + 1 if index + 1 < len(hits) else None)
+        assert sieve.near(*hit, forward=False) == (index - 1 if index else None)
+        assert sieve.index(*hit) == index
+        assert sieve.has(*hit)
+    for number in range(0, len(run), 7):
+        before = [hit for hit in hits if hit[0] <= number]
+        assert sieve.upto(number) == len(before)
+        assert sieve.near(number, None, forward=True) == (len(before) if len(before) < len(hits) else None)
+
+
+def test_the_work_is_done_in_pieces(run: Lines, tmp_path: Path) -> None:
+    """Between two of them somebody else can have a turn, and what is found grows."""
+    sieve = Sieve(read_query("node:3"), run, (), _text)
+    counts = [(len(sieve), sieve.done) for _ in sieve.work()]
+    assert len(counts) > 1
+    assert counts == sorted(counts)
+    assert counts[-1][1] == len(run)

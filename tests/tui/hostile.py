@@ -1,0 +1,57 @@
+"""A recording that means no good: what its views draw has to be safe, and they have to draw it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.tui.recorded import SHIPPED
+
+__all__ = ["hostile_recording"]
+
+_SOURCES = {
+    "escapes": "\x1b[2Jdef election(self):\x1b]0;title\x07\n\tawait \x9b31mself\x9c\n" * 40,
+    "words": "this is no Python (((\n" * 50,
+    "long": f"x = '{'a' * 5000}'\n" * 3 + "\u202eright to left\n" + "\u4e16\u754c" * 400 + "\n",
+    "nothing": " \n",
+}
+
+
+def hostile_recording(path: Path, source: str = "escapes") -> Path:
+    """The shipped recording, with waits that cannot be, and escape sequences wherever there is text."""
+    header, *records = (json.loads(line) for line in SHIPPED.read_text("utf-8").splitlines())
+    header["protocol"]["source"] = _SOURCES[source]
+    for number, record in enumerate(records):
+        if record["record"] == "step":
+            _spoil(record, number)
+    lines = [json.dumps(each) for each in (header, *(each for each in records if each["record"] != "keyframe"))]
+    # a keyframe tells of what was before it was spoiled
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def _spoil(step: dict[str, Any], number: int) -> None:
+    nested: Any = "\x1b[31m"
+    for _ in range(200):
+        nested = {"\x1b[1m": [nested]}
+    line = (-5, 0, 2, 10**18, 190)[number % 5]
+    until = (None, -(10**18), 10**18)[number % 3]
+    step["waits"] = [
+        {
+            "procedure": "election \x1b[2J",
+            "line": line,
+            "what": "\x1b]0;x\x07answers",
+            "since_us": 5,
+            "until_us": until,
+        },
+        {"procedure": "", "line": 1, "what": "", "since_us": -(10**18), "peers": list(range(300))},
+    ]
+    if "status" in step.get("changed", {}):
+        step["changed"] |= {
+            "nested": nested,
+            "\x1b[5m": "\x1b[5m",
+            "long": "word " * 3000,
+            "many": [[1, {}]] * 3000,
+        }
+        step["stored"] = {"version": "\x9b2J", "nested": nested}
+        step["logged"] = {"log": [{"\x1b": number}] * 3}
+        step["notes"] = ["\x1b[2J"]

@@ -1,0 +1,279 @@
+"""The network drawn with letters: sides as boxes and in words, the matrix at any size, a link in words."""
+
+from collections.abc import Iterable
+
+import pytest
+from rich.cells import cell_len
+
+from lab.glyphs import glyphs_for
+from lab.journal import Cluster, Fault, GroupLog, Link, Pair
+from lab.protocols import InvitationElection
+from lab.tui.fitting import Piece
+from lab.tui.look import Look
+from lab.tui.network.links import NetworkNow, network_now
+from lab.tui.network.matrix import Matrix
+from lab.tui.network.sides import Sides
+from lab.tui.network.telling import link_told
+from tests.harness import T_US, Rig
+
+LOOK = Look(glyphs_for({"LANG": "C.UTF-8"}))
+PLAIN = Look(glyphs_for({"TERM": "linux"}))
+NODES = (1, 2, 3, 4, 5)
+LINK = Link(10_000, 3_000)
+
+
+def _after(*commands: str, nodes: Iterable[int] = NODES) -> NetworkNow:
+    """The network of a cluster that has elected, and was struck so."""
+    rig = Rig(nodes).started().run(20 * T_US)
+    rig.do(*commands)
+    return _now(rig)
+
+
+def _now(rig: Rig) -> NetworkNow:
+    return network_now(rig.cluster, GroupLog.of(rig.records))
+
+
+def _text(lines: Iterable[list[Piece]]) -> list[str]:
+    return ["".join(text for text, _ in line).rstrip() for line in lines]
+
+
+def _boxes(now: NetworkNow, look: Look = LOOK, width: int = 40, height: int = 40) -> list[str]:
+    return _text(Sides(now, look, width).boxes(height))
+
+
+def _words(now: NetworkNow, width: int = 100) -> list[str]:
+    return _text(Sides(now, LOOK, width).words(9))
+
+
+def _matrix(now: NetworkNow, width: int = 80, height: int = 9, cursor: Pair = (1, 2)) -> list[str]:
+    return _text(Matrix(now, LOOK, width, height, cursor).lines(selected=None, has_focus=False))
+
+
+def _told(link: Pair, now: NetworkNow, now_us: int = 0) -> str:
+    return " ".join(text for text, _ in link_told(link, now, LINK, now_us, LOOK))
+
+
+# the sides
+
+
+def test_all_that_hear_each_other_are_in_one_box() -> None:
+    """The coordinator has its star."""
+    assert _boxes(_after()) == [
+        "╭─ hear each other ─╮",
+        "│ 1 2 3 4 ★5        │",
+        "╰───────────────────╯",
+    ]
+
+
+def test_two_sides_are_two_boxes_and_between_them_is_what_is_cut() -> None:
+    """Who does not run is below them, in no box."""
+    assert _boxes(_after("partition 1 2 | 3 4 5", "kill 4", "pause 1")) == [
+        "╭─ alone ───────────╮",
+        "│ 2                 │",
+        "╰───────────────────╯",
+        "      ╳ cut both ways",
+        "╭─ hear each other ─╮",
+        "│ 3 ★5              │",
+        "╰───────────────────╯",
+        "  ‖ 1 paused",
+        "  ✖ 4 killed",
+    ]
+
+
+def test_what_passes_one_way_only_is_named() -> None:
+    """As a cut of one direction leaves it."""
+    drawn = _boxes(_after("cut 1 2->3 4 5"))
+    assert drawn[3].strip() == "→ one way only: 3-5→1 2"
+    assert _boxes(_after("cut 1 2->3 4 5", "cut 3->1"))[3].strip() == "→ one way only: 3→2, 4 5→1 2"
+
+
+def test_three_sides_between_which_nothing_passes() -> None:
+    """It is said once."""
+    now = _after("partition 1 | 2 3 | 4 5")
+    drawn = _boxes(now)
+    assert [line.strip() for line in drawn].count("╳") == 2
+    assert drawn[-1].strip() == "nothing passes between any of them"
+    assert _words(now) == ["[ 1 ] [ 2 3 ] [ 4 ★5 ] nothing passes between any of them"]
+
+
+def test_three_sides_the_first_of_which_is_heard_by_the_last() -> None:
+    """Though they are not beside each other."""
+    drawn = _boxes(_after("cut 1->2 3", "cut 2 3->1", "cut 2 3<->4 5", "cut 4 5->1"))
+    assert drawn[-1].strip() == "one way: 1→4 5"
+    assert [line.strip() for line in drawn].count("╳ cut both ways") == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("hold 1 2<->3 4 5", "‖ held both ways"),
+        ("lose 1 2<->3 4 5 100%", "− lost both ways"),
+        ("cut 1 2<->3 4 5", "╳ cut both ways"),
+    ],
+)
+def test_why_nothing_passes(command: str, said: str) -> None:
+    """Not all of it is a cut."""
+    assert _boxes(_after(command))[3].strip() == said
+
+
+def test_where_nothing_passes_for_several_reasons() -> None:
+    """None of them is named."""
+    assert _boxes(_after("cut 1 2->3 4 5", "hold 3 4 5->1 2"))[3].strip() == "╳ nothing passes"
+
+
+def test_what_the_links_of_a_side_do_is_in_its_box() -> None:
+    """One that is cut, though both ends are on that side; what touched nothing is in brackets."""
+    drawn = _boxes(_after("cut 2->3", "delay all 400ms", "lose 1 2->4 Accept 30%"))
+    assert drawn[0].startswith("╭─ connected ─")
+    assert "(╳ cut)  2→3" in drawn[2]
+    assert any("(+400ms)  on every link" in line for line in drawn)
+    assert any("(−30% Accept)  1 2→4" in line for line in drawn)
+
+
+def test_a_group_has_its_identifier_before_its_nodes() -> None:
+    """Two groups on one side are two lines of a box."""
+    rig = Rig((1, 2, 3), protocol=InvitationElection).started().run(20 * T_US)
+    group = "{}.{}".format(*rig.cluster.nodes[3].state["group"])
+    lead = rig.cluster.nodes[3].coordinator
+    inside = _boxes(_now(rig))[1]
+    assert f"│  {group}  " in inside
+    assert f"★{lead}" in inside
+
+
+def test_boxes_that_are_too_high_become_words() -> None:
+    """Ten nodes, each alone."""
+    now = _after("partition " + " | ".join(map(str, range(1, 11))), nodes=range(1, 11))
+    assert len(_boxes(now, height=100)) == 40
+    assert _boxes(now, width=60, height=12)[0] == "[ 1 ] [ 2 ] [ 3 ] [ 4 ] [ 5 ] [ 6 ] [ 7 ] [ 8 ] [ 9 ] [ ★10"
+    assert " ".join(_words(now, 200)).endswith("nothing passes between any of them")
+
+
+def test_many_nodes_are_written_in_short() -> None:
+    """As spans, broken by the coordinators."""
+    assert _words(_after(nodes=range(1, 21))) == ["[ 1-19 ★20 ] hear each other"]
+
+
+def test_nobody_runs() -> None:
+    """There is no side, and who is apart is said."""
+    assert _boxes(_after("kill all")) == ["  ✖ 1-5 killed"]
+    assert _words(_after("kill all")) == ["✖ 1-5 killed"]
+
+
+# the matrix
+
+
+def test_a_row_sends_and_a_column_receives() -> None:
+    """A link that is cut one way is cut in one cell."""
+    lines = _matrix(_after("cut 2->3"))
+    assert lines[0].split() == ["from→to", "1", "2", "3", "4", "★5"]
+    rows = {line.split()[0]: line for line in lines[1:]}
+    assert "(╳ cut)" in rows["2"]
+    assert not any("cut" in rows[node] for node in ("1", "3", "4", "★5"))
+    assert lines[2].index("(╳ cut)") == lines[0].index("3")
+
+
+def test_a_row_says_what_its_node_does() -> None:
+    """In a word where there is room, by its sign everywhere; what goes to the dead is not shown as open."""
+    now = _after("kill 4", "pause 2")
+    wide = _matrix(now)
+    assert wide[2].split()[:2] == ["paused", "‖2"]
+    assert wide[4].split() == ["killed", "✖4"]
+    narrow = _matrix(now, width=24)
+    assert [line.split()[0] for line in narrow[1:]] == ["1", "‖2", "3", "✖4", "★5"]
+
+
+def test_where_there_is_much_room_rows_are_apart() -> None:
+    """A click between two rows is for the upper one."""
+    now = _after()
+    assert [bool(line) for line in _matrix(now, height=11)] == [True, *[True, False] * 5]
+    assert Matrix(now, LOOK, 80, 11, (1, 2)).link_at(70, 4) == (2, 5)
+
+
+def test_several_faults_are_in_one_cell_as_far_as_there_is_room() -> None:
+    """In full, then without their jitter, then only their signs, then the one that matters most."""
+    now = _after("lose 2->3 30%", "delay 2->3 400ms ±100ms")
+
+    def cell(width: int) -> str:
+        matrix = Matrix(now, LOOK, width, 9, (1, 2))
+        line = _text(matrix.lines(selected=None, has_focus=False))[2]
+        start = matrix.width - 3 * matrix.cell
+        return line[start : start + matrix.cell].strip()
+
+    assert cell(98) == "(−30%) (+400ms)"
+    assert cell(60) == "(−) (+)"
+    assert cell(30) == "− +"
+    assert cell(16) == "−"
+
+
+def test_messages_in_flight_are_counted_in_their_cell() -> None:
+    """Those that are held by themselves."""
+    rig = Rig(NODES).started().run(20 * T_US)
+    rig.do("hold 5->3")
+    rig.run_until(lambda: any(each.held for each in rig.cluster.flights.values()), 20 * T_US, "one is held")
+    assert "‖ held ‖1" in _matrix(_now(rig), width=100)[5]
+    flight = next(each for each in rig.cluster.flights.values() if not each.held)
+    assert "→1" in _matrix(_now(rig))[flight.source]
+
+
+@pytest.mark.parametrize("nodes", [20, 40])
+@pytest.mark.parametrize("size", [(30, 6), (78, 8), (120, 24), (200, 50)])
+def test_more_nodes_than_fit_are_seen_in_part(nodes: int, size: tuple[int, int]) -> None:
+    """About the cursor, and it is said which; no line is too long, and what is seen can be clicked on."""
+    now = _after("partition 1 2 3", nodes=range(1, nodes + 1))
+    width, height = size
+    for cursor in ((1, nodes), (nodes // 2, nodes // 2 + 1), (nodes, 1)):
+        matrix = Matrix(now, LOOK, width, height, cursor)
+        lines = matrix.lines(selected=cursor[0], has_focus=True)
+        assert len(lines) <= height
+        assert all(cell_len("".join(text for text, _ in line)) <= width for line in lines)
+        seen = {matrix.link_at(x, y) for y in range(height) for x in range(width)} - {None}
+        assert cursor in seen
+        assert bool(matrix.left_out) == (len(seen) < nodes * nodes)
+        assert any(f"{cursor[0]}" in line and "▶" in line for line in _text(lines))
+
+
+def test_without_utf8_all_is_said_in_ascii() -> None:
+    """But for the mark of what was cut off."""
+    now = _after("cut 1 2->3 4 5", "hold 3->1", "duplicate 1<->2 20%", "reorder 4->5 50%", "kill 2")
+    matrix = Matrix(now, PLAIN, 90, 20, (1, 2))
+    lines = [*_boxes(now, PLAIN), *_text(matrix.lines(selected=1, has_focus=True))]
+    assert all(line.isascii() for line in lines), lines
+
+
+# a link in words
+
+
+def test_a_link_in_words() -> None:
+    """What every message takes, each fault with since when and what it touched, and what is on its way."""
+    rig = Rig(NODES).started().run(20 * T_US)
+    rig.do("delay 5->3 400ms ±100ms", "lose 5->3 Accept 30%")
+    rig.run_until(lambda: rig.cluster.faults[1].messages == 1, 20 * T_US, "a message on that link")
+    told = _told((5, 3), _now(rig), rig.now_us + 1_000)
+    since = f"{20 * T_US / 1e6:.3f} s"
+    assert told.startswith("5 → 3: 10ms ±3ms − lose 5->3 Accept 30%, since ")
+    assert f"lose 5->3 Accept 30%, since {since}, inert so far" in told
+    assert f"delay 5->3 400ms ±100ms, since {since}, 1 message so far" in told
+    assert "→ AreYouNormal, sent 0.001 s ago" in told
+
+
+def test_what_an_end_that_does_not_run_means() -> None:
+    """The dead send nothing and get nothing; who stands still gets it later."""
+    now = _after("kill 4", "pause 2")
+    assert "4 is killed, and sends nothing" in _told((4, 1), now)
+    assert "what comes to 4, killed, is lost" in _told((1, 4), now)
+    assert "2 is paused: it takes what comes when it goes on" in _told((1, 2), now)
+
+
+def test_no_link_at_all() -> None:
+    """Of a node to itself; and of one that is not there nothing is said."""
+    assert _told((2, 2), _after()) == "2 has no link to itself"
+    assert not link_told((1, 9), _after(), LINK, 0, LOOK)
+
+
+def test_a_fault_of_a_kind_that_is_not_known() -> None:
+    """It is shown by its own word, without what a terminal would obey."""
+    cluster = Cluster((1, 2))
+    cluster.apply(Fault(0, 1, "me\x1blt", "melt 1->2", links=((1, 2),)))
+    now = network_now(cluster, GroupLog())
+    assert "! me\\x1blt" in _matrix(now)[1]
+    assert "! melt 1->2, since 0.000 s, inert so far" in _told((1, 2), now)

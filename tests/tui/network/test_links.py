@@ -1,0 +1,152 @@
+"""What a link does to messages: as the records say, and as the network room then does it."""
+
+from itertools import permutations
+from random import Random
+
+import pytest
+from msgspec import Raw
+
+from lab.journal import Cluster, Fault, FaultView, GroupLog
+from lab.kernel import Message
+from lab.network import Sending
+from lab.protocols import InvitationElection
+from lab.script import parse
+from lab.tui.network.links import NetworkNow, network_now, trouble_of
+from tests.harness import T_US, Rig
+
+KINDS = ("AreYouUp", "Accept", "NewState")
+NODES = (1, 2, 3, 4, 5)
+TRIES = 20
+"""Of so many messages at a loss of 30 % one passes."""
+
+
+def _now(rig: Rig) -> NetworkNow:
+    return network_now(rig.cluster, GroupLog.of(rig.records))
+
+
+def _fault(kind: str, text: str) -> FaultView:
+    return FaultView(1, kind, text, 0, links=((2, 3),))
+
+
+@pytest.mark.parametrize(
+    ("text", "sort", "amount", "closes"),
+    [
+        ("cut 2->3", "cut", "", True),
+        ("partition 1 2 | 3 4 5", "cut", "", True),
+        ("delay 2->3 400ms ±100ms", "delay", "400ms ±100ms", False),
+        ("delay all 1.5s", "delay", "1.5s", False),
+        ("slow 3 300ms", "delay", "300ms", False),
+        ("lose 2->3 30%", "lose", "30%", False),
+        ("lose 2->3 100%", "lose", "100%", True),
+        ("lose 2->3 Accept 100%", "lose", "100%", False),
+        ("duplicate all 20%", "duplicate", "20%", False),
+        ("reorder 2<->3 50% 80ms", "reorder", "50% 80ms", False),
+        ("hold 2->3", "hold", "", True),
+        ("hold 2->3 Accept", "hold", "", False),
+    ],
+)
+def test_by_how_much_is_read_from_the_command(text: str, sort: str, amount: str, closes: bool) -> None:
+    """By the parser of the language; what stops only some kinds of messages closes nothing."""
+    trouble = trouble_of(_fault(text.split(maxsplit=1)[0], text))
+    assert (trouble.sort, trouble.amount, trouble.closes) == (sort, amount, closes)
+    assert trouble.kinds == (("Accept",) if "Accept" in text else ())
+
+
+@pytest.mark.parametrize("text", ["", "delay", "kill 3", "at 2s: delay 2->3 1s", "delay 2->3 9" * 400, "\x1b[2J"])
+def test_what_a_foreign_recording_calls_a_fault_may_be_anything(text: str) -> None:
+    """Its kind is known, and no more than that."""
+    trouble = trouble_of(_fault("delay", text))
+    assert (trouble.sort, trouble.amount, trouble.closes) == ("delay", "", False)
+    assert trouble_of(_fault("melt", text)).sort == "other"
+
+
+def _becomes(rig: Rig, serial: int, link: tuple[int, int], kind: str) -> Sending | None:
+    return rig.network.send(Message(*link, serial, kind, Raw(b"{}")), rig.now_us)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_link_is_cut_where_the_network_drops_messages(seed: int) -> None:
+    """After each of many faults, and ends of faults: a message of each kind on each link, again and again."""
+    rig, chance, serial = Rig(NODES, seed=seed), Random(f"{seed}/faults"), 100_000
+    for _ in range(15):
+        _strike(rig, chance)
+        now = _now(rig)
+        for link in permutations(NODES, 2):
+            found = []
+            for number in range(TRIES * len(KINDS)):
+                serial += 1
+                found.append(_becomes(rig, serial, link, KINDS[number % len(KINDS)]))
+            fates = [("", "") if sending is None else (sending.fate, sending.why) for sending in found]
+            is_cut = ("dropped", "cut") in fates or all(fate == ("dropped", "lost") for fate in fates)
+            troubles = now.troubles.get(link, ())
+            shown_cut = any(each.sort == "cut" or (each.sort == "lose" and each.closes) for each in troubles)
+            assert shown_cut == is_cut, (rig.cluster.faults, link)
+            passes = any(fate not in ("dropped", "held") for fate, _ in fates)
+            assert (link in now.connections.closed) == (not passes), (rig.cluster.faults, link)
+
+
+def _strike(rig: Rig, chance: Random) -> None:
+    """A fault of links, or the end of some."""
+    one, other = chance.sample(NODES, 2)
+    kind = chance.choice(["", "", " Accept"])
+    line = chance.choice(
+        [
+            f"cut {one}->{other}",
+            f"cut {one}",
+            f"partition {one} {other}",
+            f"partition {one} | {other}" + "".join(f" {node}" for node in NODES if node not in (one, other)),
+            f"lose {one}<->{other}{kind} 100%",
+            f"lose all{kind} 30%",
+            f"hold {one}->{other}{kind}",
+            f"delay {one}{kind} 400ms",
+            f"duplicate all{kind} 50%",
+            f"join {one}",
+            f"release {one}",
+            f"heal {other}",
+        ]
+    )
+    if line.split()[0] not in ("join", "release", "heal") or rig.cluster.faults:
+        rig.control.execute(parse(line))
+
+
+def test_who_does_not_run_is_apart() -> None:
+    """Killed or paused, whatever its links do; those that run stay on their sides."""
+    rig = Rig(NODES).started().run(5 * T_US)
+    rig.do("partition 1 2 | 3 4 5", "kill 4", "pause 2")
+    now = _now(rig)
+    assert now.connections.sides == ((1,), (3, 5))
+    assert [(stand.id, stand.process) for stand in now.apart()] == [(2, "paused"), (4, "killed")]
+
+
+def test_messages_in_flight_are_on_their_links_held_or_not() -> None:
+    """Until they arrive, or their hold is over."""
+    rig = Rig(NODES, latency_us=10_000).started().run(5 * T_US)
+    rig.do("hold 5->3")
+    rig.run_until(lambda: any(each.held for each in rig.cluster.flights.values()), 20 * T_US, "one is held")
+    held = _now(rig).flights[5, 3]
+    assert all(flight.held for flight in held)
+    rig.do("release 5->3")
+    assert not any(flight.held for flight in _now(rig).flights.get((5, 3), ()))
+    rig.run(20_000)
+    left = _now(rig).flights.get((5, 3), ())
+    assert not {flight.serial for flight in held} & {flight.serial for flight in left}
+
+
+def test_a_group_has_its_name_and_colour_here_too() -> None:
+    """As wherever else it is drawn."""
+    rig = Rig((1, 2, 3), protocol=InvitationElection).started().run(20 * T_US)
+    log = GroupLog.of(rig.records)
+    stands = network_now(rig.cluster, log).nodes.values()
+    group = log.group_of(rig.cluster.nodes[3], rig.cluster.record)
+    assert group is not None
+    assert {stand.group for stand in stands} == {(group.name, group.hue)}
+    assert [stand.id for stand in stands if stand.leads] == [group.coordinator]
+
+
+def test_links_of_nodes_that_are_not_there_are_left_out() -> None:
+    """A foreign recording may name any, and a node and itself; so may its messages."""
+    cluster = Cluster((1, 2))
+    cluster.apply(Fault(0, 1, "cut", "cut all", links=((1, 2), (2, 9), (-7, 1), (1, 1), (1, 2))))
+    now = network_now(cluster, GroupLog())
+    assert list(now.troubles) == [(1, 2)]
+    assert len(now.troubles[1, 2]) == 1

@@ -1,0 +1,286 @@
+"""The network on the screen: in the place of the log, at any size, in any recording; and links changed there."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.journal import End, Fault, Header, Link, Process, Writer, open_recording
+from lab.kernel import Timing
+from lab.protocols import InvitationElection
+from lab.tui.commandline import CommandLine
+from lab.tui.network.editing import LinkDialog
+from lab.tui.network.view import NetworkView
+from lab.worlds.config import Ready, RunConfig
+from tests.harness import T_US, Rig
+from tests.tui.recorded import SHIPPED
+from tests.tui.seen import Seen, attached, replay, served
+
+SIZES = [(80, 24), (120, 40), (200, 60)]
+PARTED_US = 40 * T_US
+
+
+@pytest.fixture(scope="module")
+def parted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A partition, a delay, a node that is killed and one that is paused; at last all is healed."""
+    rig = Rig((1, 2, 3, 4, 5), protocol=InvitationElection).started().run(20 * T_US)
+    rig.do("partition 1 2 | 3 4 5", "delay 3->5 20ms ±5ms")
+    rig.run(PARTED_US - rig.now_us)
+    rig.do("kill 4", "pause 2")
+    rig.run(10 * T_US)
+    rig.do("heal")
+    rig.run(T_US)
+    return rig.write(tmp_path_factory.mktemp("network") / "parted.jsonl")
+
+
+async def _at_parted(seen: Seen) -> None:
+    seen.player.seek(PARTED_US - T_US)
+    await seen.press("L")
+    await seen.until(lambda: "cut both ways" in seen.text, "the partition")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_network_takes_the_place_of_the_log(parted: Path, size: tuple[int, int]) -> None:
+    """``L`` turns to it and back. Sides, matrix and the link under the cursor are seen at each size."""
+
+    async def test(seen: Seen) -> None:
+        await _at_parted(seen)
+        assert "arrows move, Enter changes a link" in seen.said
+        assert seen.text.count("╳ cut") >= 12
+        assert "+20ms" in seen.text
+        assert "1 → 2: 10ms" in seen.text
+        await seen.press("L")
+        assert not seen.run.query_one(NetworkView).display
+        assert "the log again" in seen.said
+
+    replay(test, parted, size)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_what_is_seen_follows_the_cursor_in_time(parted: Path, size: tuple[int, int]) -> None:
+    """Before the partition nothing is cut, nor after it is healed; who is struck is apart from when it is."""
+
+    async def test(seen: Seen) -> None:
+        await _at_parted(seen)
+        assert "✖ 4 killed" not in seen.text
+        await seen.press("right_curly_bracket")
+        await seen.until(lambda: "✖ 4 killed" in seen.text, "a node that is killed")
+        await seen.press("end")
+        await seen.until(lambda: "‖ 2 paused" in seen.text and "cut both" not in seen.text, "all is healed")
+        await seen.press("home")
+        await seen.until(lambda: "1-5 absent" in seen.text, "nothing runs")
+
+    replay(test, parted, size)
+
+
+def _drawn(seen: Seen) -> str:
+    view = seen.run.query_one(NetworkView)
+    return "\n".join(view.render_line(y).text for y in range(view.size.height))
+
+
+def _under_cursor(seen: Seen, link: str) -> bool:
+    return f"{link}:" in _drawn(seen)
+
+
+def test_arrows_and_clicks_go_to_a_link(parted: Path) -> None:
+    """It is told in words below; the arrows pass over the link of a node to itself, and stop at the edge."""
+
+    async def test(seen: Seen) -> None:
+        await _at_parted(seen)
+        await seen.press("left", "up", "down", "right", "right", "right", "right")
+        await seen.until(lambda: _under_cursor(seen, "3 → 5"), "the link from 3 to 5")
+        assert "delay 3->5 20ms ±5ms, since 2.400 s" in _drawn(seen)
+        view = seen.run.query_one(NetworkView)
+        lines = _drawn(seen).splitlines()
+        row = next(place for place, line in enumerate(lines) if "+20ms" in line)
+        column = lines[row].index("╳ cut")
+        await seen.pilot.click("#network", offset=(column + 1, row))
+        await seen.until(lambda: _under_cursor(seen, "3 → 1"), "the link from 3 to 1")
+        assert "partition 1 2 | 3 4 5, since 2.400 s" in _drawn(seen)
+        await seen.press("1")
+        await seen.until(lambda: _under_cursor(seen, "1 → 3"), "the row of 1, and not its link to itself")
+        assert view.has_focus
+
+    replay(test, parted)
+
+
+def test_the_row_of_a_node_that_is_selected_is_seen(tmp_path: Path) -> None:
+    """Of forty nodes not all are, and that is said."""
+    rig = Rig(range(1, 41)).started()  # and no more: what forty nodes say is much to read
+    rig.do("cut 33->2")
+    file = rig.write(tmp_path / "forty.jsonl")
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "L")
+        await seen.until(lambda: "of 40 nodes: arrows go on" in seen.text, "a part of the matrix")
+        assert "▶" not in _drawn(seen)
+        await seen.press("3", "3")
+        await seen.until(lambda: _under_cursor(seen, "33 → 2"), "the row of 33")
+        assert any(line.startswith("▶") and " 33 " in line and "╳" in line for line in _drawn(seen).splitlines())
+
+    replay(test, file, (80, 24))
+
+
+def test_in_a_recording_nothing_can_be_changed(parted: Path) -> None:
+    """Enter says why, and what to do instead; a click on the link under the cursor does the same."""
+
+    async def test(seen: Seen) -> None:
+        await _at_parted(seen)
+        await seen.press("enter")
+        await seen.says("the link 1->2 cannot be changed: this is a recording; B goes on from here")
+        assert seen.top is seen.run
+
+    replay(test, parted)
+
+
+def test_a_recording_with_links_of_nodes_that_are_not_there(tmp_path: Path) -> None:
+    """Nor does it matter what kinds of faults it has, and with which texts."""
+    with contextlib.closing(open_recording(SHIPPED)) as lines:
+        header = lines.header
+    assert isinstance(header, Header)
+    file = tmp_path / "hostile.jsonl"
+    writer = Writer(file, header)
+    links = ((1, 99), (99, 1), (-3, 2), (2, 2), (1, 2), (1, 2))
+    for number, (kind, text) in enumerate(
+        [
+            ("cut", "cut 99"),
+            ("delay", "\x1b]0;x\x07"),
+            ("melt\x1b", ""),
+            ("lose", "lose 1->2 9e999%"),
+            ("hold", "x" * 5000),
+        ]
+    ):
+        writer.append(Fault(number, number + 1, kind, text, links=links))
+    writer.append(Process(9, 77, "started"))
+    writer.append(Process(9, -5, "killed"))
+    writer.append(End(10, "over"))
+    writer.close()
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "L", "right", "down", "left", "up")
+        await seen.until(lambda: "╳ cut" in seen.text, "the link that there is")
+        assert "\x1b" not in _drawn(seen)
+        assert "99" not in "".join(line.split("since")[0] for line in _drawn(seen).splitlines()[:6])
+        await seen.press("home")
+
+    for size in SIZES:
+        replay(test, file, size)
+
+
+def test_what_does_not_change_is_not_drawn_again(parted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame in which nothing happened costs nothing; a record that changes nothing of the network neither."""
+    drawn: list[int] = []
+    draw = NetworkView._whole_body
+
+    def counted(view: NetworkView, width: int, height: int) -> object:
+        drawn.append(width)
+        return draw(view, width, height)
+
+    monkeypatch.setattr(NetworkView, "_whole_body", counted)
+
+    async def test(seen: Seen) -> None:
+        await _at_parted(seen)
+        await seen.pilot.pause(0.3)
+        before = len(drawn)
+        for _ in range(5):
+            seen.run.draw()
+            await seen.pilot.pause()
+        assert len(drawn) == before
+        await seen.press("down")
+        assert len(drawn) == before + 1
+
+    replay(test, parted)
+
+
+# links that are changed
+
+
+@pytest.fixture
+def host(runs: Path) -> Iterator[Ready]:
+    """A simulated host of three nodes, frozen where it begins."""
+    assert runs.parent.is_dir()
+    config = RunConfig(
+        *("sim", "bully", (1, 2, 3), Timing(40_000, 20_000), {}, Link(10_000), 7, str(runs.parent / "run.jsonl")),
+        commands=("freeze",),
+        world="simulated",
+    )
+    with served(config) as ready:
+        yield ready
+
+
+async def _asked(seen: Seen) -> str:
+    """Enter, and what the dialog has."""
+    seen.run.query_one(NetworkView).focus()
+    await seen.press("enter")
+    await seen.until(lambda: isinstance(seen.top, LinkDialog), "the dialog")
+    return seen.text
+
+
+def test_a_link_is_cut_and_joined_by_a_key_each(host: Ready) -> None:
+    """The dialog offers what there is to do to the link as it is; the view shows the change."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("L")
+        asked = await _asked(seen)
+        assert "the link from 1 to 2" in asked
+        assert "cut 1->2" in asked
+        assert "join" not in asked
+        await seen.press("x")
+        await seen.says("cut 1->2: 1 link")
+        await seen.until(lambda: "cut 1->2, since 0.000 s, inert so far" in _drawn(seen), "the link in words")
+        assert "(╳ cut)" in _drawn(seen)
+        assert "join 1->2" in await _asked(seen)
+        await seen.press("j")
+        await seen.says("join 1->2: 1 fault ended")
+        await seen.until(lambda: "(╳ cut)" not in _drawn(seen), "open again")
+
+    attached(test, host.socket)
+
+
+def test_what_has_a_number_is_begun_on_the_command_line(host: Ready) -> None:
+    """To be changed there; both ways, if ``b`` was pressed before."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("L")
+        await _asked(seen)
+        await seen.press("b")
+        await seen.until(lambda: "between 1 and 2, both ways" in seen.text, "both ways")
+        await seen.press("d")
+        await seen.until(lambda: seen.run.query_one(CommandLine).is_open, "the command line")
+        assert seen.run.query_one(CommandLine).value == "delay 1<->2 400ms"
+        await seen.press(*["backspace"] * len("400ms"), "7", "s", "enter")
+        await seen.says("delay 1<->2 7s: 2 links")
+        await seen.until(lambda: _drawn(seen).count("(+7s)") >= 2, "both links")
+        assert seen.run.query_one(NetworkView).has_focus
+
+    attached(test, host.socket)
+
+
+def test_escape_leaves_the_dialog_and_enter_takes_the_line(host: Ready) -> None:
+    """Arrows go from command to command."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("L")
+        await _asked(seen)
+        await seen.press("escape")
+        assert seen.top is seen.run
+        assert "since" not in _drawn(seen)
+        await _asked(seen)
+        await seen.press("down", "down", "down", "down", "enter")
+        await seen.says("hold 1->2: 1 link")
+        assert "release 1->2" in await _asked(seen)
+        await seen.press("e")
+        await seen.says("release 1->2: 1 fault ended")
+
+    attached(test, host.socket)
+
+
+def test_who_only_watches_changes_nothing(host: Ready) -> None:
+    """It is said how to."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("L", "enter")
+        await seen.says("cannot be changed: this viewer gives no commands")
+
+    attached(test, host.socket, "viewer")

@@ -1,0 +1,76 @@
+"""Pictures of the diagram as text, without a terminal."""
+
+from pathlib import Path
+
+from lab.glyphs import glyphs_for
+from lab.journal import Timeline, open_recording
+from lab.tui.diagram.canvas import Canvas
+from lab.tui.diagram.focus import Focus
+from lab.tui.diagram.picking import Picked, arrow_of, cone_of
+from lab.tui.diagram.picture import drawn
+from lab.tui.diagram.plane import plane_of
+from lab.tui.diagram.scene import Scene
+from lab.tui.diagram.signs import signs_for
+from lab.tui.look import Look
+from lab.tui.moment import Moment
+
+__all__ = ["pictured", "text_of"]
+
+UNICODE, ASCII = {"LANG": "C.UTF-8", "TERM": "xterm"}, {"TERM": "linux"}
+
+
+def pictured(
+    path: Path,
+    at_us: int,
+    size: tuple[int, int],
+    zoom: int = 0,
+    down: bool = True,
+    fine: bool = True,
+    heartbeats: bool = False,
+    hides_future: bool = False,
+    selected: int | None = None,
+    picked: Picked | None = None,
+) -> Canvas:
+    """The picture with the cursor at that instant, as large as that, so many times zoomed out."""
+    lines = open_recording(path)
+    try:
+        look = Look(glyphs_for(UNICODE if fine else ASCII))
+        timeline = Timeline(lines)
+        moment = Moment(timeline.at(timeline.record_at(at_us)), at_us, selected, hides_future=hides_future)
+        plane = plane_of(sorted(lines.header.nodes), selected, *size, down)
+        focus = Focus(lines)
+        for _ in range(zoom):
+            focus.zoom(1)
+        version = None
+        while version != focus.window.version:
+            version = focus.window.version
+            focus.look(moment, plane.along, heartbeats, 1 if down else 3)
+        window = focus.window
+        cone = None if picked is None else cone_of(window, picked)
+        return drawn(
+            Scene(
+                window.space,
+                focus.scale,
+                plane,
+                look,
+                signs_for(look.glyphs),
+                focus.top,
+                window.start,
+                window.space.last,
+                frozenset() if heartbeats else frozenset(lines.header.protocol.heartbeats),
+                focus.cursor,
+                hides_future=hides_future,
+                picked=arrow_of(window, picked) or (picked if isinstance(picked, int) else None),
+                cone=None if cone is None else cone.past | cone.future,
+                bounds={} if cone is None else cone.bounds(window),
+                selected=selected,
+            )
+        )
+    finally:
+        lines.close()
+
+
+def text_of(canvas: Canvas) -> str:
+    """Its lines, without the blanks at their ends."""
+    rows = ("".join(text for text, _ in canvas.row(y)).rstrip() for y in range(canvas.height))
+    return "\n".join(rows).rstrip("\n")

@@ -1,0 +1,188 @@
+"""The view of assertions: statements, verdicts at the cursor, what they rely on, and the way to each witness."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.journal import ASSUMPTIONS, open_recording
+from lab.properties import ASSERTIONS, Judge
+from lab.tui.assertionrows import judged_at
+from lab.tui.assertionsview import AssertionsView
+from tests.tui.hostile import hostile_recording
+from tests.tui.recorded import SHIPPED
+from tests.tui.seen import Seen, replay
+
+SCENARIOS = SHIPPED.parent / "scenarios"
+HOLE = SHIPPED.parent / "holes" / "bully-two-leaders.jsonl"
+COMMIT = SCENARIOS / "3pc-a-partition-breaks-it.jsonl"
+
+
+def _text(seen: Seen) -> str:
+    rows = (row for _, row in seen.of("#assertions", AssertionsView)._shown)
+    return "\n".join("".join(text for text, _ in row).rstrip() for row in rows)
+
+
+def _block(seen: Seen, name: str) -> str:
+    """What is said of one assertion, in one line."""
+    blocks = [" ".join(each.split()) for each in _text(seen).split("\n\n")]
+    return next(each for each in blocks if name in each.split()[:2])
+
+
+def _judge(path: Path) -> tuple[Judge, list[dict[int, str]]]:
+    """The judge of a recording, and what it said was broken after each record."""
+    lines = open_recording(path)
+    judge = Judge(lines.header)
+    course = []
+    for record in lines.records():
+        judge.observe(record)
+        course.append({number: broken.why for number, broken in judge._conditions.broken.items()})
+    lines.close()
+    return judge, course
+
+
+@pytest.mark.parametrize("path", [SHIPPED, COMMIT, HOLE], ids=lambda each: each.stem)
+def test_what_was_broken_is_known_of_every_record(path: Path) -> None:
+    """The same assumptions that the judge found broken when it came there."""
+    judge, course = _judge(path)
+    for number, broken in enumerate(course):
+        assert judge.broken_at(number).keys() == broken.keys()
+        assert all(each.record <= number for each in judge.broken_at(number).values())
+    assert judge.broken_at(-1) == {}
+    if path != HOLE:
+        assert any(course)
+
+
+def test_the_verdicts_are_those_at_the_cursor() -> None:
+    """What is promised comes first, in the order of the assertions, and then what is judged of every protocol."""
+    judge, _ = _judge(COMMIT)
+    lines = open_recording(COMMIT)
+    header = lines.header
+    lines.close()
+    names = [*(name for name in ASSERTIONS if name in header.protocol.promises), "raises"]
+    first = next(violation for violation in judge.violations if violation.assertion == "A6")
+    for number, word, following in ((0, "holds", first), (first.record, "outside", None)):
+        found = judged_at(header, judge, number)
+        assert [each.assertion.id for each in found] == names
+        a6 = next(each for each in found if each.assertion.id == "A6")
+        assert a6.word == word
+        assert a6.relies == header.protocol.relies_on["A6"]
+        if following is not None:
+            assert a6.following == following
+        else:
+            assert a6.verdict.first == first
+            assert {each.assumption for each in a6.broken} == {8}
+    unknown = judged_at(header, judge, judge.number + 1)
+    assert {each.word for each in unknown} == {"unknown", "outside"}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_each_is_told_with_its_statement_and_what_it_relies_on(size: tuple[int, int]) -> None:
+    """All of it in words; what is not promised is named, and is not judged."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "a")
+        for name in seen.source.lines.header.protocol.promises:
+            assert ASSERTIONS[name].statement in _block(seen, name)
+        assert "while these assumptions hold: 4 safe storage is safe, 8 messages arrive within Tm" in _block(
+            seen, "A6"
+        )
+        assert "while all nine assumptions hold" in _block(seen, "A1.1")
+        assert "of every protocol" in _block(seen, "raises")
+        assert "3pc above bully does not promise A3.1 (one coordinator a group)" in " ".join(_text(seen).split())
+
+    replay(test, COMMIT, size)
+
+
+def test_a_violation_outside_the_promise_says_what_was_broken() -> None:
+    """And a later one is announced where the cursor is before it."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("a")
+        first = next(each for each in seen.source.judge.violations if each.assertion == "A1.1")
+        before = _block(seen, "A1.1")
+        assert "✓ holds" in before
+        assert "is broken here" not in before
+        assert f"after the cursor: violated by record {first.record}, " in before
+        seen.player.go(first.record)
+        seen.run.draw()
+        after = _block(seen, "A1.1")
+        assert "✗ outside the promise" in after
+        assert f"9 is broken here: {ASSUMPTIONS[9]} (pause of 5)" in after
+        assert f"1 time outside the promise so far, first by record {first.record}, " in after
+        assert "(9 broken: pause of 5)" in after
+        for state in first.states:
+            assert f"node {state.node}: {state.text} (record {state.record}, " in after
+
+    replay(test)
+
+
+def test_a_failure_is_told_as_one() -> None:
+    """All that it relies on was whole."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "a")
+        failed = next(each for each in seen.source.judge.violations if each.is_failure)
+        said = _block(seen, failed.assertion)
+        assert "✗ FAILS" in said
+        assert "(what it relies on was whole)" in said
+
+    replay(test, HOLE)
+
+
+def test_enter_goes_to_the_next_violation_and_marks_it() -> None:
+    """Of the assertion under the cursor; past the last one to the first; and says where there is none."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("a", "down")
+        own = [each for each in seen.source.judge.violations if each.assertion == "A1.2"]
+        assert len(own) > 1
+        for violation in (*own, own[0]):
+            await seen.press("enter")
+            assert seen.player.number == violation.record
+            assert seen.run.witness == violation
+        assert "A1.2 outside the promise, 9 broken" in seen.said
+        await seen.press("down", "enter")
+        assert seen.said.strip() == "no violation of A2 so far"
+        await seen.press("home", "v")
+        assert seen.run.witness == seen.source.judge.violations[0]
+
+    replay(test)
+
+
+def test_the_cursor_is_in_sight() -> None:
+    """Up and down, by the page, and with the mouse."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "a")
+        view = seen.of("#assertions", AssertionsView)
+        last = len(view._judged) - 1
+        for place in (*range(1, last + 1), last):
+            await seen.press("down")
+            assert view.cursor == place
+            rows = [y for y in range(view.size.height) if view._shown[view.scroll_offset.y + y][0] == place]
+            assert rows
+        await seen.press(*["up"] * (last + 3))
+        assert (view.cursor, view.scroll_offset.y) == (0, 0)
+        await seen.press("pagedown")
+        assert view.scroll_offset.y > 0
+        await seen.press("pageup")
+        place = next(place for place, (which, _) in enumerate(view._shown) if which == 1)
+        if place < view.size.height:
+            await seen.pilot.click(AssertionsView, offset=(4, place))
+            assert view.cursor == 1
+
+    replay(test, COMMIT, (80, 24))
+
+
+def test_a_hostile_recording_is_judged_and_does_no_harm(tmp_path: Path) -> None:
+    """Nothing of its escape sequences comes through, nothing raises."""
+    path = hostile_recording(tmp_path / "hostile.jsonl")
+
+    async def test(seen: Seen) -> None:
+        await seen.press("a")
+        for number in (2, 61, 250):
+            seen.player.go(number)
+            await seen.press("down", "enter")
+            assert all(letter.isprintable() or letter == "\n" for letter in seen.text)
+
+    replay(test, path)

@@ -1,0 +1,143 @@
+"""Another recording beside this one: as of the same record up to where they part, then as of the same time."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Comparison, open_recording, parting_of
+from lab.tui.besideview import BesideView
+from lab.tui.branching import TreeDialog
+from lab.tui.dialogs import RecordDialog
+from lab.tui.messagelog import MessageLog
+from tests.tui.recorded import SHIPPED, written
+from tests.tui.seen import Seen, replay
+from tests.worlds.branches import grow
+
+AT = 150
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """A recording in a folder of its own."""
+    return Path(shutil.copy(SHIPPED, tmp_path / "run.jsonl"))
+
+
+@pytest.fixture
+def branch(recording: Path) -> Path:
+    """A branch of it, in which node 5 is not paused."""
+    grown = grow(recording, AT)
+    grown.run.run_to(grown.began_us + 4_000_000)
+    grown.checked()
+    return recording.with_name(f"run-{AT}.jsonl")
+
+
+def _beside(seen: Seen) -> int:
+    return seen.of("#beside-log", MessageLog)._number
+
+
+async def _opened(seen: Seen, path: Path) -> BesideView:
+    await seen.press("colon")
+    await seen.type(f"beside {path}")
+    await seen.press("enter")
+    await seen.until(lambda: seen.run.views.chosen == "beside", "it is seen")
+    await seen.until(lambda: all(worker.is_finished for worker in seen.app.workers), "the two are compared")
+    await seen.until(lambda: seen.run.query("#beside-log"), "its log")
+    return seen.of("#beside", BesideView)
+
+
+def test_by_record_up_to_where_they_part_and_then_by_time(recording: Path, branch: Path) -> None:
+    async def test(seen: Seen) -> None:
+        await _opened(seen, branch)
+        other = open_recording(branch)
+        for number in (0, 20, AT):
+            seen.player.go(number)
+            await seen.until(lambda number=number: _beside(seen) == number, f"at {number}")  # type: ignore[misc]
+            assert "the same up to here; they part in " in seen.text
+            assert "≠" not in seen.text
+        parting = parting_of(seen.player.lines, other)
+        assert parting.one is not None
+        assert parting.one > AT
+        await seen.press("home", "enter")
+        await seen.until(lambda: seen.player.number == parting.one, "Enter goes to where they part")
+        parted = f"parted for 0.000 s, since record {parting.one}: Enter goes there"
+        await seen.until(lambda: parted in seen.text, "it says so")
+        assert "the first to differ: " in seen.text
+        seen.player.seek(6_050_000)
+        await seen.until(lambda: "≠  5 ● Normal leads here ‖ paused leads" in seen.text, "5 leads there too")
+        record = other.record(_beside(seen))
+        assert getattr(record, "at_us", 0) <= 6_050_000
+        assert _beside(seen) == len(other) - 1 or getattr(other.record(_beside(seen) + 1), "at_us", 0) > 6_050_000
+        other.close()
+
+    replay(test, recording)
+
+
+def test_the_log_of_the_other_opens_its_own_records(recording: Path, branch: Path) -> None:
+    async def test(seen: Seen) -> None:
+        await _opened(seen, branch)
+        await seen.press("end")
+        await seen.until(lambda: _beside(seen) > AT, "its end")
+        log = seen.of("#beside-log", MessageLog)
+        await seen.pilot.click("#beside-log", offset=(20, 2))
+        await seen.pilot.click("#beside-log", offset=(20, 2))
+        await seen.until(lambda: isinstance(seen.top, RecordDialog), "the record")
+        row = log.rows.row(log.cursor or 0, log._number)
+        assert row is not None
+        assert seen.top._raw == open_recording(branch).raw(row[0].record)  # type: ignore[attr-defined]
+
+    replay(test, recording)
+
+
+def test_the_key_lets_choose_from_the_tree_and_turns_to_it_and_back(recording: Path, branch: Path) -> None:
+    assert branch.exists()
+
+    async def test(seen: Seen) -> None:
+        await seen.press("equals_sign")
+        assert isinstance(seen.top, TreeDialog)
+        await seen.press("down", "enter")
+        await seen.until(lambda: seen.run.views.chosen == "beside", "it is seen")
+        await seen.until(lambda: branch.name in seen.text, "its name")
+        await seen.press("equals_sign")
+        assert seen.run.views.chosen == "log"
+        await seen.press("equals_sign")
+        assert seen.run.views.chosen == "beside"
+
+    replay(test, recording)
+
+
+def test_the_same_recording_and_what_is_none(recording: Path) -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("colon")
+        await seen.type("beside nothing.jsonl")
+        await seen.press("enter")
+        await seen.says("nothing.jsonl cannot be opened: No such file or directory")
+        assert seen.run.views.chosen == "log"
+        await _opened(seen, recording)
+        assert "the same, to the end" in seen.text
+        await seen.press("enter")
+        assert seen.player.number == 0
+
+    replay(test, recording)
+
+
+def test_records_stand_beside_each_other_whatever_keyframes_there_are(tmp_path: Path) -> None:
+    """Those of the one need not be where those of the other are."""
+    path = written(tmp_path / "run.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    plain = tmp_path / "plain.jsonl"
+    plain.write_bytes(b"".join(line for line in lines if not line.startswith(b'{"record":"keyframe"')))
+    one, other = open_recording(path), open_recording(plain)
+    comparison = Comparison(one, other)
+    while not comparison.go_on(100):
+        pass
+    assert comparison.same == len(other) - 1
+    for number in range(0, len(one), 7):
+        beside = comparison.beside(number)
+        assert beside is not None
+        assert number in one.keyframes or one.raw(number) == other.raw(beside)
+        back = Comparison(other, one)
+        back.same = comparison.same
+        assert back.beside(beside) == number or number in one.keyframes
+    one.close()
+    other.close()

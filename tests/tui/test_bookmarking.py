@@ -1,0 +1,112 @@
+"""Bookmarks in the interface: made, listed, jumped to, changed, removed; and what cannot be kept is said."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from textual.widgets import OptionList
+
+from lab.journal import bookmarks_file
+from lab.tui.bookmarking import BookmarkDialog
+from lab.tui.scrubbar import ScrubBar
+from tests.tui.recorded import SHIPPED
+from tests.tui.seen import Seen, replay
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    """A recording in a folder of its own."""
+    return Path(shutil.copy(SHIPPED, tmp_path / "run.jsonl"))
+
+
+async def _note(seen: Seen, record: int, text: str) -> None:
+    seen.player.go(record)
+    await seen.press("colon")
+    await seen.type(f"bookmark {text}")
+    await seen.press("enter")
+
+
+def test_a_word_makes_one_and_n_goes_from_one_to_the_next(recording: Path) -> None:
+    """Of a run in which a script says nothing too; the scrub bar has them."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("n")
+        await seen.says("no bookmark, caption, mark or unmet expectation in this run so far; M makes a bookmark")
+        await _note(seen, 100, "first")
+        await seen.says("bookmark at record 100; n and N go from one to the next, M lists them")
+        await _note(seen, 200, "second")
+        assert "⚐" in seen.of("ScrubBar", ScrubBar).render().plain
+        await seen.press("home", "n")
+        assert seen.player.number == 100
+        await seen.press("n")
+        assert seen.player.number == 200
+        await seen.press("n")
+        await seen.says("no bookmark, caption, mark or unmet expectation after this one")
+        await seen.press("N")
+        assert seen.player.number == 100
+
+    replay(test, recording)
+    assert '"record":100' in bookmarks_file(recording).read_text("utf-8")
+
+
+def test_the_dialog_makes_changes_lists_and_removes(recording: Path) -> None:
+    async def test(seen: Seen) -> None:
+        seen.player.go(100)
+        await seen.press("M")
+        assert isinstance(seen.top, BookmarkDialog)
+        assert "note on record 100" in seen.text
+        await seen.type("so it began")
+        await seen.press("enter")
+        await seen.says("bookmark at record 100;")
+        await seen.press("M")
+        await seen.until(lambda: "record 100     so it began" in seen.text, "the list")
+        await seen.type(" all")
+        await seen.press("enter")
+        await seen.says("bookmark at record 100 changed;")
+        await _note(seen, 200, "then")
+        await seen.press("M", "down", "up", "enter")
+        assert (seen.player.number, seen.said) == (100, "so it began all")
+        await seen.press("M", "down")
+        await seen.until(lambda: "d removes it" in seen.text, "what the keys do")
+        await seen.press("d")
+        assert seen.top.query_one(OptionList).option_count == 1
+        await seen.press("escape")
+        assert [each.record for each in seen.source.bookmarks.all] == [200]
+
+    replay(test, recording)
+    assert "so it began" not in bookmarks_file(recording).read_text("utf-8")
+
+
+def test_what_another_interface_noted_is_listed(recording: Path) -> None:
+    async def other(seen: Seen) -> None:
+        await _note(seen, 50, "by another")
+
+    async def test(seen: Seen) -> None:
+        shutil.copy(kept, bookmarks_file(recording))
+        assert seen.source.bookmarks.all == []
+        await seen.press("M")
+        await seen.until(lambda: "by another" in seen.text, "the list")
+        await seen.press("escape")
+        await _note(seen, 60, "mine")
+        assert [each.note for each in seen.source.bookmarks.all] == ["by another", "mine"]
+
+    replay(other, recording)
+    kept = recording.with_name("kept")
+    bookmarks_file(recording).rename(kept)
+    replay(test, recording)
+
+
+def test_a_file_that_is_none_is_said_at_once_and_bookmarks_last_as_long_as_the_screen(recording: Path) -> None:
+    bookmarks_file(recording).write_text("- eggs\n")
+
+    async def test(seen: Seen) -> None:
+        assert seen.said == "run.jsonl.bookmarks is no file of bookmarks, so it is left as it is"
+        await _note(seen, 100, "kept here")
+        await seen.says(
+            "bookmark at record 100, as long as this is open: run.jsonl.bookmarks is no file of bookmarks"
+        )
+        await seen.press("home", "n")
+        assert seen.player.number == 100
+
+    replay(test, recording)
+    assert bookmarks_file(recording).read_text() == "- eggs\n"

@@ -1,0 +1,425 @@
+"""The code view: where each node waits in the source, and what ran in the last step, at the cursor in time."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from lab.glyphs import glyphs_for
+from lab.journal import LastStep, LastSteps, Link, Listing, installed, lines_run, open_recording
+from lab.kernel import Fired, Step
+from lab.tui.codetext import coloured, rows_of
+from lab.tui.codeview import CodeView
+from lab.tui.look import Look
+from lab.worlds.config import RunConfig
+from tests.harness import TIMING
+from tests.tui.hostile import hostile_recording
+from tests.tui.recorded import SHIPPED, written
+from tests.tui.seen import Seen, attached, replay, served
+
+RECORDINGS = SHIPPED.parent
+SCENARIOS = RECORDINGS / "scenarios"
+TASK = SCENARIOS / "3pc-a-partition-breaks-it.jsonl"
+CLEAR = glyphs_for({"LANG": "C.UTF-8"})
+
+
+def _view(seen: Seen) -> CodeView:
+    return seen.of("#code", CodeView)
+
+
+def _rows(seen: Seen) -> list[str]:
+    view = _view(seen)
+    return [view.render_line(y).text for y in range(view.size.height)]
+
+
+def _marked(seen: Seen) -> dict[int, str]:
+    """The numbers that stand before the lines which are in sight, by line of the listing."""
+    view = _view(seen)
+    places = range(view.scroll_offset.y, min(len(view._rows), view.scroll_offset.y + view.size.height - 2))
+    rows = {place: view.render_line(place - view.scroll_offset.y + 2).text for place in places}
+    width = view._nodes_width
+    return {view._rows[place].line: text[:width].strip() for place, text in rows.items() if text[:width].strip()}
+
+
+def _shaded(seen: Seen) -> set[int]:
+    """The lines in sight with the bar of what ran."""
+    view = _view(seen)
+    places = range(view.scroll_offset.y, min(len(view._rows), view.scroll_offset.y + view.size.height - 2))
+    at = view._nodes_width + 5
+    return {
+        view._rows[place].line
+        for place in places
+        if view.render_line(place - view.scroll_offset.y + 2).text[at] in (CLEAR.whole, "|")
+    }
+
+
+def _number_of(path: Path, wanted: Callable[[Step], bool]) -> int:
+    lines = open_recording(path)
+    found = next(n for n, record in enumerate(lines.records()) if isinstance(record, Step) and wanted(record))
+    lines.close()
+    return found
+
+
+def _lines_run(path: Path, number: int) -> tuple[int, ...]:
+    lines = open_recording(path)
+    running = lines_run(lines, number, installed(lines.header.protocol))
+    while True:
+        try:
+            next(running)
+        except StopIteration as end:
+            lines.close()
+            found: tuple[int, ...] = end.value
+            return found
+
+
+async def _told(seen: Seen) -> None:
+    """Until it is known what ran, or why not."""
+    await seen.until(lambda: (ran := _view(seen)._ran) is not None and (ran.is_exact or ran.why), "what ran")
+
+
+# the text
+
+
+def _text(source: str, width: int, waited: frozenset[int] = frozenset()) -> list[str]:
+    rows = rows_of(coloured(source.split("\n"), Look(CLEAR)), width, 10, waited)
+    return ["".join(text for text, _ in row.pieces) for row in rows]
+
+
+def test_a_line_is_broken_where_there_is_a_blank() -> None:
+    """And is set in from there on; nothing of it is lost."""
+    source = "    answers = await self.ask_all(self.peers, AreYouNormal(), within=self.t_us)"
+    assert _text(source, 100) == [source]
+    assert _text(source, 60) == [
+        "    answers = await self.ask_all(self.peers, AreYouNormal(), ",
+        "            within=self.t_us)",
+    ]
+    assert "".join(_text("x" * 100, 30)).replace(" ", "") == "x" * 100
+
+
+def test_room_is_left_for_how_long_nodes_wait() -> None:
+    """At the end of lines at which they may, and there alone."""
+    source = "await self.sleep(1, 'a while')"
+    assert _text(source, 35) == [source]
+    assert _text(source, 35, frozenset({1})) == ["await self.sleep(1, 'a ", "        while')"]
+
+
+def test_the_text_is_coloured_as_python_and_stays_what_it_is() -> None:
+    """Whatever it is: control characters are told, tabs are blanks, lines stay lines."""
+    source = 'def f():\n\treturn "a" # b\n"""\nno\n"""\n\x1b[2J\n(\n'
+    look = Look(CLEAR)
+    lines = coloured(source.split("\n"), look)
+    texts = ["".join(text for text, _ in line) for line in lines]
+    assert texts == ["def f():", '    return "a" # b', '"""', "no", '"""', "\\x1b[2J", "(", ""]
+    named = {text: style for line in lines for text, style in line}
+    assert named["return"].color is not None
+    assert named["f"].bold
+    look.dark = False
+    assert dict(coloured(source.split("\n"), look)[1])["return"] != named["return"]
+
+
+def test_what_is_too_long_is_shown_without_colour() -> None:
+    """But shown."""
+    source = "\n".join(["x = 'a'  # " + "b" * 90] * 2500)
+    lines = coloured(source.split("\n"), Look(CLEAR))
+    assert len(lines) == 2500
+    assert len(lines[0]) > 1
+    assert len(lines[-1]) == 1
+    assert {"".join(text for text, _ in line) for line in lines} == {"x = 'a'  # " + "b" * 90}
+
+
+# the view
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_it_shows_where_the_node_of_the_record_waits(size: tuple[int, int]) -> None:
+    """With its number, the time left, the file, the function and the rules."""
+    number = _number_of(SHIPPED, lambda step: any(wait.procedure == "check" for wait in step.waits))
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(number)
+        await seen.press("C")
+        cluster = seen.player.cluster()
+        listing = Listing(seen.source.lines.header.protocol)
+        node = seen.source.lines.record(number)
+        assert isinstance(node, Step)
+        wait = cluster.nodes[node.node].waits[0]
+        line = listing.line_of(wait)
+        assert line is not None
+        assert str(node.node) in _marked(seen)[line].split()
+        head = _rows(seen)[0]
+        assert head.startswith(" bully.py  check B3  ")
+        assert f"node {node.node} waits for AreYouNormal answers" in head
+        left = (wait.until_us or 0) - seen.player.now_us
+        assert any(row.rstrip().endswith(f" {node.node}: {left / 1e6:.1f} s") for row in _rows(seen))
+
+    replay(test, size=size)
+
+
+def test_several_nodes_on_one_line_are_shown_together() -> None:
+    """The selected one stands out."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(1_400_000)
+        await seen.press("2", "C")
+        waits = {n: view.waits for n, view in seen.player.cluster().nodes.items()}
+        together = [n for n in waits if any(wait.procedure.startswith("terminate") for wait in waits[n])]
+        assert together == [1, 2, 3]
+        view = _view(seen)
+        line = view._listing.line_of(waits[2][0])
+        assert line is not None
+        assert _marked(seen)[line] == "1 2 3"
+        assert _rows(seen)[0].startswith(" three_phase.py  terminate")
+        row = next(
+            view.render_line(y) for y in range(2, view.size.height) if "1 2 3" in view.render_line(y).text[:5]
+        )
+        reversed_ = [segment.text for segment in row if segment.style is not None and segment.style.reverse]
+        assert reversed_ == ["2"]
+        assert any("1-3: 0.2 s" in text for text in _rows(seen))
+
+    replay(test, TASK)
+
+
+def test_it_shades_exactly_what_ran_once_time_stands_still() -> None:
+    """The lines of the step, which is that of the record; of a handler, and of a procedure between two waits."""
+    for wanted in (
+        lambda step: step.changed.get("halted") not in (None, step.node),
+        lambda step: step.input == Fired("election") and bool(step.waits),
+    ):
+        number = _number_of(SHIPPED, wanted)
+        expected = set(_lines_run(SHIPPED, number))
+        assert expected
+
+        async def test(seen: Seen, number: int = number, expected: set[int] = expected) -> None:
+            seen.player.go(number)
+            await seen.press("C")
+            await _told(seen)
+            ran = _view(seen)._ran
+            assert ran is not None
+            assert ran.is_exact
+            await seen.press("enter")
+            await seen.until(lambda: _shaded(seen), "the lines that ran are in sight")
+            in_sight = {
+                row.line for row in _view(seen)._rows[_view(seen).scroll_offset.y :][: len(_rows(seen)) - 2]
+            }
+            assert _shaded(seen) == expected & in_sight
+            assert set(ran.lines) == expected
+            assert f"what node {ran.node} ran in record {number}: {len(expected)} lines" in _rows(seen)[1]
+
+        replay(test)
+
+
+def test_a_selected_node_s_own_last_step_is_shaded() -> None:
+    """However long ago that was."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(120)
+        await seen.press("5", "C")
+        await _told(seen)
+        found = LastSteps(seen.source.lines).at(120, 5)
+        ran = _view(seen)._ran
+        assert found is not None
+        assert ran is not None
+        assert (ran.number, ran.node) == (found.number, 5)
+        assert "node 5 is killed" in _rows(seen)[0]
+        await seen.press("4")
+        await seen.until(lambda: "node 4 waits" in _rows(seen)[0], "node 4 is followed")
+
+    replay(test)
+
+
+def test_enter_goes_from_the_wait_to_what_ran_and_back() -> None:
+    """Scrolling leaves both; Enter comes back."""
+    number = _number_of(TASK, lambda step: step.input == Fired("check"))
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(number)
+        await seen.press("C")
+        await _told(seen)
+        view = _view(seen)
+        ran, waiting = view._ran, {line for line, all_ in view._waiting.items() if all_[0].is_selected}
+        assert ran is not None
+        place = view._place_of[ran.lines[0]]
+
+        def sees(line: int) -> bool:
+            return view.scroll_offset.y <= view._place_of[line] < view.scroll_offset.y + view.size.height - 2
+
+        assert any(sees(line) for line in waiting)
+        await seen.press("pageup", "pageup", "up")
+        left = view.scroll_offset.y
+        await seen.pilot.pause(0.3)
+        assert view.scroll_offset.y == left
+        await seen.press("enter")
+        await seen.until(lambda: sees(ran.lines[0]), f"row {place} is in sight")
+        await seen.press("enter")
+        await seen.until(lambda: any(map(sees, waiting)), "the wait is in sight")
+        await seen.press("pagedown", "down", "up")
+        assert view.scroll_offset.y > left
+
+    replay(test, TASK, (80, 24))
+
+
+def test_while_it_plays_nothing_is_executed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only when a step has stood for a while."""
+    looked: list[int] = []
+
+    async def test(seen: Seen) -> None:
+        await seen.press("C")
+        find = _view(seen)._ran_lines.find
+
+        async def noted(found: LastStep) -> None:
+            looked.append(found.number)
+            await find(found)
+
+        monkeypatch.setattr(_view(seen)._ran_lines, "find", noted)
+        seen.player.go(10)
+        for _ in range(30):
+            seen.player.step(1)
+            seen.run.draw()
+        assert looked == []
+        assert "what ran is shown where time stands still" in _rows(seen)[1]
+        await _told(seen)
+        assert len(looked) == 1
+        await seen.pilot.pause(0.3)
+        assert len(looked) == 1
+
+    replay(test)
+
+
+def _edited(path: Path, **changes: object) -> Path:
+    header, _, rest = SHIPPED.read_bytes().partition(b"\n")
+    told = msgspec.json.decode(header)
+    told["protocol"] |= changes
+    path.write_bytes(msgspec.json.encode(told) + b"\n" + rest)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        (
+            {"source": open_recording(SHIPPED).header.protocol.source + "\n"},
+            "the recorded source is not the installed",
+        ),
+        ({"name": "mine.py:Mine"}, "the protocol is not the program's own"),
+        ({"name": "field", "parameters": {"election": [1]}}, "the recorded source is not the installed one"),
+        ({"parameters": {"as_printed": "perhaps"}}, "re-execution raises ValidationError"),
+        ({"parameters": {"as_printed": True}}, "is not what re-execution gives"),
+    ],
+    ids=["edited", "own", "election", "parameters", "others"],
+)
+def test_where_it_cannot_be_told_it_says_why(tmp_path: Path, changes: dict[str, object], why: str) -> None:
+    """And shades about what ran, by the input and the waits."""
+    path = _edited(tmp_path / "edited.jsonl", **changes)
+    number = _number_of(path, lambda step: step.changed.get("halted") == 4 and step.node == 1)
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(number)
+        await seen.press("C")
+        await _told(seen)
+        ran = _view(seen)._ran
+        assert ran is not None
+        assert not ran.is_exact
+        assert _rows(seen)[1].startswith(f" {CLEAR.whole} about what node 1 ran in record {number}: ")
+        assert why in _rows(seen)[1]
+        function = _view(seen)._listing.named("enter_election")[0]
+        assert set(range(function.line, function.last + 1)) <= set(ran.lines)
+
+    replay(test, path)
+
+
+@pytest.mark.parametrize("source", ["escapes", "words", "long"])
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_a_hostile_recording_is_drawn_and_does_no_harm(tmp_path: Path, source: str, size: tuple[int, int]) -> None:
+    """Lines that there are not, no Python, escape sequences: nothing of it comes through, nothing raises."""
+    path = hostile_recording(tmp_path / "hostile.jsonl", source)
+
+    async def test(seen: Seen) -> None:
+        await seen.press("C")
+        for number in (2, 30, 61, 100, 250, 300):
+            seen.player.go(number)
+            await seen.press("enter", "pagedown", "down", "pageup", "enter")
+            assert all(letter.isprintable() or letter == "\n" for letter in seen.text)
+        await seen.press("2", "t")
+        await _told(seen)
+        assert "about what node" in _rows(seen)[1]
+
+    replay(test, path, size)
+
+
+def test_without_a_source_there_is_nothing_to_show(tmp_path: Path) -> None:
+    """It says so; the log stays."""
+    path = hostile_recording(tmp_path / "hostile.jsonl", "nothing")
+
+    async def test(seen: Seen) -> None:
+        await seen.press("C")
+        assert "the source of its protocol is not in this recording" in seen.said
+        assert seen.run.views.chosen == "log"
+
+    replay(test, path)
+
+
+@pytest.mark.parametrize(
+    "name", ["token-lost-on-its-way", "same-blocking-crash-2pc", "figure-10-9", "ring-the-starter-dies"]
+)
+def test_other_protocols_are_shown_like_that(name: str) -> None:
+    """The token, two-phase commit, the invitation, the ring: at any record."""
+    path = SCENARIOS / f"{name}.jsonl"
+
+    async def test(seen: Seen) -> None:
+        await seen.press("C")
+        for number in range(3, len(seen.source.lines), max(1, len(seen.source.lines) // 6)):
+            seen.player.go(number)
+            await seen.press("enter")
+            waits = [wait for view in seen.player.cluster().nodes.values() for wait in view.waits]
+            assert all(_view(seen)._listing.line_of(wait) for wait in waits)
+        await _told(seen)
+        ran = _view(seen)._ran
+        assert ran is not None
+        assert ran.is_exact
+
+    replay(test, path)
+
+
+def test_it_looks_back_in_a_long_run(tmp_path: Path) -> None:
+    """At its end too it is exact."""
+    path = written(tmp_path / "long.jsonl")
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end", "C")
+        await _told(seen)
+        ran = _view(seen)._ran
+        assert ran is not None
+        assert ran.is_exact
+
+    replay(test, path)
+
+
+def test_in_a_run_that_goes_on_it_is_the_same(runs: Path) -> None:
+    """Simulated; where the cursor stands still in its past."""
+    out = str(runs.parent / "run.jsonl")
+    config = RunConfig("code", "bully", (1, 2, 3), TIMING, {}, Link(), 1, out, world="simulated")
+
+    async def test(seen: Seen) -> None:
+        await seen.press("C")
+        await seen.until(lambda: len(seen.source.lines) > 30, "some records")
+        seen.player.go(30)
+        await _told(seen)
+        ran = _view(seen)._ran
+        assert ran is not None
+        assert ran.is_exact
+        assert _rows(seen)[0].startswith(" bully.py  ")
+
+    with served(config) as ready:
+        attached(test, ready.socket)
+
+
+def test_where_it_is_not_seen_it_costs_nothing() -> None:
+    """The source is read when it is looked at for the first time."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("full_stop")
+        assert _view(seen)._rows == []
+        assert "_listing" not in vars(_view(seen))
+
+    replay(test)

@@ -1,0 +1,316 @@
+"""The view of space and time under a pilot: keys, mouse, sizes, and what is said."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.tui.diagram import DiagramView
+from lab.tui.dialogs import RecordDialog
+from lab.tui.views import Views
+from tests.harness import Rig
+from tests.tui.recorded import SHIPPED, written
+from tests.tui.seen import Seen, replay
+
+
+@pytest.fixture(scope="module")
+def takeover(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The coordinator of three nodes dies, and the next one takes over."""
+    rig = Rig((1, 2, 3)).started()
+    rig.settle()
+    rig.do("kill 3")
+    rig.settle()
+    return rig.write(tmp_path_factory.mktemp("diagram") / "takeover.jsonl")
+
+
+def _view(seen: Seen) -> DiagramView:
+    return seen.of("#diagram", DiagramView)
+
+
+def _shown(seen: Seen) -> list[str]:
+    """The lines of the diagram alone."""
+    region = _view(seen).content_region
+    rows = seen.text.split("\n")[region.y : region.bottom]
+    return [row[region.x : region.right] for row in rows]
+
+
+def _place(seen: Seen, text: str) -> tuple[int, int]:
+    """Where that is in the diagram."""
+    return next((row.index(text), y) for y, row in enumerate(_shown(seen)) if text in row)
+
+
+def _cursor(seen: Seen) -> int | None:
+    """In which line of the diagram the cursor in time is."""
+    return next((y for y, row in enumerate(_shown(seen)) if row.startswith("◆")), None)
+
+
+async def _open(seen: Seen, end: bool = True) -> None:
+    await seen.press(*(["end"] if end else []), "D")
+    await seen.until(lambda: "a row is a step" in seen.text, "the diagram")
+
+
+def test_d_shows_the_diagram_and_d_again_the_log(takeover: Path) -> None:
+    """It says how it is used."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        assert "★ Normal" in seen.text
+        assert "◀NewState" in seen.text
+        await seen.says("arrow keys or a click select")
+        await seen.press("D")
+        await seen.until(lambda: "NewStateAnswer" in seen.text, "the log")
+
+    replay(test, takeover)
+
+
+def test_on_a_wide_screen_it_stands_beside_the_log() -> None:
+    """Where nothing else was turned to."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end")
+        await seen.until(lambda: "a row is a step" in seen.text, "the diagram")
+        assert seen.of("Views", Views).seen == ("log", "diagram")
+
+    replay(test, size=(160, 50))
+
+
+def test_the_cursor_in_time_is_a_line_and_the_picture_follows_it(takeover: Path) -> None:
+    """Step by step, and back from the end to the start."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        assert _cursor(seen) is not None
+        await seen.press("home")
+        await seen.until(lambda: any("○" in row for row in _shown(seen)[:3]), "the start")
+        await seen.press("full_stop", "full_stop")
+        await seen.until(lambda: _cursor(seen) is not None, "the cursor in time")
+        first = _cursor(seen)
+        await seen.press("full_stop", "full_stop")
+        await seen.until(lambda: (_cursor(seen) or 0) > (first or 0), "the cursor further down")
+
+    replay(test, takeover, size=(80, 60))
+
+
+def test_plus_and_minus_zoom_from_a_step_to_a_minute(takeover: Path) -> None:
+    """What the ends are is said; at the coarsest scale the statuses are there still."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        await seen.press("plus")
+        assert seen.said == "this is the finest scale: a step"
+        for said in ("200us", "1ms", "5ms", "20ms", "100ms", "500ms", "2s", "10s", "60s"):
+            await seen.press("minus")
+            assert seen.said == f"a row is {said}"
+        await seen.press("minus")
+        assert seen.said == "this is the coarsest scale"
+        assert "✖" in "".join(_shown(seen))
+        await seen.press(*["plus"] * 9)
+        assert seen.said == "a row is a step"
+
+    replay(test, takeover)
+
+
+def test_zoom_is_for_the_diagram_only(takeover: Path) -> None:
+    """Elsewhere the key says which view it is for."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("plus")
+        assert seen.said == "zoom-in is for the diagram: D shows it"
+
+    replay(test, takeover)
+
+
+def test_a_bar_turns_the_flow_of_time(takeover: Path) -> None:
+    """To the right, and down again."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        await seen.press("vertical_line")
+        await seen.until(lambda: "━" in "".join(_shown(seen)), "lines to the right")
+        assert seen.said == "time flows to the right"
+        await seen.press("vertical_line")
+        await seen.until(lambda: "━" not in "".join(_shown(seen)), "lines down")
+
+    replay(test, takeover)
+
+
+def test_arrow_keys_go_from_message_to_message_and_from_step_to_step(takeover: Path) -> None:
+    """What is selected is said, with how much of the run has to do with it; Esc selects nothing."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        await seen.press("left")
+        await seen.until(lambda: "NewStateAnswer 1 to 2, sent at" in seen.text, "the last message")
+        foot = _shown(seen)[-1]
+        assert "delivered 10.0 ms later" in foot
+        assert "37 in its past, 1 in its future, of 38 steps here" in foot
+        await seen.press("left")
+        await seen.until(lambda: "NewState 2 to 1, sent at" in seen.text, "the message before")
+        await seen.press("right", "up")
+        await seen.until(lambda: "took" in _shown(seen)[-1] and "node" in _shown(seen)[-1], "a step")
+        await seen.press("escape")
+        await seen.until(lambda: "a row is a step" in seen.text, "nothing selected")
+
+    replay(test, takeover)
+
+
+def test_with_a_node_selected_only_its_steps_are_gone_to(takeover: Path) -> None:
+    """Up from the end leads to the last step of node 1, and then to the one before."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        await seen.press("1", "up")
+        await seen.until(lambda: "node 1 at" in _shown(seen)[-1], "its last step")
+        last = _shown(seen)[-1]
+        await seen.press("up")
+        await seen.until(lambda: "node 1 at" in _shown(seen)[-1] and _shown(seen)[-1] != last, "the one before")
+
+    replay(test, takeover)
+
+
+def test_enter_opens_the_record_and_j_goes_there(takeover: Path) -> None:
+    """The cursor in time goes to where the message was sent."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        await seen.press("j")
+        assert seen.said.startswith("select a message or a step first")
+        await seen.press("left", "enter")
+        assert isinstance(seen.top, RecordDialog)
+        await seen.press("escape")
+        number = seen.player.number
+        await seen.press("j")
+        await seen.until(lambda: seen.player.number < number, "the cursor went back")
+        record = seen.source.lines.record(seen.player.number)
+        assert record is not None
+        assert "NewStateAnswer" in repr(record)
+
+    replay(test, takeover)
+
+
+def test_a_click_selects_and_a_second_one_opens(takeover: Path) -> None:
+    """A message by its name, a step by the line of its node; a click beside selects nothing."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        await seen.pilot.click("#diagram", offset=_place(seen, "NewState"))
+        await seen.until(lambda: "NewState" in _shown(seen)[-1] and "sent at" in _shown(seen)[-1], "the message")
+        await seen.pilot.click("#diagram", offset=_place(seen, "★ Normal"))
+        await seen.until(lambda: "node 2 at" in _shown(seen)[-1], "the step")
+        await seen.pilot.click("#diagram", offset=_place(seen, "★ Normal"))
+        await seen.until(lambda: isinstance(seen.top, RecordDialog), "its record")
+        await seen.press("escape")
+        await seen.pilot.click("#diagram", offset=(100, 3))
+        await seen.until(lambda: "a row is a step" in seen.text, "nothing selected")
+
+    replay(test, takeover)
+
+
+def test_it_scrolls_by_page_and_comes_back_with_the_cursor() -> None:
+    """Page Up shows what was before; a step in time is seen again wherever it was scrolled to."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        end = _shown(seen)
+        await seen.press("pageup", "pageup")
+        await seen.until(lambda: "◆" not in "".join(_shown(seen)), "what was before")
+        before = _shown(seen)
+        assert before != end
+        await seen.press("pagedown")
+        await seen.until(lambda: _shown(seen) not in (before, end), "a page on")
+        await seen.press("comma")
+        await seen.until(lambda: "◆" in "".join(_shown(seen)), "the cursor in time")
+
+    replay(test)
+
+
+def test_the_wheel_scrolls(takeover: Path) -> None:
+    """A notch is a few rows."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        before = _shown(seen)
+        _view(seen).on_mouse_scroll_up()
+        await seen.until(lambda: _shown(seen) != before, "other rows")
+
+    replay(test, takeover)
+
+
+def test_heartbeats_are_shown_like_in_the_log() -> None:
+    """The same key shows them and hides them."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        assert "AreYouN" not in "".join(_shown(seen))
+        await seen.press("f")
+        await seen.until(lambda: "AreYouN" in "".join(_shown(seen)), "heartbeats")
+        await seen.press("f")
+        await seen.until(lambda: "AreYouN" not in "".join(_shown(seen)), "no heartbeats")
+
+    replay(test)
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal that draws no more than ASCII."""
+    monkeypatch.setenv("TERM", "linux")
+
+
+@pytest.mark.usefixtures("plain")
+def test_on_a_console_it_is_ascii(takeover: Path) -> None:
+    """Lines, arrows and signs."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        picture = "\n".join(_shown(seen)[:-1])
+        assert picture.translate(dict.fromkeys(map(ord, "…·"))).isascii()
+        assert "<NewState" in picture
+
+    replay(test, takeover)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+def test_it_fits_every_screen(size: tuple[int, int]) -> None:
+    """The lines of all nodes and the line below them are seen; nothing raises in either flow of time."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        assert _shown(seen)[0].split()[0] == "1"
+        assert len(_shown(seen)) >= 5
+        for key in ("minus", "minus", "minus", "vertical_line", "left", "up", "plus", "plus", "plus", "escape"):
+            await seen.press(key)
+        await seen.until(lambda: "a column is a step" in seen.text, "the line below")
+
+    replay(test, SHIPPED, size)
+
+
+def test_a_long_recording_is_seen_anywhere(tmp_path: Path) -> None:
+    """Where only heartbeats are, too, and far back from there."""
+    path = written(tmp_path / "long.jsonl")
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        window = _view(seen)._focus.window
+        for at_us in (50_000_000, 3_100_000, 21_000_000, 1_000):
+            seen.player.seek(at_us)
+            seen.run.draw()
+            await seen.until(
+                lambda: window.start <= seen.player.number < window.fed and "◆" in "".join(_shown(seen)),
+                "the cursor there",
+            )
+            assert not window.is_full()
+
+    replay(test, path)
+
+
+def test_nothing_is_drawn_while_nothing_changes(takeover: Path) -> None:
+    """A frame of a run that stands still costs nothing."""
+
+    async def test(seen: Seen) -> None:
+        await _open(seen)
+        view = _view(seen)
+        canvas = view._canvas
+        seen.run.draw()
+        seen.run.draw()
+        assert view._canvas is canvas
+
+    replay(test, takeover)

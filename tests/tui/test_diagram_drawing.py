@@ -1,0 +1,223 @@
+"""Small pictures of the diagram, exact to the sign: what each sign stands for is looked at here."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness import T_US, Rig
+from tests.tui.pictured import pictured, text_of
+
+TAKEOVER = """\
+           1 ~       2 ~       3 ✖
+ ⋮ 110 ms  ┃         ┃
+   0.530   ┣⠤⢤⣀⡀     ┃
+           ┃  ⠈⠙⠫⢖⡢⠤⣀┣⠤⡀
+   0.540   ┃AreYouUp▶┫⠉⠚⠳⠤⣀⡀
+           ┃    ⢀⠤⠊⠁ ┃AreYouUp×
+           ┃  ⡠⠔⠉    ┃AreYouUp×
+   0.550   ┃◀↩AreYou…┃
+ ⋮ 100 ms  ┃         ┃
+   0.650   ┃    ⢀⣀⡠⠤⠤? Electi…
+   0.660   ?◀EnterEl…╏
+   0.670   ╏↩EnterE…▶~ Reorga…
+   0.680   ~◀SetCoor…┇
+◆──0.690───┇↩SetCoo…▶┫──────────────────────────────────
+   0.700   ●◀NewState┇
+   0.710   ┃↩NewSta…▶★ Normal
+           ┃         ┃         ○
+           ┃         ┃    ⣀⣀⡠⢤⠤? Electi…
+           ┃     ⣀⣀⡠⠤┃⠒⠊⠉⠉⢀⠤⠊⠁ ▶ restart 3 · 3 restarted
+   0.720   ?◀EnterEl…┃  ⡠⠔⠉    ╏
+           ╏ Electi…⠒?◀EnterEl…╏"""
+IN_ASCII = """\
+           1 ~       2 ~       3 x
+   0.540   |     /// |AreYouUpx
+           |  ///    |AreYouUpx
+   0.550   |<<AreYou…|
+ : 100 ms  |         |
+   0.650   |    -----? Electi…
+   0.660   ?<EnterEl…:
+   0.670   :<EnterE…>~ Reorga…
+   0.680   ~<SetCoor…;
+#--0.690---;<SetCoo…>+----------------------------------
+   0.700   *<NewState;
+   0.710   |<NewSta…>^ Normal
+           |         |         o
+           |         |    ---//? Electi…
+           |    -----|----///  > restart 3 · 3 restarted"""
+TO_THE_RIGHT = """\
+                    ┴0.500              ┴0.600            ◆ ┴0.700
+                                                          │
+   1 ~  ━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━?╍╍╍~┅┅┅●━━━?╍╍╍~┅┅┅●Nor
+                          ⣧  ⡔▲↩AreYouUp           ⡔▲  ⡔▲ │⡔▲  ⢰▲  ⢰▲  ⢰▲
+                          ⢱⠣▼AreYouUp             ⡜  ⠣▼  ⠣▼  ⠣▼⡎⢱  ⡎⢱  ⡎⢱
+   2 ~  ━━━━━━━━━━━━━━━━━━┳━┻━━━━━━━━━━━━━━━━━━━━━?╍╍╍~┅┅┅┻┅┅┅★━?╍╍╍~┅┅┅●Nor
+                          ⢣⢇                              │   ⡸⡔▲⢇⡸⡔▲⢇⡸⡔▲⢇
+                           ⠻×AreYouUp                     │   ⡟  ⠻▼  ⠻▼  ⠻▼
+   3 ✖                                                    │   ○up╍~┅┅┅┻┅┅┅★N
+                                                          │
+                                                          │   ▶ restart 3 ·"""
+DENSE = """\
+           1 ~        2 ~        3 ✖
+           ┃          ┃
+           ┃          ┃
+           ┃          ┃
+           ┣⠉⠉⠉⠉⠉⠉⠉⠉⠉⠉┣⠉AreYouUp×
+   0.500┤  ┃─── 3 ────┃─── 2 ────
+◆──────────?━━━ 4 ━━━━?─Election────────────────────────────
+           ?━━━ 7 ━━━━?━━━ 12 ━━━○ ▶ restart 3 · 3 restarted"""
+HIDDEN = """\
+           1 ~       2 ~       3 ✖
+ ⋮ 110 ms  ┃         ┃
+   0.530   ┣⠤⢤⣀⡀     ┃
+           ┃  ⠈⠙⠫⢖⡢⠤⣀┣⠤⡀
+   0.540   ┃AreYouUp▶┫⠉⠚⠳⠤⣀⡀
+           ┃    ⢀⠤⠊⠁ ┃AreYouUp×
+           ┃  ⡠⠔⠉    ┃AreYouUp×
+   0.550   ┃◀↩AreYou…┃
+ ⋮ 100 ms  ┃         ┃
+   0.650   ┃    ⢀⣀⡠⠤⠤? Electi…
+   0.660   ?◀EnterEl…╏
+   0.670   ╏↩EnterE…▶~ Reorga…
+   0.680   ~◀SetCoor…┇
+◆──0.690───┇↩SetCoo…▶┫──────────────────────────────────"""
+FAULTS = """\
+           1 ★        2 ?        3 ‖
+   0.020   ╏◁↩AreYouUp╏⠑⠢⢔⡑⢄     ╏
+           ╏          ╏◁↩AreYouUp╏
+           ╏          ╏↩EnterEl…▶╏
+           ╏          ╏↩EnterEl…▶~ Reorgan…
+   0.030   ~◀SetCoord…╏   ⣀⠤⠖⠉⠁  ┇
+           ┇ Reorgan…⠒~◀SetCoord…┇
+   0.040   ┇          ┇↩SetCoor…▶┇
+           ┇          ┇↩SetCoor…▶┫
+   0.050   ●◀NewState⠉┇   ⣀⠤⠖⠉⠁  ┇
+           ┃   Normal⠒●◀NewState ┇
+   0.060   ┃          ┃↩NewState▶┇
+           ┃          ┃↩NewState▶★ Normal
+           ┃          ┃          ‖ paused
+           ┃    ┊     ┃          ║          ▶ pause 3 · 3 paused
+           ┃    ┊     ┃          ║ ▶ partition 1 | 2 3 · 4 links
+ ⋮ 350 ms  ┃    ┊     ┃          ║
+   0.410   ┣⠤ ⢄ ⣀     ┃          ║
+           ┃ AreYouUp×┃          ║
+           ┃    ┊     ┣⡄         ║
+ ⋮ 120 ms  ┃    ┊     ┃⢇         ║
+   0.530   ┣⠤ ⡀ ┊     ┃⢸         ║
+           ┃  ⠉⠐×⠠⡀   ┃ ⡇        ║
+           ┃ AreYouUp×┃ ⢣        ║
+           ┃    ┊     ┣⡄⠸⡀       ║
+ ⋮ 120 ms  ┃    ┊     ┃⢣ ⡇       ║
+   0.650   ★ Normal   ┃⠸⡀⢱       ║
+           ┃    ┊  ⢀ ⠤? Election ║
+           ┃    ×⠠⠂⠈  ╏ ⢸ ⡇      ║
+   0.660   ┃    ┊     ╏  ⡇⢸      ║        ▶ heal · 1 fault ended
+           ┃    ┊     ╏  ⢱⠈⡆     ║    ▶ delay 1->2 30ms · 1 link
+◆──────────┃────┊─────╏──⠘⡄⢇───── ▶ duplicate 2->1 100% · 1 link
+ ⋮ 110 ms  ┃    ┊     ╏   ⢣⢸     ║
+   0.770   ┃    ┊     ★ Normal   ║
+   0.780   ★    ┊     ┃    ⡇⢣    ║
+   0.820   ┃    ┊     ┃    ⢸⢸    ║
+  ⋮ 70 ms  ┃    ┊     ┃     ⡇⡇   ║
+   0.890   ┣⢤   ┊     ┃     ⢱⢱   ║
+           ┃ ⠱⡑ ⢄     ┣⡄    ⠘⡼⡀  ║
+   0.900   ┃  ⠈⠢⡀⠐⠂⢀  ┃⠸⡀    ⢇⡇  ║          ▶ hold 2->1 · 1 link
+   0.930   ┃!AreYouUp▶┫ ⠱⡀   ⠸⣸  ║
+           ┃    ┊ ⠈⠢⣠ ★  ⢱    ⡟⡄ ║
+  ⋮ 80 ms  ★    ┊  ⡠⠈⠢┃   ⢣   ⢸⢇ ║
+   1.010   ┃    ┊ ⡠  ⢠?⢄Election ║
+           ┃    ‖⠠  ⢠ ╏ ⠑⢄  ⢇  ⢹⡆║
+   1.020   ┃    ┊  ⡠  ╏   ⠑⢄⠈⢆ ⠘⣧★ Normal
+           ┃    ┊ ⡠   ╏ AreYouUp▶┫
+           ┃    ‖⠠    ╏ AreYouUp▶┫
+           ┃    ┊     ╏ AreYouUp▶┫
+           ┃    ┊     ╏ AreYouUp▶┫
+           ★    ┊     ╏⡀⠠⠂⠡⠂  ⠔  ┃        ▶ resume 3 · 3 resumed"""
+
+
+@pytest.fixture(scope="module")
+def takeover(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The coordinator dies, the next one takes over, and the first one comes back."""
+    rig = Rig((1, 2, 3)).started()
+    rig.settle()
+    rig.do("kill 3")
+    rig.settle()
+    rig.do("restart 3")
+    return rig.run(T_US // 2).write(tmp_path_factory.mktemp("pictures") / "takeover.jsonl")
+
+
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A paused coordinator, a partition, and links that are slow, that duplicate and that hold."""
+    rig = Rig((1, 2, 3)).started()
+    rig.settle()
+    rig.do("pause 3", "partition 1 | 2 3")
+    rig.run(5 * T_US)
+    rig.do("heal", "delay 1->2 30ms", "duplicate 2->1 100%")
+    rig.run(2 * T_US)
+    rig.do("hold 2->1")
+    rig.run(T_US)
+    rig.do("resume 3")
+    return rig.run(T_US).write(tmp_path_factory.mktemp("pictures") / "faults.jsonl")
+
+
+def test_a_row_for_each_step_reads_like_the_log(takeover: Path) -> None:
+    """Who is gone has no line, who is down is not reached, a quiet time has a row, the coordinator a star."""
+    assert text_of(pictured(takeover, 690_000, (56, 22))) == TAKEOVER
+
+
+def test_without_utf8_it_is_drawn_in_ascii(takeover: Path) -> None:
+    """The same picture."""
+    picture = text_of(pictured(takeover, 690_000, (56, 16), fine=False))
+    assert picture == IN_ASCII
+    assert picture.translate(dict.fromkeys(map(ord, "…·"))).isascii()
+
+
+def test_time_flows_to_the_right_as_well(takeover: Path) -> None:
+    """Here with a column for five milliseconds."""
+    assert text_of(pictured(takeover, 690_000, (76, 12), zoom=3, down=False)) == TO_THE_RIGHT
+
+
+def test_many_messages_at_once_are_counted(takeover: Path) -> None:
+    """How many pass between two lines in a row of a tenth of a second; statuses stay."""
+    assert text_of(pictured(takeover, 690_000, (60, 10), zoom=5)) == DENSE
+
+
+def test_the_future_can_be_hidden(takeover: Path) -> None:
+    """Nothing is seen below the cursor in time."""
+    assert text_of(pictured(takeover, 690_000, (56, 22), hides_future=True)) == HIDDEN
+
+
+def test_every_fault_has_its_sign(faults: Path) -> None:
+    """Paused: a double line; parted links: a band; lost: a cross; touched by a fault: ! and a broken line."""
+    picture = text_of(pictured(faults, 690_000, (64, 52)))
+    assert picture == FAULTS
+    for sign in ("‖ paused", "║", "┊", "×", "!AreYouUp", "▶ heal"):
+        assert sign in picture
+
+
+def test_what_comes_after_the_cursor_is_dim(takeover: Path) -> None:
+    """And what was before is not."""
+    canvas = pictured(takeover, 690_000, (56, 22))
+    cursor = next(y for y in range(22) if canvas.letter(0, y) == "◆")
+    assert not canvas.style(11, cursor - 1).dim
+    assert all(canvas.style(11, y).dim for y in range(cursor + 1, 20))
+
+
+def test_of_many_nodes_those_around_the_selected_one_are_seen(tmp_path: Path) -> None:
+    """Narrow lines, as many as there is room for."""
+    path = Rig(range(1, 41)).started().run(T_US // 4).write(tmp_path / "many.jsonl")
+    names = text_of(pictured(path, T_US // 4, (80, 10))).split("\n")[0].split()
+    assert names == [str(node) for node in range(1, 24)]
+    names = text_of(pictured(path, T_US // 4, (80, 10), selected=30)).split("\n")[0].split()
+    assert "30" in names
+    assert len(names) == 23
+
+
+def test_what_is_selected_stands_out_with_its_past_and_its_future(takeover: Path) -> None:
+    """What has nothing to do with it is grey: here the last words to the one that died, which led to nothing."""
+    grey = pictured(takeover, 690_000, (56, 22), picked=(2, 9))
+    plain = pictured(takeover, 690_000, (56, 22))
+    places = [(x, y) for y in range(1, 20) for x in range(56) if grey.style(x, y).color != plain.style(x, y).color]
+    assert places
+    assert all(grey.style(x, y).color is not None for x, y in places)

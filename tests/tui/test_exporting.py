@@ -1,0 +1,204 @@
+"""``X``: the run goes into a file of a format, whole or in part, while the screen goes on."""
+
+import threading
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from textual.widgets import Input, OptionList, Static
+
+from lab.tui.exporting import ExportDialog
+from lab.tui.formats import ALL_FORMATS
+from tests.tui.recorded import SHIPPED
+from tests.tui.scripted import scripted_config
+from tests.tui.seen import Seen, attached, replay, served
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+async def _asked(seen: Seen) -> None:
+    await seen.press("X")
+    await seen.until(lambda: isinstance(seen.top, ExportDialog), "the dialog")
+
+
+def _field(seen: Seen, named: str) -> Input:
+    return seen.top.query_one(f"#{named}", Input)
+
+
+async def _answers(seen: Seen, said: str) -> None:
+    """The dialog says so, and stays."""
+    await seen.until(lambda: said in str(seen.top.query_one("#answer", Static).content), said)
+    assert isinstance(seen.top, ExportDialog)
+
+
+def test_x_exports_a_picture_of_the_whole_run(folder: Path) -> None:
+    """Under the recording's name, in the current folder; it says where that is, and how large."""
+    path = folder / "two-coordinators.svg"
+
+    async def test(seen: Seen) -> None:
+        await _asked(seen)
+        assert all(each.name in seen.text and each.help[:40] in seen.text for each in ALL_FORMATS)
+        await seen.press("enter")
+        await seen.says(f"exported to {path} ({path.stat().st_size if path.exists() else 0:,} bytes)"[:40])
+        assert seen.said == f"exported to {path} ({path.stat().st_size:,} bytes)"
+        assert seen.top is seen.run
+
+    replay(test)
+    groups = [each for each in ElementTree.parse(path).iter() if each.get("class") == "m"]
+    assert len(groups) == 178
+
+
+def test_another_format_has_another_file_unless_it_was_named(folder: Path) -> None:
+    """The name follows the list until it is changed."""
+
+    async def test(seen: Seen) -> None:
+        await _asked(seen)
+        await seen.press("down", "down")
+        assert _field(seen, "file").value == "two-coordinators.txt"
+        _field(seen, "file").value = "mine.txt"
+        await seen.press("down")
+        assert _field(seen, "file").value == "mine.txt"
+        await seen.press("up", "enter")
+        await seen.says("exported to")
+
+    replay(test)
+    assert (folder / "mine.txt").read_text("utf-8").startswith("bully\n")
+
+
+def test_space_takes_the_time_around_the_cursor(folder: Path) -> None:
+    """And all of it again; what stands in the lines is what is exported."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(4_000_000)
+        await _asked(seen)
+        await seen.press("space")
+        assert (_field(seen, "from").value, _field(seen, "until").value) == ("3s", "5s")
+        await seen.press("space")
+        assert (_field(seen, "from").value, _field(seen, "until").value) == ("", "")
+        await seen.press("space", "down", "down", "enter")
+        await seen.says("exported to")
+
+    replay(test)
+    assert "from 3s until 5s" in (folder / "two-coordinators.txt").read_text("utf-8").splitlines()[1]
+
+
+def test_what_is_wrong_is_told_in_the_dialog(folder: Path) -> None:
+    """A time that is none, a window without anything, a folder, the recording itself, a run without groups."""
+    (folder / "there").mkdir()
+
+    async def test(seen: Seen) -> None:
+        await _asked(seen)
+        for since, until, file, said in (
+            ("soon", "", "a.svg", "'soon' is not a duration"),
+            ("3s", "2s", "a.svg", "the time from 3s until 2s is none"),
+            ("100s", "", "a.svg", "nothing was recorded from 100s on"),
+            ("", "", "there", "there is a folder; write the name of a file"),
+            ("", "", "nowhere/a.svg", "nowhere/a.svg cannot be written: No such file or directory"),
+            ("", "", str(SHIPPED), "is the recording itself; write another name"),
+            ("", "", "a\0.svg", "null"),
+        ):
+            _field(seen, "from").value, _field(seen, "until").value = since, until
+            _field(seen, "file").value = file
+            await seen.press("enter")
+            await _answers(seen, said)
+        _field(seen, "file").value = "a.dot"
+        seen.top.query_one(OptionList).highlighted = [each.name for each in ALL_FORMATS].index("dot")
+        await seen.press("enter")
+        await _answers(seen, "no node is in a group in this run of bully")
+        await seen.press("escape")
+        assert seen.top is seen.run
+
+    before = SHIPPED.read_bytes()
+    replay(test)
+    assert SHIPPED.read_bytes() == before
+    assert [path.name for path in folder.iterdir()] == ["there"]
+
+
+def test_a_file_that_is_there_is_written_over_at_a_second_enter_only(folder: Path) -> None:
+    """And not if the name was changed between the two."""
+    path, other = folder / "two-coordinators.svg", folder / "other.svg"
+    path.write_text("mine")
+    other.write_text("mine too")
+
+    async def test(seen: Seen) -> None:
+        await _asked(seen)
+        await seen.press("enter")
+        await _answers(seen, "two-coordinators.svg is there already: Enter again writes over it")
+        _field(seen, "file").value = "other.svg"
+        await seen.press("enter")
+        await _answers(seen, "other.svg is there already")
+        assert (path.read_text(), other.read_text()) == ("mine", "mine too")
+        await seen.press("enter")
+        await seen.says("exported to")
+
+    replay(test)
+    assert path.read_text() == "mine"
+    assert other.read_text("utf-8").startswith("<?xml")
+
+
+def test_it_goes_without_the_dialog_from_the_command_line(folder: Path) -> None:
+    """``export svg FILE`` at once; a word that is no format is told with those that are."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("colon")
+        await seen.type("export svgg")
+        await seen.press("enter")
+        await seen.says("export svgg: expected one of svg, html")
+        await seen.press("colon")
+        await seen.type("export text mine")
+        await seen.press("enter")
+        await seen.says(f"exported to {folder / 'mine'}")
+
+    replay(test)
+    assert (folder / "mine").read_text("utf-8").startswith("bully\n")
+
+
+def test_how_far_it_is_is_shown_and_escape_ends_it(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """The screen lives meanwhile, and nothing is left of what was begun."""
+    going, ended = threading.Event(), threading.Event()
+
+    def slow(*given: object) -> object:
+        tell = given[2]
+        assert callable(tell)
+        try:
+            while True:
+                tell("7 of 9 records read")
+                going.set()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr("lab.tui.exporting.excerpt_of", slow)
+
+    async def test(seen: Seen) -> None:
+        await _asked(seen)
+        await seen.press("enter")
+        await seen.until(going.is_set, "the work has begun")
+        await _answers(seen, "7 of 9 records read")
+        await seen.press("escape")
+        await seen.until(ended.is_set, "the work has ended")
+        assert seen.top is seen.run
+
+    replay(test)
+    assert list(folder.iterdir()) == []
+
+
+def test_what_there_is_of_a_run_that_goes_on(folder: Path, runs: Path) -> None:
+    """The recording's file, as far as it is written."""
+    config = scripted_config(runs.parent / "live.jsonl", "when all normal: kill 5\nwhen 4 leads: freeze", None)
+
+    async def test(seen: Seen) -> None:
+        await seen.until(lambda: "★ 4 leads" in seen.leaders, "4 leads")
+        await seen.press("colon")
+        await seen.type("export text live.txt")
+        await seen.press("enter")
+        await seen.says("exported to")
+        assert not seen.source.ended
+
+    with served(config) as ready:
+        attached(test, ready.socket)
+    assert "5: killed" in (folder / "live.txt").read_text("utf-8")

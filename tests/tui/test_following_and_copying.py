@@ -1,0 +1,91 @@
+"""A message is followed through its life, and what is under a cursor is copied, by OSC 52 on a real terminal."""
+
+import base64
+import re
+
+import pytest
+from textual.widgets import OptionList
+
+from lab.tui.dialogs import HelpDialog
+from lab.tui.lifedialog import LifeDialog
+from lab.tui.messagelog import MessageLog
+from tests.tui.recorded import SHIPPED
+from tests.tui.seen import Seen, replay
+from tests.tui.terminal import Terminal
+
+
+def test_the_message_under_the_cursor_of_the_log_is_followed_to_the_step_that_took_it() -> None:
+    """Enter on a line of its life goes to the record of that."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("end")
+        log = seen.of("#log", MessageLog)
+        log.focus()
+        await seen.press("up")
+        while (found := log.under_cursor) is None or found[0].kind != "NewState":
+            await seen.press("up")
+        line = found[0]
+        await seen.press("F")
+        assert any(isinstance(screen, LifeDialog) for screen in seen.app.screen_stack)
+        assert f"NewState {line.source}->{line.target}, sent because" in seen.text
+        assert f"{line.target} took it" in seen.text
+        assert f"NewStateAnswer {line.target}->{line.source}" in seen.text
+        seen.top.query_one(OptionList).highlighted = 1
+        await seen.press("enter")
+        assert len(seen.app.screen_stack) == 2
+        step = seen.source.lines.record(seen.player.number)
+        assert getattr(step, "node", None) == line.target
+        assert seen.player.number > line.record
+
+    replay(test)
+
+
+def test_without_a_message_it_says_what_to_do() -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("F")
+        await seen.says("which message?")
+        assert seen.top is seen.run
+
+    replay(test)
+
+
+def test_a_row_is_copied_as_text_and_a_record_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(seen: Seen) -> None:
+        copied: list[str] = []
+        monkeypatch.setattr(seen.app, "copy_to_clipboard", copied.append)
+        await seen.press("end", "y")
+        assert copied == ["9.008 · the run ended: its time was up"]
+        await seen.says("copied the line (38 characters)")
+        await seen.press("enter", "y", "escape")
+        assert copied[1] == seen.source.lines.raw(seen.player.number).decode()
+
+    replay(test)
+
+
+def test_the_help_shows_what_has_the_words_that_are_typed() -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("question_mark")
+        await seen.type("fate")
+        await seen.until(lambda: "keys and commands with: fate" in seen.text, "what is sought")
+        assert ":search" in seen.text
+        assert ":theme" not in seen.text
+        await seen.press("escape")
+        assert any(isinstance(screen, HelpDialog) for screen in seen.app.screen_stack)
+        await seen.press("escape")
+        assert not any(isinstance(screen, HelpDialog) for screen in seen.app.screen_stack)
+
+    replay(test)
+
+
+def test_the_terminal_is_given_what_was_copied() -> None:
+    """OSC 52, with the text in base 64."""
+    with Terminal("-m", "lab", "replay", str(SHIPPED)) as terminal:
+        terminal.shows("5 nodes")
+        terminal.type("y")
+        terminal.shows("copied")
+        codes = re.findall(rb"\x1b\]52;c;([A-Za-z0-9+/=]+)\x07", terminal.output)
+        assert codes
+        text = base64.b64decode(codes[-1]).decode()
+        assert text
+        terminal.type("q")
+        assert terminal.status() == 0

@@ -1,0 +1,280 @@
+"""How the room is shared out: by keys, by the mouse, on small screens, and kept from run to run."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from textual import events
+from textual.widgets import Footer
+
+from lab.places import settings_file
+from lab.tui.app import LabApp
+from lab.tui.arranging import room_said
+from lab.tui.layout import Layout, read_layout, write_layout
+from lab.tui.panes import NodePanes
+from lab.tui.source import FileSource, Source
+from lab.tui.tabs import TabLine
+from lab.tui.themes import DARK, LIGHT, first_theme
+from lab.tui.views import Views
+from tests.tui.recorded import SHIPPED
+from tests.tui.seen import Seen, Test, replay
+
+
+def _kept(test: Test, file: Path, size: tuple[int, int] = (120, 40)) -> None:
+    """The interface over a recording, with that file to keep its arrangement in."""
+
+    async def opened() -> Source:
+        return FileSource(SHIPPED)
+
+    async def run() -> None:
+        app = LabApp(opened, "test", kept=file)
+        async with app.run_test(size=size) as pilot:
+            seen = Seen(app, pilot)
+            await seen.standing_still()
+            await test(seen)
+
+    asyncio.run(run())
+
+
+def _row(seen: Seen) -> int:
+    return seen.of("TabLine", TabLine).region.y
+
+
+async def _drag(seen: Seen, start: tuple[int, int], end: tuple[int, int]) -> None:
+    await seen.pilot.mouse_down(offset=start)
+    await seen.pilot.hover(offset=end)
+    await seen.pilot.mouse_up(offset=end)
+    await seen.pilot.pause()
+
+
+def test_keys_move_the_line_of_tabs_and_a_run_of_them_moves_it_further() -> None:
+    """Up: the view is taller, and the nodes become a list; down: they have their boxes again."""
+
+    async def test(seen: Seen) -> None:
+        first = _row(seen)
+        await seen.press("ctrl+up")
+        listed = _row(seen)
+        assert listed < first
+        assert seen.of("NodePanes", NodePanes).size.height == 5
+        await seen.press("ctrl+up", "ctrl+up")
+        assert _row(seen) == listed - 2
+        await seen.press(*["ctrl+down"] * 12)
+        assert _row(seen) == first
+
+    replay(test)
+
+
+def test_the_line_of_tabs_is_dragged() -> None:
+    """The nodes then have what is above it; a click on a tab still turns to its view."""
+
+    async def test(seen: Seen) -> None:
+        first = _row(seen)
+        await _drag(seen, (60, first), (60, first - 7))
+        assert _row(seen) == first - 7
+        await _drag(seen, (60, first - 7), (60, first + 4))
+        assert _row(seen) == first, "no lower than the nodes need"
+        await seen.pilot.click(TabLine, offset=(8, 0))
+        assert seen.run.views.chosen != "log"
+
+    replay(test)
+
+
+def test_the_border_between_log_and_view_is_dragged_and_moved_by_keys() -> None:
+    async def test(seen: Seen) -> None:
+        log, views = seen.run.views.message_log, seen.of("Views", Views)
+        assert log.size.width == pytest.approx(100, abs=2)
+        await _drag(seen, (100, views.region.y + 3), (140, views.region.y + 3))
+        assert log.size.width == pytest.approx(140, abs=2)
+        await seen.press("ctrl+left")
+        assert log.size.width == pytest.approx(130, abs=2)
+        await seen.press("ctrl+right")
+        assert log.size.width == pytest.approx(140, abs=2)
+
+    replay(test, size=(200, 60))
+
+
+def test_where_nothing_is_beside_the_log_that_is_said() -> None:
+    async def test(seen: Seen) -> None:
+        await seen.press("ctrl+left")
+        assert "nothing is beside the log" in seen.said
+
+    replay(test)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+def test_z_shows_the_view_alone_and_everything_again(size: tuple[int, int]) -> None:
+    """The title, the scrub bar, the answers and the footer stay."""
+
+    async def test(seen: Seen) -> None:
+        before = seen.text
+        await seen.press("z")
+        views = seen.of("Views", Views)
+        await seen.until(lambda: views.size.height >= size[1] - 5, "it has all but a few lines")
+        assert views.seen == ("log",)
+        assert "recording · record 0" in seen.text
+        assert "z shows everything again" in seen.said
+        assert seen.of("Footer", Footer).display
+        await seen.press("z")
+        assert seen.text.split("\n")[:10] == before.split("\n")[:10]
+
+    replay(test, size=size)
+
+
+def test_a_smaller_screen_says_what_a_larger_one_shows() -> None:
+    assert room_said(80, 24) == room_said(200, 60) == ""
+    assert room_said(60, 20) == "60×20: 80×24 shows whole lines, nodes in boxes"
+    assert room_said(80, 12) == "80×12: 80×24 shows nodes in boxes, verdicts, tabs, faults"
+
+    async def test(seen: Seen) -> None:
+        assert seen.text.split("\n")[1].strip() == room_said(60, 20)
+
+    replay(test, size=(60, 20))
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 15), (40, 12), (40, 10)])
+@pytest.mark.parametrize("key", ["", "D", "a", "z"])
+def test_on_a_small_screen_every_line_is_where_it_should_be(size: tuple[int, int], key: str) -> None:
+    """Nothing is scrolled away: the title is first, the footer last, and between them a line of the view."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(6_050_000)
+        await seen.press("5", *([key] if key else []))
+        rows = seen.text.split("\n")
+        assert rows[0].startswith(" lab bully")
+        assert ": command" in rows[-1]
+        assert seen.run.max_scroll_y == 0
+        assert seen.of("Views", Views).size.height >= 1
+
+    replay(test, size=size)
+
+
+@pytest.mark.parametrize("size", [(39, 20), (80, 9), (10, 3)])
+def test_a_screen_that_is_too_small_says_so(size: tuple[int, int]) -> None:
+    async def test(seen: Seen) -> None:
+        said = " ".join(seen.text.split())
+        assert said.startswith(f"{size[0]}×{size[1]} is too".replace("is too", "" if size[0] < 12 else "is too"))
+        assert "lab bully" not in seen.text
+        await seen.press("5", "full_stop")
+
+    replay(test, size=size)
+
+
+def test_another_size_does_not_lose_the_place() -> None:
+    """Neither the selected node, nor the cursor in time, nor the one in the log, nor the chosen view."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(6_050_000)
+        await seen.press("5", "tab")
+        seen.run.views.message_log.focus()
+        await seen.press("up", "up", "up")
+        log = seen.run.views.message_log
+        before = (seen.player.number, seen.selected(), log.cursor)
+        assert log.cursor is not None
+        for width, height in ((60, 20), (30, 8), (200, 60), (120, 40)):
+            await seen.pilot.resize_terminal(width, height)
+            await seen.pilot.pause()
+            assert (seen.player.number, seen.selected(), log.cursor) == before, (width, height)
+        top, bottom = log.scroll_offset.y, log.scroll_offset.y + log.size.height
+        assert top <= log.cursor < bottom, "what the cursor is at is in sight"
+
+    replay(test)
+
+
+def test_what_was_arranged_is_there_in_the_next_run(tmp_path: Path) -> None:
+    file = tmp_path / "lab" / "interface.json"
+
+    async def arrange(seen: Seen) -> None:
+        await seen.press("ctrl+up", "a", "z", "f", "t")
+
+    async def look(seen: Seen) -> None:
+        await seen.until(lambda: seen.run.views.chosen == "assertions", "the view")
+        assert seen.run.has_class("full")
+        assert seen.run.views.rows.heartbeats
+        assert (seen.app.theme, seen.run.look.dark) == (LIGHT, False)
+        for key in ("a", "z", "f", "t"):
+            await seen.press(key)
+        assert seen.run.views.chosen == "log"
+
+    async def look_again(seen: Seen) -> None:
+        assert seen.run.views.chosen == "log"
+        assert not seen.run.has_class("full")
+        assert seen.app.theme == DARK
+
+    _kept(arrange, file)
+    nodes = read_layout(file).nodes
+    assert nodes is not None
+    _kept(look, file)
+    _kept(look_again, file)
+    assert read_layout(file) == Layout(nodes=nodes)
+
+
+def test_a_view_that_a_run_does_not_have_is_kept_for_one_that_does(tmp_path: Path) -> None:
+    file = tmp_path / "interface.json"
+    write_layout(file, Layout(view="bank"))
+
+    async def test(seen: Seen) -> None:
+        assert seen.run.views.chosen == "log"
+
+    _kept(test, file)
+    assert read_layout(file).view == "bank"
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"nodes": 5000}', b'{"log": "wide"}', b"[]", b"\xff\xfe"])
+def test_a_damaged_file_is_as_none(tmp_path: Path, damage: bytes) -> None:
+    file = tmp_path / "interface.json"
+    file.write_bytes(damage)
+    assert read_layout(file) == Layout()
+    write_layout(file, Layout(full=True))
+    assert read_layout(file) == Layout(full=True)
+    assert [each.name for each in tmp_path.iterdir()] == [file.name], "nothing is left of how it was written"
+
+
+def test_where_nothing_can_be_written_nothing_is_kept(tmp_path: Path) -> None:
+    """A file is in the place of the folder, as nobody can write into that; no word is said of it."""
+    (tmp_path / "lab").write_text("no folder")
+    write_layout(tmp_path / "lab" / "interface.json", Layout())
+    assert read_layout(tmp_path / "lab" / "interface.json") == Layout()
+
+
+def test_without_a_file_nothing_is_kept() -> None:
+    """So it is wherever the interface is not in front of a user."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("z", "t")
+
+    replay(test)
+    assert not settings_file().exists()
+
+
+@pytest.mark.parametrize(
+    ("ground", "theme"),
+    [("15;0", DARK), ("0;15", LIGHT), ("0;default;7", LIGHT), ("15;8", DARK), ("", DARK), ("x", DARK)],
+)
+def test_the_first_theme_is_that_of_the_terminals_ground(ground: str, theme: str) -> None:
+    assert first_theme({"COLORFGBG": ground} if ground else {}) == theme
+
+
+def test_a_theme_is_chosen_by_name() -> None:
+    async def test(seen: Seen) -> None:
+        seen.run.action_do("theme", "nord")
+        await seen.pilot.pause()
+        assert seen.app.theme == "nord"
+        seen.run.action_do("theme", "no-such")
+        assert "no theme 'no-such'; there are " in seen.said
+        assert LIGHT in seen.said
+
+    replay(test)
+
+
+def test_a_resize_event_of_the_screen_is_no_resize_of_the_kept_shares() -> None:
+    """The shares are those that the user chose, in percent, whatever the size."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("ctrl+up")
+        before = seen.run.arrangement.layout.nodes
+        await seen.pilot.resize_terminal(80, 24)
+        seen.run.post_message(events.Resize(seen.app.size, seen.app.size))
+        await seen.pilot.pause()
+        assert seen.run.arrangement.layout.nodes == before
+
+    replay(test)

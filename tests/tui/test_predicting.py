@@ -1,0 +1,125 @@
+"""Predict mode: it asks where it is open who leads next, hides what comes, and keeps the score."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.journal.decisions import Decision
+from lab.tui.predicting import NOBODY, PredictDialog, outcome_said
+from tests.tui.seen import Seen, replay
+
+RECORDINGS = Path(__file__).parents[2] / "recordings"
+TOLD = [(4, 1, 4, "SetCoordinator"), (4, 3, 4, "SetCoordinator"), (5, 2, 5, "SetCoordinator")]
+
+
+@pytest.mark.parametrize(
+    ("leaders", "said", "right", "told"),
+    [
+        ((4,), "4", True, "right: 4 leads; 4 told 1 3 (SetCoordinator)"),
+        ((4,), "5", False, "not 5: 4 leads; 4 told 1 3 (SetCoordinator)"),
+        ((4,), NOBODY, False, "not nobody: 4 leads; 4 told 1 3 (SetCoordinator)"),
+        (
+            (4, 5),
+            "5",
+            True,
+            "right: 4 and 5 lead, each its own; 4 told 1 3 (SetCoordinator); 5 told 2 (SetCoordinator)",
+        ),
+        ((), NOBODY, True, "right: nobody leads, as far as this run goes"),
+        ((), "4", False, "not 4: nobody leads, as far as this run goes"),
+    ],
+)
+def test_the_answer_is_judged_by_who_leads_in_the_end_and_the_reason_is_said(
+    leaders: tuple[int, ...], said: str, right: bool, told: str
+) -> None:
+    """Whoever leads a group is right; who told others and leads nobody in the end is not named."""
+    settled = 9 if leaders else None
+    assert outcome_said(Decision(3, (5,), settled, leaders, TOLD), said) == (right, told)
+
+
+async def _asked(seen: Seen) -> None:
+    await seen.until(lambda: isinstance(seen.top, PredictDialog), "the question")
+
+
+def test_it_stops_asks_and_goes_on_to_the_outcome() -> None:
+    """At the end the score is in the title; what is after the cursor is hidden only while it asks."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("P")
+        assert "predicted 0 of 0" in seen.line("#title")
+        await seen.press(*["full_stop"] * 5)
+        await _asked(seen)
+        assert "who will lead next?" in seen.text
+        assert "nobody led so far" in seen.text
+        assert seen.player.number == 5
+        await seen.press("5")
+        await seen.says("right: 5 leads; 5 told ")
+        assert not seen.run.predicting.is_asking
+        assert seen.player.number == 54
+        await seen.until(lambda: "predicted 1 of 1" in seen.line("#title"), "the score")
+        await seen.press("full_stop", "full_stop", "full_stop")
+        await _asked(seen)
+        assert "5 led so far" in seen.text
+        await seen.press("right", "enter")
+        await seen.says("not 2: 4 leads; 4 told ")
+        await seen.until(lambda: "predicted 1 of 2" in seen.line("#title"), "the score")
+
+    replay(test)
+
+
+def test_a_question_can_be_skipped_and_the_mode_left() -> None:
+    """What was played plays on; without the mode nothing is asked."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("P", *["full_stop"] * 5)
+        await _asked(seen)
+        await seen.press("escape")
+        assert "skipped" in seen.said
+        assert "predicted 0 of 0" in seen.line("#title")
+        await seen.press("P")
+        assert "predicted" not in seen.line("#title")
+        await seen.press(*["full_stop"] * 60)
+        assert seen.top is seen.run
+
+    replay(test)
+
+
+def test_it_stops_while_playing() -> None:
+    """However fast: with the record that opens the decision."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(55)
+        await seen.press("P")
+        seen.player.faster(3)
+        await seen.press("space")
+        await _asked(seen)
+        assert (seen.player.number, seen.player.playing) == (57, False)
+        await seen.press("escape")
+        await seen.until(lambda: seen.player.number > 57, "it plays on")
+
+    replay(test)
+
+
+def test_an_election_that_never_settles_is_nobodys() -> None:
+    """Then the cursor is at the end of the recording."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(88)
+        await seen.press("P", "full_stop")
+        await _asked(seen)
+        assert "3 led so far" in seen.text
+        await seen.press("n")
+        await seen.says("right: nobody leads, as far as this run goes")
+        assert seen.player.number == len(seen.player.lines) - 1
+
+    replay(test, RECORDINGS / "holes" / "ring-starter-dies.jsonl")
+
+
+def test_in_groups_any_of_those_who_lead_is_right() -> None:
+    async def test(seen: Seen) -> None:
+        seen.player.go(195)
+        await seen.press("P", "full_stop")
+        await _asked(seen)
+        await seen.press("2")
+        await seen.says("right: 2 and 5 lead, each its own; 2 told 1 (Invitation)")
+
+    replay(test, RECORDINGS / "scenarios" / "invitation-partition-in-two.jsonl")

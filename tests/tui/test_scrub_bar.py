@@ -1,0 +1,144 @@
+"""The scrub bar: what is marked where, how much happened where, and the mouse that moves in time by it."""
+
+from pathlib import Path
+
+import pytest
+from rich.text import Text
+
+from lab.journal import Places
+from lab.tui.barmarks import BarMarks
+from lab.tui.scrubbar import ScrubBar
+from lab.tui.source import FileSource
+from tests.tui.recorded import SHIPPED, written
+from tests.tui.seen import Seen, replay
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> FileSource:
+    """A recording of which everything is known."""
+    found = FileSource(written(tmp_path / "run.jsonl"))
+    for _ in found.marks.find_in(found.lines, found.script_log):
+        pass
+    for record in found.lines.records():
+        found._observe(record)
+    return found
+
+
+def _end_us(source: FileSource) -> int:
+    return max(places.times_us[-1] for places in source.marks.places.values())
+
+
+@pytest.mark.parametrize("width", [2, 10, 120])
+def test_each_cell_has_the_weightiest_of_its_marks(source: FileSource, width: int) -> None:
+    """As a look at every mark gives it: faults before elections before changes of status."""
+    end_us = _end_us(source)
+    expected: dict[int, str] = {}
+    for kind in ("status", "election", "fault"):
+        for at_us in source.marks.places[kind].times_us:
+            expected[min(width - 1, at_us * (width - 1) // end_us)] = kind
+    for violation in source.judge.violations:
+        expected[min(width - 1, violation.at_us * (width - 1) // end_us)] = "violation"
+    assert source.judge.violations
+    assert BarMarks(source).cells(width, end_us) == expected
+
+
+def test_a_bookmark_is_never_hidden(source: FileSource) -> None:
+    marks, end_us = BarMarks(source), _end_us(source)
+    violation = source.judge.violations[0]
+    before = marks.count
+    source.bookmarks.put(violation.record, violation.at_us, "look here")
+    assert marks.count != before
+    cell = violation.at_us * 99 // end_us
+    assert marks.cells(100, end_us)[cell] == "bookmark"
+    told = marks.told(cell, 100, end_us)
+    assert told[:2] == [("bookmark", "look here"), ("violation", f"{violation.assertion} violated")]
+    assert len(told) <= 5
+    source.close()
+
+
+def test_all_marks_of_the_run_are_told_in_some_cell(source: FileSource) -> None:
+    """Or counted as more, where there are many in one."""
+    marks, end_us, seen = BarMarks(source), _end_us(source), 0
+    for cell in range(50):
+        for kind, said in marks.told(cell, 50, end_us):
+            seen += 1 if kind else int(said.split()[1])
+    assert seen == len(source.marks.records) + len(source.judge.violations)
+    source.close()
+
+
+def test_places_never_fall() -> None:
+    """A record may be a little older than the one before it."""
+    places = Places()
+    for number, at_us in enumerate((5, 3, 9, -4, 1 << 70)):
+        places.add(number, at_us)
+    assert list(places.times_us) == [5, 5, 9, 9, (1 << 63) - 1]
+
+
+def _rows(seen: Seen) -> list[str]:
+    return seen.of("ScrubBar", ScrubBar).render().plain.split("\n")
+
+
+def test_columns_stand_where_much_happened_and_only_where_there_is_room() -> None:
+    async def tall(seen: Seen) -> None:
+        columns, bar = _rows(seen)
+        left, width = seen.of("ScrubBar", ScrubBar)._bar()
+        assert len(columns) == left + width
+        assert set(columns) <= set(" ▁▂▃▄▅▆▇█")
+        assert "█" in columns
+        fault = bar.index("✖")
+        assert columns[fault - 1 : fault + 4].strip(), "an election follows a kill"
+        assert columns.count(" ") > width // 2, "heartbeats do not count"
+
+    async def low(seen: Seen) -> None:
+        assert len(_rows(seen)) == 1
+
+    replay(tall)
+    replay(low, size=(80, 24))
+
+
+def test_without_unicode_the_columns_are_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "linux")
+
+    async def test(seen: Seen) -> None:
+        assert all(row.isascii() for row in _rows(seen))
+        assert "@" in _rows(seen)[0]
+
+    replay(test)
+
+
+def test_the_mouse_drags_the_cursor_through_time() -> None:
+    """Beyond both ends too, until the button is let go; only then it may go elsewhere."""
+
+    async def test(seen: Seen) -> None:
+        bar, end_us = seen.of("ScrubBar", ScrubBar), seen.player.end_us
+        left, width = bar._bar()
+        await seen.pilot.mouse_down(ScrubBar, offset=(1 + left + 10, 0))
+        assert seen.player.now_us == round(10 / (width - 1) * end_us)
+        for cell in (11, 40, width - 1, 3):
+            await seen.pilot.hover(ScrubBar, offset=(1 + left + cell, 0))
+            assert seen.player.now_us == round(cell / (width - 1) * end_us)
+        await seen.pilot.hover(ScrubBar, offset=(1, 0))
+        assert seen.player.now_us == 0
+        await seen.pilot.hover(offset=(118, 5))
+        assert seen.player.now_us == end_us
+        await seen.pilot.mouse_up(offset=(118, 5))
+        await seen.pilot.hover(ScrubBar, offset=(1 + left + 20, 0))
+        assert seen.player.now_us == end_us
+
+    replay(test)
+
+
+def test_over_a_mark_the_mouse_tells_what_it_is() -> None:
+    async def test(seen: Seen) -> None:
+        bar = seen.of("ScrubBar", ScrubBar)
+        left, _ = bar._bar()
+        fault = _rows(seen)[1].index("✖")
+        await seen.pilot.hover(ScrubBar, offset=(1 + fault, 1))
+        assert isinstance(bar.tooltip, Text)
+        time, first, *_ = bar.tooltip.plain.split("\n")
+        assert time.endswith(" s")
+        assert first == "✖ when all normal kill 5 · 5 killed"
+        await seen.pilot.hover(ScrubBar, offset=(left - 3, 1))
+        assert bar.tooltip is None
+
+    replay(test, SHIPPED)

@@ -1,0 +1,244 @@
+"""Steps by message and by node, and on or back to where a predicate becomes true, in recordings and live runs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Hunt, Lines, Link, MessageOf, Process, Quarry, RecordOf
+from lab.kernel import Received, Step, Timing
+from lab.script import Onset, parse_predicate
+from lab.tui import seeking
+from lab.tui.commandline import CommandLine
+from lab.worlds.config import Ready, RunConfig
+from tests.tui.recorded import written
+from tests.tui.seen import Seen, attached, replay, served
+
+
+def _hunted(lines: Lines, number: int, forward: bool, quarry: Quarry) -> int | None:
+    hunt = Hunt(lines, number, forward, quarry)
+    while not hunt.go_on(10_000):
+        pass
+    return hunt.found
+
+
+def _onset(seen: Seen, number: int, forward: bool, text: str) -> int | None:
+    lines = seen.player.lines
+    return _hunted(lines, number, forward, Onset(parse_predicate(text), lines.header))
+
+
+async def _line(seen: Seen, text: str) -> None:
+    await seen.press("colon")
+    await seen.type(text)
+    await seen.press("enter")
+
+
+def test_from_message_to_message_and_back() -> None:
+    """Of the selected node, if one is; heartbeats count only while they are shown."""
+
+    async def test(seen: Seen) -> None:
+        lines = seen.player.lines
+        hidden = frozenset(lines.header.protocol.heartbeats)
+        for _ in range(12):
+            before = seen.player.number
+            await seen.press("e")
+            assert seen.player.number == _hunted(lines, before, True, MessageOf(None, hidden)) is not None
+        await seen.press("3")
+        for key, forward in (("e", True), ("e", True), ("e", True), ("E", False), ("E", False)):
+            before = seen.player.number
+            await seen.press(key)
+            assert seen.player.number == _hunted(lines, before, forward, MessageOf(3, hidden)) is not None
+            record = lines.record(seen.player.number)
+            assert isinstance(record, Step)
+            assert record.node == 3
+            assert record.sent or isinstance(record.input, Received)
+        await seen.says(f"message of 3: record {seen.player.number}, at ")
+        await seen.press("home", "E")
+        await seen.says("no message of 3 before this one")
+        await seen.press("end", "f", "E")
+        assert seen.player.number == _hunted(lines, len(lines) - 1, False, MessageOf(3, frozenset()))
+
+    replay(test)
+
+
+def test_from_record_to_record_of_a_node() -> None:
+    """What happened to its process is one too; without a node every record is."""
+
+    async def test(seen: Seen) -> None:
+        lines = seen.player.lines
+        await seen.press("o", "o", "O")
+        assert seen.player.number == 1
+        await seen.press("5")
+        for _ in range(4):
+            before = seen.player.number
+            await seen.press("o")
+            assert seen.player.number == _hunted(lines, before, True, RecordOf(5))
+        deeds = ((number, each) for number, each in enumerate(lines.records()) if isinstance(each, Process))
+        fault = next(number for number, each in deeds if each.event == "killed")
+        seen.player.go(fault - 1)
+        await seen.press("o")
+        assert seen.player.number == fault
+        await seen.press("end")
+        for _ in range(3):
+            before = seen.player.number
+            await seen.press("O")
+            assert seen.player.number == _hunted(lines, before, False, RecordOf(5))
+
+    replay(test)
+
+
+def test_on_to_where_a_predicate_becomes_true_and_back() -> None:
+    """Each time that it does, not while it does; u and U begin the line."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("u")
+        line = seen.of("CommandLine", CommandLine)
+        assert line.value == "until "
+        await seen.type("coordinators > 1")
+        await seen.press("enter")
+        first = _onset(seen, 0, True, "coordinators > 1")
+        assert first is not None
+        await seen.until(lambda: seen.player.number == first, "it is there")
+        await seen.says(f"record with which coordinators > 1 becomes true: record {first}, at ")
+        assert "2 COORDINATORS" in seen.leaders
+        await _line(seen, "until coordinators > 1")
+        await seen.says("no record with which coordinators > 1 becomes true after this one")
+        assert seen.player.number == first
+        await seen.press("end", "U")
+        assert line.value == "until-back "
+        await seen.type("coordinators > 1")
+        await seen.press("enter")
+        await seen.until(lambda: seen.player.number == first, "it is there again")
+        await _line(seen, "until 5.status == Normal")
+        after = _onset(seen, first, True, "5.status == Normal")
+        await seen.until(lambda: seen.player.number == after, "5 is normal again")
+        await _line(seen, "until-back live < 5")
+        dead = _onset(seen, after or 0, False, "live < 5")
+        await seen.until(lambda: seen.player.number == dead, "one was down")
+
+    replay(test)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("until 4 norml", "column 3: 'norml' is not expected here (did you mean 'normal'?)"),
+        ("until 9.status == Normal", "there is no node 9; there are 1 2 3 4 5"),
+        ("until 4.statis == Normal", "a node of bully has no statis; it has "),
+        ("until-back flying(NoSuch) > 1", "there is no kind of message NoSuch"),
+        ("until all normal: kill 5", "column 11:"),
+    ],
+)
+def test_a_predicate_that_is_wrong_is_told_as_the_language_does(typed: str, said: str) -> None:
+    async def test(seen: Seen) -> None:
+        await _line(seen, typed)
+        await seen.says(said)
+        assert seen.player.number == 0
+
+    replay(test)
+
+
+def test_what_is_far_away_is_looked_for_while_the_screen_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says how far it is, and Esc stops it; then the cursor is where it was."""
+    path = written(tmp_path / "run.jsonl")
+    monkeypatch.setattr(seeking, "_AT_ONCE", 10)
+    monkeypatch.setattr(seeking, "_PIECE", 1)
+    monkeypatch.setattr(seeking, "_PIECES_TOLD", 1)
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(50)
+        await _line(seen, "until live > 7")
+        await seen.says("looking for record with which live > 7 becomes true: record ")
+        await seen.says(f" of {len(seen.player.lines) - 1}; Esc stops")
+        await seen.press("escape")
+        await seen.says("stopped")
+        assert seen.player.number == 50
+        monkeypatch.setattr(seeking, "_PIECE", 1000)
+        await _line(seen, "until 5 down")
+        expected = _onset(seen, 50, True, "5 down")
+        await seen.until(lambda: seen.player.number == expected, "it is found in pieces")
+
+    replay(test, path)
+
+
+def _config(runs: Path, world: str, commands: tuple[str, ...] = ()) -> RunConfig:
+    assert runs.parent.is_dir()
+    timing, link = Timing(40_000, 20_000), Link(10_000, 5_000) if world == "simulated" else Link()
+    return RunConfig(
+        *(
+            "run",
+            "bully",
+            (1, 2, 3, 4, 5),
+            timing,
+            {},
+            link,
+            7,
+            str(runs.parent / "run.jsonl"),
+            commands,
+            60_000_000,
+        ),
+        world=world,  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture
+def live(runs: Path) -> Iterator[Ready]:
+    """A live host of five nodes."""
+    with served(_config(runs, "live")) as ready:
+        yield ready
+
+
+@pytest.fixture
+def frozen(runs: Path) -> Iterator[Ready]:
+    """A simulated host that is frozen where it begins."""
+    with served(_config(runs, "simulated", ("freeze",))) as ready:
+        yield ready
+
+
+def test_in_a_live_run_it_is_waited_for(live: Ready) -> None:
+    """The cursor goes to the very record once it is there; Esc stops waiting."""
+
+    async def test(seen: Seen) -> None:
+        await seen.until(lambda: "5 leads 1-4" in seen.leaders, "5 leads")
+        await _line(seen, "until 4 leads")
+        await seen.says("waiting for 4 leads; Esc stops")
+        assert seen.player.following
+        await seen.press("5", "k")
+        await seen.until(lambda: not seen.player.following, "the cursor is there")
+        assert seen.player.number == _onset(seen, 0, True, "4 leads")
+        assert seen.player.cluster().nodes[4].leads
+        await seen.press("end")
+        await _line(seen, "until live < 2")
+        await seen.says("waiting for live < 2; Esc stops")
+        await seen.press("escape")
+        await seen.says("stopped")
+        await _line(seen, "until-back 5 leads")
+        await seen.until(lambda: seen.player.cluster().nodes[5].leads, "what was there is found")
+        assert not seen.player.following
+
+    attached(test, live.socket)
+
+
+def test_a_frozen_run_is_let_go_on_and_frozen_when_it_holds(frozen: Ready) -> None:
+    """At the very record; and again from there, to the next time."""
+
+    async def test(seen: Seen) -> None:
+        await seen.until(lambda: " frozen " in seen.line("#title"), "the title says frozen")
+        await _line(seen, "until 5 leads")
+        await seen.until(lambda: seen.player.cluster().nodes[5].leads, "it leads")
+        await seen.until(lambda: seen.source.clock is not None and seen.source.clock.frozen, "it is frozen again")
+        assert seen.player.number == _onset(seen, 0, True, "5 leads")
+        await seen.until(lambda: len(seen.player.lines) - 1 - seen.player.number < 12, "nothing went on")
+        await _line(seen, "kill 5")
+        await seen.says("kill 5: 5 killed")
+        await _line(seen, "until 4 leads")
+        await seen.until(lambda: seen.player.cluster().nodes[4].leads, "the next one leads")
+        await seen.until(lambda: seen.source.clock is not None and seen.source.clock.frozen, "frozen once more")
+        await _line(seen, "until live < 2")
+        await seen.until(lambda: seen.source.clock is not None and not seen.source.clock.frozen, "it goes on")
+        await seen.press("escape")
+        await seen.until(lambda: seen.source.clock is not None and seen.source.clock.frozen, "Esc freezes it")
+
+    attached(test, frozen.socket)
