@@ -5,7 +5,7 @@ import os
 
 from msgspec import Struct
 
-__all__ = ["Glyphs", "draws_unicode", "glyphs_for"]
+__all__ = ["ASCII", "UNICODE", "Glyphs", "draws_unicode", "glyphs_for"]
 
 
 class Glyphs(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Glyphs(Struct, frozen=True):
     links: dict[str, str]
 
 
-_UNICODE = Glyphs(
+UNICODE = Glyphs(
     {
         "Normal": "●",
         "Election": "?",
@@ -84,7 +84,7 @@ _UNICODE = Glyphs(
         "other": "!",
     },
 )
-_ASCII = Glyphs(
+ASCII = Glyphs(
     {
         "Normal": "*",
         "Election": "?",
@@ -146,4 +146,4 @@ def draws_unicode(environment: dict[str, str] | None = None) -> bool:
 
 def glyphs_for(environment: dict[str, str] | None = None) -> Glyphs:
     """Those that the terminal can draw."""
-    return _UNICODE if draws_unicode(environment) else _ASCII
+    return UNICODE if draws_unicode(environment) else ASCII

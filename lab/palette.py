@@ -38,7 +38,7 @@ _STATES = {
 """What a transaction is to a participant."""
 _MARKS = {
     **{"fault": "vermilion", "unmet": "vermilion", "violation": "vermilion", "election": "orange"},
-    **{"caption": "sky", "mark": "purple", "bookmark": "purple"},
+    **{"command": "orange", "caption": "sky", "mark": "purple", "bookmark": "purple"},
 }
 _FATES = {
     "delivered": "green",

@@ -14,7 +14,7 @@ from lab.cli.filming import FilmOptions
 from lab.cli.progress import progress_line
 from lab.cli.reading import opened, tell_damage
 from lab.cli.terminal import print_table
-from lab.export.excerpt import Excerpt, ExportError, Table, Wanted, excerpt_of
+from lab.export.excerpt import Excerpt, ExportError, Table, Wanted, excerpt_of, nodes_in
 from lab.export.files import file_for, format_of_file, write_file
 from lab.export.formats import Format
 from lab.glyphs import draws_unicode
@@ -132,9 +132,7 @@ def _time(option: str, text: str | None) -> int | None:
 
 
 def _nodes(text: str | None) -> tuple[int, ...]:
-    if text is None:
-        return ()
     try:
-        return tuple(int(word) for word in text.split(","))
-    except ValueError:
-        raise UsageError(f"--nodes {text}: expected numbers with commas between them, such as 1,2,5") from None
+        return () if text is None else nodes_in(text)
+    except ValueError as error:
+        raise UsageError(f"--nodes {error}") from None

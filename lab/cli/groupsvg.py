@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import drawsvg
 from rich.style import Style
 
-from lab.glyphs import glyphs_for
+from lab.glyphs import UNICODE
 from lab.journal import GroupLog, Header
 from lab.text import sanitize
 from lab.tui.fitting import Piece
@@ -33,7 +33,7 @@ class _Picture:
         self._title = f"{sanitize(header.protocol.name, 60)}: the history of groups"
         self._groups = log.groups
         self._rows = rows_of(log.groups, log.happenings, header.timing.t_us)
-        self._look = Look(glyphs_for({"LANG": "C.UTF-8"}))
+        self._look = Look(UNICODE)
         self._look.dark = False
         nodes = sorted({*header.nodes, *(node for row in self._rows for node in row.changes)})
         self._x = {node: _LEFT + _LANE * place + _LANE // 2 for place, node in enumerate(nodes)}

@@ -6,15 +6,15 @@ import drawsvg
 
 from lab.export.frame import Frame
 from lab.export.paper import HALO, INK, PAPER, Labels, Place, arrow_head, cross, line, text
-from lab.export.words import message_said, safe
+from lab.export.words import fault_said, message_said, safe
 from lab.journal import Arrow
 from lab.palette import Palette
 
-__all__ = ["SHARES", "Arrows"]
+__all__ = ["DASHES", "SHARES", "Arrows"]
 
 SHARES = {"lost": 0.55, "cut": 0.55, "not sent": 0.15, "receiver down": 0.93, "in flight": 0.8, "held": 0.5}
 """So far between the lanes an arrow comes that does not arrive."""
-_DASHES = {"too late": "7 3", "held": "2 4", "in flight": "2 4"}
+DASHES = {"too late": "7 3", "held": "2 4", "in flight": "2 4"}
 _LABELLED = (0.5, 0.36, 0.64, 0.24, 0.76, 0.14, 0.86)
 _SIZE = 10.5
 _AT_ONCE = 8.0
@@ -27,7 +27,7 @@ class Arrows:
         self._frame = frame
         self._palette = palette
         self._labels = labels
-        self._faults = {strike.fault.id: strike.fault.text for strike in frame.excerpt.space.strikes}
+        self._faults = {strike.fault.id: fault_said(strike.fault) for strike in frame.excerpt.space.strikes}
 
     def drawn(self) -> Iterator[drawsvg.Group]:
         """In the order in which they were sent."""
@@ -45,7 +45,7 @@ class Arrows:
             # of several that are lost at once, the lines would lie on each other
             end = (end[0] + _AT_ONCE, end[1]) if self._frame.is_right else (end[0], end[1] + _AT_ONCE)
         group.append(line(start, end, PAPER, 11, class_="hit", stroke_opacity=0))
-        group.append(line(start, end, colour, 1.4, _DASHES.get(arrow.fate, ""), class_="way"))
+        group.append(line(start, end, colour, 1.4, DASHES.get(arrow.fate, ""), class_="way"))
         self._tip(group, arrow, start, end, colour)
         for point in arrow.again:
             again_start, again_end = self._frame.ends(arrow, point.at_us)

@@ -6,6 +6,7 @@ from itertools import groupby
 from msgspec import Struct
 
 from lab.export.excerpt import Excerpt
+from lab.export.words import fault_said
 from lab.journal import NodeView, Stretch, agreed_coordinator
 from lab.text import sanitize
 
@@ -32,7 +33,7 @@ def chapters_of(excerpt: Excerpt) -> list[Chapter]:
 
 def _faults(excerpt: Excerpt) -> Iterator[Chapter]:
     for strike in excerpt.strikes:
-        text = strike.fault.text or strike.fault.kind
+        text = fault_said(strike.fault)
         yield Chapter(strike.since.record, strike.since.at_us, text)
         if strike.until is not None:
             yield Chapter(strike.until.record, strike.until.at_us, f"end of {text}")

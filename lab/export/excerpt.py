@@ -4,7 +4,8 @@ At the beginning of a window nodes, faults and messages stand as they did then: 
 before it. It goes on past the end of the window until the fates of all messages sent in it are known.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Literal
 
 from msgspec import Struct
@@ -13,10 +14,10 @@ from lab.export.clocks import Clocks
 from lab.export.film import Film
 from lab.journal import (
     Arrow,
-    Dot,
     Header,
     Keyframe,
     LogLine,
+    Record,
     RecordedLines,
     SpaceTime,
     Stretch,
@@ -27,7 +28,7 @@ from lab.journal.causality import Clock
 from lab.properties import Judge, Violation
 from lab.units import format_us, listed
 
-__all__ = ["Excerpt", "ExportError", "Table", "Wanted", "excerpt_of"]
+__all__ = ["Excerpt", "ExportError", "Table", "Wanted", "excerpt_of", "nodes_in"]
 
 _BETWEEN_LOOKS = 1000
 """So many records are read past the window between two looks at whether all fates are known."""
@@ -52,14 +53,14 @@ class Wanted(Struct, frozen=True):
     film: Film = Film()
 
 
-class Excerpt(Struct, frozen=True):
+class Excerpt(Struct, frozen=True, kw_only=True, dict=True):
     """A window of a recording, from the record ``first`` to the record ``last``.
 
-    ``stretches``, ``arrows``, ``strikes``, ``events``, ``dots`` and ``violations`` are those of the window and of
-    the ``nodes``, with times that may be outside of it (see ``clip``); ``space`` has all others around them.
-    Both ends of an arrow are among the nodes. ``left_out`` counts heartbeats that are not wanted. ``clocks`` are
-    the vector clocks with which messages were sent, by source and serial. ``tell`` takes what can be said of
-    how far a long piece of work has come.
+    ``stretches``, ``arrows``, ``strikes``, ``events`` and ``violations`` are those of the window and of the
+    ``nodes``, with times that may be outside of it (see ``clip``); ``space`` has all others around them.
+    Both ends of an arrow are among the nodes. ``left_out`` counts heartbeats that are not wanted. ``tell`` takes
+    what can be said of how far a long piece of work has come. ``violations`` and ``clocks`` are found when they
+    are first asked for, as few formats have them.
     """
 
     header: Header
@@ -69,18 +70,42 @@ class Excerpt(Struct, frozen=True):
     last: int
     from_us: int
     until_us: int
-    is_whole: bool
     nodes: tuple[int, ...]
     space: SpaceTime
     stretches: list[Stretch]
     arrows: list[Arrow]
     strikes: list[Strike]
     events: list[LogLine]
-    dots: list[Dot]
     left_out: int
-    violations: list[Violation]
-    clocks: dict[tuple[int, int], Clock]
     tell: Callable[[str], object]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the whole recording, of some nodes or of all."""
+        return self.wanted.from_us is None and self.wanted.until_us is None
+
+    @cached_property
+    def violations(self) -> list[Violation]:
+        """Judged are all records, from the first on."""
+        judge, nodes = Judge(self.header), frozenset(self.nodes)
+        for _, record in self._records("judged"):
+            judge.observe(record)
+        return [
+            each for each in judge.violations if each.record >= self.first and not nodes.isdisjoint(each.nodes)
+        ]
+
+    @cached_property
+    def clocks(self) -> dict[tuple[int, int], Clock]:
+        """The vector clocks with which messages were sent, by source and serial."""
+        clocks = Clocks(self.header.nodes)
+        for number, record in self._records("ordered by cause and effect"):
+            clocks.observe(number, record)
+        return clocks.sent
+
+    def _records(self, done: str) -> Iterator[tuple[int, Record | None]]:
+        for number, record in enumerate(self.lines.records(0, self.last + 1)):
+            yield number, record
+            self.tell(f"{number:,} of {self.last + 1:,} records {done}")
 
     def clip(self, at_us: int) -> int:
         """That time, or the nearest in the window."""
@@ -94,6 +119,14 @@ class Excerpt(Struct, frozen=True):
                 f"{len(self.arrows):,} messages are too many for {what} ({arrows:,} at most): "
                 f"choose a shorter time with --from and --until, {less}"
             )
+
+
+def nodes_in(text: str) -> tuple[int, ...]:
+    """The nodes of a ``Wanted``, as they are typed. ValueError."""
+    try:
+        return tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise ValueError(f"{text}: expected numbers with commas between them, such as 1,2,5") from None
 
 
 def excerpt_of(lines: RecordedLines, wanted: Wanted, tell: Callable[[str], object] = lambda text: None) -> Excerpt:
@@ -111,31 +144,27 @@ def excerpt_of(lines: RecordedLines, wanted: Wanted, tell: Callable[[str], objec
             f"nothing was recorded from {format_us(from_us)} {until}; "
             f"this run lasts from 0s until {format_us(round(end_us, -3))}: choose another --from or --until"
         )
-    space, judge, clocks = _read(lines, first, last, until_us, tell)
+    space = _read(lines, first, last, until_us, tell)
     inside = _Inside(from_us, until_us, first, last, frozenset(nodes))
     arrows = [arrow for arrow in space.arrows if inside.has_arrow(arrow)]
     hidden = frozenset() if wanted.heartbeats else frozenset(header.protocol.heartbeats)
     seen = [arrow for arrow in arrows if arrow.line.kind not in hidden]
     return Excerpt(
-        header,
-        lines,
-        wanted,
-        first,
-        last,
-        from_us,
-        until_us,
-        wanted.from_us is None and wanted.until_us is None,
-        nodes,
-        space,
-        [each for each in space.stretches if each.node in nodes and inside.overlaps(each)],
-        seen,
-        [each for each in space.strikes if inside.overlaps(each)],
-        [line for line in space.events if inside.has_event(line)],
-        [dot for dot in space.dots if dot.node in nodes and first <= dot.record <= last],
-        len(arrows) - len(seen),
-        [each for each in judge.violations if each.record >= first and not inside.nodes.isdisjoint(each.nodes)],
-        clocks.sent,
-        tell,
+        header=header,
+        lines=lines,
+        wanted=wanted,
+        first=first,
+        last=last,
+        from_us=from_us,
+        until_us=until_us,
+        nodes=nodes,
+        space=space,
+        stretches=[each for each in space.stretches if each.node in nodes and inside.overlaps(each)],
+        arrows=seen,
+        strikes=[each for each in space.strikes if inside.overlaps(each)],
+        events=[line for line in space.events if inside.has_event(line)],
+        left_out=len(arrows) - len(seen),
+        tell=tell,
     )
 
 
@@ -181,25 +210,18 @@ def _window(wanted: Wanted, end_us: int) -> tuple[int, int]:
     return from_us, until_us
 
 
-def _read(
-    lines: RecordedLines, first: int, last: int, until_us: int, tell: Callable[[str], object]
-) -> tuple[SpaceTime, Judge, Clocks]:
-    """The window in space and time; judged are all records, from the first on."""
+def _read(lines: RecordedLines, first: int, last: int, until_us: int, tell: Callable[[str], object]) -> SpaceTime:
+    """The window in space and time, from the keyframe before it."""
     keyframe = lines.keyframe_before(first - 1)
     start = None if keyframe is None else lines.record(keyframe)
     begin = keyframe + 1 if keyframe is not None and isinstance(start, Keyframe) else 1
     space = SpaceTime(lines.header, start.snapshot if isinstance(start, Keyframe) else None)
-    judge, clocks = Judge(lines.header), Clocks(lines.header.nodes)
-    for number, record in enumerate(lines.records()):
+    for number, record in enumerate(lines.records(begin), begin):
         if number > last and number % _BETWEEN_LOOKS == 0 and not _has_open(space, until_us):
             break
-        if number <= last:
-            judge.observe(record)
-        if number >= begin:
-            space.observe(record)
-            clocks.observe(number, record)
+        space.observe(record)
         tell(f"{number:,} of {last + 1:,} records read")
-    return space, judge, clocks
+    return space
 
 
 def _has_open(space: SpaceTime, until_us: int) -> bool:

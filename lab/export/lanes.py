@@ -7,16 +7,16 @@ import drawsvg
 
 from lab.export.frame import Frame
 from lab.export.paper import FAINT, HALO, INK, PAPER, Labels, Place, letters, line, text
-from lab.export.words import safe, stands, stretch_said
-from lab.glyphs import glyphs_for
+from lab.export.words import fault_said, safe, stands, stretch_said
+from lab.glyphs import UNICODE
 from lab.journal import Strike
 from lab.palette import Palette
 
-__all__ = ["LANES", "faults_drawn", "lanes_drawn", "nodes_drawn", "words_drawn"]
+__all__ = ["LANES", "WHOLE", "faults_drawn", "lanes_drawn", "nodes_drawn", "words_drawn"]
 
 LANES = {"killed": (2.0, "2 5"), "failed": (2.0, "2 5"), "absent": (1.0, "1 5"), "paused": (5.0, "5 5")}
 """How wide a lane is, and how it is dashed, while its node does this; else it is whole."""
-_RUNNING = (7.0, "")
+WHOLE = (7.0, "")
 _SIZE = 11
 
 
@@ -31,7 +31,7 @@ def nodes_drawn(frame: Frame) -> Iterator[drawsvg.DrawingElement]:
 def lanes_drawn(frame: Frame, palette: Palette) -> Iterator[drawsvg.Group]:
     """The stretches."""
     for stretch in frame.excerpt.stretches:
-        width, dashes = LANES.get(stretch.shown, _RUNNING)
+        width, dashes = LANES.get(stretch.shown, WHOLE)
         end = frame.end if stretch.until is None else frame.along(stretch.until.at_us)
         group = drawsvg.Group(class_="s")
         group.append_title(stretch_said(stretch))
@@ -44,7 +44,6 @@ def lanes_drawn(frame: Frame, palette: Palette) -> Iterator[drawsvg.Group]:
 def words_drawn(frame: Frame, palette: Palette, labels: Labels) -> Iterator[drawsvg.DrawingElement]:
     """How a node stands, where that is another way than before."""
     said: dict[int, str] = {}
-    glyphs = glyphs_for({"LANG": "C.UTF-8"})
     for stretch in frame.excerpt.stretches:
         colour = palette.status(stretch.shown) or FAINT
         start_us = stretch.since.at_us
@@ -53,7 +52,7 @@ def words_drawn(frame: Frame, palette: Palette, labels: Labels) -> Iterator[draw
         is_nothing = stretch.until is not None and frame.along(stretch.until.at_us) == frame.along(start_us)
         if words != said.get(stretch.node) and stretch.shown != "absent" and not is_nothing:
             said[stretch.node] = words
-            glyph = glyphs.status.get(stretch.shown, "")
+            glyph = UNICODE.status.get(stretch.shown, "")
             yield text(glyph, 13, (start[0], start[1] + 4.5), colour, font_weight="bold", **HALO)
             spot = labels.find(words, _SIZE, _beside(words, start, frame))
             if spot is not None:
@@ -98,5 +97,5 @@ def _walls(frame: Frame, strike: Strike) -> Iterator[float]:
 
 def _strike_said(strike: Strike) -> str:
     until = "the end" if strike.until is None else f"{strike.until.at_us / 1e6:.6f} s"
-    fault = strike.fault
-    return f"{safe(fault.text)}\nfrom {strike.since.at_us / 1e6:.6f} s until {until}\ntouched: {fault.touched:,}"
+    said, touched = safe(fault_said(strike.fault)), f"{strike.fault.touched:,}"
+    return f"{said}\nfrom {strike.since.at_us / 1e6:.6f} s until {until}\ntouched: {touched}"

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import drawsvg
 
-from lab.export.arrows import SHARES
+from lab.export.arrows import DASHES, SHARES
 from lab.export.frame import Frame
-from lab.export.lanes import LANES
+from lab.export.lanes import LANES, WHOLE
 from lab.export.paper import FAINT, HALO, INK, RULE, arrow_head, cross, letters, line, text
 from lab.export.words import Remark, safe
-from lab.glyphs import glyphs_for
+from lab.glyphs import UNICODE
 from lab.palette import Palette
 from lab.units import format_us
 
@@ -26,7 +26,7 @@ _SIGNS = {
     "met": "✓",
     "caption": "“",
     "mark": "⚑",
-    "election": "▶",
+    "command": "▶",
     "status": "·",
 }
 
@@ -106,11 +106,10 @@ def legend_drawn(frame: Frame, palette: Palette, width: float) -> tuple[drawsvg.
 
 
 def _lane_signs(frame: Frame, palette: Palette) -> Iterator[tuple[str, list[drawsvg.DrawingElement]]]:
-    glyphs = glyphs_for({"LANG": "C.UTF-8"})
     for shown in dict.fromkeys(stretch.shown for stretch in frame.excerpt.stretches):
-        wide, dashes = LANES.get(shown, (7.0, ""))
+        wide, dashes = LANES.get(shown, WHOLE)
         sign = line((0, 0), (30, 0), palette.status(shown) or FAINT, wide, dashes)
-        yield f"{glyphs.status.get(shown, '')} {safe(shown, 30)}", [sign]
+        yield f"{UNICODE.status.get(shown, '')} {safe(shown, 30)}", [sign]
     if any(stretch.leads for stretch in frame.excerpt.stretches):
         yield "its own coordinator", [text("★", 13, (10, 5), palette.named("yellow"))]
     if any(strike.fault.links for strike in frame.excerpt.strikes):
@@ -123,14 +122,12 @@ def _arrow_signs(frame: Frame, palette: Palette) -> Iterator[tuple[str, list[dra
     if "delivered" in fates:
         yield "message", [line((0, 0), (30, 0), INK, 1.4), arrow_head((0, 0), (30, 0), INK)]
     if "too late" in fates:
-        yield (
-            "too late for its request",
-            [line((0, 0), (30, 0), INK, 1.4, "7 3"), arrow_head((0, 0), (30, 0), INK)],
-        )
+        way = line((0, 0), (30, 0), INK, 1.4, DASHES["too late"])
+        yield "too late for its request", [way, arrow_head((0, 0), (30, 0), INK)]
     lost = [fate for fate in SHARES if fate in fates and fate not in ("in flight", "held")]
     if lost:
         signs = [line((0, 0), (22, 0), INK, 1.4), cross((22, 0), palette.mark("fault"))]
         yield " or ".join(lost), signs
     going = [fate for fate in ("in flight", "held") if fate in fates]
     if going:
-        yield " or ".join(going), [line((0, 0), (30, 0), INK, 1.4, "2 4")]
+        yield " or ".join(going), [line((0, 0), (30, 0), INK, 1.4, DASHES[going[0]])]

@@ -4,7 +4,7 @@ Elections are bursts of milliseconds between seconds of rest, so no even scale s
 as the logarithm of its time: a longer one always looks longer, and none is too short to be seen.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from math import log2
 
@@ -36,10 +36,6 @@ class Scale:
     def place(self, at_us: int) -> float:
         """Where that instant is; of another time, where the instant before it is."""
         return self._places[max(0, bisect_right(self._times_us, at_us) - 1)]
-
-    def time_us(self, place: float) -> int:
-        """The first instant that is there, or after."""
-        return self._times_us[min(bisect_left(self._places, place), len(self._places) - 1)]
 
     def ticks(self) -> Iterator[tuple[float, str]]:
         """(place, its time in seconds) of instants that are far enough apart to be read."""

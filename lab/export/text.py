@@ -5,15 +5,15 @@ from typing import TextIO
 from lab.export.excerpt import Excerpt
 from lab.export.rows import Row, is_slow, rows_of, standing_at_first
 from lab.export.words import fate_said, head_said, safe, stands
-from lab.glyphs import Glyphs, glyphs_for
+from lab.glyphs import ASCII, UNICODE
 from lab.journal import Arrow, Stretch
 from lab.units import listed
 
 __all__ = ["write_text"]
 
 _COLUMN = 8
-_UNICODE = {"up": "│", "paused": "╎", "way": "─", "past": "┼", "right": "▶", "left": "◀", "lost": "×", "off": "○"}
-_ASCII = {"up": "|", "paused": ":", "way": "-", "past": "+", "right": ">", "left": "<", "lost": "x", "off": "o"}
+_FINE = {"up": "│", "paused": "╎", "way": "─", "past": "┼", "right": "▶", "left": "◀", "lost": "×", "off": "○"}
+_PLAIN = {"up": "|", "paused": ":", "way": "-", "past": "+", "right": ">", "left": "<", "lost": "x", "off": "o"}
 _ALIKE = str.maketrans(
     {"→": "->", "↩": "<-", "·": "-", "×": "x", "★": "^", "…": "...", "−": "-", "µ": "u", "±": "+-"}
 )
@@ -33,8 +33,8 @@ def write_text(excerpt: Excerpt, out: TextIO) -> None:
 class _Drawing:
     def __init__(self, excerpt: Excerpt) -> None:
         self._excerpt = excerpt
-        self._glyphs: Glyphs = glyphs_for({"LANG": "C" if excerpt.wanted.ascii else "C.UTF-8"})
-        self._marks = _ASCII if excerpt.wanted.ascii else _UNICODE
+        self._glyphs = ASCII if excerpt.wanted.ascii else UNICODE
+        self._marks = _PLAIN if excerpt.wanted.ascii else _FINE
         self._place = {node: _COLUMN * (n + 1) - 2 for n, node in enumerate(excerpt.nodes)}
         self._stands = {stretch.node: stretch for stretch in standing_at_first(excerpt)}
 

@@ -7,14 +7,24 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from lab.export.excerpt import Excerpt
-from lab.journal import Arrow, Stretch
+from lab.journal import Arrow, Commanded, Fault, FaultView, Stretch, Strike
+from lab.kernel import Step
 from lab.text import sanitize
 from lab.units import format_us, listed
 
-__all__ = ["Remark", "fate_said", "head_said", "message_said", "remarks_of", "safe", "stands", "stretch_said"]
+__all__ = [
+    "Remark",
+    "fate_said",
+    "fault_said",
+    "head_said",
+    "message_said",
+    "remarks_of",
+    "safe",
+    "stands",
+    "stretch_said",
+]
 
 _LONGEST = 200
-_ONE_FAULT_US = 50_000
 _NOT_IN_XML = re.compile("[\ufffe\uffff]")
 
 
@@ -73,6 +83,11 @@ def fate_said(arrow: Arrow) -> str:
     return took if arrow.fate == "delivered" else f"{arrow.fate}, {took}"
 
 
+def fault_said(fault: FaultView) -> str:
+    """As it was commanded; what sort it is, where nobody did."""
+    return fault.text or fault.kind
+
+
 def message_said(arrow: Arrow, faults: dict[int, str]) -> str:
     """The whole of a message, in lines. ``faults`` are texts by number."""
     line = arrow.line
@@ -95,7 +110,7 @@ def remarks_of(excerpt: Excerpt) -> list[Remark]:
 def _said(excerpt: Excerpt) -> Iterator[Remark]:
     for line in excerpt.events:
         if line.what == "command":
-            yield Remark(line.at_us, line.record, "election", line.text)
+            yield Remark(line.at_us, line.record, "command", line.text)
         elif line.what in ("caption", "mark"):
             yield Remark(line.at_us, line.record, line.what, line.text)
         elif line.what == "expectation":
@@ -108,14 +123,26 @@ def _said(excerpt: Excerpt) -> Iterator[Remark]:
 
 def _struck(excerpt: Excerpt) -> Iterator[Remark]:
     """The faults that no command tells of: those of schedules, and those in force when the window begins."""
-    told_us = [line.at_us for line in excerpt.events if line.what == "command"]
     for strike in excerpt.strikes:
         begins = strike.since.record >= excerpt.first
         if not begins:
-            text = f"in force: {strike.fault.text}"
+            text = f"in force: {fault_said(strike.fault)}"
             yield Remark(excerpt.from_us, excerpt.first, "fault", text)
-        elif not any(abs(strike.since.at_us - at_us) < _ONE_FAULT_US for at_us in told_us):
-            yield Remark(strike.since.at_us, strike.since.record, "fault", strike.fault.text)
+        elif not _is_commanded(excerpt, strike):
+            yield Remark(strike.since.at_us, strike.since.record, "fault", fault_said(strike.fault))
+
+
+def _is_commanded(excerpt: Excerpt, strike: Strike) -> bool:
+    """Whether the record of its command follows: before any step, though other commands may come of it first."""
+    line = 0
+    for record in excerpt.lines.records(strike.since.record):
+        if isinstance(record, Fault) and record.id == strike.fault.id:
+            line = record.line
+        if isinstance(record, Step):
+            return False
+        if isinstance(record, Commanded) and record.line == line and strike.fault.kind in record.text:
+            return True
+    return False
 
 
 def _violated(excerpt: Excerpt) -> Iterator[Remark]:

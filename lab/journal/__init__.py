@@ -21,7 +21,7 @@ from lab.journal.connections import Connections, Pair, connected
 from lab.journal.density import Density
 from lab.journal.elections import ElectionLog, SettledElection, agreed_coordinator
 from lab.journal.family import Twig, family_of
-from lab.journal.fates import FATES, Ending, LogPage, fate_in
+from lab.journal.fates import FATES, Ending, Fates, LogPage
 from lab.journal.fieldmap import FieldMap, has_field, idle_nodes, maps_of
 from lab.journal.groups import GroupLife, GroupLog, Point
 from lab.journal.hunting import Hunt, MessageOf, Quarry, RecordOf
@@ -62,7 +62,7 @@ from lab.journal.rerun import CannotTellError, installed, lines_run
 from lab.journal.roughly import lines_about
 from lab.journal.safefields import SafeFields
 from lab.journal.scriptlog import Deed, ScriptLog, deed_of, inert_deeds
-from lab.journal.spacetime import Arrow, Dot, SpaceTime, Stretch, Strike
+from lab.journal.spacetime import Arrow, SpaceTime, Stretch, Strike
 from lab.journal.splits import Split, splits_in
 from lab.journal.summary import NoteLog, Summary, summarize
 from lab.journal.timeline import Timeline
@@ -97,12 +97,12 @@ __all__ = [
     "Deed",
     "Density",
     "Difference",
-    "Dot",
     "ElectionLog",
     "End",
     "Ending",
     "Event",
     "Expected",
+    "Fates",
     "Fault",
     "FaultView",
     "FieldMap",
@@ -182,7 +182,6 @@ __all__ = [
     "encode",
     "entries_of",
     "family_of",
-    "fate_in",
     "first_of_wait",
     "has_bank",
     "has_field",

@@ -2,17 +2,18 @@
 
 Happens-before is that of ``lab.journal.causality``: what a node did before, the sending of a message before each
 step that took it, and a crash before every timer that fires after it, on any node. So each cone is one pass over
-what happened, backwards for the past and forwards for the future: a node that is in it once stays in it.
+what happened, backwards for the past and forwards for the future: a node that is in it once stays in it. The past
+is what it is; the future grows with a run that goes on.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from lab.journal.records import Process, Record
 from lab.kernel import Fired, Received, Step
 
-__all__ = ["Happened", "future_of", "happened_in", "past_of"]
+__all__ = ["Future", "Happened", "happened_in", "past_of"]
 
 _CRASHES = ("killed", "failed")
 
@@ -63,19 +64,25 @@ def past_of(happened: Sequence[Happened], record: int) -> frozenset[int]:
     return frozenset(past)
 
 
-def future_of(happened: Iterable[Happened], record: int) -> frozenset[int]:
-    """The record, and those after it that it happened before; ``happened`` is in the order of records."""
-    future: set[int] = set()
-    nodes: set[int] = set()
-    told: set[tuple[int, int]] = set()
-    has_died = False
-    for each in happened:
-        if each.record < record:
-            continue
-        comes_of_it = each.record == record or each.node in nodes or (each.fired and has_died)
-        if comes_of_it or each.heard in told:
-            future.add(each.record)
-            nodes.add(each.node)
-            told.update(each.sent)
-            has_died |= each.died
-    return frozenset(future)
+class Future:
+    """``records``: that one, and those after it that it happened before, of what was observed."""
+
+    def __init__(self, record: int) -> None:
+        self.records: set[int] = set()
+        self._record = record
+        self._nodes: set[int] = set()
+        self._told: set[tuple[int, int]] = set()
+        self._has_died = False
+
+    def observe(self, each: Happened) -> bool:
+        """Take what happened next, in the order of records; whether it belongs to the future."""
+        if each.record < self._record:
+            return False
+        comes_of_it = each.node in self._nodes or (each.fired and self._has_died) or each.heard in self._told
+        if not comes_of_it and each.record != self._record:
+            return False
+        self.records.add(each.record)
+        self._nodes.add(each.node)
+        self._told.update(each.sent)
+        self._has_died |= each.died
+        return True

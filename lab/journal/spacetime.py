@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from lab.journal.cluster import Cluster
-from lab.journal.fates import fate_in
+from lab.journal.fates import Fates, message_met
 from lab.journal.groups import Point
 from lab.journal.loglines import LogLine, lines_of
 from lab.journal.records import Header, Keyframe, Process, Record, Routed
 from lab.journal.views import FaultView, Flight, NodeView, ProcessState, Snapshot
 from lab.kernel import Started, Step
 
-__all__ = ["Arrow", "Dot", "SpaceTime", "Stretch", "Strike"]
+__all__ = ["Arrow", "SpaceTime", "Stretch", "Strike"]
 
 _MATTERS = ("killed", "paused", "failed", "absent")
 _STANDING = frozenset(("status", "coordinator", "group"))
@@ -78,14 +78,6 @@ class Strike(Struct):
     until: Point | None = None
 
 
-class Dot(Struct, frozen=True, gc=False):
-    """A step of a node."""
-
-    node: int
-    record: int
-    at_us: int
-
-
 class SpaceTime:
     """What the records so far come to. ``events`` are the lines of the log that are no messages.
 
@@ -99,10 +91,10 @@ class SpaceTime:
         self.arrows: list[Arrow] = []
         self.strikes: list[Strike] = []
         self.events: list[LogLine] = []
-        self.dots: list[Dot] = []
         self._standing: dict[int, Stretch] = {}
-        self._open: dict[tuple[int, int], Arrow] = {}
-        self._duplicated: dict[tuple[int, int], Arrow] = {}
+        self._fates = Fates()
+        self._under_way: dict[tuple[int, int], Arrow] = {}
+        """Those of which a copy is."""
         self._striking: dict[int, Strike] = {}
         self._cluster.record += 1  # the header or the keyframe itself
         if start is not None:
@@ -123,16 +115,11 @@ class SpaceTime:
             return
         for line in lines_of(cluster.record, record):
             if line.what == "message":
-                self.arrows.append(Arrow(line))
-                self._open[line.message] = self.arrows[-1]
+                self._send(Arrow(line))
             else:
                 self.events.append(line)
         at = Point(cluster.record, record.at_us)
-        if isinstance(record, Routed):
-            self._touch(record)
-        self._fate(record, at)
-        if isinstance(record, Step):
-            self.dots.append(Dot(record.node, cluster.record, record.at_us))
+        self._meet(record, at)
         if isinstance(record, Process) or (isinstance(record, Step) and _may_stand_anew(record)):
             self._stand([cluster.nodes[record.node]], at)
         if cluster.faults or self._striking:
@@ -143,8 +130,12 @@ class SpaceTime:
             line = LogLine(
                 -1, flight.sent_us, "message", "", flight.source, flight.target, flight.kind, flight.serial
             )
-            self.arrows.append(Arrow(line, "held" if flight.held else "in flight"))
-            self._open[line.message] = self.arrows[-1]
+            self._send(Arrow(line, "held" if flight.held else "in flight"), flight.copies)
+
+    def _send(self, arrow: Arrow, copies: int = 1) -> None:
+        self.arrows.append(arrow)
+        self._under_way[arrow.line.message] = arrow
+        self._fates.sent(arrow.line.message, copies)
 
     def _stand(self, views: Iterable[NodeView], at: Point) -> None:
         for view in views:
@@ -157,27 +148,21 @@ class SpaceTime:
             self._standing[view.id] = Stretch(view.id, *now, at)
             self.stretches.append(self._standing[view.id])
 
-    def _fate(self, record: Record, at: Point) -> None:
-        ended = fate_in(record)
-        if ended is None:
+    def _meet(self, record: Record, at: Point) -> None:
+        """What the record is to a message that is under way."""
+        message = message_met(record)
+        arrow = None if message is None else self._under_way.get(message)
+        if message is None or arrow is None:
             return
-        key, fate = ended
-        arrow = self._open.pop(key, None)
-        if arrow is not None:
-            arrow.fate, arrow.end = fate, at
-        elif isinstance(record, Step) and key in self._duplicated:
-            self._duplicated[key].again.append(at)
-
-    def _touch(self, routed: Routed) -> None:
-        key = (routed.source, routed.serial)
-        arrow = self._open.get(key) or self._duplicated.get(key)
-        if arrow is None:
-            return
-        arrow.by += tuple(number for number in routed.by if number not in arrow.by)
-        if routed.fate in ("held", "released"):
-            arrow.fate = "held" if routed.fate == "held" else "in flight"
-        elif routed.fate == "duplicated":
-            self._duplicated[key] = arrow
+        if isinstance(record, Routed):
+            arrow.by += tuple(number for number in record.by if number not in arrow.by)
+        turn = self._fates.observe(record)
+        if turn is not None and turn.again:
+            arrow.again.append(at)
+        elif turn is not None:
+            arrow.fate, arrow.end = turn.fate, at if turn.is_final else None
+        if message not in self._fates:
+            del self._under_way[message]
 
     def _strike(self, at: Point) -> None:
         faults = self._cluster.faults

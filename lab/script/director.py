@@ -66,6 +66,12 @@ class Director:
             self._begin(line)
         self._update()
 
+    def withdraw(self, line: Scripted) -> bool:
+        """Keep no longer a line like this one, if it still waits for a predicate; whether it did."""
+        found = self._lookout.withdraw(line)
+        self._update()
+        return found
+
     def begun(self, line: Scripted, nodes: Collection[int], events: Collection[Event]) -> None:
         """A line is about to be carried out. It is done when one of these events is seen of each of the nodes."""
         self._let_wait(self._following.begun(line, nodes, events))

@@ -68,6 +68,11 @@ class Lookout:
             self.looks.remove(look)
         return kept
 
+    def withdraw(self, line: Scripted) -> bool:
+        """Whether such a line was kept, from one of its triggers to the next; now one of them less is."""
+        look = next((each for each in self.looks if _is_of(each, line)), None)
+        return look is not None and self.give_up(look)
+
     def observe(self, record: Record) -> None:
         """See who suspects whom by this record."""
         if self._suspicious:
@@ -89,3 +94,8 @@ class Lookout:
         if not self._all_started:
             self._all_started = all(view.process != "absent" for view in self._log.cluster.nodes.values())
         return self._all_started and holds(look.predicate, self._log.cluster, self._suspicions) == look.wanted
+
+
+def _is_of(look: Look, line: Scripted) -> bool:
+    """By its words, as a line that has come to a later trigger of its own is another one."""
+    return (look.line.source, look.line.line) == (line.source, line.line)

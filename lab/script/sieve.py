@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator
 
-from lab.journal import Header, Lines, LogLine, Record, RecordedLines, Routed, fate_in, lines_of
+from lab.journal import Fates, Header, Lines, LogLine, Record, RecordedLines, lines_of
 from lab.script.query import Query, matches
 from lab.script.sight import Sight
 
@@ -42,7 +42,9 @@ class Sieve:
         self._text = text
         self._hits = array("Q")
         self._sight = None if query.predicate is None else Sight(query.predicate, lines.header)
+        self._fates = Fates()
         self._open: dict[tuple[int, int], tuple[int, LogLine]] = {}
+        """Lines that may be found, or lost again, when their messages meet their fates."""
 
     def __len__(self) -> int:
         return len(self._hits)
@@ -112,25 +114,21 @@ class Sieve:
             hit = number << _BITS | place
             if line.what == "message" and self.query.names_fates:
                 self._open[line.message] = (hit, line)
+                self._fates.sent(line.message)
             if matches(self.query, line, "in flight", self._text):
                 self._hits.append(hit)
 
     def _settle(self, record: Record) -> None:
         """See whether a message has another fate by this record, and is found by that, or is not any more."""
-        ended = fate_in(record)
-        if ended is not None:
-            key, fate = ended
-            hit, line = self._open.pop(key, (0, None))
-        elif isinstance(record, Routed) and record.fate == "held":
-            key, fate = (record.source, record.serial), "held"
-            hit, line = self._open.get(key, (0, None))
-        else:
+        turn = self._fates.observe(record)
+        if turn is None or turn.again:
             return
-        if line is None:
-            return
+        hit, line = self._open[turn.message]
+        if turn.is_final:
+            del self._open[turn.message]
         index = bisect_left(self._hits, hit)
         is_found = index < len(self._hits) and self._hits[index] == hit
-        if matches(self.query, line, fate, self._text) != is_found:
+        if matches(self.query, line, turn.fate, self._text) != is_found:
             if is_found:
                 del self._hits[index]
             else:

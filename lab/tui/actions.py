@@ -114,31 +114,24 @@ ACTIONS: tuple[Action, ...] = (
         "D",
         "D",
         "space and time: a line for each node, arrows for messages; and back",
-        "diagram",
         group="views",
     ),
     Action("zoom-in", "plus", "+", "diagram: to a finer scale, at last a row for each step", of_view="diagram"),
     Action("zoom-out", "minus", "-", "diagram: to a coarser scale, at last a minute a row", of_view="diagram"),
     Action("turn", "vertical_line", "|", "diagram: time flows down, or to the right", of_view="diagram"),
     Action("jump", "j", "j", "diagram: the cursor in time goes to what is selected there", of_view="diagram"),
-    Action("groups", "g", "g", "the history of groups instead of the log, and back", "groups", "views"),
+    Action("groups", "g", "g", "the history of groups instead of the log, and back", "", "views"),
     Action(
-        "bank", "b", "b", "the bank instead of the log: accounts, what is open, and why; and back", "bank", "views"
+        "bank", "b", "b", "the bank instead of the log: accounts, what is open, and why; and back", "", "views"
     ),
-    Action("map", "m", "m", "the map of the field instead of the log, and back", "map", "views"),
-    Action("network", "L", "L", "the network: who hears whom, every link; Enter changes one", "network", "views"),
+    Action("map", "m", "m", "the map of the field instead of the log, and back", "", "views"),
+    Action("network", "L", "L", "the network: who hears whom, every link; Enter changes one", "", "views"),
+    Action("script", "s", "s", "the script instead of the log: what is done, what waits; and back", "", "views"),
     Action(
-        "script", "s", "s", "the script instead of the log: what is done, what waits; and back", "script", "views"
+        "code", "C", "C", "the protocol's source: where each node waits in it, what ran; and back", "", "views"
     ),
-    Action(
-        "code", "C", "C", "the protocol's source: where each node waits in it, what ran; and back", "code", "views"
-    ),
-    Action(
-        "inspect", "i", "i", "one node as a whole, and what its last step changed; and back", "inspect", "views"
-    ),
-    Action(
-        "assertions", "a", "a", "the assertions: verdicts and their witnesses; and back", "assertions", "views"
-    ),
+    Action("inspect", "i", "i", "one node as a whole, and what its last step changed; and back", "", "views"),
+    Action("assertions", "a", "a", "the assertions: verdicts and their witnesses; and back", "", "views"),
     Action(
         *("search", "slash", "/", "search: text, node:3, kind:AreYouUp, -fate:lost, when 4 normal", "search"),
         takes="QUERY",
@@ -172,27 +165,14 @@ ACTIONS: tuple[Action, ...] = (
 
 
 _FIRST = (
-    *(
-        "command",
-        "help",
-        "quit",
-        "play",
-        "next-mark",
-        "step",
-        "choose",
-        "kill",
-        "restart",
-        "pause",
-        "partition",
-        "heal",
-    ),
-    *("script", "groups", "map", "bank", "witness", "network"),
+    *("command", "help", "quit", "play", "step", "choose", "kill", "restart", "pause", "partition", "heal"),
+    *("back", "search", "witness", "next-mark", "until"),
 )
 """What the footer has first: at its right end a narrow terminal cuts it off."""
 
 
 def in_footer_order() -> list[Action]:
-    """All actions; those of the footer by how much they are needed."""
+    """All actions; those of the footer by how much they are needed. Views are not in it: they have tabs."""
     places = {word: place for place, word in enumerate(_FIRST)}
     return sorted(ACTIONS, key=lambda action: places.get(action.word, len(_FIRST)))
 

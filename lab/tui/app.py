@@ -55,6 +55,7 @@ class LabApp(TerminalApp[None]):
         self.recorded: list[Path] = []
         self._look = Look(glyphs_for())
         self._opened: list[tuple[Source, BranchedRun | None]] = []
+        self._making = False
         self.failure: Exception | None = None
 
     def compose(self) -> ComposeResult:
@@ -121,11 +122,16 @@ class LabApp(TerminalApp[None]):
         self.push_screen(WriteDialog(message.source.recording, self._look), written)
 
     @on(Left)
-    async def leave(self) -> None:
+    async def leave(self, message: Left) -> None:
         """Back to what is below; from the lowest screen, out."""
+        if self._making:
+            message.say("the branch is being made; q leaves it, once it is there")
+            return
         if not self._opened:
             self.exit(return_code=0)
             return
+        if isinstance(self.screen, RunScreen):
+            self.screen.is_up = False
         await self.pop_screen()
         self._close()
         if isinstance(self.screen, RunScreen):
@@ -153,12 +159,15 @@ class LabApp(TerminalApp[None]):
         except OSError as error:
             message.say(f"no branch: {error}", True)
             return
+        self._making = True
         try:
             source = await run.opened()
         except (HostFailedError, OSError) as error:
             run.end()
             message.say(f"no branch: {error}", True)
             return
+        finally:
+            self._making = False
         self.recorded.append(run.recording)
         await self._put(source, run, source.lines.header.run, None)
 

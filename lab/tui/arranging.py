@@ -37,7 +37,11 @@ def room_said(width: int, height: int) -> str:
 
 
 class Arrangement:
-    """Of a screen, by the ``layout`` that the user made; ``fit`` does it, after every change."""
+    """Of a screen, by the ``layout`` that the user made; ``fit`` does it, after every change.
+
+    ``is_touched``: the user has done something here, and from then on alone turns to views. ``is_tiny``: there is
+    no room for anything, so nothing is drawn, and no key does anything that could not be seen.
+    """
 
     CSS = """
     RunScreen { layers: default above; }
@@ -54,11 +58,24 @@ class Arrangement:
     def __init__(self, screen: "RunScreen", layout: Layout) -> None:
         self.layout = layout
         self._screen = screen
+        self.is_touched = False
+        self.is_tiny = False
+
+    def take_up(self, offered: set[str]) -> None:
+        """Once: turn to the view that was chosen last time, when this run has it."""
+        if not self.is_touched and self.layout.view in offered:
+            self._screen.turn_to(self.layout.view)
+
+    def turned(self) -> None:
+        """Keep which view was turned to, and share out the room for it."""
+        self.is_touched = True
+        self.layout.view = self._screen.views.chosen
+        self.fit()
 
     def fit(self) -> None:
         """Share out what room there is."""
         screen, (width, height) = self._screen, self._screen.size
-        tiny = width < _LEAST_WIDTH or height < _LEAST_HEIGHT
+        tiny = self.is_tiny = width < _LEAST_WIDTH or height < _LEAST_HEIGHT
         screen.set_class(tiny, "tiny")
         screen.set_class(self.layout.full, "full")
         screen.set_class(height < _ROOM_FOR_VERDICTS, "low")
@@ -110,6 +127,13 @@ class Arrangement:
         """So many percent of the width."""
         self.layout.log = percent
         self.fit()
+
+    def show_all(self) -> None:
+        """Nodes and log, whatever was kept."""
+        self.layout.full = False
+        if self._screen.views.chosen != LOG:
+            self._screen.turn_to(LOG)
+        self.turned()
 
     def turn_full(self) -> None:
         """The chosen view alone, or everything again."""

@@ -39,10 +39,13 @@ class Judged(Struct, frozen=True):
     following: Violation | None
 
 
-def judged_at(header: Header, judge: Judge, number: int) -> list[Judged]:
-    """What the protocol promises, in the order of the assertions, and then what else is judged."""
+def judged_at(header: Header, judge: Judge, number: int, hides_future: bool = False) -> list[Judged]:
+    """What the protocol promises, in the order of the assertions, and then what else is judged.
+
+    ``hides_future``: none follows that is known.
+    """
     count = bisect_right(judge.violations, number, key=lambda violation: violation.record)
-    shown, later = judge.violations[:count], judge.violations[count:]
+    shown, later = judge.violations[:count], [] if hides_future else judge.violations[count:]
     promises = [name for name in ASSERTIONS if name in header.protocol.promises]
     broken = judge.broken_at(number)
     found = []

@@ -8,7 +8,8 @@ from textual.strip import Strip
 
 from lab.properties import Violation
 from lab.tui.assertionrows import Judged, Row, assertion_rows, judged_at, unpromised_row
-from lab.tui.fitting import fit
+from lab.tui.copying import Copied
+from lab.tui.fitting import fit, lit
 from lab.tui.following import FollowingView
 from lab.tui.look import Look
 from lab.tui.moment import Moment
@@ -38,6 +39,7 @@ class AssertionsView(FollowingView):
         self._seen: Violation | None = None
         self._drawn: tuple[object, ...] = ()
         self._judged: list[Judged] = []
+        self._lit = ""
         self._shown: list[tuple[int | None, Row]] = []
 
     def show(self, moment: Moment) -> None:
@@ -45,7 +47,7 @@ class AssertionsView(FollowingView):
         self._record = moment.record
         header, judge = self._source.lines.header, self._source.judge
         width = self.scrollable_content_region.width
-        judged = judged_at(header, judge, moment.record)
+        judged = judged_at(header, judge, moment.record, moment.hides_future)
         to_draw = (judged, width, self._look.dark, self.cursor)
         if to_draw == self._drawn:
             return
@@ -59,6 +61,28 @@ class AssertionsView(FollowingView):
         self._shown += [(None, row) for row in unpromised_row(header, width)]
         self.virtual_size = Size(width, len(self._shown))
         self.refresh()
+
+    def texts(self) -> list[str]:
+        """Its rows, from the top."""
+        return ["".join(text for text, _ in row) for _, row in self._shown]
+
+    def put_cursor(self, place: int) -> None:
+        """To the assertion that this row is of, and see it; what is not promised is below all of them."""
+        which = self._shown[place][0]
+        self.cursor = len(self._judged) - 1 if which is None else which
+        self.scroll_to(y=place - self.size.height // 2, animate=False, immediate=True)
+
+    def light_text(self, text: str) -> None:
+        """Light this text up wherever it is."""
+        self._lit = text
+        self.refresh()
+
+    def copied(self) -> Copied | None:
+        """The assertion under the cursor, as it is seen here."""
+        if not self._judged:
+            return None
+        rows = [text for text, (which, _) in zip(self.texts(), self._shown, strict=True) if which == self.cursor]
+        return self._judged[self.cursor].assertion.id, "\n".join(row.rstrip() for row in rows).rstrip()
 
     def open_cursor(self) -> None:
         """Go to the next violation of the assertion under the cursor; past the last one, to the first."""
@@ -96,4 +120,5 @@ class AssertionsView(FollowingView):
         width, place = self.size.width, self.scroll_offset.y + y
         row = self._shown[place][1] if place < len(self._shown) else []
         base = self.rich_style
-        return Strip([Segment(text, base + style) for text, style in fit(row, width)], width)
+        pieces = fit(lit(row, [self._lit], self._look.lit), width)
+        return Strip([Segment(text, base + style) for text, style in pieces], width)

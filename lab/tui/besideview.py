@@ -62,7 +62,7 @@ class _Other:
             if self._sought[0] != moment.now_us:
                 self._sought = moment.now_us, self.timeline.record_at(moment.now_us)
             number = self._sought[1]
-        return Moment(self.timeline.at(number), moment.now_us, moment.selected)
+        return Moment(self.timeline.at(number), moment.now_us, moment.selected, hides_future=moment.hides_future)
 
 
 class BesideView(Vertical):
@@ -164,7 +164,8 @@ class BesideView(Vertical):
         yield [(sanitize(other.path.name, 60), look.accent), (place, DIM)]
         said, is_parted = parting_said(other.comparison, here, bool(self._worker and self._worker.is_finished))
         yield [(said, look.warning if is_parted else look.status("Normal"))]
-        for line in other.differs[: 2 if self.size.height >= _ROOM_FOR_RUNS else 1]:
+        differs = [] if here.hides_future and not is_parted else other.differs
+        for line in differs[: 2 if self.size.height >= _ROOM_FOR_RUNS else 1]:
             yield [(line, DIM)]
         yield from self._node_rows(here, there, width)
 

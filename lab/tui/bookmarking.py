@@ -6,12 +6,12 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from lab.journal import Bookmark, Bookmarks
 from lab.text import sanitize
+from lab.tui.dialog import Dialog, frame
 from lab.tui.look import DIM, Look
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ __all__ = ["BookmarkDialog", "bookmarking_deeds"]
 _LONGEST = 200
 
 
-class BookmarkDialog(ModalScreen[str | int | None]):
+class BookmarkDialog(Dialog[str | int | None]):
     """A note for the record at the cursor, and a list of all notes.
 
     The result is what is to be noted, or the record to go to, or nothing.
@@ -60,7 +60,7 @@ class BookmarkDialog(ModalScreen[str | int | None]):
         """The note, and those that there are."""
         here = self._bookmarks.at(self._record)
         with Vertical() as box:
-            box.border_title = f"note on record {self._record}, at {self._at_us / 1e6:.3f} s"
+            frame(box, title=f"note on record {self._record}, at {self._at_us / 1e6:.3f} s")
             box.border_subtitle = "Enter keeps it, Esc closes"
             yield Input("" if here is None else here.note, "what is to be seen here", select_on_focus=False)
             yield OptionList()
@@ -69,7 +69,7 @@ class BookmarkDialog(ModalScreen[str | int | None]):
         """Begin at the note of this record, if there is one."""
         self._fill()
         if self._bookmarks.trouble:
-            self.query_one(Vertical).border_subtitle = self._bookmarks.trouble
+            frame(self.query_one(Vertical), subtitle=self._bookmarks.trouble)
         self.query_one(Input).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -84,7 +84,7 @@ class BookmarkDialog(ModalScreen[str | int | None]):
         """Say what the keys do there."""
         is_list = self.query_one(OptionList).has_focus
         said = "Enter goes there, d removes it, Tab writes a note" if is_list else "Enter keeps it, Esc closes"
-        self.query_one(Vertical).border_subtitle = said
+        frame(self.query_one(Vertical), subtitle=said)
 
     def action_to_list(self) -> None:
         """From the note to those that there are."""
@@ -103,7 +103,7 @@ class BookmarkDialog(ModalScreen[str | int | None]):
         if kept is not None:
             self.query_one(Vertical).border_subtitle = "it is of the recording that this one branched from"
         elif self._bookmarks.trouble:
-            self.query_one(Vertical).border_subtitle = self._bookmarks.trouble
+            frame(self.query_one(Vertical), subtitle=self._bookmarks.trouble)
 
     def action_leave(self) -> None:
         """Close."""

@@ -10,12 +10,12 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import OptionList
 
 from lab.journal import Twig, family_of
 from lab.places import new_recording_path
 from lab.text import sanitize
+from lab.tui.dialog import Dialog, frame
 from lab.tui.look import DIM, Look
 from lab.tui.siftedlist import Entry, SiftedList
 from lab.tui.source import FeedSource, Source
@@ -47,7 +47,11 @@ class TreeWanted(Message):
 
 
 class Left(Message):
-    """Leave the screen."""
+    """Leave the screen; ``say`` tells why that waits."""
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        super().__init__()
+        self.say = say
 
 
 class BranchedRun:
@@ -70,7 +74,7 @@ class BranchedRun:
         self._host.close()
 
 
-class TreeDialog(ModalScreen[Twig | None]):
+class TreeDialog(Dialog[Twig | None]):
     """The recordings in the folder of ``recording``; the result is the one that was chosen."""
 
     DEFAULT_CSS = """
@@ -101,7 +105,7 @@ class TreeDialog(ModalScreen[Twig | None]):
         """The tree, a recording a row."""
         with Vertical() as box:
             box.border_title = "recordings and their branches"
-            box.border_subtitle = _TREE_KEYS
+            frame(box, subtitle=_TREE_KEYS)
             yield SiftedList(
                 (
                     Entry(self._said(twig, depth), None if twig.kin is None else str(place))
@@ -119,7 +123,7 @@ class TreeDialog(ModalScreen[Twig | None]):
     def on_sifted_list_sifted(self, event: SiftedList.Sifted) -> None:
         """Say what is sought."""
         sought = f"seek: {event.typed}, Esc ends that"
-        self.query_one(Vertical).border_subtitle = _TREE_KEYS if event.typed is None else sought
+        frame(self.query_one(Vertical), subtitle=_TREE_KEYS if event.typed is None else sought)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Chosen."""

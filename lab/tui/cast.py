@@ -19,7 +19,7 @@ from textual.strip import Strip
 from lab.export.chapters import chapters_of
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.film import Pace, frames
-from lab.glyphs import glyphs_for
+from lab.glyphs import UNICODE
 from lab.journal.records import encode
 from lab.text import sanitize
 from lab.tui.actions import action_named
@@ -33,8 +33,6 @@ from lab.tui.views import VIEWS
 
 __all__ = ["write_cast"]
 
-_DRAWS_ALL = {"LANG": "C.UTF-8"}
-"""What players draw on."""
 _TURNS = 4
 _WRITER = Console(color_system="truecolor", force_terminal=True)
 _HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
@@ -119,7 +117,7 @@ async def _playing(excerpt: Excerpt) -> AsyncIterator[tuple[Pilot[None], RunScre
     film, studio, source = excerpt.wanted.film, _Studio(), _Played(excerpt)
     try:
         async with studio.run_test(size=(film.columns, film.rows)) as pilot:
-            look, title = Look(glyphs_for(_DRAWS_ALL)), sanitize(excerpt.header.run)
+            look, title = Look(UNICODE), sanitize(excerpt.header.run)
             screen = RunScreen(source, look, title, clock_s=lambda: 0.0)
             await studio.push_screen(screen)
             await source.is_read.wait()

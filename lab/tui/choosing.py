@@ -11,12 +11,12 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from lab.journal import NodeView
 from lab.text import sanitize
+from lab.tui.dialog import Dialog, frame
 from lab.tui.look import Look
 from lab.tui.source import Source
 from lab.worlds.simulated.choices import Choice, Deliver
@@ -43,7 +43,7 @@ def said_of(choice: Choice, nodes: Mapping[int, NodeView], look: Look) -> str:
     return f"timer of {choice.node}: {choice.procedure}, line {wait.line}, waits for {wait.what}{peers}"
 
 
-class ChooseDialog(ModalScreen[None]):
+class ChooseDialog(Dialog[None]):
     """``nodes`` gives the nodes as they are now, ``show`` draws the screen below anew."""
 
     DEFAULT_CSS = """
@@ -138,7 +138,7 @@ class ChooseDialog(ModalScreen[None]):
             self._say(reply.text, warn=True)
         elif not reply.choices:
             self._say(_NOTHING, warn=True)
-        self.query_one(Vertical).border_title = f"choose what happens next, at {now_us / 1e6:.4f} s"
+        frame(self.query_one(Vertical), title=f"choose what happens next, at {now_us / 1e6:.4f} s")
 
     def _say(self, text: str, warn: bool) -> None:
         style = self._look.warning if warn else self._look.accent

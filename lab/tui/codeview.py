@@ -13,7 +13,7 @@ from lab.journal import LastStep, LastSteps, Listing, NodeView
 from lab.text import sanitize
 from lab.tui.coderan import Ran, RanLines
 from lab.tui.codetext import CodeRow, coloured, rows_of, shade_of
-from lab.tui.fitting import Piece, fit
+from lab.tui.fitting import Piece, fit, lit
 from lab.tui.following import FollowingView
 from lab.tui.look import DIM, Look
 from lab.tui.moment import Moment
@@ -61,6 +61,7 @@ class CodeView(FollowingView):
         self._selected: int | None = None
         self._sees_ran = False
         self._head: tuple[list[Piece], ...] = ([], [])
+        self._lit = ""
 
     def show(self, moment: Moment) -> None:
         """Draw the source as of that moment."""
@@ -84,6 +85,20 @@ class CodeView(FollowingView):
         self._refresh_lines(changed)
         if self._follow and target is not None:
             self._bring_into_sight(target)
+
+    def texts(self) -> list[str]:
+        """Its rows, from the top."""
+        return ["".join(text for text, _ in row.pieces) for row in self._rows]
+
+    def put_cursor(self, place: int) -> None:
+        """See that row, and follow nothing."""
+        self._follow = False
+        self.scroll_to(y=place - (self.size.height - _HEAD) // 2, animate=False, immediate=True)
+
+    def light_text(self, text: str) -> None:
+        """Light this text up wherever it is."""
+        self._lit = text
+        self.refresh()
 
     def open_cursor(self) -> None:
         """From the line where the node waits to the lines that it ran, and back."""
@@ -208,7 +223,7 @@ class CodeView(FollowingView):
         else:
             before = [*self._numbers(waiters), (f"{number or '':>{_NUMBER + 1}}", DIM)]
         code = row.pieces if file else [(text, look.accent) for text, _ in row.pieces]
-        pieces = [*before, bar, (" ", Style()), *code]
+        pieces = [*before, bar, (" ", Style()), *lit(code, [self._lit], look.lit)]
         if not (waiters and row.is_last):
             return pieces
         room = self.size.width - cell_len("".join(text for text, _ in pieces)) - 1

@@ -80,10 +80,20 @@ def _of_time(screen: "RunScreen") -> dict[str, Deed]:
 
     def move(word: str) -> None:
         clock = source.clock if steers(source) else None
+        if word in ("slower", "faster") and player.following and clock is None:
+            screen.say(
+                "this run goes as fast as its clock; what is past can be played slower or faster", warn=True
+            )
+            return
         if command := time_command(word, clock, player):
             screen.give(command)
-        elif said := player.move(word):
-            screen.say(said, warn=said.startswith("no "))
+        else:
+            said = player.move(word)
+            note = source.bookmarks.at(player.number) if word.endswith("-mark") else None
+            if note is not None and not said.startswith("no "):
+                said = f"record {note.record}: {note.note}"
+            if said:
+                screen.say(said, warn=said.startswith("no "))
 
     def choose(_: str) -> None:
         player.to_end()
@@ -143,7 +153,7 @@ def _of_runs(screen: "RunScreen") -> dict[str, Deed]:
         "write": lambda _: screen.post_message(ScenarioWanted(source, say)),
         "branch": lambda _: screen.post_message(Branched(source, screen.player.number, say)),
         "branches": lambda _: screen.post_message(TreeWanted(source, say)),
-        "quit": lambda _: screen.post_message(Left()),
+        "quit": lambda _: screen.post_message(Left(say)),
     }
 
 

@@ -1,6 +1,6 @@
 """What comes up over the screen: help, a record in full, and the choice of sides for a partition."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import msgspec
@@ -13,7 +13,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from lab.journal import Lines
@@ -21,6 +20,7 @@ from lab.script import VERBS, own_commands
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS
 from lab.tui.copying import record_as_json, said_of_copy
+from lab.tui.dialog import Dialog, frame
 from lab.tui.look import DIM, Look
 from lab.tui.siftedlist import has_words
 
@@ -35,7 +35,7 @@ _CSS = """
 """
 
 
-class _Dialog(ModalScreen[str]):
+class _Dialog(Dialog[str]):
     BINDINGS: ClassVar[list[BindingType]] = [
         ("escape,q,enter,question_mark", "leave", "close"),
         ("ctrl+c", "app.help_quit", ""),
@@ -44,7 +44,7 @@ class _Dialog(ModalScreen[str]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll() as box:
-            box.border_title = self.title_text
+            frame(box, title=self.title_text)
             box.border_subtitle = "Esc closes"
             yield Static(self.content(), markup=False)
 
@@ -86,12 +86,19 @@ _GROUPS = {
     "views": "turn to a view",
     "view": "look, find and keep",
 }
+_COLUMNS = ("cluster", "time", "views"), ("view",)
+"""The groups, in columns of about the same length."""
+_KEY = len("Shift+Right")
+_ROOM_FOR_TWO = 150
 
 
 class HelpDialog(_Dialog):
     """Every key, and every command; what is typed leaves those that have these words in them."""
 
-    DEFAULT_CSS = _CSS.format(name="HelpDialog", width=92)
+    DEFAULT_CSS = f"""
+    {_CSS.format(name="HelpDialog", width=92)}
+    HelpDialog.wide > VerticalScroll {{ width: 168; }}
+    """
     title_text = "keys and commands: type a word to find some"
 
     def __init__(self, driver: bool, look: Look) -> None:
@@ -99,6 +106,11 @@ class HelpDialog(_Dialog):
         self._driver = driver
         self._look = look
         self._typed = ""
+
+    def compose(self) -> ComposeResult:
+        """In two columns where there is room for them."""
+        self.set_class(self.app.size.width >= _ROOM_FOR_TWO, "wide")
+        return super().compose()
 
     def on_key(self, event: events.Key) -> None:
         """A letter of what is sought; q and ? are such only behind another."""
@@ -112,38 +124,53 @@ class HelpDialog(_Dialog):
         event.stop()
         self.query_one(Static).update(self.content())
         box = self.query_one(VerticalScroll)
-        box.border_title = f"keys and commands with: {self._typed}" if self._typed else self.title_text
+        frame(box, title=f"keys and commands with: {self._typed}" if self._typed else self.title_text)
         box.border_subtitle = "Esc shows all of them" if self._typed else "Esc closes"
         box.scroll_home(animate=False)
 
     def content(self) -> Group:
-        tables: list[Table | Text | Padding] = [self._keys()]
-        if self._driver and (commands := list(self._commands())):
-            tables += [Text("commands, after :", _TITLE), *commands]
+        general = _table("bold", "")
+        self._add(general, f"{'1 2 3 …':{_KEY}}", "select a node; arrows and a click do too")
+        self._add(general, "Tab", "between nodes, log and scrub bar; there 0-9 go to tenths")
+        parts: list[Table | Text] = [general, self._beside(*([self._keys(*groups)] for groups in _COLUMNS))]
+        if commands := list(self._commands()) if self._driver else []:
+            half = (len(commands) + 1) // 2
+            parts += [Text("commands, after :", _TITLE), self._beside(commands[:half], commands[half:])]
         if (signs := self._signs()).row_count:
-            tables += [Text("signs", _TITLE), signs]
-        return Group(*tables)
+            parts += [Text("signs", _TITLE), signs]
+        return Group(*parts)
+
+    def _beside(self, first: Sequence[Table | Group], second: Sequence[Table | Group]) -> Table:
+        """The one beside the other, or below it where that is too narrow."""
+        table = Table.grid(padding=(0, 3, 0, 0), expand=True)
+        table.add_column(ratio=1)
+        if self.has_class("wide"):
+            table.add_column(ratio=1)
+            table.add_row(Group(*first), Group(*second))
+        else:
+            table.add_row(Group(*first, *second))
+        return table
 
     def _add(self, table: Table, *cells: str | Text) -> None:
         """A row, if it has what is sought."""
         if has_words(" ".join(map(str, cells)), self._typed):
             table.add_row(*cells)
 
-    def _keys(self) -> Table:
-        table = _table("bold", "dim", "")
-        self._add(table, "1 2 3 …", "", "select a node; arrows and a click do too")
-        self._add(table, "Tab", "", "between nodes, log and scrub bar; there 0-9 go to tenths")
-        for group, title in _GROUPS.items():
+    def _keys(self, *groups: str) -> Table:
+        """Of these groups, with the word of each behind what it does."""
+        table = _table("bold", "")
+        for group in groups:
             if group == "cluster" and not self._driver:
                 continue
             if not self._typed:
-                table.add_row(Text(title, _TITLE))
+                table.add_row("", Text(_GROUPS[group], _TITLE))
             for action in ACTIONS:
                 if action.group == group and (self._driver or action.where == "all"):
-                    self._add(table, action.shown, f":{action.word}", action.help)
+                    word = f":{action.word} {action.takes}".rstrip()
+                    self._add(table, f"{action.shown:{_KEY}}", Text.assemble(action.help, (f"  {word}", DIM)))
         return table
 
-    def _commands(self) -> Iterator[Text | Padding]:
+    def _commands(self) -> Iterator[Group]:
         """What a command does is below it: some are long."""
         told = [
             (verb.usage, f"{verb.help}  ({verb.example})") for verb in (*VERBS.values(), *own_commands().values())
@@ -153,8 +180,7 @@ class HelpDialog(_Dialog):
             ("at 2s …", "before a command: when. Also: when all normal …, on send KIND 4->1 …"),
         ):
             if has_words(f"{usage} {said}", self._typed):
-                yield Text(usage, "bold")
-                yield Padding(Text(said), (0, 0, 0, 4))
+                yield Group(Text(usage, "bold"), Padding(Text(said), (0, 0, 0, 4)))
 
     def _signs(self) -> Table:
         look, table = self._look, _table("", "")
@@ -194,7 +220,7 @@ class RecordDialog(_Dialog):
     def action_copy(self) -> None:
         """The record as JSON, to the clipboard."""
         self.app.copy_to_clipboard(self._record[1])
-        self.query_one(VerticalScroll).border_subtitle = said_of_copy(*self._record)
+        frame(self.query_one(VerticalScroll), subtitle=said_of_copy(*self._record))
 
     def content(self) -> Text:
         text = Text()

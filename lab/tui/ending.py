@@ -27,6 +27,8 @@ class Ending:
     def _said(self) -> tuple[str, bool] | None:
         source = self._source
         findings = source.findings()
+        if findings is None and not source.is_live and source.lines.torn:
+            return "the recording breaks off here, in the middle of a line", True
         if findings is None:
             return (f"the run is over: {source.ended}; look around, or press q", True) if source.ended else None
         outcome = outcome_said(findings, self._glyphs)

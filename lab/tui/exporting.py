@@ -1,4 +1,4 @@
-"""Exporting from the interface: the dialog asks for the format, the time and the file, and shows how far it is."""
+"""Exporting from the interface: the dialog asks for what, as what and where, and shows how far it is."""
 
 import asyncio
 import threading
@@ -11,15 +11,15 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from lab.export.excerpt import ExportError, Wanted, excerpt_of
+from lab.export.excerpt import ExportError, Wanted, excerpt_of, nodes_in
 from lab.export.files import file_for, write_file
 from lab.export.formats import Format
 from lab.journal import NotARecordingError, open_recording
 from lab.text import did_you_mean, sanitize
+from lab.tui.dialog import Dialog, frame
 from lab.tui.formats import ALL_FORMATS, format_named
 from lab.tui.look import DIM, Look
 from lab.units import format_us, parse_us
@@ -55,6 +55,7 @@ def exporting_deeds(screen: "RunScreen") -> "dict[str, Deed]":
     def said(text: str | None) -> None:
         if text is not None:
             screen.say(text)
+            screen.tour.exported(text)
 
     return {"export": export}
 
@@ -63,7 +64,7 @@ class _LeftError(Exception):
     """Nobody waits for the file any more."""
 
 
-class ExportDialog(ModalScreen[str | None]):
+class ExportDialog(Dialog[str | None]):
     """The result is what there is to say of the file that was written, or None where none was.
 
     With a format ``chosen`` it begins at once, and asks only what is wrong.
@@ -84,7 +85,7 @@ class ExportDialog(ModalScreen[str | None]):
     ExportDialog Horizontal Static { width: auto; margin-right: 1; }
     ExportDialog Input { height: 1; border: none; padding: 0; &:focus { border: none; } }
     ExportDialog .time { width: 14; margin-right: 2; }
-    ExportDialog #file { width: 1fr; }
+    ExportDialog #nodes, ExportDialog #file { width: 1fr; }
     ExportDialog #answer { height: auto; max-height: 4; margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -115,10 +116,10 @@ class ExportDialog(ModalScreen[str | None]):
         self._left = threading.Event()
 
     def compose(self) -> ComposeResult:
-        """The formats, the time, the file, and what there is to say."""
+        """The formats, the time, the nodes, the file, and what there is to say."""
         with Vertical() as box:
             box.border_title = "export this run, as far as it is recorded"
-            box.border_subtitle = f"{'with' if self._heartbeats else 'without'} heartbeats, as the log (f)"
+            frame(box, subtitle=f"{'with' if self._heartbeats else 'without'} heartbeats, as the log (f)")
             yield OptionList(*(Option(_said_of(each), each.name) for each in ALL_FORMATS))
             with Horizontal():
                 yield Static("from")
@@ -126,6 +127,9 @@ class ExportDialog(ModalScreen[str | None]):
                 yield Static("until")
                 yield Input(placeholder="the end", id="until", classes="time")
                 yield Static(Text(f"the cursor is at {self._now_us / 1e6:.3f} s", DIM))
+            with Horizontal():
+                yield Static("nodes")
+                yield Input(placeholder="all, or as 1,2,5", id="nodes")
             with Horizontal():
                 yield Static("file")
                 yield Input(self._file, id="file", select_on_focus=False)
@@ -180,7 +184,7 @@ class ExportDialog(ModalScreen[str | None]):
     def _begin(self) -> None:
         """A file that is there already is not written over before Enter is pressed again."""
         try:
-            wanted = Wanted(self._time("#from"), self._time("#until"), heartbeats=self._heartbeats)
+            wanted = Wanted(self._time("#from"), self._time("#until"), self._nodes_named(), self._heartbeats)
             path = Path(self.query_one("#file", Input).value.strip()).expanduser()
             is_folder, is_there, real = path.is_dir(), path.exists(), path.resolve()
         except (OSError, RuntimeError, ValueError) as error:
@@ -237,6 +241,10 @@ class ExportDialog(ModalScreen[str | None]):
     def _time(self, named: str) -> int | None:
         text = self.query_one(named, Input).value.strip()
         return parse_us(text) if text else None
+
+    def _nodes_named(self) -> tuple[int, ...]:
+        text = self.query_one("#nodes", Input).value.strip()
+        return nodes_in(text) if text else ()
 
     def _name_by_default(self) -> str:
         return file_for(self._recording, self._format, Path()).name

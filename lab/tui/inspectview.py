@@ -9,7 +9,8 @@ from textual.strip import Strip
 
 from lab.journal import Inspector, LastStep, LastSteps, Listing, NodeView
 from lab.text import sanitize
-from lab.tui.fitting import Piece, fit
+from lab.tui.copying import Copied
+from lab.tui.fitting import Piece, fit, lit
 from lab.tui.following import FollowingView
 from lab.tui.inspectrows import Row, inspected, times_left
 from lab.tui.look import DIM, Look
@@ -33,6 +34,7 @@ class InspectView(FollowingView):
         self._rows: list[Row] = []
         self._head: list[Piece] = []
         self._node: int | None = None
+        self._lit = ""
 
     def show(self, moment: Moment) -> None:
         """Draw the node as of that moment."""
@@ -44,6 +46,24 @@ class InspectView(FollowingView):
             self.scroll_to(y=0, animate=False, immediate=True)
         width = self.scrollable_content_region.width
         self._put(self._head_of(view, moment.selected), self._rows_of(last, view, moment, width), width)
+
+    def texts(self) -> list[str]:
+        """Its rows, from the top, without the head."""
+        return ["".join(text for text, _ in row) for row in self._shown]
+
+    def put_cursor(self, place: int) -> None:
+        """See that row."""
+        self.scroll_to(y=place - self.size.height // 2, animate=False, immediate=True)
+
+    def light_text(self, text: str) -> None:
+        """Light this text up wherever it is."""
+        self._lit = text
+        self.refresh()
+
+    def copied(self) -> Copied | None:
+        """All that is said of the node."""
+        head = "".join(text for text, _ in self._head)
+        return f"node {self._node}", "\n".join(text.rstrip() for text in (head, *self.texts()))
 
     def open_cursor(self) -> None:
         """There is nothing in it to be opened."""
@@ -61,7 +81,8 @@ class InspectView(FollowingView):
         width, place = self.size.width, self.scroll_offset.y + y - 1
         row = self._head if not y else self._shown[place] if place < len(self._shown) else []
         base = self.rich_style
-        return Strip([Segment(text, base + style) for text, style in fit(row, width)], width)
+        pieces = fit(lit(row, [self._lit], self._look.lit), width)
+        return Strip([Segment(text, base + style) for text, style in pieces], width)
 
     @cached_property
     def _listing(self) -> Listing:

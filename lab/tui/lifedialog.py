@@ -7,12 +7,12 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from lab.journal import LifeLine, life_of, message_at
 from lab.text import sanitize
+from lab.tui.dialog import Dialog
 from lab.tui.look import DIM, Look
 from lab.tui.messagelog import MessageLog
 
@@ -25,7 +25,7 @@ _SIGNS = {"lost": "lost", "taken": "delivered", "routed": "held", "meanwhile": "
 """The fate in whose colour a line is."""
 
 
-class LifeDialog(ModalScreen[int | None]):
+class LifeDialog(Dialog[int | None]):
     """The result is the record of the line that was chosen; ``here`` is where the cursor in time is."""
 
     DEFAULT_CSS = """

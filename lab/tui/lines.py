@@ -60,6 +60,8 @@ def title_text(source: Source, number: int, hidden: int, name: str, look: Look, 
         parts.append("viewer")
     if header.remark:
         parts.append(sanitize(header.remark, _LONGEST_REMARK))
+    if source.lines.damage:
+        parts.append(f"{count_of(len(source.lines.damage), 'line')} cannot be read: lab show tells which")
     if hidden:
         parts.append(f"{hidden} heartbeats hidden (f)")
     t_us = header.timing.t_us

@@ -61,6 +61,11 @@ def _has_no_marks(source: Source) -> bool:
     return not source.bookmarks.all and source.marks.found.isdisjoint(SAID)
 
 
+def _elects_nobody(promises: tuple[str, ...]) -> bool:
+    """By what it promises of coordinators; of a protocol that promises nothing nobody knows."""
+    return bool(promises) and not {"A1.1", "A3.1"}.intersection(promises)
+
+
 _NO_MARK = (
     _has_no_marks,
     "no bookmark, caption, mark or unmet expectation in this run so far; M makes a bookmark",
@@ -71,6 +76,10 @@ _MISSING: dict[str, tuple[Callable[[Source], bool], str]] = {
     "tour": (
         lambda source: not takes_commands(source),
         "the tour is through a run that goes on; lab tour begins one",
+    ),
+    "predict": (
+        lambda source: _elects_nobody(source.lines.header.protocol.promises),
+        "{} elects nobody, so there is nothing to predict; bully does: lab run bully",
     ),
     "groups": (
         lambda source: not source.groups.groups,

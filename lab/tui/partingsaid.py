@@ -15,6 +15,8 @@ _LONGEST = 40
 
 def parting_said(comparison: Comparison, here: Moment, is_done: bool) -> tuple[str, bool]:
     """(how the two are to each other as of that moment, whether they are parted by then)."""
+    if here.hides_future and comparison.beside(here.record) is not None:
+        return "the same up to here", False
     parting = comparison.so_far()
     if not is_done and comparison.parting is None:
         return f"the same so far, to record {comparison.same}", False

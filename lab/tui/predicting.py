@@ -10,12 +10,12 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from lab.journal.cluster import Cluster
 from lab.journal.decisions import Decision, DecisionLog
 from lab.text import sanitize
+from lab.tui.dialog import Dialog
 from lab.tui.look import DIM, Look
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Predicting:
         screen.draw()
 
 
-class PredictDialog(ModalScreen[str | None]):
+class PredictDialog(Dialog[str | None]):
     """Who will lead next? The result is a node's number, or ``nobody``; None where the question was skipped."""
 
     DEFAULT_CSS = """

@@ -32,7 +32,7 @@ from lab.tui.look import Look
 from lab.tui.messagelog import MessageLog
 from lab.tui.moment import Moment
 from lab.tui.network import NetworkView, edit_link
-from lab.tui.offers import is_offered, takes_commands, why_no_commands, why_not
+from lab.tui.offers import is_offered, steers, takes_commands, why_no_commands, why_not
 from lab.tui.outcome import shown_by
 from lab.tui.panes import NodePanes
 from lab.tui.player import FOLLOWING, Player
@@ -100,7 +100,6 @@ class RunScreen(Screen[None]):
         self.witness: Violation | None = None
         self.views = Views(look, source)
         self.arrangement = Arrangement(self, layout or Layout())
-        self._kept_view = self.arrangement.layout.view
         self.views.rows.heartbeats = self.arrangement.layout.heartbeats
         self.seeker = Seeker(self)
         self.finding = Finding(self)
@@ -114,6 +113,7 @@ class RunScreen(Screen[None]):
         self._ending = Ending(source, self.player, look.glyphs)
         self._drawn_frames = -1
         self._clock: Clock | None = None
+        self.is_up = False  # keys may come before all of it is there, and after it was left
 
     def compose(self) -> ComposeResult:
         """The widgets, from top to bottom."""
@@ -137,6 +137,7 @@ class RunScreen(Screen[None]):
     def on_screen_resume(self) -> None:
         """Begin, or go on after a dialog."""
         if not hasattr(self, "_frames"):
+            self.is_up = True
             self._frames = self.set_interval(1 / FRAMES_PER_SECOND, self.draw)
             self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
             self.run_worker(self.source.work(), exclusive=False, exit_on_error=True)
@@ -153,6 +154,8 @@ class RunScreen(Screen[None]):
 
     def draw(self) -> None:
         """A frame: let time pass, and show what there is at the cursor."""
+        if not self.is_up or self.arrangement.is_tiny:
+            return
         self.finding.draw()
         now_s, player = self._clock_s(), self.player
         elapsed_us, self._last_s = round((now_s - self._last_s) * 1e6), now_s
@@ -172,8 +175,7 @@ class RunScreen(Screen[None]):
         if offered != self.offered:
             self.offered = offered
             self.refresh_bindings()
-            if self._kept_view in {action.word for action in offered}:
-                self.turn_to(self._kept_view)
+            self.arrangement.take_up({action.word for action in offered})
         offend = frozenset(self.witness.nodes) if self.witness is not None else frozenset()
         self.query_one(NodePanes).show(panes, self.selected, offend)
         draw_lines(self, snapshot, panes, self._shows)
@@ -181,7 +183,7 @@ class RunScreen(Screen[None]):
         self._drawn_frames += 1
         if not player.following or self._drawn_frames % _SLOW_FRAMES == 0:
             # what changes at every record need not be drawn at every frame
-            self.query_one(ScrubBar).show(player, self.source.clock)
+            self.query_one(ScrubBar).show(player, self.source.clock, self.predicting.is_asking)
             hidden = 0 if self.views.rows.heartbeats else self.views.rows.hidden_count(cluster)
             draw_title(self, hidden)
         if news := self._ending.news():
@@ -196,7 +198,8 @@ class RunScreen(Screen[None]):
     def say(self, text: str, warn: bool = False) -> None:
         """Answer, in the line for that."""
         style = self.look.warning if warn else self.look.accent
-        self.query_one("#said", TitleLine).put(Text(sanitize(text, 300), style), wraps=True)
+        if self.is_up:
+            self.query_one("#said", TitleLine).put(Text(sanitize(text, 300), style), wraps=True)
 
     # what the user does
 
@@ -227,8 +230,9 @@ class RunScreen(Screen[None]):
     def action_do(self, word: str, rest: str = "") -> None:
         """Do what the table of actions calls so; ``rest`` is what was typed after the word."""
         action = action_named(word)
-        if action is None:
+        if action is None or not self.is_up or (self.arrangement.is_tiny and word != "quit"):
             return
+        self.arrangement.is_touched = True
         if missing := why_not(action, self.source, self._seen):
             self.say(missing, warn=True)
         elif action.needs_node and self.selected is None:
@@ -240,14 +244,14 @@ class RunScreen(Screen[None]):
     @work
     async def give(self, command: str) -> None:
         """Give the run a command, and say what came of it."""
+        is_past = self.source.is_live and not self.player.following and not steers(self.source)
         said, done = await answer_to(command, self.source, self.player, self.views.rows, self.draw)
-        self.say(said, warn=not done)
+        self.say(f"{said} (now, not at the moment that is shown)" if done and is_past else said, warn=not done)
 
     def turn_to(self, view: str) -> None:
         """To that view, or from it back to the log."""
         self.say(self.views.turn_to(view))
-        self._kept_view, self.arrangement.layout.view = LOG, self.views.chosen
-        self.arrangement.fit()
+        self.arrangement.turned()
         (self.query_one(NodePanes) if self.views.chosen == LOG else self.views.widget).focus()
 
     def mark(self, violation: Violation | None) -> None:

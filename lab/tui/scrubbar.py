@@ -46,10 +46,12 @@ class ScrubBar(Widget, can_focus=True):
         self._clock: Clock | None = None
         self._drawn: tuple[object, ...] = ()
         self._dragged_to: int | None = None
+        self._hides_future = False
 
-    def show(self, player: Player, clock: Clock | None = None) -> None:
-        """Draw the player's place, and in a simulated run how its time goes."""
+    def show(self, player: Player, clock: Clock | None = None, hides_future: bool = False) -> None:
+        """Draw the player's place, and in a simulated run how its time goes; what is after it may be hidden."""
         self._player = player
+        self._hides_future = hides_future
         self._clock = clock if player.following else None
         self.set_class(self.app.size.height >= _ROOM_FOR_DENSITY, "tall")
         drawn = (
@@ -63,6 +65,7 @@ class ScrubBar(Widget, can_focus=True):
             self._density.observed // _COUNTED_AT_ONCE,
             self._density.observed == len(player.lines),
             self.size,
+            hides_future,
         )
         if drawn != self._drawn:
             self._drawn = drawn
@@ -110,6 +113,8 @@ class ScrubBar(Widget, can_focus=True):
             return None
         end_us = self._end_us(player)
         text = Text(f"{(x - left) * end_us / (width - 1) / 1e6:.2f} s")
+        if self._hides_future and x - left > self._here(player, width):
+            return text
         for kind, said in self._marks.told(x - left, width, end_us):
             text.append(f"\n{self._look.glyphs.marks[kind]} " if kind else "\n", self._look.mark(kind))
             text.append(said)
@@ -159,15 +164,21 @@ class ScrubBar(Widget, can_focus=True):
         counts = self._density.cells(width, end_us)
         most, top = max(1, *counts), len(levels) - 1
         drawn = "".join(levels[0 if not count else max(1, isqrt(count * top * top // most))] for count in counts)
-        here = min(width - 1, player.now_us * (width - 1) // end_us) + 1
-        return Text.assemble((drawn[:here], self._look.mark("caption")), (drawn[here:], DIM))
+        here = self._here(player, width) + 1
+        after = " " * (width - here) if self._hides_future else drawn[here:]
+        return Text.assemble((drawn[:here], self._look.mark("caption")), (after, DIM))
+
+    def _here(self, player: Player, width: int) -> int:
+        """The cell that the cursor is in."""
+        return min(width - 1, player.now_us * (width - 1) // self._end_us(player))
 
     def _track(self, player: Player, width: int) -> Text:
         look = self._look
-        end_us = self._end_us(player)
-        here = min(width - 1, player.now_us * (width - 1) // end_us)
-        cells = self._marks.cells(width, end_us)
+        here = self._here(player, width)
+        cells = self._marks.cells(width, self._end_us(player))
         cells.pop(here, None)  # the cursor hides the mark under it
+        if self._hides_future:
+            cells = {cell: kind for cell, kind in cells.items() if cell < here}
         track = Text()
         for place, kind in sorted([*cells.items(), (here, "")]):
             self._lay(track, place, here)

@@ -77,7 +77,7 @@ class Seeker:
 
     async def _wait_for(self, hunt: Hunt, onset: Onset, text: str) -> None:
         """Look through what there is; then, as long as the run goes on, at what comes."""
-        source, thawed = self._screen.source, False
+        source, freeze = self._screen.source, ""
         try:
             while True:
                 is_over = not source.is_live or bool(source.ended)
@@ -85,22 +85,31 @@ class Seeker:
                 if is_over or hunt.found is not None:
                     break
                 self._screen.say(f"waiting for {sanitize(text, 100)}; Esc stops")
-                if not thawed and steers(source) and source.clock is not None and source.clock.frozen:
-                    thawed = True
-                    await self._let_go_on(text, onset.holds)
+                if not freeze and steers(source) and source.clock is not None and source.clock.frozen:
+                    freeze = f"{f'when not ({text}) ' if onset.holds else ''}when {text}: freeze"
+                    refused = await self._let_go_on(freeze)
+                    if refused is not None:
+                        self._screen.say(refused, warn=True)
+                        return
                 await asyncio.sleep(_AGAIN_S)
         except asyncio.CancelledError:
-            if thawed:
-                self._screen.give("freeze")
+            if freeze:
+                self._screen.run_worker(self._stand_still(freeze))
             raise
         self._take(hunt, True, _true(text))
 
-    async def _let_go_on(self, text: str, holds: bool) -> None:
-        """Until the predicate becomes true: the world itself knows that at the very record."""
+    async def _let_go_on(self, freeze: str) -> str | None:
+        """Until that line freezes the run, which the world does at the very record; what is said if it refuses."""
         source = self._screen.source
-        first = f"when not ({text}) " if holds else ""
-        await source.command(f"{first}when {text}: freeze")
-        await source.command("go")
+        reply = await source.command(freeze)
+        if reply.ok:
+            reply = await source.command("go")
+        return None if reply.ok else reply.text
+
+    async def _stand_still(self, freeze: str) -> None:
+        """Nobody waits any more: that line is not to freeze the run at some other time."""
+        await self._screen.source.withdraw(freeze)
+        self._screen.give("freeze")
 
     async def _look(self, hunt: Hunt, called: str) -> None:
         pieces = 0

@@ -82,6 +82,10 @@ class Source:
         """Give a command."""
         return Reply(0, False, False, "this is a recording; its past cannot be changed")
 
+    async def withdraw(self, text: str) -> Reply:
+        """Take back a command that waits for a predicate."""
+        return Reply(0, False, False, "this is a recording; nothing waits in it")
+
     async def choices(self) -> Reply:
         """Ask what may happen next."""
         return Reply(0, False, False, "this is a recording; what happens next is in it")
@@ -187,6 +191,10 @@ class FeedSource(Source):
     async def command(self, text: str) -> Reply:
         """Give a command, and wait for what the host says to it."""
         return await self._ask(Order(0, text))
+
+    async def withdraw(self, text: str) -> Reply:
+        """Take it back, and wait for what the host says to that."""
+        return await self._ask(Order(0, text, withdraw=True))
 
     async def choices(self) -> Reply:
         """Ask the host: it alone knows when messages are due."""

@@ -9,6 +9,7 @@ import signal
 from typing import TypeVar
 
 from textual.app import App
+from textual.css.query import NoMatches
 from textual.filter import Monochrome, NoColor
 
 from lab.glyphs import draws_unicode
@@ -52,6 +53,11 @@ class TerminalApp(App[R]):
     def action_help_quit(self) -> None:
         """Ctrl-C, which a raw terminal sends as a key; Textual only says there how to quit."""
         self.exit(return_code=128 + signal.SIGINT)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A dialog that opens while the application ends gets no widgets any more; to miss them is no failure."""
+        if not (self._exit and isinstance(error, NoMatches)):
+            super()._handle_exception(error)
 
     def _watch_parent(self) -> None:
         if os.getppid() != self._parent_pid:

@@ -15,7 +15,7 @@ from lab.journal.decisions import Decision, DecisionLog
 from lab.journal.records import Record
 from lab.kernel import Step
 from lab.tui.dialogs import RecordDialog
-from lab.tui.lines import Line, TitleLine
+from lab.tui.lines import Line
 from lab.tui.look import DIM, Look
 from lab.tui.views import DIAGRAM
 
@@ -32,7 +32,7 @@ class Place(Struct, frozen=True):
     following: bool
     view: str = "log"
     opened: bool = False
-    said: str = ""
+    exported: bool = False
 
 
 class TourLog:
@@ -102,8 +102,8 @@ STEPS = (
     _TourStep(
         "find the moment when it was set",
         lambda log: (
-            f"press [ to go back in time, from one change of status to the one before; ] goes on. "
-            f"Where node {log.leader or '…'} became the coordinator"
+            f"press [ to go back in time, from one change of status to the one before, until you see node "
+            f"{log.leader or '…'} become the coordinator; ] goes on again"
         ),
         _is_found,
     ),
@@ -115,7 +115,7 @@ STEPS = (
     _TourStep(
         "take it with you",
         lambda log: "press X, choose what to export, and press Enter: the file can be opened without lab",
-        lambda _, place: place.said.startswith("exported"),
+        lambda _, place: place.exported,
     ),
 )
 
@@ -152,6 +152,7 @@ class Tour:
         self._log: TourLog | None = None
         self._record = 0
         self._place = 0
+        self._exported = ""
 
     @property
     def is_on(self) -> bool:
@@ -164,6 +165,7 @@ class Tour:
         if self._log is not None:
             self._end("the tour is over; :tour begins it again")
             return
+        screen.arrangement.show_all()
         screen.player.to_end()
         snapshot = screen.player.cluster().snapshot()
         self._log, self._record, self._place = TourLog(Cluster.resume(snapshot)), snapshot.record, 0
@@ -172,6 +174,10 @@ class Tour:
     def skip(self) -> None:
         """To the next step."""
         self._go_on("skipped")
+
+    def exported(self, said: str) -> None:
+        """A file was written, of which this was said."""
+        self._exported = said
 
     def look(self) -> None:
         """At what there is by now."""
@@ -189,18 +195,19 @@ class Tour:
     def _seen(self) -> Place:
         screen = self._screen
         opened = isinstance(screen.app.screen, RecordDialog)
-        said = screen.query_one("#said", TitleLine).plain
-        return Place(screen.player.number, screen.player.following, screen.views.chosen, opened, said)
+        player, view = screen.player, screen.views.chosen
+        return Place(player.number, player.following, view, opened, bool(self._exported))
 
     def _go_on(self, said: str) -> None:
         self._place += 1
         if self._place == len(STEPS):
-            self._end(f"{self._screen.query_one('#said', TitleLine).plain}; that was the tour, ? has all keys")
+            self._end(f"{self._exported or said}; that was the tour, ? has all keys")
         else:
+            self._exported = ""
             self._screen.say(said)
 
     def _end(self, said: str) -> None:
-        self._log, self._place = None, 0
+        self._log, self._place, self._exported = None, 0, ""
         self._screen.say(said)
 
 

@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from lab.journal import NotARecordingError
@@ -20,6 +19,7 @@ from lab.scenario.file import SUFFIX
 from lab.scenario.recorded import UnfitError, make_scenario
 from lab.scenario.writing import Source as Recording
 from lab.text import sanitize
+from lab.tui.dialog import Dialog
 from lab.tui.look import Look
 from lab.tui.source import Source
 from lab.worlds.targets import TargetError
@@ -42,7 +42,7 @@ class _LeftError(Exception):
     """Nobody waits for the scenario any more."""
 
 
-class WriteDialog(ModalScreen[str | None]):
+class WriteDialog(Dialog[str | None]):
     """The result is what there is to say of the file that was written, or None where none was."""
 
     DEFAULT_CSS = """

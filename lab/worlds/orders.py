@@ -22,12 +22,16 @@ class Attach(Struct, frozen=True):
 
 
 class Order(Struct, frozen=True):
-    """A driver's command; the reply has the same id. ``end`` ends the run, ``choices`` asks what may happen."""
+    """A driver's command; the reply has the same id. ``end`` ends the run, ``choices`` asks what may happen.
+
+    ``withdraw``: the command is one that was given before, and waits for a predicate; it is to wait no longer.
+    """
 
     id: int
     command: str = ""
     end: bool = False
     choices: bool = False
+    withdraw: bool = False
 
 
 class Reply(Struct, frozen=True, omit_defaults=True, tag="reply", tag_field="record"):

@@ -131,8 +131,11 @@ def test_too_many_messages_are_refused_with_what_makes_them_fewer(lines: Recorde
 
 
 def test_it_says_how_far_it_is(lines: RecordedLines) -> None:
-    """At every record."""
+    """At every record that it reads, and at each that it judges once verdicts are asked for."""
     told: list[str] = []
-    excerpt_of(lines, Wanted(), told.append)
-    assert len(told) == len(lines)
+    excerpt = excerpt_of(lines, Wanted(), told.append)
+    assert len(told) == len(lines) - 1
     assert told[-1].endswith(f" of {len(lines):,} records read")
+    assert excerpt.violations is excerpt.violations
+    assert len(told) == 2 * len(lines) - 1
+    assert told[-1].endswith(f" of {len(lines):,} records judged")

@@ -6,7 +6,7 @@ import pytest
 
 from lab.journal import Injected, Process, Record
 from lab.journal.causality import Causality, Clock
-from lab.journal.cone import Happened, future_of, happened_in, past_of
+from lab.journal.cone import Future, Happened, happened_in, past_of
 from lab.kernel import Fired, Received, Step
 from lab.protocols import Algorithm, Bully, InvitationElection
 from tests.harness import T_US, Rig
@@ -35,6 +35,13 @@ def _run(seed: int) -> list[Record]:
 def _happened(records: list[Record]) -> list[Happened]:
     found = (happened_in(number, record) for number, record in enumerate(records))
     return [each for each in found if each is not None]
+
+
+def _future(happened: list[Happened], record: int) -> set[int]:
+    future = Future(record)
+    added = {each.record for each in happened if future.observe(each)}
+    assert added == future.records
+    return added
 
 
 def _closure(records: list[Record]) -> dict[int, frozenset[int]]:
@@ -75,7 +82,7 @@ def test_the_cones_are_the_closure_of_happens_before(seed: int) -> None:
     for number in before:
         assert past_of(happened, number) == before[number]
         after = frozenset(other for other, known in before.items() if number in known)
-        assert future_of(happened, number) == after
+        assert _future(happened, number) == after
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -127,4 +134,4 @@ def test_a_record_at_no_node_has_neither() -> None:
     """A command, or a message that was lost, is in nobody's past."""
     happened = [Happened(1, 0, 1), Happened(3, 0, 2)]
     assert past_of(happened, 2) == frozenset()
-    assert future_of(happened, 2) == frozenset()
+    assert _future(happened, 2) == set()

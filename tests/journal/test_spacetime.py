@@ -96,13 +96,19 @@ def test_a_message_that_was_duplicated_arrives_again(whole: SpaceTime) -> None:
     assert all("duplicate" in {kinds[number] for number in arrow.by} for arrow in twice)
 
 
-def test_what_is_no_message_is_an_event_and_every_step_a_dot(whole: SpaceTime) -> None:
+def test_a_message_of_which_no_copy_is_left_is_not_kept_in_mind(whole: SpaceTime) -> None:
+    """However many were duplicated: those that are under way are those of the cluster."""
+    cluster = Cluster.of(_header(long_run()))
+    for record in long_run():
+        cluster.apply(record)
+    assert set(whole._under_way) == set(cluster.flights)
+
+
+def test_what_is_no_message_is_an_event(whole: SpaceTime) -> None:
     """Nothing of the log is left out."""
     lines = [line for number, record in enumerate(long_run()) for line in lines_of(number, record)]
     assert whole.events == [line for line in lines if line.what != "message"]
     assert len(whole.events) + len(whole.arrows) == sum(map(count_lines, long_run()))
-    steps = [(record.node, number) for number, record in enumerate(long_run()) if isinstance(record, Step)]
-    assert [(dot.node, dot.record) for dot in whole.dots] == steps
 
 
 @pytest.mark.parametrize("number", [50, 333, 1000, 2500, 4000])

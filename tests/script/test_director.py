@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 
 from lab.journal import Captioned, Commanded, Expected, Fault, Injected, Process, Record
 from lab.kernel import Message, Step
@@ -485,3 +486,20 @@ def test_two_runs_of_a_script_are_the_same(seed: int) -> None:
     script = "when all normal: kill 3\nthen when 1 suspects 3: restart 3\nexpect all.coordinator == 3 within 3s"
     one, other = (_played(script, seed=seed, jitter_us=5_000) for _ in range(2))
     assert one.records == other.records
+
+
+def test_a_line_that_waits_for_a_predicate_can_be_withdrawn() -> None:
+    """The last that was given of such lines, at whichever of its triggers; none of the script, and no other."""
+    rig = Rig((1, 2, 3)).started()
+    text = "when not 3 down: when 3 down: kill 2"
+    rig.do("when 3 down: heal", text)
+    director, line = rig.director, parse(text)
+    assert not director.withdraw(parse("when 3 down: kill 1"))
+    assert not director.withdraw(replace(line, line=1))
+    assert director.withdraw(line)
+    assert not director.withdraw(line)
+    rig.do("kill 3")
+    rig.run(SECOND_US)
+    killed = [record.node for record in rig.records if isinstance(record, Process) and record.event == "killed"]
+    assert killed == [3]
+    assert "when 3 down: heal" in [record.text for record in rig.records if isinstance(record, Commanded)]

@@ -6,7 +6,7 @@ from lab.glyphs import glyphs_for
 from lab.journal import Timeline, open_recording
 from lab.tui.diagram.canvas import Canvas
 from lab.tui.diagram.focus import Focus
-from lab.tui.diagram.picking import Picked, arrow_of, cone_of
+from lab.tui.diagram.picking import Cone, Picked, arrow_of
 from lab.tui.diagram.picture import drawn
 from lab.tui.diagram.plane import plane_of
 from lab.tui.diagram.scene import Scene
@@ -41,12 +41,15 @@ def pictured(
         focus = Focus(lines)
         for _ in range(zoom):
             focus.zoom(1)
+        hidden = frozenset() if heartbeats else frozenset(lines.header.protocol.heartbeats)
         version = None
         while version != focus.window.version:
             version = focus.window.version
-            focus.look(moment, plane.along, heartbeats, 1 if down else 3)
+            focus.look(moment, plane.along, hidden, 1 if down else 3)
         window = focus.window
-        cone = None if picked is None else cone_of(window, picked)
+        cone = None if picked is None else Cone(window, picked)
+        if cone is not None:
+            cone.learn(window)
         return drawn(
             Scene(
                 window.space,
@@ -57,12 +60,12 @@ def pictured(
                 focus.top,
                 window.start,
                 window.space.last,
-                frozenset() if heartbeats else frozenset(lines.header.protocol.heartbeats),
+                hidden,
                 focus.cursor,
                 hides_future=hides_future,
                 picked=arrow_of(window, picked) or (picked if isinstance(picked, int) else None),
-                cone=None if cone is None else cone.past | cone.future,
-                bounds={} if cone is None else cone.bounds(window),
+                cone=None if cone is None else cone.records,
+                bounds={} if cone is None else cone.bounds,
                 selected=selected,
             )
         )

@@ -54,11 +54,11 @@ def test_everything_that_is_done_often_can_be_clicked_in_the_footer() -> None:
 
 
 def test_what_is_needed_first_is_first_in_the_footer() -> None:
-    """In 80 columns there is how to give a command, how to get help and how to leave."""
+    """In 80 columns there is how to give a command, to get help and to leave, and what moves and finds; whole."""
 
     async def test(seen: Seen) -> None:
         footer = seen.text.split("\n")[-1]
-        shown = [": command", "? help", "q quit", "space play", ". step", "v witness"]
+        shown = [": command", "? help", "q quit", "space play", ". step", ", back", "/ search", "v witness"]
         assert [footer.index(label) for label in shown] == sorted(footer.index(label) for label in shown)
         assert "palette" not in footer
 
@@ -66,8 +66,10 @@ def test_what_is_needed_first_is_first_in_the_footer() -> None:
 
 
 def test_the_footer_has_all_actions() -> None:
-    """In another order than the table."""
-    assert sorted(action.word for action in in_footer_order()) == sorted(action.word for action in ACTIONS)
+    """In another order than the table; views have no label there, as they have tabs."""
+    ordered = in_footer_order()
+    assert sorted(action.word for action in ordered) == sorted(action.word for action in ACTIONS)
+    assert not any(action.footer for action in ordered if action.group == "views")
 
 
 def test_every_action_has_something_that_does_it() -> None:

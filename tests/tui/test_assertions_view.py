@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lab.journal import ASSUMPTIONS, open_recording
 from lab.properties import ASSERTIONS, Judge
 from lab.tui.assertionrows import judged_at
 from lab.tui.assertionsview import AssertionsView
+from lab.tui.moment import Moment
 from tests.tui.hostile import hostile_recording
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
@@ -73,6 +75,22 @@ def test_the_verdicts_are_those_at_the_cursor() -> None:
             assert {each.assumption for each in a6.broken} == {8}
     unknown = judged_at(header, judge, judge.number + 1)
     assert {each.word for each in unknown} == {"unknown", "outside"}
+
+
+def test_what_follows_the_cursor_is_not_told_while_the_future_is_hidden() -> None:
+    """Predict mode asks who leads next; which assertions fail then would tell much of it."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("a")
+        view = seen.of("#assertions", AssertionsView)
+        await seen.until(lambda: "after the cursor: violated by" in _text(seen), "what follows is judged")
+        shown = Moment(seen.player.cluster(), seen.player.now_us)
+        view.show(replace(shown, hides_future=True))
+        assert "after the cursor" not in _text(seen)
+        view.show(shown)
+        assert "after the cursor" in _text(seen)
+
+    replay(test)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")

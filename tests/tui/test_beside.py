@@ -9,7 +9,9 @@ from lab.journal import Comparison, open_recording, parting_of
 from lab.tui.besideview import BesideView
 from lab.tui.branching import TreeDialog
 from lab.tui.dialogs import RecordDialog
+from lab.tui.lines import Line
 from lab.tui.messagelog import MessageLog
+from lab.tui.moment import Moment
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, replay
 from tests.worlds.branches import grow
@@ -69,6 +71,32 @@ def test_by_record_up_to_where_they_part_and_then_by_time(recording: Path, branc
         assert getattr(record, "at_us", 0) <= 6_050_000
         assert _beside(seen) == len(other) - 1 or getattr(other.record(_beside(seen) + 1), "at_us", 0) > 6_050_000
         other.close()
+
+    replay(test, recording)
+
+
+def test_where_they_part_is_not_told_while_the_future_is_hidden(recording: Path, branch: Path) -> None:
+    """Before that they are the same, whatever differs later; from there on it is told."""
+
+    async def test(seen: Seen) -> None:
+        view = await _opened(seen, branch)
+        head = seen.of("#beside-head", Line)
+        parting = parting_of(seen.player.lines, open_recording(branch)).one or 0
+
+        def shown(number: int, hides_future: bool) -> str:
+            seen.player.go(number)
+            view.show(Moment(seen.player.cluster(), seen.player.now_us, hides_future=hides_future))
+            return head.plain
+
+        for number in (AT, parting - 1):
+            assert "they part in" in shown(number, False)
+            assert "the first to differ" in shown(number, False)
+            hidden = shown(number, True)
+            assert "the same up to here" in hidden
+            assert "part" not in hidden
+            assert "differ" not in hidden
+        assert f"since record {parting}" in shown(parting, True)
+        assert "the first to differ" in shown(parting, True)
 
     replay(test, recording)
 

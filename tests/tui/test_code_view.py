@@ -328,15 +328,14 @@ def test_where_it_cannot_be_told_it_says_why(tmp_path: Path, changes: dict[str, 
     replay(test, path)
 
 
-@pytest.mark.parametrize("source", ["escapes", "words", "long"])
-@pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize(("source", "size"), [("escapes", (80, 24)), ("words", (200, 60)), ("long", (80, 24))])
 def test_a_hostile_recording_is_drawn_and_does_no_harm(tmp_path: Path, source: str, size: tuple[int, int]) -> None:
     """Lines that there are not, no Python, escape sequences: nothing of it comes through, nothing raises."""
     path = hostile_recording(tmp_path / "hostile.jsonl", source)
 
     async def test(seen: Seen) -> None:
         await seen.press("C")
-        for number in (2, 30, 61, 100, 250, 300):
+        for number in (2, 61, 250):
             seen.player.go(number)
             await seen.press("enter", "pagedown", "down", "pageup", "enter")
             assert all(letter.isprintable() or letter == "\n" for letter in seen.text)

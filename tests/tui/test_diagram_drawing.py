@@ -105,34 +105,34 @@ FAULTS = """\
  ⋮ 120 ms  ┃    ┊     ┃⢇         ║
    0.530   ┣⠤ ⡀ ┊     ┃⢸         ║
            ┃  ⠉⠐×⠠⡀   ┃ ⡇        ║
-           ┃ AreYouUp×┃ ⢣        ║
-           ┃    ┊     ┣⡄⠸⡀       ║
- ⋮ 120 ms  ┃    ┊     ┃⢣ ⡇       ║
-   0.650   ★ Normal   ┃⠸⡀⢱       ║
+           ┃ AreYouUp×┃ ⢱        ║
+           ┃    ┊     ┣⡄⠘⡄       ║
+ ⋮ 120 ms  ┃    ┊     ┃⢣ ⢇       ║
+   0.650   ★ Normal   ┃⠘⡄⢸       ║
            ┃    ┊  ⢀ ⠤? Election ║
-           ┃    ×⠠⠂⠈  ╏ ⢸ ⡇      ║
-   0.660   ┃    ┊     ╏  ⡇⢸      ║        ▶ heal · 1 fault ended
-           ┃    ┊     ╏  ⢱⠈⡆     ║    ▶ delay 1->2 30ms · 1 link
-◆──────────┃────┊─────╏──⠘⡄⢇───── ▶ duplicate 2->1 100% · 1 link
- ⋮ 110 ms  ┃    ┊     ╏   ⢣⢸     ║
+           ┃    ×⠠⠂⠈  ╏ ⠸⡀⢱      ║
+   0.660   ┃    ┊     ╏  ⢇⠘⡄     ║        ▶ heal · 1 fault ended
+           ┃    ┊     ╏  ⠸⡀⢇     ║    ▶ delay 1->2 30ms · 1 link
+◆──────────┃────┊─────╏───⡇⢸───── ▶ duplicate 2->1 100% · 1 link
+ ⋮ 110 ms  ┃    ┊     ╏   ⢸ ⡇    ║
    0.770   ┃    ┊     ★ Normal   ║
-   0.780   ★    ┊     ┃    ⡇⢣    ║
-   0.820   ┃    ┊     ┃    ⢸⢸    ║
-  ⋮ 70 ms  ┃    ┊     ┃     ⡇⡇   ║
-   0.890   ┣⢤   ┊     ┃     ⢱⢱   ║
-           ┃ ⠱⡑ ⢄     ┣⡄    ⠘⡼⡀  ║
-   0.900   ┃  ⠈⠢⡀⠐⠂⢀  ┃⠸⡀    ⢇⡇  ║          ▶ hold 2->1 · 1 link
-   0.930   ┃!AreYouUp▶┫ ⠱⡀   ⠸⣸  ║
-           ┃    ┊ ⠈⠢⣠ ★  ⢱    ⡟⡄ ║
-  ⋮ 80 ms  ★    ┊  ⡠⠈⠢┃   ⢣   ⢸⢇ ║
+ ⋮ 120 ms  ★    ┊     ┃    ⢸⠸⡀   ║
+   0.890   ┣⢤   ┊     ┃     ⡇⡇   ║
+           ┃ ⠱⡑ ⢄     ┣⡄    ⢱⢸   ║
+   0.900   ┃  ⠈⠢⡀⠐⠂⢀  ┃⠸⡀   ⠈⡎⡆  ║          ▶ hold 2->1 · 1 link
+   0.930   ┃!AreYouUp▶┫ ⠱⡀   ⢱⢣  ║
+           ┃    ┊ ⠈⠢⣠ ┃  ⢱   ⠘⡼⡀ ║
+  ⋮ 80 ms  ┃    ┊  ⡠⠈⠢┃   ⢣   ⢣⡇ ║
    1.010   ┃    ┊ ⡠  ⢠?⢄Election ║
-           ┃    ‖⠠  ⢠ ╏ ⠑⢄  ⢇  ⢹⡆║
-   1.020   ┃    ┊  ⡠  ╏   ⠑⢄⠈⢆ ⠘⣧★ Normal
+           ★    ‖⠠  ⢠ ╏ ⠑⢄  ⢇  ⢫⡆║
+   1.020   ┃    ┊  ⡠  ╏   ⠑⢄⠈⢆ ⠸⣣★ Normal
            ┃    ┊ ⡠   ╏ AreYouUp▶┫
            ┃    ‖⠠    ╏ AreYouUp▶┫
            ┃    ┊     ╏ AreYouUp▶┫
            ┃    ┊     ╏ AreYouUp▶┫
-           ★    ┊     ╏⡀⠠⠂⠡⠂  ⠔  ┃        ▶ resume 3 · 3 resumed"""
+           ┃    ┊     ╏ ⢔⠄⢁⠄  ⠔  ┃        ▶ resume 3 · 3 resumed
+   1.030   ┃    ┊ ⢀ ⠔ ╏◁↩AreYouUp┃
+           ★  ⣀ ⠔ ⠁   ╏◁↩AreYouUp┃"""
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +186,18 @@ def test_many_messages_at_once_are_counted(takeover: Path) -> None:
 def test_the_future_can_be_hidden(takeover: Path) -> None:
     """Nothing is seen below the cursor in time."""
     assert text_of(pictured(takeover, 690_000, (56, 22), hides_future=True)) == HIDDEN
+
+
+@pytest.mark.parametrize("zoom", [0, 2, 3, 5])
+def test_the_future_is_hidden_where_time_flows_to_the_right(takeover: Path, zoom: int) -> None:
+    """Right of the cursor in time nothing is left, of words that began before it neither; left of it all is."""
+    shown, hidden = (
+        text_of(pictured(takeover, 690_000, (76, 12), zoom=zoom, down=False, hides_future=hides)).split("\n")
+        for hides in (False, True)
+    )
+    cursor = hidden[0].index("◆")
+    assert max(map(len, hidden)) == cursor + 1 < max(map(len, shown))
+    assert hidden == [row[: cursor + 1].rstrip() for row in shown]
 
 
 def test_every_fault_has_its_sign(faults: Path) -> None:

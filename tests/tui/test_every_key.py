@@ -1,24 +1,40 @@
 """Every key in every view: whatever it does there, the interface goes on."""
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from lab.journal import Link, Writer
 from lab.tui.actions import ACTIONS
+from lab.tui.screen import RunScreen
 from lab.tui.views import LOG, VIEWS
 from lab.worlds.config import Ready, RunConfig
 from tests.harness import TIMING
 from tests.journal.split_field import split_run
 from tests.tui.recorded import SHIPPED, blocked_run
-from tests.tui.seen import Seen, attached, replay, served
+from tests.tui.seen import Seen, Test, attached, replay, served
 
 SCENARIOS = Path(__file__).parents[2] / "recordings" / "scenarios"
-LEAVES = {"quit", "branch", "kill", "choose"}
-"""What goes to another screen, which other tests do; and what an end of the run would come of here."""
+LEAVES = {"quit", "branch"}
+"""What goes to another screen, or out of all of them, is pressed last."""
 KEYS = [key for action in ACTIONS if action.word not in LEAVES for key in action.keys.split(",") if key]
-OTHERS = ["1", "9", "tab", "up", "down", "left", "right", "pageup", "pagedown"]
+OTHERS = ["9", "tab", "up", "down", "left", "right", "pageup", "pagedown"]
+HOPS = 20
+"""Turns of the event loop: a key goes to the application, to what has the keys, and up to the screen."""
+SIZE = (80, 24)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pressing a key waits for what comes of it alone, and not until nothing else is going on."""
+
+    async def give_way(_: float) -> None:
+        for _ in range(HOPS):
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr("textual.app.wait_for_idle", give_way)
 
 
 async def _back(seen: Seen) -> None:
@@ -26,22 +42,40 @@ async def _back(seen: Seen) -> None:
     for _ in range(4):
         if seen.top is seen.run and not hasattr(seen.run.focused, "value"):
             return
-        await seen.press("escape")
+        await seen.pilot.press("escape")
     assert seen.top is seen.run, f"escape does not leave {seen.top}"
 
 
-async def _press_all(seen: Seen) -> None:
-    """In the views that there are in this run, whatever views and keys there will be."""
-    offered = {action.word for action in seen.run.actions()}
-    for kind in VIEWS:
-        if kind.word not in {LOG, *offered}:
-            continue
-        for key in [*KEYS, *OTHERS]:
-            if seen.run.views.chosen != kind.word:
-                seen.run.turn_to(kind.word)
-            await seen.pilot.press(key)
-            await _back(seen)
-            assert seen.app.return_code is None, (kind.word, key)
+def _pressing(views: Sequence[str]) -> Test:
+    """Every key in each of these views, with a node selected; at last into a branch, back, and out."""
+
+    async def press_all(seen: Seen) -> None:
+        assert {LOG, *(action.word for action in seen.run.actions())}.issuperset(views)
+        for view in views:
+            for key in ("1", *KEYS, *OTHERS):
+                if seen.run.views.chosen != view:
+                    seen.run.turn_to(view)
+                await seen.pilot.press(key)
+                await _back(seen)
+                assert seen.app.return_code is None, (view, key)
+        await _leave(seen)
+
+    return press_all
+
+
+async def _leave(seen: Seen) -> None:
+    """Into a branch, back from there, and out."""
+
+    def runs() -> list[RunScreen]:
+        return [screen for screen in seen.app.screen_stack if isinstance(screen, RunScreen)]
+
+    await seen.pilot.press("B")
+    await seen.until(lambda: len(runs()) == 2, "the branch is over it")
+    await seen.until(lambda: seen.top is runs()[-1], "it has the keys")
+    await seen.pilot.press("q")
+    await seen.until(lambda: len(runs()) == 1, "back from the branch")
+    await seen.pilot.press("q")
+    await seen.until(lambda: seen.app.return_code == 0, "the end")
 
 
 def _two_phases(folder: Path) -> Path:
@@ -57,19 +91,29 @@ def _field(folder: Path) -> Path:
     return folder / "split.jsonl"
 
 
-@pytest.mark.parametrize(
-    "recording",
-    [
-        lambda _: SHIPPED,
-        _two_phases,
-        lambda _: SCENARIOS / "invitation-partition-in-two.jsonl",
-        _field,
-    ],
-    ids=["bully", "2pc", "invitation", "field"],
-)
-@pytest.mark.timeout(600)
-def test_every_key_in_every_view_of_a_recording(recording: Callable[[Path], Path], tmp_path: Path) -> None:
-    replay(_press_all, recording(tmp_path), size=(100, 30))
+RUNS: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
+    "bully": (lambda _: SHIPPED, (LOG, "diagram", "code", "assertions", "beside")),
+    "2pc": (_two_phases, ("bank", "inspect")),
+    "invitation": (lambda _: SCENARIOS / "invitation-partition-in-two.jsonl", ("groups", "script")),
+    "field": (_field, ("map",)),
+}
+
+
+STEERED = (LOG, "network")
+"""The views in which most is done in a run that goes on."""
+
+
+def test_no_view_is_left_out() -> None:
+    """A new one has to be pressed through, too."""
+    pressed = {view for _, views in RUNS.values() for view in views}
+    assert pressed.union(STEERED) == {kind.word for kind in VIEWS}
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_every_key_in_every_view_of_a_recording(run: str, tmp_path: Path) -> None:
+    """What all recordings have is seen in one of them; in the others, what is another there."""
+    recording, views = RUNS[run]
+    replay(_pressing(views), recording(tmp_path), size=SIZE)
 
 
 @pytest.fixture
@@ -84,6 +128,6 @@ def host(runs: Path) -> Iterator[Ready]:
         yield ready
 
 
-@pytest.mark.timeout(600)
-def test_every_key_in_every_view_of_a_simulated_run(host: Ready) -> None:
-    attached(_press_all, host.socket)
+def test_every_key_in_views_of_a_simulated_run(host: Ready) -> None:
+    """There nodes are killed, too, links are changed, and what happens next is chosen."""
+    attached(_pressing(STEERED), host.socket)

@@ -2,16 +2,23 @@
 
 import threading
 from pathlib import Path
+from typing import TextIO
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 from textual.widgets import Input, OptionList, Static
 
+from lab.export.excerpt import Excerpt
+from lab.export.files import write_file
+from lab.export.formats import Format
 from lab.tui.exporting import ExportDialog
 from lab.tui.formats import ALL_FORMATS
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import scripted_config
 from tests.tui.seen import Seen, attached, replay, served
+
+GROUPS = SHIPPED.parent / "scenarios" / "two-coordinators-invite-each-other.jsonl"
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +94,19 @@ def test_space_takes_the_time_around_the_cursor(folder: Path) -> None:
     assert "from 3s until 5s" in (folder / "two-coordinators.txt").read_text("utf-8").splitlines()[1]
 
 
+def test_some_of_the_nodes_are_exported(folder: Path) -> None:
+    """And the messages between them, if others are not named."""
+
+    async def test(seen: Seen) -> None:
+        await _asked(seen)
+        _field(seen, "nodes").value = " 2,4 "
+        await seen.press("down", "down", "enter")
+        await seen.says("exported to")
+
+    replay(test)
+    assert "nodes 2 4" in (folder / "two-coordinators.txt").read_text("utf-8").splitlines()[1]
+
+
 def test_what_is_wrong_is_told_in_the_dialog(folder: Path) -> None:
     """A time that is none, a window without anything, a folder, the recording itself, a run without groups."""
     (folder / "there").mkdir()
@@ -106,6 +126,15 @@ def test_what_is_wrong_is_told_in_the_dialog(folder: Path) -> None:
             _field(seen, "file").value = file
             await seen.press("enter")
             await _answers(seen, said)
+        _field(seen, "file").value = "a.svg"
+        for nodes, said in (
+            ("1;2", "1;2: expected numbers with commas between them, such as 1,2,5"),
+            ("1,9", "there is no node 9 in this run; its nodes are 1-5"),
+        ):
+            _field(seen, "nodes").value = nodes
+            await seen.press("enter")
+            await _answers(seen, said)
+        _field(seen, "nodes").value = ""
         _field(seen, "file").value = "a.dot"
         seen.top.query_one(OptionList).highlighted = [each.name for each in ALL_FORMATS].index("dot")
         await seen.press("enter")
@@ -184,6 +213,40 @@ def test_how_far_it_is_is_shown_and_escape_ends_it(monkeypatch: pytest.MonkeyPat
         assert seen.top is seen.run
 
     replay(test)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [each.name for each in ALL_FORMATS])
+def test_escape_while_it_is_being_written_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, name: str
+) -> None:
+    """Whether what writes it ever says how far it is, or does not."""
+    going, left, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(wanted: Format, excerpt: Excerpt, path: Path) -> int:
+        def write(excerpt: Excerpt, out: TextIO) -> None:
+            going.set()
+            assert left.wait(10)
+            wanted.write(excerpt, out)
+
+        try:
+            return write_file(replace(wanted, write=write), excerpt, path)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr("lab.tui.exporting.write_file", slow)
+
+    async def test(seen: Seen) -> None:
+        await seen.press("colon")
+        await seen.type(f"export {name} mine")
+        await seen.press("enter")
+        await seen.until(going.is_set, "the work has begun")
+        await seen.press("escape")
+        assert seen.top is seen.run
+        left.set()
+        await seen.until(ended.is_set, "the work has ended")
+
+    replay(test, GROUPS)
     assert list(folder.iterdir()) == []
 
 

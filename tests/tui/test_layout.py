@@ -214,6 +214,8 @@ def test_a_view_that_a_run_does_not_have_is_kept_for_one_that_does(tmp_path: Pat
 
     async def test(seen: Seen) -> None:
         assert seen.run.views.chosen == "log"
+        seen.run.arrangement.take_up({"bank"})
+        assert seen.run.views.chosen == "log", "who is at work here turns to views alone"
 
     _kept(test, file)
     assert read_layout(file).view == "bank"

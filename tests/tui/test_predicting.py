@@ -1,12 +1,18 @@
 """Predict mode: it asks where it is open who leads next, hides what comes, and keeps the score."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from lab.journal import Link
 from lab.journal.decisions import Decision
 from lab.tui.predicting import NOBODY, PredictDialog, outcome_said
-from tests.tui.seen import Seen, replay
+from lab.tui.scrubbar import ScrubBar
+from lab.worlds.config import Ready, RunConfig
+from tests.harness import TIMING
+from tests.tui.recorded import blocked_run
+from tests.tui.seen import Seen, attached, replay, served
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 TOLD = [(4, 1, 4, "SetCoordinator"), (4, 3, 4, "SetCoordinator"), (5, 2, 5, "SetCoordinator")]
@@ -123,3 +129,71 @@ def test_in_groups_any_of_those_who_lead_is_right() -> None:
         await seen.says("right: 2 and 5 lead, each its own; 2 told 1 (Invitation)")
 
     replay(test, RECORDINGS / "scenarios" / "invitation-partition-in-two.jsonl")
+
+
+def test_where_nobody_is_elected_it_says_so(tmp_path: Path) -> None:
+    """It is not offered there; a bully below a task elects all the same."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("P")
+        assert "elects nobody, so there is nothing to predict" in seen.said
+        assert "predict" not in {action.word for action in seen.run.actions()}
+        assert "predicted" not in seen.line("#title")
+
+    replay(test, blocked_run().write(tmp_path / "blocked.jsonl"))
+
+
+def test_while_it_asks_the_scrub_bar_hides_what_comes() -> None:
+    """The marks after the cursor, how much happens there, and what the mouse would tell of it."""
+
+    async def test(seen: Seen) -> None:
+        bar = seen.of("ScrubBar", ScrubBar)
+
+        def after() -> set[str]:
+            rows = bar.render().plain.split("\n")
+            track = rows[-1][bar._bar()[0] :][: bar._bar()[1]]
+            behind = track.index(seen.run.look.glyphs.cursor) + 1
+            density = rows[0][bar._bar()[0] + behind :]
+            return {*track[behind:], *density}
+
+        seen.player.go(55)
+        await seen.press("P")
+        await seen.until(lambda: len(after()) > 2, "marks after the cursor")
+        await seen.press("full_stop", "full_stop")
+        await _asked(seen)
+        await seen.until(lambda: after() <= {seen.run.look.glyphs.rest, " "}, "none of them")
+        told = bar._told(sum(bar._bar()) - 1)
+        assert told is not None
+        assert "\n" not in told.plain
+        await seen.press("escape")
+        await seen.until(lambda: len(after()) > 2, "all of them again")
+
+    replay(test)
+
+
+@pytest.fixture
+def host(runs: Path) -> Iterator[Ready]:
+    """A simulated run of five nodes that is frozen when it begins."""
+    config = RunConfig(
+        *("open", "bully", (1, 2, 3, 4, 5), TIMING, {}, Link(8_000, 3_000), 1, str(runs.parent / "run.jsonl")),
+        commands=("freeze",),
+        world="simulated",
+    )
+    with served(config) as ready:
+        yield ready
+
+
+def test_in_a_simulated_run_it_asks_and_finds_the_outcome_as_that_goes_on(host: Ready) -> None:
+    """The first coordinator is yet to be elected: the highest of those that run, by this protocol."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("P")
+        seen.run.give("speed max")
+        seen.run.give("go")
+        await _asked(seen)
+        assert seen.run.predicting.is_asking
+        await seen.press("5")
+        await seen.says("right: 5 leads; 5 told ")
+        await seen.until(lambda: "predicted 1 of 1" in seen.line("#title"), "the score")
+
+    attached(test, host.socket)

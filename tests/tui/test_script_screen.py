@@ -90,7 +90,7 @@ def test_n_goes_to_what_the_script_says_and_where_it_is_not_met(recording: Path,
         await seen.press("N")
         assert seen.player.number == wanted[3]
         await seen.press("home", "N")
-        await seen.says("no caption, mark or unmet expectation before this one")
+        await seen.says("no bookmark, caption, mark or unmet expectation before this one")
 
     assert records["5 is gone"] < records["here"]
     replay(test, recording)
@@ -239,10 +239,12 @@ def test_a_run_without_a_script_stays_at_its_log() -> None:
     """It is said which runs have one; the footer does not offer it."""
 
     async def test(seen: Seen) -> None:
-        assert "s script" not in seen.text.split("\n")[-1]
-        assert "next caption" not in seen.text
+        assert "s script" not in seen.text
+        assert "next mark" not in seen.text
         await seen.press("n")
-        assert seen.said == "no caption, mark or unmet expectation in this run so far"
+        assert (
+            seen.said == "no bookmark, caption, mark or unmet expectation in this run so far; M makes a bookmark"
+        )
         await seen.press("s")
         assert seen.said.startswith("no script belongs to this run; lab run NAME runs a scenario")
         assert seen.of("Views", Views).chosen == "log"
@@ -256,8 +258,8 @@ def test_the_title_and_the_first_hint_tell_of_the_scenario(recording: Path) -> N
     async def test(seen: Seen) -> None:
         assert " · What becomes of lines · " in seen.line("#title")
         assert seen.said == "What becomes of lines (? for all keys; s shows the script)"
-        assert "n next caption" in seen.text.split("\n")[-1]
-        assert "s script" in seen.text.split("\n")[-1]
+        assert "n next mark" in seen.text.split("\n")[-1]
+        assert " s script " in seen.text  # the tab
 
     replay(test, recording)
 

@@ -10,7 +10,9 @@ from lab.kernel import Received, Step, Timing
 from lab.script import Onset, parse_predicate
 from lab.tui import seeking
 from lab.tui.commandline import CommandLine
+from lab.tui.source import FeedSource
 from lab.worlds.config import Ready, RunConfig
+from lab.worlds.orders import Reply
 from tests.tui.recorded import written
 from tests.tui.seen import Seen, attached, replay, served
 
@@ -240,5 +242,50 @@ def test_a_frozen_run_is_let_go_on_and_frozen_when_it_holds(frozen: Ready) -> No
         await seen.until(lambda: seen.source.clock is not None and not seen.source.clock.frozen, "it goes on")
         await seen.press("escape")
         await seen.until(lambda: seen.source.clock is not None and seen.source.clock.frozen, "Esc freezes it")
+
+    attached(test, frozen.socket)
+
+
+def test_what_nobody_waits_for_any_more_does_not_freeze_the_run(frozen: Ready) -> None:
+    """Freeze, until, Esc, go, and it becomes true: time goes on."""
+
+    def stands(seen: Seen) -> bool:
+        return seen.source.clock is not None and seen.source.clock.frozen
+
+    async def test(seen: Seen) -> None:
+        await _line(seen, "until all normal")
+        await seen.until(lambda: seen.player.cluster().nodes[5].leads and stands(seen), "5 leads")
+        await _line(seen, "until 4 down")
+        await seen.until(lambda: not stands(seen), "it goes on")
+        await seen.press("escape")
+        await seen.until(lambda: stands(seen), "Esc freezes it")
+        await _line(seen, "go")
+        await seen.until(lambda: not stands(seen), "it goes on")
+        await _line(seen, "kill 4")
+        await seen.says("kill 4: 4 killed")
+        at_us = seen.source.now_us() or 0
+        await seen.until(lambda: (seen.source.now_us() or 0) > at_us + 300_000, "time goes on")
+        assert not stands(seen)
+
+    attached(test, frozen.socket)
+
+
+def test_a_run_that_would_not_be_frozen_again_is_not_let_go_on(
+    frozen: Ready, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the run says to the line that is to freeze it is told."""
+    given: list[str] = []
+
+    async def refuse(self: FeedSource, text: str) -> Reply:
+        given.append(text)
+        return Reply(1, False, False, "not this one")
+
+    async def test(seen: Seen) -> None:
+        await seen.until(lambda: " frozen " in seen.line("#title"), "the title says frozen")
+        monkeypatch.setattr(FeedSource, "command", refuse)
+        await _line(seen, "until 5 leads")
+        await seen.says("not this one")
+        assert given == ["when 5 leads: freeze"]
+        assert not seen.run.seeker.stop()
 
     attached(test, frozen.socket)

@@ -1,5 +1,6 @@
 """The tour: each step is done when the records and the screen show it, and real keys go through all of it."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from lab.worlds.config import Ready, RunConfig
 from tests.harness import T_US, TIMING, Rig
 from tests.tui.seen import Seen, attached, replay, served
 from tests.tui.terminal import Terminal
+from tests.waiting import wait_for
 
 KILL, WATCH, FIND, LOOK, EXPORT = (step.is_done for step in STEPS)
 ANYWHERE = Place(0, following=True)
@@ -77,8 +79,8 @@ def test_the_fourth_is_done_with_the_diagram_or_with_a_record_that_was_opened() 
 
 
 def test_the_fifth_is_done_when_a_file_was_written() -> None:
-    assert not EXPORT(_log(), Place(0, following=False, said="no file"))
-    assert EXPORT(_log(), Place(0, following=False, said="exported to /tmp/run.svg (1,234 bytes)"))
+    assert not EXPORT(_log(), ANYWHERE)
+    assert EXPORT(_log(), Place(0, following=False, exported=True))
 
 
 @pytest.fixture
@@ -123,6 +125,16 @@ def test_a_recording_has_no_tour() -> None:
     replay(test)
 
 
+def _type_until(terminal: Terminal, key: str, text: str) -> None:
+    """As the step says, from one change to the one before: nodes that are slow may have held one more election."""
+    for _ in range(20):
+        terminal.type(key)
+        with contextlib.suppress(AssertionError):
+            wait_for(lambda: text.encode() in terminal.output, text, 2, 0.02)
+            return
+    terminal.shows(text)
+
+
 def test_real_keys_go_through_the_tour_to_the_exported_file(tmp_path: Path) -> None:
     """Each key is what the step before it said; nothing else is known of the program."""
     with Terminal("-m", "lab", "tour", folder=tmp_path) as terminal:
@@ -133,8 +145,7 @@ def test_real_keys_go_through_the_tour_to_the_exported_file(tmp_path: Path) -> N
         terminal.type("k")
         terminal.shows("tour 2/5")
         terminal.shows("tour 3/5")
-        terminal.type("[")
-        terminal.shows("tour 4/5")
+        _type_until(terminal, "[", "tour 4/5")
         terminal.type("D")
         terminal.shows("tour 5/5")
         terminal.type("X")

@@ -147,6 +147,8 @@ def _clipped(
 
 def _join(canvas: Canvas, scene: Scene, x: int, y: int, way: int) -> None:
     """The sign of a line, where a message leaves it."""
+    if not 0 <= x < canvas.width:
+        return
     sign, joints = canvas.letter(x, y), scene.signs.joints
     side = _side(scene, way)
     if sign in joints.values():

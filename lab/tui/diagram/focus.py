@@ -26,25 +26,26 @@ class Focus:
         self.top = 0
         self._along = 1
         self._back = _LEAST_BACK
+        self._sought = 0
+        """Around which record it learnt last."""
         self._anchor: Point | None = None
         """Where it was scrolled to; None while it follows."""
         self._is_placed = False
-        self._drawn_from = (0, 0)
-        self._step = 1
+        self._drawn_from: tuple[int, frozenset[str]] = (0, frozenset())
 
-    def look(self, moment: Moment, along: int, heartbeats: bool, step: int) -> None:
+    def look(self, moment: Moment, along: int, hidden: frozenset[str], step: int) -> None:
         """Know what is to be seen at that moment in so many cells, or a part of it; the next frame knows more."""
         cursor = Point(moment.record, moment.now_us)
         if not moment.following and self.cursor.record != cursor.record:
             self._anchor = None
-        if (along, heartbeats) != self._drawn_from:
-            self._drawn_from, self._is_placed = (along, heartbeats), False
+        if (along, hidden) != self._drawn_from:
+            self._drawn_from, self._is_placed = (along, hidden), False
         self.cursor, self._along = cursor, along
         begun = self.window.begun
         if self.scale.by_records:
-            self._learn_records(along // step + 1, heartbeats)
+            self._learn_records(along // step + 1, hidden)
         else:
-            self._learn_times(heartbeats)
+            self._learn_times(hidden)
         if self.window.begun != begun:
             self._is_placed = False
         self.scale = Scale(self.scale.us, self.window.order, step)
@@ -88,19 +89,20 @@ class Focus:
     def step_at(self, node: int, along: int) -> int | None:
         """The record of the node's step that is in that cell, or right beside it."""
         near: tuple[float, int] | None = None
-        for dot in self.window.space.dots:
-            if dot.node == node:
-                apart = abs(self.scale.place(Point(dot.record, dot.at_us)) - self.top - along - 0.5)
+        for each in self.window.happened:
+            if each.node == node:
+                apart = abs(self.scale.place(Point(each.record, each.at_us)) - self.top - along - 0.5)
                 if apart <= 1 and (near is None or apart < near[0]):
-                    near = (apart, dot.record)
+                    near = (apart, each.record)
         return None if near is None else near[1]
 
-    def _learn_records(self, rows: int, heartbeats: bool) -> None:
+    def _learn_records(self, rows: int, hidden: frozenset[str]) -> None:
         window, left = self.window, _AT_ONCE
         wanted = self.cursor.record if self._anchor is None else self._anchor.record
-        if not window.start <= wanted <= window.fed + _AT_ONCE:
+        if abs(wanted - self._sought) > _AT_ONCE:
             self._back = _LEAST_BACK
-        window.begin(max(0, wanted - self._back), heartbeats)
+        self._sought = wanted
+        window.begin(max(0, wanted - self._back), hidden)
         left -= window.feed(wanted + 1, left)
         order = window.order
         while left > 0 and not window.is_at_end and order.end < order.row(wanted) + rows + _AHEAD:
@@ -109,17 +111,17 @@ class Focus:
                 break
             left -= learnt
         is_short = not order.rows or order.row(wanted) - order.rows[0] < rows
-        if is_short and window.fed > wanted and window.start > 0 and self._back < MOST_RECORDS // 2:
-            self._back *= 4
+        if is_short and window.fed > wanted and window.start > 0:
+            self._back = min(self._back * 4, MOST_RECORDS // 2)  # with more, it might be full before the cursor
 
-    def _learn_times(self, heartbeats: bool) -> None:
+    def _learn_times(self, hidden: frozenset[str]) -> None:
         window, us = self.window, self.scale.us
         half_us = self._along * us
         centre_us = self.cursor.at_us if self._anchor is None else self._anchor.at_us
         first = window.record_before(max(0, centre_us - half_us))
         if self._anchor is None:
             first = max(first, self.cursor.record - MOST_RECORDS // 2)
-        window.begin(first, heartbeats)
+        window.begin(first, hidden)
         left = _AT_ONCE
         upto = len(self._lines)
         while left > 0 and window.space.last.at_us < centre_us + 2 * half_us:

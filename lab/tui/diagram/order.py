@@ -7,7 +7,7 @@ it was quiet for longer than a message may take, a row more says for how long.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
-from lab.journal import Flight, Header, Keyframe, Process, Record, Routed, count_lines
+from lab.journal import Fates, Flight, Header, Keyframe, Process, Record, Routed, count_lines
 from lab.kernel import Received, Step
 
 __all__ = ["Order"]
@@ -29,7 +29,11 @@ class Order:
         self._kinds = frozenset(hidden)
         self._quiet_us = quiet_us
         self._newest_us: int | None = None
-        self._hidden = {(flight.source, flight.serial) for flight in flights if flight.kind in self._kinds}
+        self._hidden = Fates()
+        """The messages that have no rows, as long as copies of them are on their way."""
+        for flight in flights:
+            if flight.kind in self._kinds:
+                self._hidden.sent((flight.source, flight.serial), flight.copies)
 
     @property
     def end(self) -> int:
@@ -38,7 +42,11 @@ class Order:
 
     def observe(self, number: int, record: Record | None) -> None:
         """Take the next record."""
-        if record is None or isinstance(record, Header) or not self._shows(record):
+        if record is None or isinstance(record, Header):
+            return
+        shows = self._shows(record)
+        self._hidden.observe(record)
+        if not shows:
             return
         quiet = self._newest_us is not None and record.at_us - self._newest_us > self._quiet_us
         self.rows.append(self.end + quiet)
@@ -79,10 +87,8 @@ class Order:
 
     def _shows_step(self, step: Step) -> bool:
         unseen = [message for message in step.sent if message.kind in self._kinds]
-        self._hidden.update((step.node, message.serial) for message in unseen)
-        heard = False
-        if isinstance(step.input, Received):
-            key = (step.input.source, step.input.serial)
-            heard = key not in self._hidden
-            self._hidden.discard(key)
+        for message in unseen:
+            self._hidden.sent((step.node, message.serial))
+        given = step.input
+        heard = isinstance(given, Received) and (given.source, given.serial) not in self._hidden
         return heard or count_lines(step) > len(unseen)

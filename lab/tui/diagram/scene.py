@@ -1,6 +1,7 @@
 """What there is to draw: the part of a run, where its places are, and what stands out in it."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 from rich.style import Style
@@ -40,7 +41,7 @@ class Scene(Struct):
     follows: bool = False
     hides_future: bool = False
     picked: Arrow | int | None = None
-    cone: frozenset[int] | None = None
+    cone: AbstractSet[int] | None = None
     bounds: dict[int, tuple[Point | None, Point | None]] = {}
     selected: int | None = None
     marked: frozenset[int] = frozenset()

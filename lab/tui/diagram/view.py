@@ -1,5 +1,6 @@
 """The space-time view: draws the picture where the cursor in time is, and takes keys and clicks."""
 
+import sys
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -17,7 +18,6 @@ from lab.tui.diagram.picking import (
     Cone,
     Picked,
     arrow_of,
-    cone_of,
     next_message,
     next_step,
     point_of,
@@ -27,6 +27,7 @@ from lab.tui.diagram.picture import drawn
 from lab.tui.diagram.plane import Plane, plane_of
 from lab.tui.diagram.scene import Scene
 from lab.tui.diagram.signs import signs_for
+from lab.tui.diagram.window import Window
 from lab.tui.fitting import Piece, fit
 from lab.tui.following import FollowingView
 from lab.tui.logrows import LogRows
@@ -69,7 +70,6 @@ class DiagramView(Widget, can_focus=True):
         self._down = True
         self._picked: Picked | None = None
         self._cone: Cone | None = None
-        self._cone_of: object = None
         self._marked: frozenset[int] = frozenset()
         self._moment: Moment | None = None
         self._plane: Plane | None = None
@@ -87,7 +87,7 @@ class DiagramView(Widget, can_focus=True):
         nodes = sorted(lines.header.nodes)
         plane = self._plane = plane_of(nodes, moment.selected, width, height, self._down)
         focus = self._focus
-        focus.look(moment, plane.along, self._rows.heartbeats, 1 if self._down else 3)
+        focus.look(moment, plane.along, self._rows.hidden_kinds, 1 if self._down else 3)
         violations = self._source.judge.violations
         key = (
             focus.window.version,
@@ -101,7 +101,7 @@ class DiagramView(Widget, can_focus=True):
             self._picked,
             self._marked,
             self._look.dark,
-            self._rows.heartbeats,
+            self._rows.hidden_kinds,
             len(violations),
         )
         if key == self._key:
@@ -171,8 +171,8 @@ class DiagramView(Widget, can_focus=True):
             found: Picked | None = next_step(window, node, here, by)
         else:
             serial = self._picked[1] if isinstance(self._picked, tuple) else 0
-            found = next_message(window, self._hidden, node, (here, serial), by)
-        if found is not None:
+            found = next_message(window, self._rows.hidden_kinds, node, (here, serial), by)
+        if found is not None and self._may_tell(found):
             self._pick(found)
 
     def action_page(self, pages: int) -> None:
@@ -215,8 +215,14 @@ class DiagramView(Widget, can_focus=True):
         return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
 
     @property
-    def _hidden(self) -> frozenset[str]:
-        return frozenset() if self._rows.heartbeats else frozenset(self._source.lines.header.protocol.heartbeats)
+    def _upto(self) -> int:
+        """The last record that may be told of."""
+        moment = self._moment
+        return moment.record if moment is not None and moment.hides_future else sys.maxsize
+
+    def _may_tell(self, picked: Picked) -> bool:
+        point = point_of(self._focus.window, picked)
+        return point is None or point.record <= self._upto
 
     def _pick(self, picked: Picked) -> None:
         self._picked = picked
@@ -228,9 +234,7 @@ class DiagramView(Widget, can_focus=True):
         focus = self._focus
         window = focus.window
         arrow = arrow_of(window, self._picked)
-        if self._cone_of != (self._picked, window.version):
-            self._cone_of = (self._picked, window.version)
-            self._cone = None if self._picked is None else cone_of(window, self._picked)
+        cone = self._cone = self._cone_in(window)
         return Scene(
             window.space,
             focus.scale,
@@ -240,23 +244,33 @@ class DiagramView(Widget, can_focus=True):
             focus.top,
             window.start,
             window.space.last,
-            self._hidden,
+            self._rows.hidden_kinds,
             focus.cursor,
             moment.following,
             moment.hides_future,
             arrow if arrow is not None else self._picked if isinstance(self._picked, int) else None,
-            None if self._cone is None else self._cone.past | self._cone.future,
-            {} if self._cone is None else self._cone.bounds(window),
+            None if cone is None else cone.records,
+            {} if cone is None else cone.bounds,
             moment.selected,
             self._marked,
             self._source.judge.violations[-_SEEN_AT_MOST:],
         )
 
+    def _cone_in(self, window: Window) -> Cone | None:
+        """Of what is selected: the same one as long as it can be, which learns what is new."""
+        cone, picked = self._cone, self._picked
+        if picked is None:
+            return None
+        if cone is None or not cone.is_of(window, picked):
+            cone = Cone(window, picked)
+        cone.learn(window)
+        return cone
+
     def _foot(self, plane: Plane) -> list[Piece]:
         """What is selected, or what there is to know of the picture."""
         window = self._focus.window
-        if self._picked is not None and self._cone is not None:
-            said = said_of(window, self._source.lines, self._picked, self._cone)
+        if self._picked is not None and self._cone is not None and self._may_tell(self._picked):
+            said = said_of(window, self._source.lines, self._picked, self._cone, self._upto)
             return [(" ", DIM), (sanitize(said, 300), self._look.accent)]
         row = "row" if self._down else "column"
         parts = [f"a {row} is {self._focus.scale.said} (+ -)", "arrows select", "| turns"]

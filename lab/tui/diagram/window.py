@@ -34,7 +34,7 @@ class Window:
         self.space = SpaceTime(lines.header)
         self.happened: list[Happened] = []
         self.order = Order((), 0)
-        self._heartbeats = False
+        self._hidden = frozenset(lines.header.protocol.heartbeats)
         self._far: dict[tuple[int, int], Arrow] = {}
         """Messages that were sent long before what it knows, and are under way as far as it knows."""
         self._begin_at(0)
@@ -49,11 +49,11 @@ class Window:
         """Whether it knows all that there is so far."""
         return self.fed >= len(self._lines)
 
-    def begin(self, record: int, heartbeats: bool) -> None:
-        """Know what there is from that record on, with rows for heartbeats or not; forget what is long before."""
+    def begin(self, record: int, hidden: frozenset[str]) -> None:
+        """Know what there is from that record on; forget what is long before. Messages ``hidden`` have no rows."""
         keyframe = self._keyframe_before(record)
-        if record < self.start or keyframe > self.fed or heartbeats != self._heartbeats:
-            self._heartbeats = heartbeats
+        if record < self.start or keyframe > self.fed or hidden != self._hidden:
+            self._hidden = hidden
             self._begin_at(keyframe)
         elif record - self.start > _KEPT + _SLACK:
             self._forget(record - _KEPT)
@@ -94,8 +94,7 @@ class Window:
         self.fed = self.start + 1
         self.space = SpaceTime(header, snapshot)
         self.happened = []
-        hidden = () if self._heartbeats else header.protocol.heartbeats
-        self.order = Order(hidden, header.timing.tm_us, () if snapshot is None else snapshot.flights)
+        self.order = Order(self._hidden, header.timing.tm_us, () if snapshot is None else snapshot.flights)
         self._far = {}
         self._go_far(self.start)
 
@@ -107,7 +106,6 @@ class Window:
         self._go_far(before)
         space.strikes = [each for each in space.strikes if each.until is None or each.until.record >= before]
         space.events = [each for each in space.events if each.record >= before]
-        space.dots = [each for each in space.dots if each.record >= before]
         self.happened = [each for each in self.happened if each.record >= before]
         self.order.forget(before)
 

@@ -11,12 +11,12 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from lab.journal import Pair
 from lab.script import VERBS
+from lab.tui.dialog import Dialog, frame
 from lab.tui.network.links import NetworkNow
 from lab.tui.offers import takes_commands, why_no_commands
 
@@ -76,7 +76,7 @@ def edit_link(screen: "RunScreen", link: Pair, now: NetworkNow) -> None:
     screen.app.push_screen(LinkDialog(link, now), give)
 
 
-class LinkDialog(ModalScreen[Order | None]):
+class LinkDialog(Dialog[Order | None]):
     """The result is the order that was chosen, or nothing."""
 
     DEFAULT_CSS = """
@@ -139,7 +139,7 @@ class LinkDialog(ModalScreen[Order | None]):
     def _list(self) -> None:
         source, target = self._link
         way = "between {} and {}, both ways" if self._both_ways else "from {} to {}"
-        self.query_one(Vertical).border_title = f"the link {way.format(source, target)}"
+        frame(self.query_one(Vertical), title=f"the link {way.format(source, target)}")
         listed = self.query_one(OptionList)
         listed.clear_options()
         for order in self._orders:

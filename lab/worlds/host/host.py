@@ -110,6 +110,10 @@ class Host:
             check_by_hand(scripted)
         except CommandError as error:
             return Reply(order.id, False, False, str(error))
+        if order.withdraw:
+            found = self.director.withdraw(scripted)
+            said = f"waits no longer: {scripted.source}" if found else f"nothing waits that is: {scripted.source}"
+            return Reply(order.id, found, found, said)
         if scripted.trigger is None:
             outcome = self.execute(scripted)
             return Reply(order.id, not outcome.refused, outcome.changed, outcome.text)

@@ -1,0 +1,71 @@
+"""A text is sought in the code, the assertions and the inspector, and what they say is copied."""
+
+import pytest
+from rich.segment import Segment
+
+from lab.tui.copying import CopiesFrom
+from lab.tui.searches import Findable
+from tests.tui.seen import Seen, replay
+
+
+def _segments(seen: Seen) -> list[Segment]:
+    """What is drawn in the chosen view."""
+    view = seen.run.views.widget
+    return [segment for y in range(view.size.height) for segment in view.render_line(y)]
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [("C", "coordinator"), ("a", "coordinator"), ("i", "coordinator")],
+    ids=["code", "assertions", "inspect"],
+)
+def test_a_text_is_sought_in_the_view_and_lit_up_there(key: str, text: str) -> None:
+    """Each hit is seen as one comes to it; with the end of the search nothing is lit any more."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(6_050_000)
+        await seen.press("5", key)
+        view = seen.run.views.widget
+        assert isinstance(view, Findable)
+        hits = [line for line in view.texts() if text in line.lower()]
+        assert hits
+        await seen.press("slash")
+        await seen.type(text)
+        await seen.press("enter")
+        await seen.until(lambda: f"/{text}: hit 1 of {len(hits)}" in seen.run.finding.note, "the first hit")
+        for _ in hits[1:]:
+            await seen.press("n")
+        assert f"hit {len(hits)} of {len(hits)}" in seen.run.finding.note
+        assert " ".join(hits[-1].split()) in " ".join(seen.view.split())
+        lit = [segment.text.lower() for segment in _segments(seen) if _is_lit(seen, segment)]
+        assert text in lit
+        await seen.press("escape")
+        assert not any(_is_lit(seen, segment) for segment in _segments(seen))
+
+    replay(test)
+
+
+def _is_lit(seen: Seen, segment: Segment) -> bool:
+    style = segment.style
+    return style is not None and style + seen.run.look.lit == style
+
+
+@pytest.mark.parametrize(("key", "begins"), [("a", "A1.1"), ("i", "node 5")], ids=["assertions", "inspect"])
+def test_what_the_view_says_is_copied(key: str, begins: str) -> None:
+    """Of the assertions the one under the cursor, of a node everything; not the record."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.seek(6_050_000)
+        await seen.press("5", key)
+        view = seen.run.views.widget
+        assert isinstance(view, CopiesFrom)
+        await seen.press("y")
+        await seen.says(f"copied {begins} (")
+        copied = seen.app.clipboard
+        assert begins in copied.split("\n")[0]
+        assert all(line in seen.view or not line for line in copied.split("\n")[:3])
+        if key == "a":
+            await seen.press("down", "y")
+            assert seen.app.clipboard != copied
+
+    replay(test)

@@ -1,0 +1,83 @@
+"""Keys that come faster than screens do: none of them closes what is below, none meets half a screen."""
+
+from pathlib import Path
+
+from tests.tui.recorded import SHIPPED
+from tests.tui.seen import Seen, replay
+
+
+def test_a_question_that_is_answered_twice_leaves_the_run_where_it_is() -> None:
+    """Textual would close the run's screen with the second answer."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("P", "right_parenthesis")
+        await seen.until(lambda: seen.top is not seen.run, "the question")
+        question = seen.top
+        question.dismiss("4")
+        question.dismiss("4")
+        await seen.pilot.pause()
+        await seen.until(lambda: seen.top is seen.run, "the run")
+        assert "predicted" in seen.line("#title")
+
+    replay(test)
+
+
+def test_the_help_is_searched_for_whatever_is_typed() -> None:
+    """A bracket is a bracket."""
+
+    async def test(seen: Seen) -> None:
+        await seen.press("question_mark")
+        await seen.press("left_square_bracket", "a", "equals_sign", "ampersand")
+        assert "[a=&" in seen.text
+        await seen.press("escape", "escape")
+
+    replay(test)
+
+
+def test_where_nothing_fits_no_key_does_anything() -> None:
+    """However narrow it gets while the diagram is seen, it is there again with the room."""
+
+    async def test(seen: Seen) -> None:
+        seen.player.go(200)
+        await seen.press("D", "5")
+        for _ in range(3):
+            await seen.pilot.resize_terminal(20, 12)
+            await seen.press("4", "v", "left_parenthesis")
+            assert "too small" in seen.text
+            await seen.pilot.resize_terminal(80, 12)
+            await seen.press("v")
+        await seen.pilot.resize_terminal(120, 40)
+        await seen.until(lambda: "space" in seen.text, "the screen")
+        assert seen.run.views.chosen == "diagram"
+
+    replay(test)
+
+
+def test_keys_into_a_screen_that_was_left_are_for_nothing() -> None:
+    """A run's screen that is not all there, or no more, does nothing."""
+
+    async def test(seen: Seen) -> None:
+        number = seen.player.number
+        seen.run.is_up = False
+        seen.run.action_do("step")
+        seen.run.say("unheard")
+        assert (seen.player.number, seen.said == "unheard") == (number, False)
+        seen.run.is_up = True
+        await seen.press("full_stop")
+        assert seen.player.number == number + 1
+
+    replay(test)
+
+
+def test_a_recording_that_is_damaged_says_so(tmp_path: Path) -> None:
+    """A line that cannot be read is told in the title, a last one that is cut off at the end."""
+    lines = SHIPPED.read_bytes().splitlines(keepends=True)
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(b"".join([*lines[:50], b"no record\n", *lines[51:99], lines[99][:40]]))
+
+    async def test(seen: Seen) -> None:
+        assert "1 line cannot be read" in seen.line("#title")
+        await seen.press("end")
+        await seen.says("the recording breaks off here")
+
+    replay(test, path)
