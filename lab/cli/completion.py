@@ -5,7 +5,7 @@ __all__ = ["complete_format", "complete_scenario", "complete_target"]
 
 def complete_format(incomplete: str) -> list[tuple[str, str]]:
     """The formats of ``lab export``, each with what it is good for."""
-    from lab.tui.formats import ALL_FORMATS  # noqa: PLC0415 - where it is asked for
+    from lab.tui.saving.formats import ALL_FORMATS  # noqa: PLC0415 - where it is asked for
 
     return [(each.name, each.help) for each in ALL_FORMATS if each.name.startswith(incomplete)]
 

@@ -19,7 +19,7 @@ from lab.export.files import file_for, format_of_file, write_file
 from lab.export.formats import Format
 from lab.glyphs import draws_unicode
 from lab.text import did_you_mean
-from lab.tui.formats import ALL_FORMATS, format_named
+from lab.tui.saving.formats import ALL_FORMATS, format_named
 from lab.units import parse_us
 
 __all__ = ["ExportRequest", "run_export"]

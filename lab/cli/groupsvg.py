@@ -8,10 +8,10 @@ from rich.style import Style
 from lab.glyphs import UNICODE
 from lab.journal import GroupLog, Header
 from lab.text import sanitize
-from lab.tui.fitting import Piece
-from lab.tui.groupdrawing import words_of, wrapped
-from lab.tui.lanes import Row, rows_of
-from lab.tui.look import Look
+from lab.tui.terminal.fitting import Piece
+from lab.tui.terminal.look import Look
+from lab.tui.views.groups.drawing import words_of, wrapped
+from lab.tui.views.groups.lanes import Row, rows_of
 
 __all__ = ["group_picture"]
 

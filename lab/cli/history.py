@@ -20,10 +20,10 @@ from lab.glyphs import draws_unicode, glyphs_for
 from lab.journal import GroupLife, GroupLog, Header, RecordedLines
 from lab.journal.groups import Point
 from lab.text import sanitize
-from lab.tui.fitting import Piece, fit
-from lab.tui.groupdrawing import GroupDrawing
-from lab.tui.look import Look
-from lab.tui.plain import ascii_of
+from lab.tui.terminal.fitting import Piece, fit
+from lab.tui.terminal.look import Look
+from lab.tui.terminal.plain import ascii_of
+from lab.tui.views.groups.drawing import GroupDrawing
 
 __all__ = ["HistoryRequest", "run_history"]
 

@@ -11,7 +11,7 @@ from lab.places import recordings_folder, shipped_recordings
 from lab.protocols import PROTOCOLS, TASKS
 from lab.scenario.head import read_head, split_scenario
 from lab.scenario.library import shipped
-from lab.tui.guard import run_guarded
+from lab.tui.terminal.guard import run_guarded
 from lab.worlds.runs import list_runs
 
 __all__ = ["choices", "run_home"]

@@ -53,7 +53,7 @@ def attach(name: str | None, viewer: bool) -> int:
     """The interface over a run that is going on."""
     need_terminal('lab ctl "COMMAND"')
     info = _the_run(name)
-    from lab.tui.guard import run_guarded  # noqa: PLC0415 - only where it is used
+    from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415 - only where it is used
 
     def interface() -> int:
         from lab.tui.main import show_feed  # noqa: PLC0415

@@ -49,7 +49,7 @@ _MOST_OPEN = 10
 def run_with_interface(config: RunConfig, tour: bool = False) -> int:
     """Run with the interface, which may begin with the tour; says at the end where the recording is."""
     need_terminal("lab run … --headless --for 6s")
-    from lab.tui.guard import run_guarded  # noqa: PLC0415 - only where it is used
+    from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415 - only where it is used
 
     host = HostProcess(config)
 

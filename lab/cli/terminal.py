@@ -54,7 +54,7 @@ def write_what_it_shows(stream: TextIOWrapper) -> None:
 
 def _alike(error: UnicodeError) -> tuple[bytes, int]:
     """What is written for letters that the stream cannot encode, and where it goes on."""
-    from lab.tui.plain import ascii_of  # noqa: PLC0415 - takes a while, and is needed on few terminals
+    from lab.tui.terminal.plain import ascii_of  # noqa: PLC0415 - takes a while, and is needed on few terminals
 
     assert isinstance(error, UnicodeEncodeError)
     encoding = "utf-8" if error.encoding == "ascii" else error.encoding

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from lab.journal import has_field
 from lab.text import sanitize
-from lab.tui.logrows import LogRows
-from lab.tui.player import Player
-from lab.tui.source import Source
+from lab.tui.run.player import Player
+from lab.tui.run.source import Source
+from lab.tui.views.log.rows import LogRows
 
 __all__ = ["answer_to", "first_hint"]
 

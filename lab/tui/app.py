@@ -14,15 +14,15 @@ from textual.widgets import Static
 from lab.glyphs import glyphs_for
 from lab.journal import NotARecordingError, Twig
 from lab.tui.answers import first_hint
-from lab.tui.branching import Branched, BranchedRun, Left, TreeDialog, TreeWanted
-from lab.tui.layout import Layout, read_layout, write_layout
-from lab.tui.look import Look
+from lab.tui.frame.layout import Layout, read_layout, write_layout
+from lab.tui.moving.branching import Branched, BranchedRun, Left, TreeDialog, TreeWanted
 from lab.tui.offers import takes_commands
+from lab.tui.run.source import FileSource, Source
+from lab.tui.saving.writing import ScenarioWanted, WriteDialog
 from lab.tui.screen import RunScreen
-from lab.tui.source import FileSource, Source
-from lab.tui.terminalapp import TerminalApp
-from lab.tui.themes import first_theme
-from lab.tui.writing import ScenarioWanted, WriteDialog
+from lab.tui.terminal.app import TerminalApp
+from lab.tui.terminal.look import Look
+from lab.tui.terminal.themes import first_theme
 from lab.worlds.host.launch import HostFailedError
 
 __all__ = ["LabApp"]

@@ -17,8 +17,8 @@ from textual.widgets.option_list import Option
 from lab.journal import NodeView
 from lab.text import sanitize
 from lab.tui.dialog import Dialog, frame
-from lab.tui.look import Look
-from lab.tui.source import Source
+from lab.tui.run.source import Source
+from lab.tui.terminal.look import Look
 from lab.worlds.simulated.choices import Choice, Deliver
 
 __all__ = ["ChooseDialog", "said_of"]

@@ -1,6 +1,6 @@
 """From a key to the command that it gives, or begins."""
 
-from lab.tui.view import Pane
+from lab.tui.nodes.pane import Pane
 
 __all__ = ["applies", "cluster_command"]
 

@@ -4,25 +4,25 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lab.properties import Violation
-from lab.tui.arranging import arranging_deeds
-from lab.tui.besideview import beside_deeds
-from lab.tui.bookmarking import bookmarking_deeds
-from lab.tui.branching import Branched, Left, TreeWanted
 from lab.tui.choosing import ChooseDialog
 from lab.tui.clusterkeys import cluster_command
-from lab.tui.diagram import diagram_deeds
 from lab.tui.dialogs import HelpDialog, PartitionDialog
-from lab.tui.exporting import exporting_deeds
-from lab.tui.finding import finding_deeds
+from lab.tui.frame.arranging import arranging_deeds
+from lab.tui.moving.bookmarking import bookmarking_deeds
+from lab.tui.moving.branching import Branched, Left, TreeWanted
+from lab.tui.moving.predicting import predicting_deeds
+from lab.tui.moving.seeking import seeking_deeds
 from lab.tui.offers import steers, takes_commands
-from lab.tui.predicting import predicting_deeds
-from lab.tui.seeking import seeking_deeds
-from lab.tui.themes import DARK, LIGHT
+from lab.tui.run.verdicts import next_violation, witness_said
+from lab.tui.run.worldtime import time_command
+from lab.tui.saving.exporting import exporting_deeds
+from lab.tui.saving.writing import ScenarioWanted
+from lab.tui.search.finding import finding_deeds
+from lab.tui.terminal.themes import DARK, LIGHT
 from lab.tui.tour import tour_deeds
-from lab.tui.verdicts import next_violation, witness_said
-from lab.tui.views import VIEWS
-from lab.tui.worldtime import time_command
-from lab.tui.writing import ScenarioWanted
+from lab.tui.views.beside.view import beside_deeds
+from lab.tui.views.diagram import diagram_deeds
+from lab.tui.views.views import VIEWS
 
 if TYPE_CHECKING:
     from lab.tui.screen import RunScreen

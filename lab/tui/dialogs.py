@@ -19,10 +19,10 @@ from lab.journal import Lines
 from lab.script import VERBS, own_commands
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS
-from lab.tui.copying import record_as_json, said_of_copy
 from lab.tui.dialog import Dialog, frame
-from lab.tui.look import DIM, Look
 from lab.tui.siftedlist import has_words
+from lab.tui.terminal.copying import record_as_json, said_of_copy
+from lab.tui.terminal.look import DIM, Look
 
 __all__ = ["HelpDialog", "PartitionDialog", "RecordDialog"]
 

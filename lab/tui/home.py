@@ -9,9 +9,9 @@ from textual.widgets import OptionList, Static
 
 from lab.glyphs import glyphs_for
 from lab.text import sanitize
-from lab.tui.look import Look
 from lab.tui.siftedlist import Entry, SiftedList
-from lab.tui.terminalapp import TerminalApp
+from lab.tui.terminal.app import TerminalApp
+from lab.tui.terminal.look import Look
 
 __all__ = ["HomeApp"]
 

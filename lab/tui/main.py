@@ -10,7 +10,7 @@ from typing import Literal
 from lab.places import settings_file
 from lab.tui.app import LabApp
 from lab.tui.home import HomeApp
-from lab.tui.source import FeedSource, FileSource, Source
+from lab.tui.run.source import FeedSource, FileSource, Source
 from lab.worlds.config import Ready
 from lab.worlds.host.launch import HostFailedError
 

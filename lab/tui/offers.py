@@ -6,9 +6,9 @@ from lab.journal import has_bank, has_field
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action
 from lab.tui.clusterkeys import applies
-from lab.tui.player import SAID
-from lab.tui.source import Source
-from lab.tui.view import Pane
+from lab.tui.nodes.pane import Pane
+from lab.tui.run.player import SAID
+from lab.tui.run.source import Source
 
 __all__ = ["is_offered", "steers", "takes_commands", "why_no_commands", "why_not"]
 

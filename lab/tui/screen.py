@@ -15,37 +15,37 @@ from lab.properties import Violation
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action, action_named, in_footer_order
 from lab.tui.answers import answer_to, first_hint
-from lab.tui.arranging import Arrangement
-from lab.tui.assertionsview import AssertionsView
-from lab.tui.captions import CaptionLine
 from lab.tui.commandline import CommandLine
 from lab.tui.deeds import deeds_of, see_witness
 from lab.tui.dialogs import RecordDialog
-from lab.tui.digits import Digits
-from lab.tui.ending import Ending
-from lab.tui.finding import Finding
-from lab.tui.following import FollowingView
-from lab.tui.heading import draw_lines, draw_title
-from lab.tui.layout import Layout
-from lab.tui.lines import FaultLines, LeaderLine, TitleLine, VerdictLine
-from lab.tui.look import Look
-from lab.tui.messagelog import MessageLog
-from lab.tui.moment import Moment
-from lab.tui.network import NetworkView, edit_link
+from lab.tui.frame.arranging import Arrangement
+from lab.tui.frame.captions import CaptionLine
+from lab.tui.frame.heading import draw_lines, draw_title
+from lab.tui.frame.layout import Layout
+from lab.tui.frame.lines import FaultLines, LeaderLine, TitleLine, VerdictLine
+from lab.tui.frame.scrubbar import ScrubBar
+from lab.tui.frame.tabs import TabLine
+from lab.tui.moving.predicting import Predicting
+from lab.tui.moving.seeking import Seeker
+from lab.tui.nodes.digits import Digits
+from lab.tui.nodes.pane import Pane, panes_of
+from lab.tui.nodes.panes import NodePanes
 from lab.tui.offers import is_offered, steers, takes_commands, why_no_commands, why_not
-from lab.tui.outcome import shown_by
-from lab.tui.panes import NodePanes
-from lab.tui.player import FOLLOWING, Player
-from lab.tui.predicting import Predicting
-from lab.tui.scrubbar import ScrubBar
-from lab.tui.searchline import SearchLine
-from lab.tui.seeking import Seeker
-from lab.tui.source import Source
-from lab.tui.tabs import TabLine
+from lab.tui.run.ending import Ending
+from lab.tui.run.moment import Moment
+from lab.tui.run.outcome import shown_by
+from lab.tui.run.player import FOLLOWING, Player
+from lab.tui.run.source import Source
+from lab.tui.search.finding import Finding
+from lab.tui.search.searchline import SearchLine
+from lab.tui.terminal.look import Look
 from lab.tui.tour import Tour, TourLine
 from lab.tui.typedline import TypedLine
-from lab.tui.view import Pane, panes_of
-from lab.tui.views import LOG, Views
+from lab.tui.views.assertions.view import AssertionsView
+from lab.tui.views.following import FollowingView
+from lab.tui.views.log.view import MessageLog
+from lab.tui.views.network import NetworkView, edit_link
+from lab.tui.views.views import LOG, Views
 from lab.worlds.orders import Clock
 
 __all__ = ["FRAMES_PER_SECOND", "RunScreen"]

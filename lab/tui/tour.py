@@ -15,9 +15,9 @@ from lab.journal.decisions import Decision, DecisionLog
 from lab.journal.records import Record
 from lab.kernel import Step
 from lab.tui.dialogs import RecordDialog
-from lab.tui.lines import Line
-from lab.tui.look import DIM, Look
-from lab.tui.views import DIAGRAM
+from lab.tui.frame.lines import Line
+from lab.tui.terminal.look import DIM, Look
+from lab.tui.views.views import DIAGRAM
 
 if TYPE_CHECKING:
     from lab.tui.screen import RunScreen

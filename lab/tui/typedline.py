@@ -10,7 +10,7 @@ from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input
 
-from lab.tui.panes import NodePanes
+from lab.tui.nodes.panes import NodePanes
 
 __all__ = ["TypedLine"]
 

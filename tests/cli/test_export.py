@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.cli.completion import complete_format
-from lab.tui.formats import ALL_FORMATS
+from lab.tui.saving.formats import ALL_FORMATS
 from tests.cli.calling import ROOT, SHIPPED, Lab
 from tests.journal.recordings import eventful_lines, write_lines
 

@@ -17,7 +17,7 @@ from lab.export.chapters import chapters_of
 from lab.export.excerpt import ExportError, Wanted, excerpt_of
 from lab.export.film import Film
 from lab.journal import open_recording
-from lab.tui.cast import write_cast
+from lab.tui.saving.cast import write_cast
 from tests.export.struck import excerpt_in, exported
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay

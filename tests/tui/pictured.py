@@ -4,15 +4,15 @@ from pathlib import Path
 
 from lab.glyphs import glyphs_for
 from lab.journal import Timeline, open_recording
-from lab.tui.diagram.canvas import Canvas
-from lab.tui.diagram.focus import Focus
-from lab.tui.diagram.picking import Cone, Picked, arrow_of
-from lab.tui.diagram.picture import drawn
-from lab.tui.diagram.plane import plane_of
-from lab.tui.diagram.scene import Scene
-from lab.tui.diagram.signs import signs_for
-from lab.tui.look import Look
-from lab.tui.moment import Moment
+from lab.tui.run.moment import Moment
+from lab.tui.terminal.look import Look
+from lab.tui.views.diagram.canvas import Canvas
+from lab.tui.views.diagram.focus import Focus
+from lab.tui.views.diagram.picking import Cone, Picked, arrow_of
+from lab.tui.views.diagram.picture import drawn
+from lab.tui.views.diagram.plane import plane_of
+from lab.tui.views.diagram.scene import Scene
+from lab.tui.views.diagram.signs import signs_for
 
 __all__ = ["pictured", "text_of"]
 

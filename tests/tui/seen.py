@@ -15,10 +15,10 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from lab.tui.app import LabApp
-from lab.tui.lines import LeaderLine, TitleLine
-from lab.tui.player import Player
+from lab.tui.frame.lines import LeaderLine, TitleLine
+from lab.tui.run.player import Player
+from lab.tui.run.source import FeedSource, FileSource, Source
 from lab.tui.screen import RunScreen
-from lab.tui.source import FeedSource, FileSource, Source
 from lab.worlds.config import Ready, RunConfig
 from lab.worlds.host.launch import HostProcess
 from tests.tui.recorded import SHIPPED

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from lab.journal import ASSUMPTIONS, open_recording
 from lab.properties import ASSERTIONS, Judge
-from lab.tui.assertionrows import judged_at
-from lab.tui.assertionsview import AssertionsView
-from lab.tui.moment import Moment
+from lab.tui.run.moment import Moment
+from lab.tui.views.assertions.rows import judged_at
+from lab.tui.views.assertions.view import AssertionsView
 from tests.tui.hostile import hostile_recording
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay

@@ -11,12 +11,12 @@ from lab.glyphs import glyphs_for
 from lab.journal import Link, Writer
 from lab.kernel import Timing
 from lab.protocols import Bully, ThreePhaseCommit, TwoPhaseCommit, stacked
-from lab.tui.bankpane import bank_pane, bank_pieces
-from lab.tui.bankview import BankView
-from lab.tui.lines import title_text
-from lab.tui.look import Look
-from lab.tui.source import FileSource
-from lab.tui.views import Views
+from lab.tui.frame.lines import title_text
+from lab.tui.nodes.bank import bank_pane, bank_pieces
+from lab.tui.run.source import FileSource
+from lab.tui.terminal.look import Look
+from lab.tui.views.bank import BankView
+from lab.tui.views.views import Views
 from lab.worlds.config import RunConfig
 from tests.harness import T_US, Rig
 from tests.tui.recorded import BLOCKED_US, SHIPPED, blocked_run

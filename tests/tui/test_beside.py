@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from lab.journal import Comparison, open_recording, parting_of
-from lab.tui.besideview import BesideView
-from lab.tui.branching import TreeDialog
 from lab.tui.dialogs import RecordDialog
-from lab.tui.lines import Line
-from lab.tui.messagelog import MessageLog
-from lab.tui.moment import Moment
+from lab.tui.frame.lines import Line
+from lab.tui.moving.branching import TreeDialog
+from lab.tui.run.moment import Moment
+from lab.tui.views.beside.view import BesideView
+from lab.tui.views.log.view import MessageLog
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, replay
 from tests.worlds.branches import grow

@@ -7,8 +7,8 @@ import pytest
 from textual.widgets import OptionList
 
 from lab.journal import bookmarks_file
-from lab.tui.bookmarking import BookmarkDialog
-from lab.tui.scrubbar import ScrubBar
+from lab.tui.frame.scrubbar import ScrubBar
+from lab.tui.moving.bookmarking import BookmarkDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 

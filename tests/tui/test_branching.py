@@ -9,9 +9,9 @@ import pytest
 from lab.journal import End, Header, Lines, Link, open_recording
 from lab.kernel import Timing
 from lab.places import recordings_folder
-from lab.tui.branching import TreeDialog
+from lab.tui.moving.branching import TreeDialog
+from lab.tui.run.source import FileSource, Source
 from lab.tui.screen import RunScreen
-from lab.tui.source import FileSource, Source
 from lab.worlds.config import RunConfig
 from lab.worlds.host.launch import HostProcess
 from tests.journal.recordings import execute_again

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from rich.style import Style
 
-from lab.tui.captions import CaptionLine
-from lab.tui.lines import LeaderLine
-from lab.tui.look import DIM
+from lab.tui.frame.captions import CaptionLine
+from lab.tui.frame.lines import LeaderLine
+from lab.tui.terminal.look import DIM
 from tests.tui.scripted import scripted_file
 from tests.tui.seen import Seen, replay
 

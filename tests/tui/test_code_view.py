@@ -9,9 +9,9 @@ import pytest
 from lab.glyphs import glyphs_for
 from lab.journal import LastStep, LastSteps, Link, Listing, installed, lines_run, open_recording
 from lab.kernel import Fired, Step
-from lab.tui.codetext import coloured, rows_of
-from lab.tui.codeview import CodeView
-from lab.tui.look import Look
+from lab.tui.terminal.look import Look
+from lab.tui.views.code.text import coloured, rows_of
+from lab.tui.views.code.view import CodeView
 from lab.worlds.config import RunConfig
 from tests.harness import TIMING
 from tests.tui.hostile import hostile_recording

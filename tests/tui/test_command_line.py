@@ -11,8 +11,8 @@ from lab.script import VERBS, parse
 from lab.tui.actions import ACTIONS
 from lab.tui.commandline import CommandLine, complete
 from lab.tui.dialogs import HelpDialog
-from lab.tui.look import Look
-from lab.tui.views import Views
+from lab.tui.terminal.look import Look
+from lab.tui.views.views import Views
 from tests.tui.seen import Seen, replay
 
 

@@ -9,12 +9,12 @@ from msgspec import Raw
 
 from lab.journal import Cluster, Point, Record, RecordedLines, Routed, SpaceTime, Timeline, open_recording
 from lab.kernel import Fired, Message, Received, Step
-from lab.tui.diagram import window as windows
-from lab.tui.diagram.focus import Focus
-from lab.tui.diagram.order import Order
-from lab.tui.diagram.picking import Cone, Picked, said_of
-from lab.tui.diagram.window import Window
-from lab.tui.moment import Moment
+from lab.tui.run.moment import Moment
+from lab.tui.views.diagram import window as windows
+from lab.tui.views.diagram.focus import Focus
+from lab.tui.views.diagram.order import Order
+from lab.tui.views.diagram.picking import Cone, Picked, said_of
+from lab.tui.views.diagram.window import Window
 from tests.harness import Rig
 from tests.tui.recorded import written
 

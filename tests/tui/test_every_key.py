@@ -9,7 +9,7 @@ import pytest
 from lab.journal import Link, Writer
 from lab.tui.actions import ACTIONS
 from lab.tui.screen import RunScreen
-from lab.tui.views import LOG, VIEWS
+from lab.tui.views.views import LOG, VIEWS
 from lab.worlds.config import Ready, RunConfig
 from tests.harness import TIMING
 from tests.journal.split_field import split_run

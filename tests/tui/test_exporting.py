@@ -12,8 +12,8 @@ from textual.widgets import Input, OptionList, Static
 from lab.export.excerpt import Excerpt
 from lab.export.files import write_file
 from lab.export.formats import Format
-from lab.tui.exporting import ExportDialog
-from lab.tui.formats import ALL_FORMATS
+from lab.tui.saving.exporting import ExportDialog
+from lab.tui.saving.formats import ALL_FORMATS
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import scripted_config
 from tests.tui.seen import Seen, attached, replay, served
@@ -201,7 +201,7 @@ def test_how_far_it_is_is_shown_and_escape_ends_it(monkeypatch: pytest.MonkeyPat
         finally:
             ended.set()
 
-    monkeypatch.setattr("lab.tui.exporting.excerpt_of", slow)
+    monkeypatch.setattr("lab.tui.saving.exporting.excerpt_of", slow)
 
     async def test(seen: Seen) -> None:
         await _asked(seen)
@@ -234,7 +234,7 @@ def test_escape_while_it_is_being_written_leaves_nothing(
         finally:
             ended.set()
 
-    monkeypatch.setattr("lab.tui.exporting.write_file", slow)
+    monkeypatch.setattr("lab.tui.saving.exporting.write_file", slow)
 
     async def test(seen: Seen) -> None:
         await seen.press("colon")

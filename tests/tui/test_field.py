@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from lab.journal import Writer
-from lab.tui.fieldview import FieldView
-from lab.tui.views import Views
+from lab.tui.views.map import FieldView
+from lab.tui.views.views import Views
 from tests.journal.split_field import SPLIT_US, STRUCK_US, split_run
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from lab.journal import LogLine, lines_of
-from lab.tui.groupview import GroupView
-from lab.tui.messagelog import MessageLog
-from lab.tui.searchline import SearchLine, complete_query
-from lab.tui.tabs import TabLine
+from lab.tui.frame.tabs import TabLine
+from lab.tui.search.searchline import SearchLine, complete_query
+from lab.tui.views.groups.view import GroupView
+from lab.tui.views.log.view import MessageLog
 from tests.tui.grouped import parted_file
 from tests.tui.seen import Seen, replay
 

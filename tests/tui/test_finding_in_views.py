@@ -3,8 +3,8 @@
 import pytest
 from rich.segment import Segment
 
-from lab.tui.copying import CopiesFrom
-from lab.tui.searches import Findable
+from lab.tui.search.searches import Findable
+from lab.tui.terminal.copying import CopiesFrom
 from tests.tui.seen import Seen, replay
 
 

@@ -4,8 +4,8 @@ import pytest
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.tui.fitting import fit
-from lab.tui.panes import NodePanes
+from lab.tui.nodes.panes import NodePanes
+from lab.tui.terminal.fitting import fit
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 

@@ -7,8 +7,8 @@ import pytest
 from textual.widgets import OptionList
 
 from lab.tui.dialogs import HelpDialog
-from lab.tui.lifedialog import LifeDialog
-from lab.tui.messagelog import MessageLog
+from lab.tui.views.log.life import LifeDialog
+from lab.tui.views.log.view import MessageLog
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 from tests.tui.terminal import Terminal

@@ -12,8 +12,8 @@ from rich.style import Style
 from lab.glyphs import glyphs_for
 from lab.journal import GroupLife, GroupLog, open_recording
 from lab.journal.groups import HUES, Happening, Point, Spell, Stay
-from lab.tui.groupdrawing import GroupDrawing
-from lab.tui.look import Look
+from lab.tui.terminal.look import Look
+from lab.tui.views.groups.drawing import GroupDrawing
 from tests.harness import T_US
 from tests.tui.grouped import parted
 

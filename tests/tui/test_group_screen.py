@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from lab.journal import GroupLog, LogPage, open_recording
-from lab.tui.groupview import GroupView
-from lab.tui.views import Views
+from lab.tui.views.groups.view import GroupView
+from lab.tui.views.views import Views
 from tests.tui.grouped import parted_file
 from tests.tui.seen import Seen, replay
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import Started, Step
-from lab.tui.inspectrows import value_rows
-from lab.tui.inspectview import InspectView
+from lab.tui.views.inspect.rows import value_rows
+from lab.tui.views.inspect.view import InspectView
 from tests.tui.hostile import hostile_recording
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay

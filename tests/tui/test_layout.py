@@ -9,13 +9,13 @@ from textual.widgets import Footer
 
 from lab.places import settings_file
 from lab.tui.app import LabApp
-from lab.tui.arranging import room_said
-from lab.tui.layout import Layout, read_layout, write_layout
-from lab.tui.panes import NodePanes
-from lab.tui.source import FileSource, Source
-from lab.tui.tabs import TabLine
-from lab.tui.themes import DARK, LIGHT, first_theme
-from lab.tui.views import Views
+from lab.tui.frame.arranging import room_said
+from lab.tui.frame.layout import Layout, read_layout, write_layout
+from lab.tui.frame.tabs import TabLine
+from lab.tui.nodes.panes import NodePanes
+from lab.tui.run.source import FileSource, Source
+from lab.tui.terminal.themes import DARK, LIGHT, first_theme
+from lab.tui.views.views import Views
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, Test, replay
 

@@ -11,7 +11,7 @@ from lab.journal import Link
 from lab.kernel import Timing
 from lab.tui.commandline import CommandLine
 from lab.tui.dialogs import PartitionDialog
-from lab.tui.panes import NodePanes
+from lab.tui.nodes.panes import NodePanes
 from lab.worlds.config import Ready, RunConfig
 from tests.tui.seen import Seen, attached, served
 

@@ -17,7 +17,7 @@ from lab.journal import (
     decode,
     open_recording,
 )
-from lab.tui.logrows import LogRows
+from lab.tui.views.log.rows import LogRows
 from tests.tui.recorded import SHIPPED, written
 
 Rows = list[tuple[LogLine, Ending | None]]

@@ -11,8 +11,8 @@ from textual.theme import Theme
 from lab.glyphs import Glyphs, glyphs_for
 from lab.journal.fates import FATES
 from lab.protocols.transaction import State
-from lab.tui.look import Look
-from lab.tui.themes import OWN_THEMES
+from lab.tui.terminal.look import Look
+from lab.tui.terminal.themes import OWN_THEMES
 
 UNICODE = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "xterm"})
 ASCII = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "linux"})

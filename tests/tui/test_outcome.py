@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.journal import open_recording
-from lab.tui.outcome import course_of, shown_by
+from lab.tui.run.outcome import course_of, shown_by
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import SCENARIO, scripted_config, scripted_file
 from tests.tui.seen import Seen, attached, replay, served

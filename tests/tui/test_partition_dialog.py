@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from lab.glyphs import glyphs_for
 from lab.tui.dialogs import PartitionDialog
-from lab.tui.look import Look
+from lab.tui.terminal.look import Look
 
 NODES = (1, 2, 3, 12, 13)
 

@@ -12,12 +12,12 @@ from textual.scrollbar import ScrollBarRender
 
 from lab.glyphs import glyphs_for
 from lab.tui.app import LabApp
-from lab.tui.branching import TreeDialog
 from lab.tui.choosing import ChooseDialog
 from lab.tui.dialogs import HelpDialog, PartitionDialog, RecordDialog
 from lab.tui.home import HomeApp
-from lab.tui.plain import ascii_of
-from lab.tui.source import FileSource, Source
+from lab.tui.moving.branching import TreeDialog
+from lab.tui.run.source import FileSource, Source
+from lab.tui.terminal.plain import ascii_of
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen
 

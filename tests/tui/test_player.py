@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.journal import Marks, RecordedLines, SpooledLines, encode, open_recording
-from lab.tui.player import SPEEDS, Player
+from lab.tui.run.player import SPEEDS, Player
 from tests.tui.recorded import SHIPPED, written
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from lab.journal import Link
 from lab.journal.decisions import Decision
-from lab.tui.predicting import NOBODY, PredictDialog, outcome_said
-from lab.tui.scrubbar import ScrubBar
+from lab.tui.frame.scrubbar import ScrubBar
+from lab.tui.moving.predicting import NOBODY, PredictDialog, outcome_said
 from lab.worlds.config import Ready, RunConfig
 from tests.harness import TIMING
 from tests.tui.recorded import blocked_run

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from lab.journal import LogPage, MarkKind, Marks, open_recording
-from lab.tui.messagelog import MessageLog
-from lab.tui.panes import NodePanes
-from lab.tui.scrubbar import ScrubBar
+from lab.tui.frame.scrubbar import ScrubBar
+from lab.tui.nodes.panes import NodePanes
+from lab.tui.views.log.view import MessageLog
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 

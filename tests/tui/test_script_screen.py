@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from lab.journal import Captioned, Commanded, Expected, open_recording
-from lab.tui.captions import CaptionLine
-from lab.tui.scriptview import ScriptView
-from lab.tui.scrubbar import ScrubBar
-from lab.tui.views import Views
+from lab.tui.frame.captions import CaptionLine
+from lab.tui.frame.scrubbar import ScrubBar
+from lab.tui.views.script.view import ScriptView
+from lab.tui.views.views import Views
 from lab.worlds.config import Ready
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import SCENARIO, scripted_config, scripted_file

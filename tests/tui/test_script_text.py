@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lab.journal import Captioned, Commanded, Deed, Expected, Record, ScriptLog
-from lab.tui.scripttext import script_in, states_of
+from lab.tui.views.script.text import script_in, states_of
 from tests.tui.scripted import SCENARIO
 
 FIRST = SCENARIO.splitlines().index("---") + 2

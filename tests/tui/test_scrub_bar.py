@@ -6,9 +6,9 @@ import pytest
 from rich.text import Text
 
 from lab.journal import Places
-from lab.tui.barmarks import BarMarks
-from lab.tui.scrubbar import ScrubBar
-from lab.tui.source import FileSource
+from lab.tui.frame.barmarks import BarMarks
+from lab.tui.frame.scrubbar import ScrubBar
+from lab.tui.run.source import FileSource
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, replay
 

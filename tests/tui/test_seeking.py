@@ -8,9 +8,9 @@ import pytest
 from lab.journal import Hunt, Lines, Link, MessageOf, Process, Quarry, RecordOf
 from lab.kernel import Received, Step, Timing
 from lab.script import Onset, parse_predicate
-from lab.tui import seeking
 from lab.tui.commandline import CommandLine
-from lab.tui.source import FeedSource
+from lab.tui.moving import seeking
+from lab.tui.run.source import FeedSource
 from lab.worlds.config import Ready, RunConfig
 from lab.worlds.orders import Reply
 from tests.tui.recorded import written

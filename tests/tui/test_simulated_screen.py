@@ -10,8 +10,8 @@ from textual.widgets import OptionList, Static
 from lab.journal import Link
 from lab.kernel import Timing
 from lab.tui.choosing import ChooseDialog
-from lab.tui.messagelog import MessageLog
-from lab.tui.scrubbar import ScrubBar
+from lab.tui.frame.scrubbar import ScrubBar
+from lab.tui.views.log.view import MessageLog
 from lab.worlds.config import Ready, RunConfig
 from lab.worlds.host.launch import FeedClient
 from tests.tui.seen import Seen, attached, served

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from lab.journal import encode, open_recording
-from lab.tui.scrubbar import ScrubBar
-from lab.tui.source import FeedSource, Source
+from lab.tui.frame.scrubbar import ScrubBar
+from lab.tui.run.source import FeedSource, Source
 from lab.worlds.orders import Clock
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, over

@@ -7,7 +7,7 @@ from rich.console import Console
 from lab.glyphs import glyphs_for
 from lab.protocols import TASKS
 from lab.tui.dialogs import HelpDialog
-from lab.tui.look import Look
+from lab.tui.terminal.look import Look
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay
 from tests.worlds.protocols import Board

@@ -7,8 +7,8 @@ import pytest
 from lab.glyphs import glyphs_for
 from lab.journal import Commanded, NodeView, Snapshot
 from lab.protocols import Token
-from lab.tui.look import Look
-from lab.tui.view import leaders_said, pane_of, panes_of
+from lab.tui.nodes.pane import leaders_said, pane_of, panes_of
+from lab.tui.terminal.look import Look
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay
 

@@ -9,7 +9,7 @@ import pytest
 from lab.journal import Link
 from lab.journal.cluster import Cluster
 from lab.protocols import Bully
-from lab.tui.lines import Line
+from lab.tui.frame.lines import Line
 from lab.tui.tour import STEPS, Place, TourLog
 from lab.worlds.config import Ready, RunConfig
 from tests.harness import T_US, TIMING, Rig

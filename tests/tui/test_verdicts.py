@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from lab.properties import Broken, LocalState, Violation
-from lab.tui.messagelog import MessageLog
-from lab.tui.panes import NodePanes
-from lab.tui.verdicts import next_violation, witness_said
+from lab.tui.nodes.panes import NodePanes
+from lab.tui.run.verdicts import next_violation, witness_said
+from lab.tui.views.log.view import MessageLog
 from tests.tui.seen import Seen, replay
 
 HOLDS = "A1.1, A1.2, A2 hold"

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from lab.journal import Marks, RecordedLines, open_recording
-from lab.tui.player import Player
-from lab.tui.worldtime import WORLD_SPEEDS, pace_said, time_command
+from lab.tui.run.player import Player
+from lab.tui.run.worldtime import WORLD_SPEEDS, pace_said, time_command
 from lab.worlds.orders import Clock
 from tests.tui.recorded import SHIPPED
 

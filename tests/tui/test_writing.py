@@ -12,8 +12,8 @@ from lab.scenario.file import read_scenario
 from lab.scenario.recorded import Made
 from lab.scenario.running import run_simulated
 from lab.scenario.writing import Source
-from lab.tui import writing
-from lab.tui.writing import WriteDialog
+from lab.tui.saving import writing
+from lab.tui.saving.writing import WriteDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import scripted_config
 from tests.tui.seen import Seen, attached, replay, served

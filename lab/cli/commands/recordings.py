@@ -30,7 +30,7 @@ def replay(
         if each is not None:
             opened(each).close()
     need_terminal(f"lab show {file}")
-    from lab.tui.guard import run_guarded  # noqa: PLC0415
+    from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415
 
     def interface() -> int:
         from lab.tui.main import show_recording  # noqa: PLC0415

@@ -8,12 +8,12 @@ from rich.cells import cell_len
 from lab.glyphs import glyphs_for
 from lab.journal import Cluster, Fault, GroupLog, Link, Pair
 from lab.protocols import InvitationElection
-from lab.tui.fitting import Piece
-from lab.tui.look import Look
-from lab.tui.network.links import NetworkNow, network_now
-from lab.tui.network.matrix import Matrix
-from lab.tui.network.sides import Sides
-from lab.tui.network.telling import link_told
+from lab.tui.terminal.fitting import Piece
+from lab.tui.terminal.look import Look
+from lab.tui.views.network.links import NetworkNow, network_now
+from lab.tui.views.network.matrix import Matrix
+from lab.tui.views.network.sides import Sides
+from lab.tui.views.network.telling import link_told
 from tests.harness import T_US, Rig
 
 LOOK = Look(glyphs_for({"LANG": "C.UTF-8"}))

@@ -11,7 +11,7 @@ from lab.kernel import Message
 from lab.network import Sending
 from lab.protocols import InvitationElection
 from lab.script import parse
-from lab.tui.network.links import NetworkNow, network_now, trouble_of
+from lab.tui.views.network.links import NetworkNow, network_now, trouble_of
 from tests.harness import T_US, Rig
 
 KINDS = ("AreYouUp", "Accept", "NewState")

@@ -10,8 +10,8 @@ from lab.journal import End, Fault, Header, Link, Process, Writer, open_recordin
 from lab.kernel import Timing
 from lab.protocols import InvitationElection
 from lab.tui.commandline import CommandLine
-from lab.tui.network.editing import LinkDialog
-from lab.tui.network.view import NetworkView
+from lab.tui.views.network.editing import LinkDialog
+from lab.tui.views.network.view import NetworkView
 from lab.worlds.config import Ready, RunConfig
 from tests.harness import T_US, Rig
 from tests.tui.recorded import SHIPPED

@@ -1,0 +1,1 @@
+"""Moving in time: on, back, to a bookmark, into a branch, up to a question."""

@@ -1,0 +1,1 @@
+"""The upper half of the screen: the nodes."""

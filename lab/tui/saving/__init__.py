@@ -1,0 +1,1 @@
+"""What one takes away: exports, films, scenarios."""

@@ -1,0 +1,1 @@
+"""What the interface owes the terminal, and what that can draw."""

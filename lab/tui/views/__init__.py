@@ -1,0 +1,1 @@
+"""The views below the nodes: each in the file or folder of the word that turns to it."""

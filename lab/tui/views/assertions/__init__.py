@@ -1,0 +1,1 @@
+"""The assertions, their verdicts and witnesses."""

@@ -1,0 +1,1 @@
+"""Another recording beside this one."""

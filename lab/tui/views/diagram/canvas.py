@@ -1,0 +1,140 @@
+"""A sheet of cells to draw on: text, and lines finer than a cell, by braille dots or by strokes of ASCII.
+
+Text lies over lines. Every cell knows for what it was drawn, so that a click finds it.
+"""
+
+from collections.abc import Callable
+
+from rich.cells import cell_len
+from rich.style import Style
+
+from lab.tui.terminal.fitting import Piece
+
+__all__ = ["Canvas"]
+
+_BRAILLE = 0x2800
+_DOT = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+_PLAIN = Style()
+_FLAT, _STEEP = 0.4, 2.5
+
+
+class Canvas:
+    """So many cells. ``fine``: the terminal has braille. What lies outside of it is not drawn."""
+
+    def __init__(self, width: int, height: int, fine: bool) -> None:
+        self.width = width
+        self.height = height
+        self._fine = fine
+        self._text = [[""] * width for _ in range(height)]
+        self._is_text = [[False] * width for _ in range(height)]
+        self._dots = [[0] * width for _ in range(height)]
+        self._styles = [[_PLAIN] * width for _ in range(height)]
+        self._owners: list[list[object]] = [[None] * width for _ in range(height)]
+
+    def put(self, x: int, y: int, text: str, style: Style, owner: object = None) -> None:
+        """Text from that cell on."""
+        if not 0 <= y < self.height:
+            return
+        for letter in text:
+            wide = cell_len(letter) if not letter.isascii() else 1
+            if wide == 0 or not (x >= 0 and x + wide <= self.width):
+                x += wide
+                continue
+            for place in range(x, x + wide):
+                self._text[y][place] = letter if place == x else ""
+                self._is_text[y][place] = True
+                self._styles[y][place] = style
+                self._owners[y][place] = owner
+            x += wide
+
+    def line(
+        self, start: tuple[float, float], end: tuple[float, float], style: Style, owner: object, gaps: bool = False
+    ) -> None:
+        """A line between two places, in cells from the upper left corner; with ``gaps``, a broken one."""
+        (x0, y0), (x1, y1) = start, end
+        across, down = (2, 4) if self._fine else (1, 1)
+        count = max(1, round(max(abs(x1 - x0) * across, abs(y1 - y0) * down)))
+        stroke = "" if self._fine else _stroke(x1 - x0, y1 - y0)
+        for place in range(count + 1):
+            if gaps and place % 4 >= 2:
+                continue
+            at_x = int((x0 + (x1 - x0) * place / count) * across)
+            at_y = int((y0 + (y1 - y0) * place / count) * down)
+            x, y = at_x // across, at_y // down
+            if not (0 <= x < self.width and 0 <= y < self.height) or self._is_text[y][x]:
+                continue
+            if stroke:
+                self._text[y][x] = stroke
+            else:
+                self._dots[y][x] |= _DOT[at_y % 4][at_x % 2]
+            self._styles[y][x] = style
+            self._owners[y][x] = owner
+
+    def is_free(self, x: int, y: int, width: int) -> bool:
+        """Whether so many cells have no text."""
+        if not (0 <= y < self.height and x >= 0 and x + width <= self.width):
+            return False
+        return not any(self._is_text[y][x : x + width])
+
+    def is_blank(self, x: int, y: int, width: int) -> bool:
+        """Whether there is nothing at all in them."""
+        return self.is_free(x, y, width) and not (
+            any(self._dots[y][x : x + width]) or any(self._text[y][x : x + width])
+        )
+
+    def fill_blank(self, x: int, y: int, letter: str, style: Style) -> None:
+        """That letter in the cell, if nothing is there."""
+        if self.is_blank(x, y, 1):
+            self._text[y][x] = letter
+            self._styles[y][x] = style
+
+    def restyle(self, x: int, y: int, restyled: Callable[[Style], Style]) -> None:
+        """Draw what is in that cell in another way."""
+        self._styles[y][x] = restyled(self._styles[y][x])
+
+    def clear(self, x: int, y: int) -> None:
+        """Nothing is to be seen there."""
+        self._text[y][x], self._dots[y][x], self._is_text[y][x], self._owners[y][x] = "", 0, False, None
+
+    def letter(self, x: int, y: int) -> str:
+        """The text of a cell."""
+        return self._text[y][x]
+
+    def style(self, x: int, y: int) -> Style:
+        """How that cell is drawn."""
+        return self._styles[y][x]
+
+    def owner(self, x: int, y: int) -> object:
+        """What that cell was drawn for, or one right beside it."""
+        for near in (x, x - 1, x + 1):
+            if 0 <= y < self.height and 0 <= near < self.width and self._owners[y][near] is not None:
+                return self._owners[y][near]
+        return None
+
+    def row(self, y: int) -> list[Piece]:
+        """The pieces of one row."""
+        pieces: list[Piece] = []
+        run, style = "", _PLAIN
+        texts, dots, styles, is_text = self._text[y], self._dots[y], self._styles[y], self._is_text[y]
+        for x in range(self.width):
+            if dots[x] and not is_text[x]:
+                letter, here = chr(_BRAILLE + dots[x]), styles[x]
+            elif texts[x]:
+                letter, here = texts[x], styles[x]
+            else:
+                letter, here = ("", style) if is_text[x] else (" ", _PLAIN)
+            if here is not style and here != style:
+                if run:
+                    pieces.append((run, style))
+                run, style = "", here
+            run += letter
+        return [*pieces, (run, style)] if run else pieces
+
+
+def _stroke(across: float, down: float) -> str:
+    """Cells are about twice as high as wide."""
+    if abs(down) <= _FLAT * abs(across) / 2:
+        return "-"
+    if abs(down) >= _STEEP * abs(across):
+        return "|"
+    return "\\" if (across > 0) == (down > 0) else "/"

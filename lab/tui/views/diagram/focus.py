@@ -1,0 +1,156 @@
+"""What part of a run the diagram looks at: it follows the cursor in time, or stays where it was scrolled to."""
+
+from lab.journal import Lines, Point
+from lab.tui.run.moment import Moment
+from lab.tui.views.diagram.scale import STEPS_US, Scale, zoomed
+from lab.tui.views.diagram.window import MOST_RECORDS, Window
+
+__all__ = ["Focus"]
+
+_AT_ONCE = 1_000
+"""So many records are learnt in a frame."""
+_LEAST_BACK = 300
+"""So many records are known before what is looked at, to begin with."""
+_AHEAD = 60
+"""So many places are known behind the picture, for what becomes of its messages."""
+
+
+class Focus:
+    """``top`` is the first place that is seen, by ``scale``; ``cursor`` where the cursor in time is."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self.window = Window(lines)
+        self.scale = Scale(STEPS_US, self.window.order, 1)
+        self.cursor = Point(0, 0)
+        self.top = 0
+        self._along = 1
+        self._back = _LEAST_BACK
+        self._sought = 0
+        """Around which record it learnt last."""
+        self._anchor: Point | None = None
+        """Where it was scrolled to; None while it follows."""
+        self._is_placed = False
+        self._drawn_from: tuple[int, frozenset[str]] = (0, frozenset())
+
+    def look(self, moment: Moment, along: int, hidden: frozenset[str], step: int) -> None:
+        """Know what is to be seen at that moment in so many cells, or a part of it; the next frame knows more."""
+        cursor = Point(moment.record, moment.now_us)
+        if not moment.following and self.cursor.record != cursor.record:
+            self._anchor = None
+        if (along, hidden) != self._drawn_from:
+            self._drawn_from, self._is_placed = (along, hidden), False
+        self.cursor, self._along = cursor, along
+        begun = self.window.begun
+        if self.scale.by_records:
+            self._learn_records(along // step + 1, hidden)
+        else:
+            self._learn_times(hidden)
+        if self.window.begun != begun:
+            self._is_placed = False
+        self.scale = Scale(self.scale.us, self.window.order, step)
+        self._place(moment.following)
+
+    def zoom(self, by: int) -> bool:
+        """To another scale; False where there is none."""
+        us = zoomed(self.scale.us, by)
+        changed = us != self.scale.us
+        self.scale = Scale(us, self.scale.order, 1)
+        self.recentre()
+        return changed
+
+    def recentre(self) -> None:
+        """To where the cursor in time is."""
+        self._anchor, self._is_placed = None, False
+
+    def pan(self, by: int) -> None:
+        """Scroll by so many cells."""
+        top = self.top + by
+        if self.scale.by_records:
+            order = self.scale.order
+            if not order.rows:
+                return
+            row = max(order.rows[0], min(top // self.scale.step, order.end - 1))
+            found = order.at(row) or order.at(row + 1)
+            self._anchor = None if found is None else Point(*found)
+        else:
+            self._anchor = Point(0, max(0, top) * self.scale.us)
+        if self._anchor is not None:
+            self.top = int(self.scale.place(self._anchor))  # the next page may be asked for before the next frame
+
+    def bring(self, point: Point) -> None:
+        """Scroll as far as is needed for that to be seen."""
+        place = int(self.scale.place(point)) - self.top
+        if place < 1:
+            self.pan(place - self._along // 3)
+        elif place > self._along - 2:
+            self.pan(place - self._along * 2 // 3)
+
+    def step_at(self, node: int, along: int) -> int | None:
+        """The record of the node's step that is in that cell, or right beside it."""
+        near: tuple[float, int] | None = None
+        for each in self.window.happened:
+            if each.node == node:
+                apart = abs(self.scale.place(Point(each.record, each.at_us)) - self.top - along - 0.5)
+                if apart <= 1 and (near is None or apart < near[0]):
+                    near = (apart, each.record)
+        return None if near is None else near[1]
+
+    def _learn_records(self, rows: int, hidden: frozenset[str]) -> None:
+        window, left = self.window, _AT_ONCE
+        wanted = self.cursor.record if self._anchor is None else self._anchor.record
+        if abs(wanted - self._sought) > _AT_ONCE:
+            self._back = _LEAST_BACK
+        self._sought = wanted
+        window.begin(max(0, wanted - self._back), hidden)
+        left -= window.feed(wanted + 1, left)
+        order = window.order
+        while left > 0 and not window.is_at_end and order.end < order.row(wanted) + rows + _AHEAD:
+            learnt = window.feed(window.fed + 50, left)
+            if not learnt:
+                break
+            left -= learnt
+        is_short = not order.rows or order.row(wanted) - order.rows[0] < rows
+        if is_short and window.fed > wanted and window.start > 0:
+            self._back = min(self._back * 4, MOST_RECORDS // 2)  # with more, it might be full before the cursor
+
+    def _learn_times(self, hidden: frozenset[str]) -> None:
+        window, us = self.window, self.scale.us
+        half_us = self._along * us
+        centre_us = self.cursor.at_us if self._anchor is None else self._anchor.at_us
+        first = window.record_before(max(0, centre_us - half_us))
+        if self._anchor is None:
+            first = max(first, self.cursor.record - MOST_RECORDS // 2)
+        window.begin(first, hidden)
+        left = _AT_ONCE
+        upto = len(self._lines)
+        while left > 0 and window.space.last.at_us < centre_us + 2 * half_us:
+            learnt = window.feed(min(upto, window.fed + 200), left)
+            if not learnt:
+                break
+            left -= learnt
+
+    def _place(self, follows: bool) -> None:
+        scale, along = self.scale, self._along
+        if self._anchor is not None:
+            self.top = int(scale.place(self._anchor) // 1)
+        else:
+            here = int(scale.place(self.cursor) // 1)
+            if follows and scale.by_records:
+                self.top = here - along + 2
+            elif not self._is_placed or not self.top + 1 <= here < self.top + along - 1:
+                self.top = here - along * (4 if follows else 3) // 5
+        self._is_placed = True
+        first, end = self._ends()
+        self.top = max(first, min(self.top, end - along))
+
+    def _ends(self) -> tuple[int, int]:
+        """The first place that there is, and the one behind the last; as far as they are known."""
+        if self.scale.by_records:
+            order = self.scale.order
+            first = order.rows[0] * self.scale.step if order.rows else 0
+            return first, order.end * self.scale.step + 1
+        last = self.window.space.last.at_us // self.scale.us + 2
+        if not self.window.is_at_end:
+            last = max(last, self.top + self._along)
+        return 0, max(last, int(self.cursor.at_us // self.scale.us) + 2)

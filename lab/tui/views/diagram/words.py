@@ -1,0 +1,183 @@
+"""What stands beside the lines: the nodes' names, the clock, faults, captions, violations, the cursor in time."""
+
+import itertools
+
+from rich.cells import cell_len
+from rich.style import Style
+
+from lab.journal import LogLine, Point, Stretch
+from lab.text import sanitize
+from lab.tui.terminal.look import DIM
+from lab.tui.views.diagram.canvas import Canvas
+from lab.tui.views.diagram.scene import Scene
+
+__all__ = ["draw_axis", "draw_bands", "draw_cursor", "draw_events", "draw_names"]
+
+_DONE = ("command", "caption", "mark", "expectation", "failure", "end")
+_SAID = (*_DONE, "note", "told", "log")
+_TICKS_APART = (5, 16)
+_LONGEST = 120
+
+
+def draw_names(canvas: Canvas, scene: Scene) -> None:
+    """Which line is whose, and how each node stands at the cursor in time."""
+    plane, look = scene.plane, scene.look
+    standing: dict[int, Stretch] = {}
+    for stretch in scene.space.stretches:
+        if stretch.since.record <= scene.cursor.record or stretch.node not in standing:
+            standing[stretch.node] = stretch
+    for node, lane in plane.lanes.items():
+        at = standing[node]
+        sign, style = (
+            (look.glyphs.leads, look.leader) if at.leads else (look.glyph(at.shown), look.status(at.shown))
+        )
+        name_style = Style(bold=True, reverse=node == scene.selected or None)
+        if plane.down:
+            canvas.put(lane + 1 - len(str(node)), 0, str(node), name_style, node)
+            if plane.pitch > 4:
+                canvas.put(lane + 2, 0, sign, style, node)
+        else:
+            canvas.put(1, lane, f"{node:>3}", name_style, node)
+            canvas.put(5, lane, sign, style, node)
+
+
+def draw_axis(canvas: Canvas, scene: Scene) -> None:
+    """When it was."""
+    if scene.scale.by_records:
+        _clock_of_records(canvas, scene)
+        return
+    plane, scale = scene.plane, scene.scale
+    tick_us = scale.tick_us(_TICKS_APART[0 if plane.down else 1])
+    at_us = max(0, -(-scene.top * scale.us // tick_us) * tick_us)
+    while (along := at_us // scale.us - scene.top) < plane.along:
+        digits = 0 if tick_us >= 1_000_000 else 4 if scale.us < 1_000 else 3
+        _put_clock(canvas, scene, along, f"{at_us / 1e6:.{digits}f}{'' if digits else ' s'}", scene.signs.tick)
+        at_us += tick_us
+
+
+def _clock_of_records(canvas: Canvas, scene: Scene) -> None:
+    plane, scale = scene.plane, scene.scale
+    told, free_from = "", 0
+    for along in range(plane.along):
+        row, inside = divmod(along + scene.top, scale.step)
+        if inside:
+            continue
+        found, quiet_us = scale.order.at(row), scale.order.quiet_us(row)
+        if found is not None:
+            clock = f"{found[1] / 1e6:.3f}"
+            if clock != told and along >= free_from:
+                _put_clock(canvas, scene, along, clock, ("", ""))
+                told, free_from = clock, along + (0 if plane.down else len(clock) + 2)
+        elif quiet_us is not None:
+            _draw_quiet(canvas, scene, along, quiet_us)
+
+
+def _draw_quiet(canvas: Canvas, scene: Scene, along: int, quiet_us: int) -> None:
+    """Time that has passed without a row: said beside it, and each line has a gap there."""
+    plane, sign = scene.plane, scene.signs.quiet
+    said = f"{sign} {quiet_us / 1e6:.1f} s" if quiet_us >= 1_000_000 else f"{sign} {round(quiet_us / 1000)} ms"
+    if plane.down:
+        canvas.put(plane.left - 1 - len(said), plane.top + along, said, scene.look.mark("caption") + DIM)
+    elif canvas.is_blank(plane.left + along, 0, 1):
+        canvas.put(plane.left + along, 0, sign, DIM)
+
+
+def _put_clock(canvas: Canvas, scene: Scene, along: int, clock: str, tick: tuple[str, str]) -> None:
+    plane = scene.plane
+    if plane.down:
+        canvas.put(plane.left - 2 - len(clock), plane.top + along, f"{clock}{tick[0]}", DIM)
+    elif canvas.is_blank(plane.left + along, 0, len(clock) + 2):
+        canvas.put(plane.left + along, 0, f"{tick[1]}{clock}", DIM)
+
+
+def draw_events(canvas: Canvas, scene: Scene) -> None:
+    """What was done and said, and what was violated, in the margin."""
+    pieces: dict[int, list[tuple[str, Style]]] = {}
+    for event in scene.events():
+        if event.what in (_SAID if scene.scale.by_records else _DONE):
+            along = int(scene.place(Point(event.record, event.at_us)))
+            pieces.setdefault(along, []).append(_said(scene, event))
+    for violation in scene.violations:
+        along = int(scene.place(Point(violation.record, violation.at_us)) // 1)
+        sign = scene.look.glyphs.marks["unmet"]
+        style = scene.look.warning if violation.is_failure else scene.look.mark("election")
+        text = f"{sign} {violation.assertion} {' '.join(map(str, violation.nodes))}"
+        pieces.setdefault(along, []).append((text, style))
+    for along, said in sorted(pieces.items()):
+        if 0 <= along < scene.plane.along:
+            _put_said(canvas, scene, along, said)
+
+
+def _said(scene: Scene, event: LogLine) -> tuple[str, Style]:
+    look, text = scene.look, sanitize(event.text, _LONGEST)
+    who = "" if event.source is None else f"{event.source} "
+    if event.what == "command":
+        return f"{look.glyphs.play} {text}", look.accent
+    if event.what in ("caption", "mark", "expectation"):
+        kind = event.kind or event.what
+        return f"{look.glyphs.marks[kind]} {text}", look.mark(kind)
+    if event.what == "failure":
+        return f"{look.glyph('failed')} {who}{text}", look.warning
+    return f"{who}{event.what + ' ' if event.what != 'note' else ''}{text}", DIM
+
+
+def _put_said(canvas: Canvas, scene: Scene, along: int, said: list[tuple[str, Style]]) -> None:
+    """In the margin; over the lines, where what was done and said does not fit in there."""
+    plane = scene.plane
+    if plane.down:
+        length = sum(cell_len(text) + 3 for text, style in said if style != DIM) - 3
+        x, y = max(plane.left + 2, min(plane.margin, plane.width - length)), plane.top + along
+    else:
+        x, y = plane.left + along, canvas.height - 2
+    for text, style in said:
+        width = cell_len(text)
+        if not plane.down and not canvas.is_blank(x - 1, y, min(width, canvas.width - x)):
+            return
+        canvas.put(x - 1, y, " ", style)
+        canvas.put(x, y, text, style)
+        x += width + 3
+
+
+def draw_bands(canvas: Canvas, scene: Scene) -> None:
+    """Faults of links, between the lines that they part: from when they came into force until they were lifted."""
+    plane = scene.plane
+    lanes = sorted(plane.lanes.items())
+    for strike in scene.space.strikes:
+        first = int(scene.place(strike.since) // 1)
+        last = int(scene.place(strike.until or scene.last) // 1)
+        links = set(strike.fault.links)
+        parts = strike.fault.kind in ("partition", "cut")
+        style = scene.look.warning if parts else scene.look.fate("held")
+        for (node, lane), (other, beside) in itertools.pairwise(lanes):
+            if (node, other) not in links and (other, node) not in links:
+                continue
+            for along in range(max(0, first), min(plane.along, last + 1)):
+                x, y = plane.cell(along, (lane + beside) // 2)
+                canvas.fill_blank(x, y, scene.signs.band[0 if plane.down else 1], style)
+
+
+def draw_cursor(canvas: Canvas, scene: Scene) -> None:
+    """The line of the cursor in time; what comes after it is hidden, or dim if nothing is selected."""
+    plane, at = scene.plane, scene.cursor_cell
+    style = scene.look.accent
+    for along in range(max(0, at + 1), plane.along):
+        for across in range(plane.width if plane.down else plane.height - 1):
+            x, y = (across, plane.top + along) if plane.down else (plane.left + along, across)
+            if scene.hides_future:
+                canvas.clear(x, y)
+            elif scene.cone is None:
+                canvas.restyle(x, y, _dimmed)
+    if not 0 <= at < plane.along or scene.follows:
+        return
+    if plane.down:
+        canvas.put(0, plane.top + at, scene.look.glyphs.cursor, style)
+        for x in range(1, plane.width):
+            canvas.fill_blank(x, plane.top + at, scene.signs.across[0], style)
+    else:
+        canvas.put(plane.left + at, 0, scene.look.glyphs.cursor, style)
+        for y in range(1, canvas.height - 1):
+            canvas.fill_blank(plane.left + at, y, scene.signs.across[1], style)
+
+
+def _dimmed(style: Style) -> Style:
+    return style + DIM

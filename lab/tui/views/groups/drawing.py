@@ -1,0 +1,192 @@
+"""The history of groups drawn with letters: lanes of coloured bars, and beside them who leads whom, of what, when.
+
+    3.467  ★1.2  ★2.2    ┃     ┃     ┃   1 2 each alone, of 5.2
+             ┃     ┃     ┃     ┃     ┃
+    3.613    ┃     ┃    5.3 ━ 5.3 ━★5.3  5 leads 3 4, of 5.2, all Normal after 361ms
+
+Where there is no room for lanes beside each other, the groups are a list.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+from rich.cells import cell_len
+from rich.style import Style
+
+from lab.journal.groups import GroupLife, Happening
+from lab.text import sanitize
+from lab.tui.terminal.fitting import Piece
+from lab.tui.terminal.look import DIM, Look
+from lab.tui.views.groups.lanes import Row, rows_of
+from lab.units import format_us, listed
+
+__all__ = ["DrawnLine", "GroupDrawing", "words_of", "wrapped"]
+
+_CLOCK = 11
+_LEAST_TEXT = 20
+_LONGEST = 60
+
+
+class DrawnLine(Struct, frozen=True):
+    """The line with number ``place`` of a row, and the ``words`` in it."""
+
+    row: Row
+    place: int
+    words: list[Piece]
+
+
+class GroupDrawing:
+    """The groups of a run, as far as they are known, in lines of so many columns; the last ``most`` rows of it."""
+
+    def __init__(
+        self,
+        groups: Sequence[GroupLife],
+        happenings: Iterable[Happening],
+        nodes: Iterable[int],
+        together_us: int,
+        look: Look,
+        width: int,
+        most: int = sys.maxsize,
+    ) -> None:
+        self._groups = groups
+        self._look = look
+        self._width = width
+        self._rows = rows_of(groups, happenings, together_us)[-most:]
+        self._nodes = sorted({*nodes, *(node for row in self._rows for node in row.changes)})
+        longest = max((len(group.name) for group in groups), default=3)
+        room = (width - _CLOCK - _LEAST_TEXT) // max(1, len(self._nodes))
+        self._lane = min(longest + 3, room)
+        self._in_lanes = self._lane >= longest + 2  # its sign before it, and a gap behind
+
+    def head(self) -> list[Piece]:
+        """The line over all others."""
+        pieces: list[Piece] = [(f"{'seconds':>{_CLOCK - 2}}  ", DIM)]
+        if self._in_lanes:
+            for node in self._nodes:
+                pieces.append((f"{node:^{self._lane - 1}} ", Style(bold=True)))
+        return pieces
+
+    def foot(self) -> list[Piece]:
+        """What the signs mean."""
+        glyphs = self._look.glyphs
+        signs = f"{glyphs.leads} coordinator  {glyphs.whole} Normal in it  {glyphs.broken} not Normal in it"
+        return [(" " * _CLOCK + signs, DIM)] if self._in_lanes else []
+
+    def lines(self) -> list[DrawnLine]:
+        """All other lines, the oldest first; what is in the lanes is drawn where a line is seen."""
+        return [line for row in self._rows for line in self._row_lines(row)]
+
+    def drawn(self, line: DrawnLine, mark: str = "") -> list[Piece]:
+        """A line in full; the mark is behind the clock, which is in the first line of a row."""
+        clock = "" if line.place else f"{line.row.at.at_us / 1e6:{_CLOCK - 2}.3f}"
+        lanes: list[Piece] = []
+        if self._in_lanes:
+            lanes = self._across(replace(line.row, groups=(), struck=(), changes={}) if line.place else line.row)
+        return [(f"{clock:{_CLOCK - 2}}{mark:2}", DIM), *lanes, *line.words]
+
+    def _row_lines(self, row: Row) -> Iterator[DrawnLine]:
+        words = words_of(row, self._groups, self._look)
+        lanes = len(self._nodes) * self._lane
+        if not self._in_lanes:
+            words, lanes = [*(self._plate(number, leads=False) for number in row.groups), *words], 0
+        lines = wrapped(words, self._width - _CLOCK - lanes)
+        if len(lines) == 1 and self._in_lanes and row.groups:
+            lines.append([])  # so that the lanes are seen
+        return (DrawnLine(row, place, line) for place, line in enumerate(lines))
+
+    def _plate(self, number: int, leads: bool) -> Piece:
+        group = self._groups[number]
+        text = f"{self._look.glyphs.leads if leads else ' '}{group.name} "
+        return text[: self._lane - 1] if self._in_lanes else text, self._look.plate(group.hue)
+
+    def _across(self, row: Row) -> list[Piece]:
+        """The lanes in a row: who takes a group has its identifier, and a bar to all others that take it."""
+        taken = [place for place, node in enumerate(self._nodes) if row.changes.get(node) is not None]
+        joined = len(row.groups) == 1 and bool(taken)
+        first, last = (taken[0], taken[-1]) if joined else (0, 0)
+        style = self._look.group(self._groups[row.groups[0]].hue) if joined else Style()
+        pieces: list[Piece] = []
+        for place, node in enumerate(self._nodes):
+            text, its = self._cell(row, node)
+            left = (self._lane - 1 - cell_len(text)) // 2
+            right = self._lane - left - cell_len(text)
+            before, behind = first < place <= last, first <= place < last
+            bar = self._look.glyphs.full
+            pieces += [((bar if before else " ") * left, style), (text, its)]
+            pieces.append(((bar if behind else " ") * right, style))
+        return pieces
+
+    def _cell(self, row: Row, node: int) -> Piece:
+        look, lane = self._look, row.lanes.get(node)
+        if node in row.struck:
+            return look.glyph(row.text), look.status(row.text)
+        if lane is None:
+            return "", Style()
+        group = self._groups[lane.group]
+        if row.changes.get(node) is not None:
+            return self._plate(lane.group, leads=group.coordinator == node)
+        return look.glyphs.whole if node in row.normal else look.glyphs.broken, look.group(group.hue)
+
+
+def words_of(row: Row, groups: Sequence[GroupLife], look: Look) -> list[Piece]:
+    """What there is to say of a row, word by word."""
+    return [(word, style) for text, style in _said_of(row, groups, look) for word in text.split()]
+
+
+def _said_of(row: Row, groups: Sequence[GroupLife], look: Look) -> list[Piece]:
+    if not row.groups:
+        whom = listed(sorted(row.struck))
+        style = look.warning if row.text in ("killed", "failed") else look.accent
+        return [(sanitize(f"{whom} {row.text}".strip(), _LONGEST), style)]
+    formed = [groups[number] for number in row.groups]
+    if row.late:
+        takers = sorted(node for node, lane in row.changes.items() if lane is not None)
+        joins = f"{listed(takers)} {'joins' if len(takers) == 1 else 'join'}"
+        return [(joins, Style(bold=True)), _named(formed[0], look)]
+    origins = sorted({number for each in formed for number in each.of}, key=lambda number: groups[number].group)
+    of = [_named(groups[number], look) for number in origins]
+    if len(formed[0].members) != 1:
+        return _led(formed[0], of)
+    members = listed(sorted(member for each in formed for member in each.members))
+    alone = "alone" if len(formed) == 1 else "each alone"
+    if not of:
+        comes = "comes" if len(formed) == 1 else "come"
+        return [(f"{members} {comes} up, {alone}", Style(bold=True))]
+    return [(f"{members} {alone},", Style(bold=True)), ("of", DIM), *of]
+
+
+def _led(group: GroupLife, of: list[Piece]) -> list[Piece]:
+    """Who leads whom, of which groups, and how long it took until all were Normal."""
+    leader = "nobody" if group.coordinator is None else str(group.coordinator)
+    if group.defined is None:
+        came_to = "is forming it" if group.ended is None else "formed it in vain"
+        return [(f"{leader} {came_to if group.use == 1 else 'has been in it before'}", DIM)]
+    led = sanitize(listed(sorted({*group.members} - {group.coordinator})), _LONGEST) or "nobody"
+    *others, (last, style) = of or [("nothing", DIM)]
+    if group.all_normal is None:
+        became = "not all Normal" if group.ended is not None else "not all Normal yet"
+    else:
+        became = f"all Normal after {format_us(round(group.all_normal.at_us - group.formed.at_us, -3))}"
+    return [(f"{leader} leads {led},", Style(bold=True)), ("of", DIM), *others, (f"{last},", style), (became, DIM)]
+
+
+def _named(group: GroupLife, look: Look) -> Piece:
+    return group.name, look.group(group.hue)
+
+
+def wrapped(words: list[Piece], width: int) -> list[list[Piece]]:
+    """The words in lines of so many columns; one that is longer than that has a line of its own."""
+    lines: list[list[Piece]] = [[]]
+    left = width
+    for text, style in words:
+        if lines[-1] and cell_len(text) + 1 > left:
+            lines.append([])
+            left = width
+        if lines[-1]:
+            lines[-1].append((" ", Style()))
+            left -= 1
+        lines[-1].append((text, style))
+        left -= cell_len(text)
+    return lines

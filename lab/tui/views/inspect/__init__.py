@@ -1,0 +1,1 @@
+"""One node as a whole."""

@@ -1,0 +1,171 @@
+"""The message log: every message and what became of it, and whatever else happened, up to the cursor in time."""
+
+from itertools import zip_longest
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.strip import Strip
+
+from lab.journal import Ending, LogLine
+from lab.script import Sieve
+from lab.tui.run.moment import Moment
+from lab.tui.terminal.fitting import Piece, fit, lit
+from lab.tui.terminal.look import Look
+from lab.tui.views.following import FollowingView
+from lab.tui.views.log.rows import LogRows
+from lab.tui.views.log.text import clock_piece, pieces_of, row_text
+
+__all__ = ["MessageLog"]
+
+
+class MessageLog(FollowingView):
+    """Draws only the rows that are seen. ``cursor`` is the row that ``Enter`` opens; ``mark`` marks records."""
+
+    class Opened(Message):
+        """The record of a line is to be shown in full."""
+
+        def __init__(self, line: LogLine) -> None:
+            super().__init__()
+            self.line = line
+
+    def __init__(self, look: Look, rows: LogRows, name: str = "log") -> None:
+        super().__init__(name)
+        self.rows = rows
+        self._look = look
+        self._count = 0
+        self._number = -1
+        self._seen: tuple[object, ...] = ()
+        self._marked: frozenset[int] = frozenset()
+        self._search: Sieve | None = None
+        self._hit: tuple[int, int] | None = None
+        self._drawn_top = 0
+        self._drawn: list[tuple[LogLine, Ending | None] | None] = []
+
+    def show(self, moment: Moment) -> None:
+        """Draw the log up to the record that the cluster is at."""
+        cluster = moment.cluster
+        sifted = None if self.rows.filter is None else (id(self.rows.filter), self.rows.count(cluster))
+        seen = (cluster.record, self.rows.heartbeats, sifted)
+        behind = self._follow and self.scroll_offset.y != self._last_top  # it can be scrolled a frame later only
+        if seen == self._seen and not behind:
+            return
+        self._seen = seen
+        self._follow |= self.scroll_offset.y >= self._last_top
+        count = self.rows.count(cluster)
+        self._number = cluster.record
+        if count != self._count:
+            self._count = count
+            self.virtual_size = Size(self.size.width, count)
+            if self.cursor is not None and self.cursor >= count:
+                self.cursor = None
+        if self._follow or self.scroll_offset.y > self._last_top:
+            self.scroll_to(y=self._last_top, animate=False, immediate=True)
+        top = self.scroll_offset.y
+        drawn = [self._found(row) for row in range(top, top + self.size.height)]
+        if top != self._drawn_top:
+            self.refresh()
+        else:
+            changed = (y for y, (now, was) in enumerate(zip_longest(drawn, self._drawn)) if now != was)
+            regions = [Region(0, y, self.size.width, 1) for y in changed]
+            if regions:
+                self.refresh(*regions)
+        self._drawn_top, self._drawn = top, drawn
+
+    def mark(self, records: frozenset[int]) -> None:
+        """Mark the rows of these records, and no others."""
+        if records != self._marked:
+            self._marked = records
+            self.refresh()
+
+    def light(self, search: Sieve | None, hit: tuple[int, int] | None) -> None:
+        """Light up the lines that a search has found, and the one where it is: record, and place in that."""
+        self._search, self._hit = search, hit
+        self.refresh()
+
+    def put_cursor(self, row: int) -> None:
+        """Move the cursor to a row, and see it."""
+        self.action_cursor(row - (self._count - 1 if self.cursor is None else self.cursor))
+
+    @property
+    def under_cursor(self) -> tuple[LogLine, Ending | None] | None:
+        """The row under the cursor, the last one where the end is followed."""
+        return self._found(self._count - 1 if self.cursor is None else self.cursor)
+
+    def copied(self) -> tuple[str, str] | None:
+        """The row under the cursor as text."""
+        found = self.under_cursor
+        return None if found is None else ("the line", row_text(*found, self._look))
+
+    def open_cursor(self) -> None:
+        """Open the row under the cursor."""
+        if (found := self.under_cursor) is not None:
+            self.post_message(self.Opened(found[0]))
+
+    def action_cursor(self, by: int) -> None:
+        """Move the cursor; at the last row it follows the end."""
+        place = (self._count - 1 if self.cursor is None else self.cursor) + by
+        self.cursor = None if place >= self._count - 1 else max(0, place)
+        self._follow = self.cursor is None
+        top, height = self.scroll_offset.y, self.size.height
+        shown = self._count - 1 if self.cursor is None else self.cursor
+        if shown < top:
+            self.scroll_to(y=shown, animate=False)
+        elif shown >= top + height:
+            self.scroll_to(y=shown - height + 1, animate=False)
+        self.refresh()
+
+    def action_cursor_page(self, pages: int) -> None:
+        """Move the cursor by what fits on the screen."""
+        self.action_cursor(pages * max(1, self.size.height - 1))
+
+    def on_resize(self) -> None:
+        """Draw anew, at the end if that was followed."""
+        self._seen = ()
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor on a row; a second click opens it."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        row = self.scroll_offset.y + offset.y
+        if row < self._count:
+            again = row == self.cursor or event.chain > 1
+            self.cursor = row
+            self.refresh()
+            if again:
+                self.open_cursor()
+
+    def render_line(self, y: int) -> Strip:
+        """One row."""
+        row = self.scroll_offset.y + y
+        width = self.size.width
+        base = self.rich_style
+        found = self._found(row)
+        if found is None:
+            return Strip.blank(width, base)
+        if row == self.cursor and self.has_focus:
+            base += Style(reverse=True)
+        pieces = self._pieces(*found)
+        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
+
+    def _found(self, row: int) -> tuple[LogLine, Ending | None] | None:
+        return self.rows.row(row, self._number) if 0 <= row < self._count else None
+
+    @property
+    def _last_top(self) -> int:
+        return max(0, self._count - self.size.height)
+
+    def _pieces(self, line: LogLine, ending: Ending | None) -> list[Piece]:
+        look = self._look
+        clock, pieces = clock_piece(line, line.record in self._marked, look), pieces_of(line, ending, look)
+        if self._search is None:
+            return [clock, *pieces]
+        place = self.rows.place_of(line)
+        if not self._search.has(line.record, place):
+            return [clock, *pieces]
+        is_here = (line.record, place) == self._hit
+        clock = clock[0], look.accent + Style(reverse=is_here, underline=not is_here)
+        return [clock, *lit(pieces, self._search.query.texts, look.lit)]

@@ -1,0 +1,162 @@
+"""The map of the field, in the place of the log: one for each group, side by side, as large as will fit."""
+
+from itertools import product
+from math import ceil, isqrt
+
+from msgspec import Struct
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from lab.journal import Cluster, FieldMap, GroupLog, Header, idle_nodes, maps_of
+from lab.journal.fieldmap import Cell
+from lab.text import sanitize
+from lab.tui.run.moment import Moment
+from lab.tui.terminal.fitting import Piece, fit
+from lab.tui.terminal.look import DIM, Look
+
+__all__ = ["FieldView"]
+
+_GAP = 3
+_NO_MAP = "no group surveys the field"
+
+
+class _Layout(Struct, frozen=True):
+    """So many lines of words above a map, so many cells beside each other, and how large a cell is."""
+
+    head: int
+    across: int
+    wide: int
+    tall: int
+
+    def height(self, cells: int) -> int:
+        """Of a whole map."""
+        return self.head + ceil(cells / self.across) * self.tall
+
+
+class FieldView(Widget, can_focus=True):
+    """``show`` draws the field as of a record. A region is in the colour of its surveyor, and has its number.
+
+    Over a map is the identifier of its group, where the election has groups, in that one's colour.
+    """
+
+    DEFAULT_CSS = "FieldView { height: 1fr; padding: 0 1; }"
+
+    def __init__(self, look: Look, header: Header, groups: GroupLog) -> None:
+        super().__init__(id="map")
+        self._look = look
+        self._groups = groups
+        self._hues = {node: place for place, node in enumerate(header.nodes)}
+        self._digits = max(len(str(node)) for node in header.nodes)
+        self._maps: tuple[tuple[FieldMap, tuple[str, int] | None], ...] = ()
+        """Each with the name of its group, and the number of that one's colour."""
+        self._idle: tuple[tuple[int, str], ...] = ()
+
+    def show(self, moment: Moment) -> None:
+        """Draw the field of every group."""
+        cluster = moment.cluster
+        maps = tuple((field, self._group_of(field, cluster)) for field in maps_of(cluster.nodes))
+        shown = maps, idle_nodes(cluster.nodes)
+        if shown != (self._maps, self._idle):
+            self._maps, self._idle = shown
+            self.refresh()
+
+    def _group_of(self, field: FieldMap, cluster: Cluster) -> tuple[str, int] | None:
+        """As its coordinator has it; where that one leads no more, as its members do."""
+        node = field.coordinator if field.leads else field.others[0]
+        group = self._groups.group_of(cluster.nodes[node], cluster.record)
+        return None if group is None else (group.name, group.hue)
+
+    def open_cursor(self) -> None:
+        """There is nothing to open."""
+
+    def render_line(self, y: int) -> Strip:
+        """A line of all maps; the last of the widget says who surveys nothing."""
+        width, base = self.size.width, self.rich_style
+        pieces: list[Piece]
+        if y == self.size.height - 1 and self._idle:
+            pieces = self._idle_line()
+        elif not self._maps:
+            pieces = [] if y else [(_NO_MAP, DIM)]
+        else:
+            layout, each = self._layout(), self._width_of_one()
+            pieces = []
+            for field, group in self._maps:
+                line = [*([] if y else self._plate(group)), *self._line(field, y, layout)]
+                pieces += [*fit(line, each), (" " * _GAP, Style())]
+        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
+
+    # how large
+
+    def _width_of_one(self) -> int:
+        return max(1, (self.size.width + _GAP) // len(self._maps) - _GAP)
+
+    def _layout(self) -> _Layout:
+        """The first that fits: large cells rather than many words, but a square rather than a strip."""
+        cells = max((len(field.cells) for field, _ in self._maps), default=0)
+        root = max(1, isqrt(max(0, cells - 1)) + 1)
+        sizes = ((7, 3), (5, 2), (4, 2), (3, 1), (2, 1))
+        for head, across, (wide, tall) in product((3, 2, 1), (root, root * 3 // 2, root * 2, root * 4), sizes):
+            layout = _Layout(head, across, self._digits - 1 + wide, tall)
+            fits = layout.height(cells) <= self.size.height - bool(self._idle)
+            if fits and layout.across * layout.wide <= self._width_of_one():
+                return layout
+        return _Layout(1, root * 2, self._digits + 1, 1)
+
+    # what is in a line
+
+    def _line(self, field: FieldMap, y: int, layout: _Layout) -> list[Piece]:
+        if y < layout.head:
+            return self._head(field, layout.head)[y]
+        row, inside = divmod(y - layout.head, layout.tall)
+        cells = field.cells[row * layout.across : (row + 1) * layout.across]
+        return [self._cell(cell, layout, named=inside == layout.tall // 2) for cell in cells]
+
+    def _cell(self, cell: Cell, layout: _Layout, named: bool) -> Piece:
+        node, how = cell
+        look, hue = self._look, self._hues.get(node, 0)
+        lead = {"done": look.glyphs.done, "surveying": look.glyphs.play}.get(how, " ") if named else " "
+        text = f"{lead}{node:>{self._digits}}" if named else ""
+        left = (layout.wide - len(text)) // 2
+        style = look.plate(hue) if how == "done" else look.group(hue) + (DIM if how == "pending" else _BOLD)
+        return (" " * left + text).ljust(layout.wide), style
+
+    def _plate(self, group: tuple[str, int] | None) -> list[Piece]:
+        return [] if group is None else [(f" {group[0]} ", self._look.plate(group[1])), (" ", Style())]
+
+    def _head(self, field: FieldMap, lines: int) -> list[list[Piece]]:
+        look, dot = self._look, f" {self._look.glyphs.dot} "
+        leads: list[Piece] = [(f"{look.glyphs.leads} {field.coordinator} leads ", look.leader)]
+        if not field.leads:
+            leads = [(f"{field.coordinator} leads no more, not noticed by ", look.warning)]
+        for node in field.others:
+            leads.append((f"{node} ", look.group(self._hues.get(node, 0)) + _BOLD))
+        if not field.others:
+            leads.append(("nobody else ", DIM))
+        so_far = f"survey {field.number}: {field.done} of {len(field.cells)}"
+        twice: Piece = (f"{dot}{field.duplicates} done twice", look.warning if field.duplicates else DIM)
+        if lines == 3:
+            return [leads, [(so_far, Style()), twice], self._published(field)]
+        short = f"survey {field.number} {field.done}/{len(field.cells)}"
+        least: list[Piece] = [(f"{look.glyphs.leads} {field.coordinator} ", look.leader), (short, Style()), twice]
+        return [least, self._published(field)][:lines]
+
+    def _published(self, field: FieldMap) -> list[Piece]:
+        """What the last attempt came to, unless that is plain from the newest edition."""
+        look = self._look
+        edition = f"edition {field.edition} is published" if field.edition else "nothing published"
+        if field.outcome in ("", edition):
+            return [(edition, look.accent if field.edition else DIM)]
+        return [(sanitize(field.outcome, 200), look.warning), (f" {look.glyphs.dot} {edition}", DIM)]
+
+    def _idle_line(self) -> list[Piece]:
+        look = self._look
+        pieces: list[Piece] = [("survey nothing: ", DIM)]
+        for node, status in self._idle:
+            instead = sanitize(status, 16)
+            pieces.append((f"{look.glyph(instead)} {node} {instead}   ", look.status(instead)))
+        return pieces
+
+
+_BOLD = Style(bold=True)

@@ -1,0 +1,139 @@
+"""The matrix of links, drawn with letters: a row for each node that sends, a column for each that gets it.
+
+    from→to    1           ★2          ✖3
+               1               ·           ╳ cut
+    ▶         ★2   +400ms →1               ╳ cut
+       killed ✖3   ╳ cut       ╳ cut
+
+Where there is no room for words a link has a sign, and where there is none for all nodes, the rows and columns
+about the cursor are seen.
+"""
+
+from itertools import chain
+
+from rich.cells import cell_len
+from rich.style import Style
+
+from lab.journal import Pair
+from lab.tui.terminal.fitting import Piece, fit
+from lab.tui.terminal.look import DIM, Look
+from lab.tui.views.network.links import GONE, NetworkNow, Stand
+from lab.tui.views.network.signs import cell_of
+
+__all__ = ["Matrix"]
+
+_BOLD = Style(bold=True)
+_WIDEST = 16
+_WORDY = 9
+"""From so many columns a link on there is room for what a node does, too."""
+_LONGEST_PROCESS = 8
+
+
+class Matrix:
+    """The part of the matrix that so many columns and lines have room for. ``cursor`` is the link under it."""
+
+    def __init__(self, now: NetworkNow, look: Look, width: int, height: int, cursor: Pair) -> None:
+        self._now = now
+        self._look = look
+        self._ids = list(now.nodes)
+        self._cursor = cursor
+        self._known: dict[object, list[Piece]] = {}
+        count, self._digits = max(1, len(self._ids)), max((len(str(node)) for node in self._ids), default=1)
+        self._head = max(self._digits + 5, len("from"))
+        wordy = (width - self._head - _LONGEST_PROCESS) // count >= _WORDY
+        self._head += _LONGEST_PROCESS if wordy else 0
+        self.cell = max(1, min((width - self._head) // count, _WIDEST))
+        self._upright = self.cell > self._digits
+        self._head_lines = 1 if self._upright else self._digits
+        across = max(1, (width - self._head) // self.cell)
+        self._columns = self._seen(cursor[1], across)
+        self._rows = self._seen(cursor[0], max(1, height - self._head_lines))
+        self._tall = 2 if wordy and height >= self._head_lines + 2 * count else 1
+
+    @property
+    def width(self) -> int:
+        """The columns that it takes."""
+        return self._head + len(self._columns) * self.cell
+
+    @property
+    def left_out(self) -> str:
+        """Which rows and columns are seen, where that is not all of them."""
+        parts = (("rows", self._rows), ("columns", self._columns))
+        said = [f"{what} {part[0]}-{part[-1]}" for what, part in parts if len(part) < len(self._ids)]
+        return f"{', '.join(said)} of {len(self._ids)} nodes: arrows go on" if said else ""
+
+    def lines(self, selected: int | None, has_focus: bool) -> list[list[Piece]]:
+        """All lines, those of the head first."""
+        heads = [self._column_heads(line) for line in range(self._head_lines)]
+        rows = [[self._row(node, selected, has_focus), *([] for _ in range(1, self._tall))] for node in self._rows]
+        return [*heads, *chain.from_iterable(rows)]
+
+    def link_at(self, x: int, y: int) -> Pair | None:
+        """The link that is drawn there."""
+        row, column = (y - self._head_lines) // self._tall, (x - self._head) // self.cell
+        if 0 <= row < len(self._rows) and 0 <= column < len(self._columns):
+            return self._rows[row], self._columns[column]
+        return None
+
+    def _seen(self, here: int, room: int) -> list[int]:
+        """As many nodes as there is room for, about this one."""
+        place = self._ids.index(here) if here in self._ids else 0
+        first = max(0, min(place - room // 2, len(self._ids) - room))
+        return self._ids[first : first + room]
+
+    def _column_heads(self, line: int) -> list[Piece]:
+        corner = f"from{self._look.glyphs.arrow}to" if self._head >= len("from→to ") else "from"
+        pieces: list[Piece] = [(f"{corner if line == self._head_lines - 1 else '':{self._head}}", DIM)]
+        for node in self._columns:
+            stand = self._now.nodes[node]
+            text = str(node) if self._upright else f"{node:>{self._digits}}"[line]
+            style = self._style(stand) + (Style(underline=True) if node == self._cursor[1] else Style())
+            sign = self._sign(stand).strip() if self.cell > self._digits + 2 else ""
+            pieces += fit([(sign, self._look.leader if stand.leads else style), (text, style)], self.cell)
+        return pieces
+
+    def _row(self, node: int, selected: int | None, has_focus: bool) -> list[Piece]:
+        look, stand = self._look, self._now.nodes[node]
+        process = "" if stand.process == "running" else stand.process
+        word = f"{process:{_LONGEST_PROCESS}}" if self._head > self._digits + _LONGEST_PROCESS else ""
+        style = self._style(stand) + (Style(underline=True) if node == self._cursor[0] else Style())
+        pieces: list[Piece] = [
+            (f"{look.glyphs.play if node == selected else ' '} ", look.accent),
+            (word, look.status(process)),
+            (self._sign(stand), look.status(process) if process else look.leader),
+            (f"{node:>{self._digits}}", style),
+        ]
+        pieces = fit(pieces, self._head)
+        for target in self._columns:
+            pieces += self._cell((node, target), has_focus)
+        return pieces
+
+    def _cell(self, link: Pair, has_focus: bool) -> list[Piece]:
+        gap = self.cell > 1
+        room = self.cell - gap
+        shown = self._said_of(link, room)
+        if any(self._now.nodes[node].process in GONE for node in link) and link not in self._now.flights:
+            shown = [(text if link in self._now.troubles else " " * cell_len(text), DIM) for text, _ in shown]
+        if link[0] == link[1]:
+            shown = fit([("\\" if self.cell < _WORDY else "", DIM)], room)
+        if link == self._cursor:
+            plate = self._look.accent + (Style(reverse=True) if has_focus else Style(underline=True))
+            shown = [(text, plate) for text, _ in shown]
+        return [*shown, (" " * gap, Style())]
+
+    def _said_of(self, link: Pair, room: int) -> list[Piece]:
+        """Most links are like others: what is said of them is made once."""
+        troubles, flights = self._now.troubles.get(link, ()), self._now.flights.get(link, ())
+        key = tuple(each.fault.id for each in troubles), tuple((each.held, each.copies) for each in flights)
+        if key not in self._known:
+            self._known[key] = fit(cell_of(troubles, flights, self._look, room), room)
+        return self._known[key]
+
+    def _sign(self, stand: Stand) -> str:
+        """What its process does, or that it leads."""
+        if stand.process != "running":
+            return self._look.glyph(stand.process)
+        return self._look.glyphs.leads if stand.leads else " "
+
+    def _style(self, stand: Stand) -> Style:
+        return _BOLD if stand.process == "running" else self._look.status(stand.process)

@@ -1,0 +1,66 @@
+"""A link in words: how long a message takes, which faults are in force there, and what is on its way."""
+
+from lab.journal import Link, Pair
+from lab.text import sanitize
+from lab.tui.terminal.fitting import Piece
+from lab.tui.terminal.look import DIM, Look
+from lab.tui.views.network.links import GONE, NetworkNow
+from lab.tui.views.network.signs import style_of
+from lab.units import count_of, format_us
+
+__all__ = ["latency_said", "link_told"]
+
+_MOST_FLIGHTS = 5
+_LONGEST = 60
+
+
+def latency_said(link: Link) -> str:
+    """How long every message takes on every link, before any fault."""
+    if not (link.latency_us or link.jitter_us):
+        return "no delay of its own"
+    jitter = f" ±{format_us(link.jitter_us)}" if link.jitter_us else ""
+    return f"{format_us(link.latency_us)}{jitter}"
+
+
+def link_told(link: Pair, now: NetworkNow, base: Link, now_us: int, look: Look) -> list[Piece]:
+    """The link in words, phrase by phrase."""
+    source, target = link
+    if source not in now.nodes or target not in now.nodes:
+        return []
+    if source == target:
+        return [(f"{source} has no link to itself", DIM)]
+    phrases: list[Piece] = [(f"{source} {look.glyphs.arrow} {target}:", look.accent), (latency_said(base), DIM)]
+    for trouble in now.troubles.get(link, ()):
+        fault = trouble.fault
+        touched = f"{count_of(fault.touched, 'message')} so far" if fault.touched else "inert so far"
+        said = f"{sanitize(fault.text or fault.kind, _LONGEST)}, since {fault.since_us / 1e6:.3f} s, {touched}"
+        phrases.append((f"{look.glyphs.links[trouble.sort]} {said}", style_of(trouble, look)))
+    flights = now.flights.get(link, ())
+    for flight in flights[:_MOST_FLIGHTS]:
+        kind, age = sanitize(flight.kind, _LONGEST), f"{max(0, now_us - flight.sent_us) / 1e6:.3f} s"
+        copies = f" twice, sent {age} ago" if flight.copies > 1 else f", sent {age} ago"
+        sign = look.glyphs.links["hold"] if flight.held else look.glyphs.arrow
+        style = look.fate("held") if flight.held else look.accent
+        phrases.append((f"{sign} {kind}{' held' if flight.held else ''}{copies}", style))
+    if len(flights) > _MOST_FLIGHTS:
+        phrases.append((f"and {count_of(len(flights) - _MOST_FLIGHTS, 'more message')}", DIM))
+    if not flights:
+        phrases.append(("nothing on its way", DIM))
+    return [*phrases, *_of_ends(link, now, look)]
+
+
+def _of_ends(link: Pair, now: NetworkNow, look: Look) -> list[Piece]:
+    """What an end that does not run means for the link."""
+    source, target = (now.nodes[node] for node in link)
+    told = []
+    if source.process in GONE:
+        told.append((f"{source.id} is {_said(source.process)}, and sends nothing", look.status(source.process)))
+    if target.process in GONE:
+        told.append((f"what comes to {target.id}, {_said(target.process)}, is lost", look.status(target.process)))
+    if target.process == "paused":
+        told.append((f"{target.id} is paused: it takes what comes when it goes on", look.status("paused")))
+    return told
+
+
+def _said(process: str) -> str:
+    return "not started" if process == "absent" else process
