@@ -105,6 +105,8 @@ def run_export(request: ExportRequest) -> int:
         except ExportError as error:
             raise UsageError(f"{request.file}: {error}") from None
         damaged = tell_damage(request.file, lines)
+        if lines.torn:
+            print(f"lab: {request.file}: the last line is torn, and left out", file=sys.stderr)
     return EXIT_NOT_AS_EXPECTED if damaged else 0
 
 

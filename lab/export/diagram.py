@@ -9,7 +9,7 @@ from lab.export.arrows import Arrows
 from lab.export.excerpt import Excerpt
 from lab.export.frame import Frame
 from lab.export.lanes import faults_drawn, lanes_drawn, nodes_drawn, words_drawn
-from lab.export.margin import MARGIN, legend_drawn, remarks_drawn, times_drawn
+from lab.export.margin import MARGIN, RIGHT_MARGIN, legend_drawn, remarks_drawn, times_drawn
 from lab.export.paper import FAINT, FONT, INK, PAPER, Labels, text
 from lab.export.words import head_said, safe
 from lab.palette import Palette
@@ -34,7 +34,7 @@ def diagram_of(excerpt: Excerpt, header: str = _XML) -> str:
     frame, palette, labels = Frame(excerpt), Palette(dark=False), Labels()
     margin, below = remarks_drawn(frame, palette)
     if frame.is_right:
-        width = max(frame.end + 60, _LEAST_WIDTH)
+        width = max(frame.end + RIGHT_MARGIN, _LEAST_WIDTH)
     else:
         width = max(frame.lanes_end + (MARGIN if frame.remarks else 24), _LEAST_WIDTH)
     head, top = _head(excerpt, width)

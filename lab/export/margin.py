@@ -14,9 +14,10 @@ from lab.glyphs import UNICODE
 from lab.palette import Palette
 from lab.units import format_us
 
-__all__ = ["MARGIN", "legend_drawn", "remarks_drawn", "times_drawn"]
+__all__ = ["MARGIN", "RIGHT_MARGIN", "legend_drawn", "remarks_drawn", "times_drawn"]
 
-MARGIN = 380
+MARGIN, RIGHT_MARGIN = 380, 60
+"""Beside the lanes, where time flows down; behind their end, where it flows to the right."""
 _LETTERS = 56
 _LINE = 15
 _SIZE = 12
@@ -74,11 +75,12 @@ def _below(group: drawsvg.Group, frame: Frame, palette: Palette) -> float:
     for remark in frame.remarks:
         colour = palette.mark(remark.kind)
         words = safe(f"{_SIGNS[remark.kind]} {remark.text}", 110)
-        x = frame.along(remark.at_us)
+        at, wide = frame.along(remark.at_us), letters(words, _SIZE)
+        x = max(frame.begin, min(at, frame.end + RIGHT_MARGIN - wide))  # none ends outside the picture
         row = next((row for row, free in enumerate(rows) if free <= x), len(rows))
-        rows[row : row + 1] = [x + letters(words, _SIZE) + 16]
+        rows[row : row + 1] = [x + wide + 16]
         y = top + _LINE * row
-        group.append(line((x, frame.lanes_begin), (x, y - 10), colour, 1, "1 4"))
+        group.append(line((at, frame.lanes_begin), (at, y - 10), colour, 1, "1 4"))
         group.append(text(words, _SIZE, (x, y), colour, **{**HALO, "text_anchor": "start"}))
     return top + _LINE * len(rows) + 12
 

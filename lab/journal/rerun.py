@@ -35,13 +35,17 @@ def installed(info: ProtocolInfo) -> type[Algorithm]:
     try:
         found = find_protocol(info.name, {ELECTION: info.election} if info.election else {})
     except UnknownProtocolError:
-        loaded = _below(Algorithm)
-        found = next((each for each in loaded if _is_called(each, info)), None)
+        loaded = [each for each in _below(Algorithm) if _is_called(each, info)]
+        found = next((each for each in loaded if _is_of(each, info)), loaded[0] if loaded else None)
     if found is None:
         raise CannotTellError("the protocol is not the program's own")
-    if source_of(found) != (info.file, info.source):
+    if not _is_of(found, info):
         raise CannotTellError("the recorded source is not the installed one")
     return found
+
+
+def _is_of(protocol: type[Algorithm], info: ProtocolInfo) -> bool:
+    return source_of(protocol) == (info.file, info.source)
 
 
 def _below(root: type[Algorithm]) -> Iterator[type[Algorithm]]:

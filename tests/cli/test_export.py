@@ -142,3 +142,12 @@ def test_the_help_names_every_format(lab: Lab) -> None:
     """So it teaches what there is."""
     words = lab("export", "--help").out.replace(",", " ").replace(".", " ").replace(":", " ").split()
     assert {each.name for each in ALL_FORMATS} <= set(words)
+
+
+def test_a_recording_that_breaks_off_says_so(folder: Lab) -> None:
+    """What there is of it is exported."""
+    whole = (folder.folder / "run.jsonl").read_bytes()
+    (folder.folder / "cut.jsonl").write_bytes(whole[: len(whole) * 2 // 3])
+    shown = folder("export", "cut.jsonl", "--to", "csv")
+    assert (shown.status, shown.err) == (0, "lab: cut.jsonl: the last line is torn, and left out\n")
+    assert (folder.folder / "cut.csv").exists()

@@ -15,7 +15,12 @@ OPTIONS = {
         "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --do --script --record --seed "
         "--headless --for --json"
     ),
-    "replay": "",
+    "replay": "--beside",
+    "tour": "",
+    "export": (
+        "--to --out --from --until --nodes --time --heartbeats --ascii --force --table --view --size --speed "
+        "--fps --idle"
+    ),
     "verify": "--protocol --strict",
     "show": "--node --kind --only --heartbeats --blocked --at",
     "list": "--json",

@@ -171,3 +171,11 @@ def test_asciinema_plays_it(tmp_path: Path) -> None:
         assert terminal.status() == 0
         terminal.shows(events[-1][2])
         assert _shown(terminal.output.decode()) == Cast(head, events).shown(9.0)
+
+
+def test_a_run_that_began_at_no_known_time_has_a_film_too(tmp_path: Path) -> None:
+    """A foreign header may say anything."""
+    header, _, rest = TWO.read_bytes().partition(b"\n")
+    path = tmp_path / "foreign.jsonl"
+    path.write_bytes(re.sub(rb'"began":"[^"]*"', b'"began":"some day"', header) + b"\n" + rest)
+    assert "timestamp" not in _cast(path, until_s=4.6).head

@@ -1,6 +1,7 @@
 """The space-time diagram as SVG: everything that there is, each thing where its node and its time are."""
 
 import re
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +11,7 @@ import pytest
 
 from lab.export.diagram import MOST_ARROWS, diagram_of, write_svg
 from lab.export.excerpt import Excerpt, ExportError
+from lab.export.paper import letters
 from lab.export.scale import Scale
 from lab.journal import RecordedLines, open_recording
 from tests.export.cutting import EVIL, RECORDINGS, eventful_recording, evil_recording, excerpt_in, written
@@ -217,3 +219,18 @@ def test_a_longer_wait_looks_longer_and_none_is_nothing() -> None:
     assert lengths == sorted(lengths)
     assert lengths[0] > 8
     assert scale.end == places[-1]
+
+
+@pytest.mark.parametrize(
+    "name", ["3pc-a-partition-breaks-it", "figure-10-9", "two-coordinators-invite-each-other"]
+)
+def test_no_remark_ends_outside_the_picture(name: str) -> None:
+    """Where time flows to the right, what is said last is turned inward."""
+    with closing(open_recording(RECORDINGS / "scenarios" / f"{name}.jsonl")) as found:
+        excerpt = excerpt_in(found, time="right")
+        root = _root(excerpt)
+    width = float(root.get("width", "nan"))
+    said = [each for each in root.iter(f"{SVG}text") if each.get("text-anchor") == "start" and each.get("stroke")]
+    assert said
+    for each in said:
+        assert float(each.get("x", "nan")) + letters("".join(each.itertext()), 12) <= width

@@ -242,7 +242,7 @@ def test_escape_while_it_is_being_written_leaves_nothing(
         await seen.press("enter")
         await seen.until(going.is_set, "the work has begun")
         await seen.press("escape")
-        assert seen.top is seen.run
+        await seen.until(lambda: seen.top is seen.run, "the dialog is gone")
         left.set()
         await seen.until(ended.is_set, "the work has ended")
 

@@ -146,7 +146,7 @@ def test_what_is_far_away_is_looked_for_while_the_screen_goes_on(
     """It says how far it is, and Esc stops it; then the cursor is where it was."""
     path = written(tmp_path / "run.jsonl")
     monkeypatch.setattr(seeking, "_AT_ONCE", 10)
-    monkeypatch.setattr(seeking, "_PIECE", 1)
+    monkeypatch.setattr(seeking, "_PIECE", 0)  # it never comes to an end
     monkeypatch.setattr(seeking, "_PIECES_TOLD", 1)
 
     async def test(seen: Seen) -> None:

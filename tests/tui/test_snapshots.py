@@ -1,4 +1,4 @@
-"""Pictures of replays that stand still: two coordinators, and a blocked transaction.
+"""Pictures of replays that stand still: two coordinators, in several views, and a blocked transaction.
 
 They are in ``__snapshots__``; after a change that is meant, ``pytest tests/tui/test_snapshots.py
 --snapshot-update`` makes them anew, and they are looked at before they are committed.
@@ -46,3 +46,15 @@ def test_a_blocked_transaction(snap_compare: Snap, tmp_path: Path, size: tuple[i
     """The bank is in the place of the log."""
     file = blocked_run().write(tmp_path / "blocked.jsonl")
     assert _is_as_before(snap_compare, file, size, BLOCKED_US, "b")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_space_and_time(snap_compare: Snap, size: tuple[int, int]) -> None:
+    """The second coordinator has just been set, while the first stands still."""
+    assert _is_as_before(snap_compare, SHIPPED, size, 5_720_000, "D")
+
+
+@pytest.mark.parametrize("key", ["L", "i", "a"])
+def test_a_view(snap_compare: Snap, key: str) -> None:
+    """The network, one node, the assertions: at the same moment."""
+    assert _is_as_before(snap_compare, SHIPPED, (120, 40), 5_720_000, key)

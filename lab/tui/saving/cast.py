@@ -7,7 +7,7 @@ rows are written that differ from the one before.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from typing import Any, TextIO
 
@@ -102,7 +102,7 @@ def _busy_us(excerpt: Excerpt) -> Iterator[int]:
 def _head(excerpt: Excerpt) -> dict[str, Any]:
     header, film = excerpt.header, excerpt.wanted.film
     head = {"version": 2, "width": film.columns, "height": film.rows}
-    if header.began:  # a simulated run began at no time
+    with suppress(ValueError, OverflowError):  # a simulated run began at no time, a foreign one at any
         head["timestamp"] = round(datetime.fromisoformat(header.began).timestamp())
     return head | {"title": sanitize(header.run)}
 
