@@ -15,7 +15,6 @@ from lab.tui.moving.seeking import seeking_deeds
 from lab.tui.offers import steers, takes_commands
 from lab.tui.run.verdicts import next_violation, witness_said
 from lab.tui.run.worldtime import time_command
-from lab.tui.saving.exporting import exporting_deeds
 from lab.tui.saving.writing import ScenarioWanted
 from lab.tui.search.finding import finding_deeds
 from lab.tui.terminal.themes import DARK, LIGHT
@@ -47,7 +46,7 @@ def deeds_of(screen: "RunScreen") -> dict[str, Deed]:
         **beside_deeds(screen),
         **_of_runs(screen),
         **diagram_deeds(screen),
-        **exporting_deeds(screen),
+        "export": lambda rest: _export(screen, rest),
     }
     return {**deeds, **finding_deeds(screen, deeds)}
 
@@ -165,6 +164,13 @@ def see_witness(screen: "RunScreen", found: Violation | None, of: str = "") -> N
     screen.player.go(found.record)
     screen.mark(found)
     screen.say(witness_said(found), warn=True)
+
+
+def _export(screen: "RunScreen", rest: str) -> None:
+    """What pictures are drawn with takes a while to load: not before the first screen."""
+    from lab.tui.saving.exporting import exporting_deeds  # noqa: PLC0415
+
+    exporting_deeds(screen)["export"](rest)
 
 
 def _without(deed: Callable[[str], object], word: str) -> Deed:

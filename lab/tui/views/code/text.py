@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
-from rich.syntax import ANSISyntaxTheme, Syntax, TokenType
 from rich.text import Text
 
 from lab.palette import Palette
@@ -46,6 +45,8 @@ def shade_of(look: Look) -> Style:
 
 def coloured(lines: Sequence[str], look: Look) -> list[list[Piece]]:
     """The pieces of every line, safe to be shown."""
+    from rich.syntax import ANSISyntaxTheme, Syntax  # noqa: PLC0415 - not before the first screen
+
     safe = [sanitize(line[:_LONGEST_LINE].expandtabs(_TAB), _LONGEST_LINE) for line in lines[:_MOST_LINES]]
     text = "\n".join(safe)
     syntax = Syntax("", "python", theme=ANSISyntaxTheme(_styles(Palette(look.dark))))
@@ -68,7 +69,7 @@ def rows_of(lines: Sequence[list[Piece]], width: int, left: int, leave: frozense
     return rows
 
 
-def _styles(palette: Palette) -> dict[TokenType, Style]:
+def _styles(palette: Palette) -> dict[tuple[str, ...], Style]:
     purple, green, sky = (Style(color=palette.named(each)) for each in ("purple", "green", "sky"))
     return {
         ("Comment",): DIM,
