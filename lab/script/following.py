@@ -1,6 +1,7 @@
 """Lines of a script that follow others: each begins to wait once the one before it is done, and seen to be.
 
 A signal takes its time, so a line that strikes processes is over only when its records say so of each of them.
+Only a line that waits for a message or for a status begins with the strike itself.
 """
 
 from collections.abc import Collection
@@ -18,7 +19,7 @@ class _Behind(Struct, eq=False):
     """A line, and the number of the one before it, which is being carried out, or has been (``is_over``).
 
     It begins to wait once one of these ``events`` has been seen of each of the processes in ``until``; with
-    ``at_once`` then, even if the one before it is not over.
+    ``at_once`` it does not wait for that: a process may be seen struck later than what is sent because of it.
     """
 
     line: Scripted
@@ -78,6 +79,6 @@ class Following:
         return self._taken()
 
     def _taken(self) -> list[Scripted]:
-        ready = [each for each in self._behind if not each.until and (each.is_over or each.at_once)]
+        ready = [each for each in self._behind if each.at_once or (each.is_over and not each.until)]
         self._behind = [each for each in self._behind if each not in ready]
         return [each.line for each in ready]
