@@ -27,6 +27,7 @@ __all__ = [
     "Commanded",
     "End",
     "Event",
+    "Exercised",
     "Expected",
     "Fault",
     "Header",
@@ -111,6 +112,14 @@ class Parent(Struct, frozen=True):
     at_us: int
 
 
+class Exercised(Struct, frozen=True):
+    """Which exercise a run is of: its name, the student's, and the how-manieth attempt of theirs, from 1."""
+
+    name: str
+    student: str
+    attempt: int = 1
+
+
 class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="record"):
     """The first line: everything that a re-execution needs. ``began`` is UTC, ISO 8601.
 
@@ -130,6 +139,7 @@ class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="r
     parent: Parent | None = None
     remark: str = ""
     scenario: str = ""
+    exercise: Exercised | None = None
 
 
 Fate = Literal["delayed", "dropped", "duplicated", "held", "released", "reordered"]

@@ -9,10 +9,12 @@ __all__ = [
     "MOST_STEPS",
     "SLOWEST",
     "VERBS",
+    "Answer",
     "Caption",
     "Command",
     "CommandError",
     "Heal",
+    "Hint",
     "Inject",
     "LinkFault",
     "LinkSet",
@@ -76,6 +78,8 @@ VERBS: dict[str, Verb] = {
     "tell": Verb("tell NODES COMMAND [WORDS…]", "a command of the protocol's own", "tell 5 publish"),
     "say": Verb('say "TEXT"', "a caption for those who watch", 'say "4 is the first to notice"'),
     "mark": Verb('mark "TEXT"', "a bookmark in the recording", 'mark "here it goes wrong"'),
+    "answer": Verb('answer TASK "TEXT"', "in an exercise: the answer to the question of a task", 'answer 2 "4"'),
+    "hint": Verb("hint TASK", "in an exercise: the next hint for a task; it costs what it says", "hint 1"),
     "freeze": Verb("freeze", "simulated: let virtual time stand still", "freeze"),
     "go": Verb("go", "simulated: let it go on", "go"),
     "speed": Verb("speed FACTOR", "simulated: virtual over real time, from 0.01 to 1000, or max", "speed 0.1"),
@@ -175,6 +179,19 @@ class Caption(Struct, frozen=True):
     text: str
 
 
+class Answer(Struct, frozen=True):
+    """What is answered to the question of an exercise's task, which has this number, from 1."""
+
+    task: int
+    text: str
+
+
+class Hint(Struct, frozen=True):
+    """The next hint for a task of an exercise was asked for."""
+
+    task: int
+
+
 class Tell(Struct, frozen=True):
     """A command of the protocol's own; whether the protocol has it is not looked at here.
 
@@ -202,4 +219,6 @@ class WorldCommand(Struct, frozen=True):
     kind: str = ""
 
 
-Command = NodeCommand | LinkFault | Slow | Partition | Heal | Inject | Tell | Caption | WorldCommand
+Command = (
+    NodeCommand | LinkFault | Slow | Partition | Heal | Inject | Tell | Caption | Answer | Hint | WorldCommand
+)

@@ -6,9 +6,11 @@ from typing import Any
 
 from lab.script import predicates
 from lab.script.commands import (
+    Answer,
     Caption,
     Command,
     Heal,
+    Hint,
     Inject,
     LinkFault,
     LinkSet,
@@ -163,6 +165,8 @@ _SAID: dict[type, Callable[[Any], str]] = {
     Inject: lambda it: _words("inject", _link(it.source, it.target), it.kind, it.body if it.body != "{}" else ""),
     Tell: _tell,
     Caption: lambda it: f'{it.verb} "{it.text}"',
+    Answer: lambda it: f'answer {it.task} "{it.text}"',
+    Hint: lambda it: f"hint {it.task}",
     WorldCommand: _of_world,
     # expectations
     Expect: lambda it: _words(

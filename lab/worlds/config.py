@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from lab import __version__
-from lab.journal import FORMAT, Header, Link, ProtocolInfo
+from lab.journal import FORMAT, Exercised, Header, Link, ProtocolInfo
 from lab.kernel import Timing
 from lab.protocols import Algorithm, source_of
 from lab.script import Director, parse, read_script
@@ -39,7 +39,8 @@ class RunConfig(Struct, frozen=True):
     ends it. ``remark`` and ``scenario`` are for its header, which has the script where there is no scenario.
 
     ``speed`` is that of a simulated run at its start, virtual over real time; None: as fast as it can be. A
-    branch goes on from the record ``at`` of the recording in the file ``parent``.
+    branch goes on from the record ``at`` of the recording in the file ``parent``. ``exercise``: what it is an
+    attempt at; ``may``: the commands that may then be given by hand, by their first word, None: any.
     """
 
     run: str
@@ -60,6 +61,8 @@ class RunConfig(Struct, frozen=True):
     first_line: int = 1
     remark: str = ""
     scenario: str = ""
+    exercise: Exercised | None = None
+    may: tuple[str, ...] | None = None
 
 
 class Ready(Struct, frozen=True, tag="ready"):
@@ -145,4 +148,5 @@ def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
         config.seed,
         remark=config.remark,
         scenario=config.scenario or config.script,
+        exercise=config.exercise,
     )

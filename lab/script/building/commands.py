@@ -7,9 +7,11 @@ from lab.script.commands import (
     FASTEST,
     MOST_STEPS,
     SLOWEST,
+    Answer,
     Caption,
     CommandError,
     Heal,
+    Hint,
     Inject,
     LinkFault,
     LinkSet,
@@ -93,6 +95,13 @@ class Commands:
     def mark(self, items: list[Any]) -> Caption:
         return Caption("mark", _said(items[0]))
 
+    def answer(self, items: list[Any]) -> Answer:
+        task, text = items
+        return Answer(_task("answer", task), _said(text))
+
+    def hint(self, items: list[Any]) -> Hint:
+        return Hint(_task("hint", items[0]))
+
     def freeze(self, items: list[Any]) -> WorldCommand:
         return WorldCommand("freeze")
 
@@ -133,6 +142,13 @@ def _said(quoted: str) -> str:
     if not text:
         raise CommandError('there is nothing between the quotes: say "4 is the first to notice"')
     return text
+
+
+def _task(verb: str, text: str) -> int:
+    task = int(text) if len(text) < 4 else 0
+    if not task:
+        raise CommandError(f"{verb} {text[:20]}: tasks are numbered from 1")
+    return task
 
 
 def _probability(percent: str) -> float:

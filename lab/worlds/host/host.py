@@ -67,6 +67,13 @@ def earliest_us(*instants_us: int | None) -> int | None:
     return min((instant_us for instant_us in instants_us if instant_us is not None), default=None)
 
 
+def _check_allowed(scripted: Scripted, may: tuple[str, ...] | None) -> None:
+    """CommandError where this is not among the commands that may be given by hand."""
+    verb = scripted.text.partition(" ")[0]
+    if may is not None and verb not in may:
+        raise CommandError(f"{verb} is not for this exercise; what may be done here is {', '.join(may)}")
+
+
 class Host:
     """Subclasses set ``director`` and ``control``. ``tasks`` is where theirs run."""
 
@@ -108,6 +115,7 @@ class Host:
         try:
             scripted = parse(order.command, self.control.protocol)
             check_by_hand(scripted)
+            _check_allowed(scripted, self.config.may)
         except CommandError as error:
             return Reply(order.id, False, False, str(error))
         if order.withdraw:

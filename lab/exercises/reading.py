@@ -1,0 +1,230 @@
+"""Reading an exercise's folder, and finding fault with it before anybody is set it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from lab.exercises.exercise import FREE, LEVELS, Exercise, Hint, Kind, Task, Way
+from lab.exercises.texts import TextError, hints_in, instructions_in
+from lab.protocols import Algorithm
+from lab.scenario.file import Scenario, ScenarioError, read_scenario
+from lab.script import VERBS, CommandError, check_line, check_predicate, parse_predicate, read_script
+from lab.script.expectations import Expectation
+from lab.script.telling import own_commands
+from lab.text import did_you_mean, sanitize
+from lab.worlds.targets import load_protocol
+
+__all__ = ["ExerciseError", "read_exercise"]
+
+V = TypeVar("V")
+
+_HEAD, _SETUP, _INSTRUCTIONS, _HINTS = "exercise.toml", "setup.scenario", "instructions.md", "hints.md"
+_WAYS: tuple[Way, ...] = ("reach", "script", "question", "explain")
+_MOST_POINTS = 10
+_VIOLATION = "violation "
+
+
+class ExerciseError(Exception):
+    """An exercise that cannot be set; ``mistakes`` are texts for the user, each with its file."""
+
+    def __init__(self, mistakes: list[str]) -> None:
+        super().__init__("\n".join(mistakes))
+        self.mistakes = mistakes
+
+
+class _TaskHead(Struct, forbid_unknown_fields=True):
+    points: int
+    reach: str = ""
+    script: str = ""
+    question: str = ""
+    explain: str = ""
+    choices: list[str] = []
+    answer: str | list[str] = []
+    record: str = ""
+    before: str = ""
+    at_most: int | None = None
+    explains: str = ""
+
+
+class _Head(Struct, forbid_unknown_fields=True):
+    title: str
+    kind: Kind
+    level: int
+    teaches: list[str]
+    task: list[_TaskHead]
+    may: list[str] = []
+    repairs: str = ""
+
+
+def read_exercise(folder: Path) -> Exercise:
+    """The exercise in this folder. ExerciseError with all that is wrong."""
+    reading = _Reading(folder)
+    exercise = reading.exercise()
+    if exercise is None or reading.mistakes:
+        raise ExerciseError(reading.mistakes)
+    return exercise
+
+
+class _Reading:
+    """Reads on after a mistake, as far as the rest can be understood without what was wrong."""
+
+    def __init__(self, folder: Path) -> None:
+        self.mistakes: list[str] = []
+        self._folder = folder
+
+    def exercise(self) -> Exercise | None:
+        if not (self._folder / _HEAD).is_file():
+            self._wrong("", f"there is no {_HEAD} in it, so it is no exercise; lab exercise list says which are")
+            return None
+        head = self._head()
+        setup = self._setup()
+        intro, texts = self._try(_INSTRUCTIONS, lambda: instructions_in(self._text(_INSTRUCTIONS))) or ("", [])
+        hints = self._try(_HINTS, lambda: hints_in(self._text(_HINTS))) or {}
+        if head is None or setup is None:
+            return None
+        self._check_head(head)
+        if len(head.task) != len(texts):
+            self._wrong(_INSTRUCTIONS, f"it has {len(texts)} tasks, and {_HEAD} has {len(head.task)} [[task]]")
+            return None
+        for number in hints.keys() - set(range(1, len(texts) + 1)):
+            self._wrong(_HINTS, f"there is no task {number}")
+        tasks = [
+            self._task(number, each, text, tuple(hints.get(number, ())), setup)
+            for number, (each, text) in enumerate(zip(head.task, texts, strict=True), 1)
+        ]
+        repairs = self._folder / head.repairs if head.repairs else None
+        if repairs is not None and not repairs.is_file():
+            self._wrong(_HEAD, f"repairs: there is no file {head.repairs}")
+        return Exercise(
+            self._folder.name,
+            self._folder,
+            head.title,
+            head.kind,
+            head.level,
+            tuple(head.teaches),
+            intro,
+            setup,
+            tuple(head.may),
+            tuple(tasks),
+            repairs,
+        )
+
+    def _head(self) -> _Head | None:
+        try:
+            return msgspec.toml.decode(self._text(_HEAD), type=_Head)
+        except (msgspec.DecodeError, ValueError) as error:
+            self._wrong(_HEAD, str(error))
+            return None
+
+    def _setup(self) -> Scenario | None:
+        try:
+            return read_scenario(self._folder / _SETUP)
+        except ScenarioError as error:
+            self.mistakes += error.mistakes
+            return None
+
+    def _text(self, name: str) -> str:
+        try:
+            return (self._folder / name).read_text("utf-8")
+        except FileNotFoundError:
+            return ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise ValueError(error.strerror if isinstance(error, OSError) else "it is no text") from None
+
+    def _check_head(self, head: _Head) -> None:
+        if head.level not in LEVELS:
+            self._wrong(
+                _HEAD, f"level = {head.level}: write {', '.join(f'{n} ({said})' for n, said in LEVELS.items())}"
+            )
+        known = [*(verb for verb in VERBS if verb not in FREE), *own_commands()]
+        for verb in head.may:
+            if verb not in known:
+                self._wrong(_HEAD, f"may: there is no command {verb}{did_you_mean(verb, known)}")
+        if not head.task:
+            self._wrong(_HEAD, "there is no [[task]] in it: an exercise without one would be done from the start")
+        if not head.teaches:
+            self._wrong(_HEAD, 'teaches is empty; name rules, assertions or assumptions: teaches = ["B4", "A1.1"]')
+
+    # tasks
+
+    def _task(
+        self, number: int, head: _TaskHead, text: tuple[str, str], hints: tuple[Hint, ...], setup: Scenario
+    ) -> Task:
+        ways = [way for way in _WAYS if getattr(head, way)]
+        where = f"task {number}: "
+        if len(ways) != 1:
+            self._wrong(_HEAD, f"{where}say one of {', '.join(_WAYS)}; it has {' and '.join(ways) or 'none'}")
+        if not 1 <= head.points <= _MOST_POINTS:
+            self._wrong(_HEAD, f"{where}points = {head.points}: from 1 to {_MOST_POINTS}")
+        if sum(hint.costs for hint in hints) > head.points:
+            self._wrong(_HINTS, f"{where}its hints cost more than the {head.points} points that it brings")
+        answers = (head.answer,) if isinstance(head.answer, str) else tuple(head.answer)
+        if head.question and bool(answers) == bool(head.record):
+            self._wrong(_HEAD, f"{where}a question has either an answer, or record = the record that is asked for")
+        if not head.question and (answers or head.choices or head.before or head.record):
+            self._wrong(_HEAD, f"{where}answer, choices, before and record belong to a question")
+        if head.choices and not set(answers) <= set(head.choices):
+            self._wrong(_HEAD, f"{where}the answer is not among the choices")
+        protocol = load_protocol(setup.protocol)
+        for predicate in filter(None, [head.reach, head.before, head.record]):
+            self._check(where, lambda said=predicate: _check_predicate(said, setup, protocol))  # type: ignore[misc]
+        if head.script:
+            self._check(where, lambda: _check_script(head.script, setup, protocol))
+        return Task(
+            number,
+            text[0],
+            text[1],
+            head.points,
+            ways[0] if ways else "explain",
+            head.reach,
+            head.script,
+            head.question,
+            tuple(head.choices),
+            answers,
+            head.record,
+            head.before,
+            head.explain,
+            head.at_most,
+            head.explains,
+            hints,
+        )
+
+    def _check(self, where: str, check: Callable[[], None]) -> None:
+        try:
+            check()
+        except CommandError as error:
+            self._wrong(_HEAD, f"{where}{error}")
+
+    def _try(self, name: str, read: Callable[[], V]) -> V | None:
+        try:
+            return read()
+        except TextError as error:
+            self._wrong(f"{name}:{error.line}", str(error))
+        except ValueError as error:
+            self._wrong(name, str(error))
+        return None
+
+    def _wrong(self, name: str, text: str) -> None:
+        self.mistakes.append(sanitize(f"{self._folder / name}: {text}"))
+
+
+def _check_predicate(text: str, setup: Scenario, protocol: type[Algorithm]) -> None:
+    if text.startswith(_VIOLATION):
+        _check_script(f"expect {text}", setup, protocol)
+    else:
+        check_predicate(parse_predicate(text, protocol), protocol, setup.nodes, setup.parameters)
+
+
+def _check_script(text: str, setup: Scenario, protocol: type[Algorithm]) -> None:
+    lines = read_script(text, protocol)
+    for line in lines:
+        check_line(line, protocol, setup.nodes, setup.parameters)
+        if not isinstance(line.command, Expectation):
+            raise CommandError(
+                f"{line.source}: a condition does nothing, it only expects: expect all.coordinator == 4"
+            )
+    if not lines:
+        raise CommandError("the script is empty: expect all.coordinator == 4 within 60s")
