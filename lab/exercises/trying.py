@@ -10,7 +10,7 @@ from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.journal import End, MemoryLog
 from lab.script import CommandError, check_line, numbered_lines, parse
-from lab.worlds.config import add_all, header_of
+from lab.worlds.config import Begun, header_of
 from lab.worlds.settings import usual_link
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.targets import load_protocol
@@ -59,7 +59,7 @@ def try_commands(exercise: Exercise, commands: Sequence[str], seed: int | None =
     assessment.observe(header)
     log = MemoryLog(header, assessment.observe)
     simulation = Simulation(protocol, header, log)
-    add_all(simulation.director, config)
+    Begun.of(config).add_to(simulation.director)
     simulation.start()
     end_us = min(setup.ends_us, LONGEST_US)
     while simulation.now_us < end_us and not assessment.is_decided:

@@ -15,6 +15,7 @@ from lab.scenario.report import Finding, Report
 from lab.scenario.running import LiveRun, run_simulated
 from lab.worlds.campaign.workers import chunks_of, spread
 from lab.worlds.config import NotRunnableError
+from lab.worlds.host.forked import ForkedHost, warm_up
 from lab.worlds.host.launch import HostFailedError
 
 __all__ = ["Job", "jobs_of", "live_takes_s", "run_all"]
@@ -79,11 +80,13 @@ def _simulate(jobs: tuple[Job, ...], places: range) -> list[Report]:
 
 def _live(jobs: Sequence[Job], most: int) -> Iterator[Report]:
     waiting, going = deque(jobs), list[tuple[Job, LiveRun]]()
+    if waiting:
+        warm_up()
     try:
         while waiting or going:
             while waiting and len(going) < most:
                 job = waiting.popleft()
-                going.append((job, LiveRun(job.scenario, Path(job.recording))))
+                going.append((job, LiveRun(job.scenario, Path(job.recording), ForkedHost)))
             over = [each for each in going if each[1].is_over]
             if not over:
                 time.sleep(_LOOK_EVERY_S)

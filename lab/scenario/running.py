@@ -3,7 +3,7 @@
 import contextlib
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -63,11 +63,13 @@ def run_live(scenario: Scenario, recording: Path | None = None) -> Report:
 class LiveRun:
     """A run on processes, which goes on meanwhile, until its time is up or somebody ends it."""
 
-    def __init__(self, scenario: Scenario, recording: Path) -> None:
+    def __init__(
+        self, scenario: Scenario, recording: Path, start: Callable[[RunConfig], HostProcess] = HostProcess
+    ) -> None:
         self._scenario = scenario
         self._recording = recording
         self._began_s = time.monotonic()
-        self._host = HostProcess(config_of(scenario, "live", recording))
+        self._host = start(config_of(scenario, "live", recording))
 
     @property
     def is_over(self) -> bool:

@@ -12,15 +12,15 @@ from lab import __version__
 from lab.journal import FORMAT, Exercised, Header, Link, ProtocolInfo
 from lab.kernel import Timing
 from lab.protocols import Algorithm, source_of
-from lab.script import Director, parse, read_script
+from lab.script import Director, Scripted, parse, read_script
 from lab.worlds.targets import recorded_target
 
 __all__ = [
+    "Begun",
     "NotRunnableError",
     "Ready",
     "Refused",
     "RunConfig",
-    "add_all",
     "branch_config",
     "header_of",
     "new_run_name",
@@ -112,11 +112,23 @@ def branch_config(
     )
 
 
-def add_all(director: Director, config: RunConfig) -> None:
-    """Add what a run begins with: its commands, and its script."""
-    for line in config.commands:
-        director.add(parse(line))
-    director.add_script(read_script(config.script, first=config.first_line))
+class Begun(Struct, frozen=True):
+    """What a run begins with, read: its commands, and its script."""
+
+    commands: tuple[Scripted, ...]
+    script: tuple[Scripted, ...]
+
+    @classmethod
+    def of(cls, config: RunConfig) -> "Begun":
+        """To read it takes a while, so that it is done before a clock begins."""
+        script = read_script(config.script, first=config.first_line)
+        return cls(tuple(map(parse, config.commands)), tuple(script))
+
+    def add_to(self, director: Director) -> None:
+        """From now on it waits for its triggers."""
+        for line in self.commands:
+            director.add(line)
+        director.add_script(self.script)
 
 
 def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Literal, Protocol
 
 import msgspec
 
@@ -19,6 +19,20 @@ from lab.worlds.orders import ASIDES, REPLY_PREFIX, Attach, Order, Reply
 __all__ = ["FeedClient", "HostFailedError", "HostProcess", "HostRefusedError"]
 
 _decode_first = msgspec.json.Decoder(Ready | Refused).decode
+
+
+class Started(Protocol):
+    """What is used of a process that was started: it is ``subprocess.Popen`` mostly."""
+
+    pid: int
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+
+    def poll(self) -> int | None:
+        """Its exit status, if it has ended."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for that. subprocess.TimeoutExpired."""
 
 
 class HostFailedError(Exception):
@@ -38,7 +52,14 @@ class HostProcess:
 
     def __init__(self, config: RunConfig, module: str = "") -> None:
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        self.process = subprocess.Popen(
+        self.process = self._started(config, module)
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(msgspec.json.encode(config) + b"\n")
+            self.process.stdin.flush()
+
+    def _started(self, config: RunConfig, module: str) -> Started:
+        return subprocess.Popen(
             # -P: a file in the folder of the call stands in for no module of the program
             [sys.executable, "-P", "-m", module or f"lab.worlds.{config.world}"],
             stdin=subprocess.PIPE,
@@ -46,10 +67,6 @@ class HostProcess:
             stderr=self._log,
             start_new_session=True,
         )
-        assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(msgspec.json.encode(config) + b"\n")
-            self.process.stdin.flush()
 
     def ready(self) -> Ready:
         """Wait until the host serves its feed. HostFailedError."""

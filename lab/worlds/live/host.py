@@ -16,7 +16,7 @@ import trio
 
 from lab.journal import Writer
 from lab.script import Director
-from lab.worlds.config import RunConfig, add_all
+from lab.worlds.config import Begun, RunConfig
 from lab.worlds.control import Control
 from lab.worlds.host.host import Host, earliest_us
 from lab.worlds.host.lines import LineBuffer
@@ -41,9 +41,10 @@ class LiveHost(Host):
 
     def __init__(self, config: RunConfig, folder: RunFolder, writer: Writer, spawner: socket.socket) -> None:
         super().__init__(config, folder, writer)
+        begun = Begun.of(config)
         self._origin_ns = time.monotonic_ns()
         self.director = Director(self.now_us, writer)
-        add_all(self.director, config)
+        begun.add_to(self.director)
         spawner.setblocking(False)
         self._spawner = spawner
         self._orders = b""

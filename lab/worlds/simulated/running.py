@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from lab.journal import End, Writer
-from lab.worlds.config import RunConfig, add_all
+from lab.worlds.config import Begun, RunConfig
 from lab.worlds.host.starting import new_writer
 from lab.worlds.simulated.branch import begin_branch
 from lab.worlds.simulated.runaway import outgrown
@@ -40,7 +40,7 @@ def build(config: RunConfig, relived: Callable[[int], None] = lambda done: None)
     else:
         writer = new_writer(config)
         simulation = Simulation(protocol, writer.header, writer)
-    add_all(simulation.director, config)
+    Begun.of(config).add_to(simulation.director)
     simulation.start()
     return writer, simulation
 
