@@ -12,9 +12,11 @@ from lab.journal.family import ancestors_of
 
 __all__ = [
     "KEPT_RECORDINGS",
+    "exercises_folder",
     "new_recording_path",
     "recordings_folder",
     "runs_folder",
+    "server_folder",
     "settings_file",
     "shipped_recordings",
 ]
@@ -45,6 +47,16 @@ def recordings_folder() -> Path:
     folder = platformdirs.user_data_path("lab") / "recordings"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def server_folder() -> Path:
+    """Where the SSH server keeps what it needs, and its students' folders."""
+    return platformdirs.user_data_path("lab") / "serve"
+
+
+def exercises_folder(student: str) -> Path:
+    """Where a student's attempts and progress are kept, on a machine of their own."""
+    return platformdirs.user_data_path("lab") / "exercises" / student
 
 
 def settings_file() -> Path:

@@ -1,6 +1,17 @@
-"""What the shell offers behind commands: names of protocols and scenarios, and formats to export to."""
+"""What the shell offers behind commands: names of protocols, scenarios and exercises, formats to export to."""
 
-__all__ = ["complete_format", "complete_scenario", "complete_target"]
+__all__ = ["complete_exercise", "complete_format", "complete_scenario", "complete_target"]
+
+
+def complete_exercise(incomplete: str) -> list[tuple[str, str]]:
+    """The exercises that come with the program, each with its title."""
+    from lab.exercises.library import all_exercises  # noqa: PLC0415 - where it is asked for
+    from lab.exercises.reading import ExerciseError  # noqa: PLC0415
+
+    try:
+        return [(each.name, each.title) for each in all_exercises() if each.name.startswith(incomplete)]
+    except ExerciseError:
+        return []
 
 
 def complete_format(incomplete: str) -> list[tuple[str, str]]:

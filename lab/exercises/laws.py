@@ -22,7 +22,7 @@ from lab.journal import (
     Routed,
 )
 from lab.kernel import Fired, Message, Node, Received, Step
-from lab.script import NodeCommand
+from lab.script import LinkFault, NodeCommand, Partition, Scripted, Slow, fault_rule
 from lab.text import sanitize
 from lab.units import format_us
 
@@ -99,7 +99,8 @@ class Laws:
             case Captioned() | Expected():
                 yield self._of_script(record)
             case Injected():
-                self._send(record.message)
+                message = record.message  # it was never on a link
+                self._due[message.source, message.serial] = message, -self._quickest_us, self._now_us
             case _:
                 pass
         if self._now_us >= self._looked_us + _ROUND_US:
@@ -124,7 +125,18 @@ class Laws:
             self._seen[event] -= named
         mine = [fault for fault in self._faults if fault.line == record.line and fault.kind == verb]
         self._faults = [fault for fault in self._faults if fault not in mine]
-        return ""
+        strange = next((fault for fault in mine if not self._is_meant(fault, line)), None)
+        return "" if strange is None else f"fault {strange.id} is not what was commanded"
+
+    def _is_meant(self, fault: Fault, line: Scripted) -> bool:
+        """Whether the command says what the fault does, as far as it names nodes by their numbers."""
+        command = line.command
+        if isinstance(command, NodeCommand):
+            return bool(command.nodes.words) or set(fault.nodes) == set(command.nodes.ids)
+        if isinstance(command, LinkFault | Slow | Partition) and "coordinator" not in line.text:
+            rule = fault_rule(command, self._cluster)
+            return fault.text == line.text and set(fault.links) == rule.links
+        return True
 
     def _of_script(self, record: Commanded | Captioned | Expected) -> str:
         if not record.line:
@@ -210,7 +222,7 @@ class Laws:
             return ""  # the fault is named in the record before
         elif routed.fate == "dropped" and routed.why in (*_AGAINST_TARGET, "unsent"):
             node = message.target if routed.why in _AGAINST_TARGET else message.source
-            if node in self._doomed or self._cluster.nodes[node].process != "running":
+            if not self._runs(node):
                 return ""
         what = f"message {routed.serial} of {routed.source} was {routed.fate}"
         return f"{what}, and no fault was in force that does so"
@@ -229,5 +241,8 @@ class Laws:
                 return
 
     def _is_late(self, node: int, due_us: int, late_us: int) -> bool:
-        runs = self._cluster.nodes[node].process == "running" and node not in self._doomed
-        return runs and max(due_us, self._went_on_us[node]) < late_us
+        return self._runs(node) and max(due_us, self._went_on_us[node]) < late_us
+
+    def _runs(self, node: int) -> bool:
+        view = self._cluster.nodes.get(node)
+        return view is not None and view.process == "running" and node not in self._doomed

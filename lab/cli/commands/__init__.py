@@ -8,6 +8,7 @@ That is imported only where it is run, so that ``lab --help`` and the completion
 from lab.cli.commands.run import run
 from lab.cli.commands.tour import tour
 from lab.cli.commands.scenario import scenario
+from lab.cli.commands.exercise import exercise
 from lab.cli.commands.recordings import replay, show, verify
 from lab.cli.commands.history import history
 from lab.cli.commands.export import export
@@ -17,6 +18,7 @@ from lab.cli.commands.explore import explore
 from lab.cli.commands.compare import compare
 from lab.cli.commands.scale import scale
 from lab.cli.commands.hosts import attach, ctl, list_
+from lab.cli.commands.serve import serve
 from lab.cli.commands.guide import guide
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "compare",
     "ctl",
     "diff",
+    "exercise",
     "explore",
     "export",
     "guide",
@@ -36,6 +39,7 @@ __all__ = [
     "run",
     "scale",
     "scenario",
+    "serve",
     "show",
     "tour",
     "verify",

@@ -1,0 +1,80 @@
+"""``lab serve``: the laboratory for a class, over SSH."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.cli.app import app
+from lab.cli.commands.options import Json
+from lab.serve.limits import help_of
+
+__all__ = ["invite", "serve", "status"]
+
+serve = typer.Typer()
+app.add_typer(
+    serve,
+    name="serve",
+    help="Serve the laboratory to a class, over SSH: each student connects with the ssh that is there, and gets a "
+    "cluster of their own. Nothing else is to be had: no shell, no files, no forwarding. It runs until Ctrl-C.",
+    epilog="""Examples:\n
+    lab serve --class class.keys   (lines of public keys, as in authorized_keys; the comment is the name)\n
+    lab serve invite anna ben   (codes with which they register their own keys)\n
+    lab serve status""",
+)
+
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Host key, enrolled keys, invitations, students' folders, log; without it, where lab keeps such.",
+    ),
+]
+
+
+@serve.callback(invoke_without_command=True)
+def serve_now(
+    context: typer.Context,
+    port: Annotated[str, typer.Option(help="Listen on this port; 0 picks a free one.")] = "2222",
+    listen: Annotated[str, typer.Option(metavar="ADDRESS", help="Listen on this address, not on all.")] = "",
+    class_file: Annotated[
+        Path | None,
+        typer.Option("--class", metavar="FILE", help="The class: public keys, each with its student's name."),
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Let anybody in, as a guest.")] = False,
+    data: Data = None,
+    nodes: Annotated[str, typer.Option(help=help_of("nodes"))] = "9",
+    sessions: Annotated[str, typer.Option(help=help_of("sessions"))] = "40",
+    log_ins: Annotated[str, typer.Option("--log-ins", help=help_of("logins_per_minute"))] = "20",
+    idle: Annotated[str, typer.Option(metavar="TIME", help=help_of("idle_s"))] = "60m",
+    linger: Annotated[str, typer.Option(metavar="TIME", help=help_of("linger_s"))] = "5m",
+    recording: Annotated[str, typer.Option(metavar="MIB", help=help_of("recording_mib"))] = "64",
+) -> int:
+    """Without a command: serve (the help is that of the group)."""
+    if context.invoked_subcommand is not None:
+        return 0
+    from lab.cli.serving import limits_of, run_server  # noqa: PLC0415
+
+    limits = limits_of(nodes, sessions, log_ins, idle, linger, recording)
+    return run_server(port, listen, class_file, open_, data, limits)
+
+
+@serve.command()
+def invite(
+    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="The students.")],
+    days: Annotated[str, typer.Option(help="The codes hold for so many days.")] = "14",
+    data: Data = None,
+) -> int:
+    """Make one-time codes: a student connects with one as user name, and the key of that connection is theirs."""
+    from lab.cli.serving import print_invitations  # noqa: PLC0415
+
+    return print_invitations(names, days, data)
+
+
+@serve.command()
+def status(data: Data = None, json: Json = False) -> int:
+    """Who is on."""
+    from lab.cli.serving import print_status  # noqa: PLC0415
+
+    return print_status(data, json)

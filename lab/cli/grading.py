@@ -1,0 +1,88 @@
+"""``lab exercise grade``: what was handed in, run again, and what it is worth."""
+
+from pathlib import Path
+
+from msgspec import Struct
+from rich.table import Table
+
+from lab.cli.errors import EXIT_NOT_AS_EXPECTED, UsageError
+from lab.cli.exercises import mistakes_told
+from lab.cli.progress import progress_line
+from lab.cli.terminal import print_table
+from lab.durable import write_durably
+from lab.exercises.exercise import Exercise
+from lab.exercises.grading import Grade, best_of, grade_recordings
+from lab.exercises.library import SHIPPED, exercise_called, names
+from lab.exercises.results import as_csv, as_gradescope, said_of
+from lab.text import sanitize
+from lab.units import count_of
+
+__all__ = ["GradeRequest", "grade_all"]
+
+
+class GradeRequest(Struct, frozen=True):
+    """What is to be graded, and where the grades are to go."""
+
+    named: list[Path]
+    exercise: str | None = None
+    every: bool = False
+    csv: Path | None = None
+    gradescope: Path | None = None
+    folder: Path | None = None
+
+
+def grade_all(request: GradeRequest) -> int:
+    """Grade, and print a table; the exit status."""
+    folder = request.folder or SHIPPED
+    recordings = _recordings(request.named)
+    with mistakes_told():
+        exercises = {name: exercise_called(name, folder) for name in names(folder)}
+    with progress_line() as tell:
+        grades = grade_recordings(recordings, folder, lambda file, done: tell(f"{file}: {done:,} records"))
+    shown = grades if request.every else best_of(grades)
+    students = {grade.student for grade in shown if grade.student}
+    if request.gradescope is not None and len(students) > 1:
+        raise UsageError(f"--gradescope is of one student, and these are of {', '.join(sorted(students))}")
+    _print(shown, exercises)
+    if request.csv is not None:
+        _write(request.csv, as_csv(shown, exercises).encode())
+    if request.gradescope is not None:
+        _write(request.gradescope, as_gradescope(best_of(grades), exercises))
+    return EXIT_NOT_AS_EXPECTED if any(grade.refused for grade in shown) else 0
+
+
+def _recordings(named: list[Path]) -> list[Path]:
+    found: list[Path] = []
+    for path in named:
+        inside = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
+        if not inside:
+            raise UsageError(f"{path} has no recordings in it: files NAME.jsonl")
+        if not path.exists():
+            raise UsageError(f"there is no file {path}; name a recording, or a folder of them")
+        found += inside
+    return found
+
+
+def _print(grades: list[Grade], exercises: dict[str, Exercise]) -> None:
+    table = Table(box=None, pad_edge=False)
+    for column in ("student", "exercise", "attempt", "points", "of", ""):
+        table.add_column(column, no_wrap=column != "")
+    for grade in grades:
+        points = "" if grade.refused else str(grade.points)
+        who = (sanitize(grade.student), sanitize(grade.exercise or grade.recording, 60), str(grade.attempt or ""))
+        table.add_row(
+            *who, points, str(grade.most or ""), f"not graded: {sanitize(grade.refused)}" if grade.refused else ""
+        )
+        if len(grades) == 1 and not grade.refused:
+            for line in said_of(grade, exercises[grade.exercise]):
+                table.add_row("", f"  {line}")
+    print_table(table)
+    refused = sum(bool(grade.refused) for grade in grades)
+    print(f"\n{count_of(len(grades), 'attempt')} graded" + (f", {refused} of them refused" if refused else ""))
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        write_durably(path, data)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}; name another file") from None

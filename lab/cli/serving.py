@@ -1,0 +1,161 @@
+"""``lab serve``: from the options to the server, and what it says in the terminal where it was started."""
+
+import errno
+import os
+import socket
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lab.cli.errors import UsageError
+from lab.cli.settings import positive, whole_number
+from lab.cli.terminal import print_wrapped
+from lab.places import server_folder
+from lab.serve.border import NAME_RULE, is_name
+from lab.serve.folder import DataFolder, FolderError
+from lab.serve.invites import Invitations
+from lab.serve.limits import Limits
+from lab.units import count_of
+
+if TYPE_CHECKING:
+    from lab.serve.server import Listening
+
+__all__ = ["limits_of", "print_invitations", "print_status", "run_server"]
+
+_LAST_PORT = 65535
+_LONGEST_DAYS = 3650
+
+
+def limits_of(nodes: str, sessions: str, log_ins: str, idle: str, linger: str, recording: str) -> Limits:
+    """The limits that the options name; the others are as usual. UsageError."""
+    most = whole_number("--sessions", sessions, 1, 1000)
+    return Limits(
+        nodes=whole_number("--nodes", nodes, 1, 64),
+        sessions=most,
+        clusters=most,
+        logins_per_minute=whole_number("--log-ins", log_ins, 1, 1_000_000),
+        idle_s=positive("idle", idle) / 1e6,
+        linger_s=positive("linger", linger) / 1e6,
+        recording_mib=whole_number("--recording", recording, 1, 1 << 20),
+    )
+
+
+def run_server(
+    port: str, address: str, class_file: Path | None, is_open: bool, data: Path | None, limits: Limits
+) -> int:
+    """Serve until Ctrl-C; the exit status. UsageError."""
+    number = whole_number("--port", port, 0, _LAST_PORT)
+    _need_asyncssh()
+    from lab.serve.keylist import KeyListError, read_keys  # noqa: PLC0415 - it needs asyncssh
+    from lab.serve.server import ServeOptions, serve  # noqa: PLC0415
+
+    folder = _folder(data)
+    try:
+        students = set() if class_file is None else set(read_keys(_read(class_file), str(class_file)).values())
+    except KeyListError as error:
+        raise UsageError(str(error)) from None
+    if os.getuid() == 0:
+        print(
+            "lab: warning: it runs as root, and needs no right of root's: start it as another user",
+            file=sys.stderr,
+        )
+    options = ServeOptions(address, number, class_file, is_open, limits)
+
+    def say(listening: "Listening") -> None:
+        _say(listening, options.address, folder, students, is_open)
+
+    try:
+        status = serve(folder, options, say)
+    except FolderError as error:
+        raise UsageError(str(error)) from None
+    except OSError as error:
+        if (told := _listening_fault(error, number, address)) is None:
+            raise
+        raise UsageError(told) from None
+    print("lab: the server has ended")
+    return status
+
+
+def print_invitations(names: list[str], days: str, data: Path | None) -> int:
+    """Make a code for each, and print them. UsageError."""
+    for name in names:
+        if not is_name(name):
+            raise UsageError(f"{name!r} cannot be a student's name: {NAME_RULE}")
+    folder = _folder(data)
+    running = folder.found()
+    port = 2222 if running is None else running.port
+    for name, code in Invitations(folder.invites).invite(
+        list(dict.fromkeys(names)), whole_number("--days", days, 1, _LONGEST_DAYS)
+    ):
+        print(f"{name:20} ssh -p {port} {code}@{socket.gethostname()}")
+    return 0
+
+
+def print_status(data: Path | None, as_json: bool) -> int:
+    """Who is on. UsageError where no server runs."""
+    _need_asyncssh()
+    from lab.serve.admin import NotRunningError, ask_status  # noqa: PLC0415 - it needs asyncssh
+
+    try:
+        status = ask_status(_folder(data))
+    except NotRunningError as error:
+        raise UsageError(str(error)) from None
+    if as_json:
+        print(msgspec.json.encode(status).decode())
+        return 0
+    print(
+        f"port {status.port}: {count_of(len(status.sessions), 'session')}, {count_of(status.clusters, 'cluster')}"
+    )
+    for each in status.sessions:
+        doing = each.cluster or "no cluster"
+        print(f"  {each.student:20} {doing:20} since {each.began}, idle {each.idle_s:.0f} s, from {each.address}")
+    return 0
+
+
+def _say(listening: "Listening", address: str, folder: DataFolder, students: set[str], is_open: bool) -> None:
+    host = address or socket.gethostname()
+    print(f"lab: serving on port {listening.port} of {address or 'all addresses'}; data in {folder.path}")
+    print(f"     host key: {listening.fingerprint}")
+    print(f"     students connect with:         ssh -p {listening.port} {host}")
+    print(f"     with a code, the first time:   ssh -p {listening.port} CODE@{host}")
+    if is_open:
+        print_wrapped("     OPEN: anybody who can reach this port comes in, as a guest, without any key")
+    elif students:
+        print(f"     the class has {count_of(len(students), 'student')}")
+    elif not folder.keys.exists():
+        print("     nobody can come in yet: lab serve invite NAME… makes codes")
+    print("     lab serve status says who is on; Ctrl-C ends it", flush=True)
+
+
+def _need_asyncssh() -> None:
+    if find_spec("asyncssh") is None:
+        raise UsageError("lab serve needs asyncssh, which is not installed: pip install 'coordinator-lab[serve]'")
+
+
+def _folder(data: Path | None) -> DataFolder:
+    try:
+        return DataFolder(server_folder() if data is None else data)
+    except FolderError as error:
+        raise UsageError(str(error)) from None
+
+
+def _read(class_file: Path) -> str:
+    try:
+        return class_file.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UsageError(f"--class {class_file}: {said}; name a file of public keys, a line each") from None
+
+
+def _listening_fault(error: OSError, port: int, address: str) -> str | None:
+    """What is wrong with where it should listen; None: it is something else."""
+    if error.errno == errno.EADDRINUSE:
+        return f"--port {port} is in use; name another, or 0 for a free one"
+    if error.errno in (errno.EACCES, errno.EPERM) and port < 1024:
+        return f"--port {port} is for root alone; name one above 1023"
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return f"--listen {address} is no address of this machine; leave it out for all"
+    return None

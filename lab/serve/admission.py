@@ -1,0 +1,66 @@
+"""Who may come in. The key says who somebody is; the user name is an invitation's code, or says nothing."""
+
+from pathlib import Path
+
+import asyncssh
+
+from lab.durable import alone, write_durably
+from lab.serve.border import GUEST
+from lab.serve.folder import DataFolder
+from lab.serve.invites import InvitationError, Invitations, is_code
+from lab.serve.keylist import KeyFile
+from lab.serve.log import Log
+
+__all__ = ["Admission"]
+
+
+class Admission:
+    """``class_file`` lists the class, the data folder those who came by invitation; ``is_open``: anybody may."""
+
+    def __init__(self, folder: DataFolder, class_file: Path | None, is_open: bool, log: Log) -> None:
+        self.is_open = is_open
+        self._folder = folder
+        self._invitations = Invitations(folder.invites)
+        files = [folder.keys] if class_file is None else [class_file, folder.keys]
+        self._files = [KeyFile(file, lambda said: log.say("unreadable", said)) for file in files]
+        self._guests: dict[bytes, str] = {}
+
+    def would_admit(self, user: str, key: asyncssh.SSHKey) -> bool:
+        """Whether the holder of this key may come in, if he is its holder: nothing is proved yet."""
+        return self._known(key) is not None or self.is_open or (is_code(user) and not self.fault_of(user))
+
+    def fault_of(self, code: str) -> str:
+        """Why this code does not hold; nothing where it does."""
+        try:
+            self._invitations.name_for(code)
+        except InvitationError as error:
+            return str(error)
+        return ""
+
+    def admit(self, user: str, key: asyncssh.SSHKey | None) -> str:
+        """The student, whose key has signed; None: an open server asked for none. InvitationError."""
+        if key is None:
+            return self._folder.new_home(GUEST)
+        known = self._known(key)
+        if known is not None:
+            return known
+        if is_code(user):
+            return self._enrol(user, key)
+        if not self.is_open:
+            raise InvitationError("your key was taken from the list just now; ask your teacher")
+        if key.public_data not in self._guests:
+            self._guests[key.public_data] = self._folder.new_home(GUEST)
+        return self._guests[key.public_data]
+
+    def _known(self, key: asyncssh.SSHKey) -> str | None:
+        return next((found for file in self._files if (found := file.students().get(key.public_data))), None)
+
+    def _enrol(self, code: str, key: asyncssh.SSHKey) -> str:
+        # the code first: a crash in between costs an invitation, and lets nobody in
+        name = self._invitations.use(code, key.get_fingerprint())
+        kind, data = key.export_public_key("openssh").decode().split()[:2]
+        with alone(self._folder.keys):
+            kept = self._folder.keys.read_text("utf-8").splitlines() if self._folder.keys.exists() else []
+            lines = [*kept, f"{kind} {data} {name}"]
+            write_durably(self._folder.keys, "".join(f"{line}\n" for line in lines).encode())
+        return name

@@ -1,0 +1,45 @@
+"""The server's side of a session's control socket: what the session asks, and what the server does about it."""
+
+import asyncio
+import socket
+
+import msgspec
+
+from lab.serve.asking import Answer, End, Question, Start
+from lab.serve.clusters import Clusters
+from lab.worlds.host.launch import HostFailedError, HostRefusedError
+from lab.worlds.host.lines import GARBAGE, LONGEST_LINE
+
+__all__ = ["serve_control"]
+
+_decode = msgspec.json.Decoder(Question).decode
+
+
+async def serve_control(control: socket.socket, student: str, clusters: Clusters) -> None:
+    """Answer until the session has gone."""
+    reader, writer = await asyncio.open_unix_connection(sock=control, limit=LONGEST_LINE)
+    try:
+        while line := await reader.readline():
+            try:
+                answer = await _answer(_decode(line), student, clusters)
+            except GARBAGE:
+                answer = Answer(failure="the server does not understand this", refused=True)
+            writer.write(msgspec.json.encode(answer) + b"\n")
+            await writer.drain()
+    except (ConnectionError, ValueError):
+        pass  # it has gone, or sends a line without end
+    finally:
+        writer.close()
+
+
+async def _answer(question: Question, student: str, clusters: Clusters) -> Answer:
+    if isinstance(question, Start):
+        try:
+            return Answer(ready=await clusters.start(student, question.config))
+        except HostFailedError as error:
+            return Answer(failure=str(error), refused=isinstance(error, HostRefusedError))
+        except OSError as error:
+            return Answer(failure=f"this machine cannot do it now: {error}; tell your teacher")
+    if isinstance(question, End):
+        return Answer(failure=await clusters.end(student))
+    return Answer(run=clusters.running(student))

@@ -1,0 +1,99 @@
+"""The server's data folder: its host key, who may come in, the students' homes, and the log.
+
+Beside it there is a short-lived folder for sockets, whose paths may have about a hundred characters;
+``server.json`` in the data folder says where that is, and that a server runs.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from lab.durable import write_durably
+
+__all__ = ["DataFolder", "FolderError", "Running"]
+
+
+class FolderError(Exception):
+    """The folder cannot be used; the text is for the user."""
+
+
+class Running(Struct, frozen=True):
+    """What ``server.json`` says of the server that runs."""
+
+    pid: int
+    port: int
+    sockets: str
+
+
+class DataFolder:
+    """The folder, made if need be, for this user only. FolderError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.host_key = self.path / "host_key"
+        self.keys = self.path / "keys"
+        self.invites = self.path / "invites.json"
+        self.log = self.path / "log"
+        self.running = self.path / "server.json"
+        self._students = self.path / "students"
+        self._lock = -1
+        try:
+            self._students.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = self.path.lstat()
+            if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
+                raise FolderError(f"--data {path} is no folder of yours; name another")
+            self.path.chmod(0o700)
+        except OSError as error:
+            raise FolderError(f"--data {path}: {error.strerror}; name a folder of yours") from None
+
+    def home(self, student: str) -> Path:
+        """The student's folder; made if need be."""
+        home = self._students / student
+        (home / "attempts").mkdir(mode=0o700, parents=True, exist_ok=True)
+        return home
+
+    def new_home(self, prefix: str) -> str:
+        """A name with this prefix that no student had before; the folder is made."""
+        number = 1
+        while True:
+            with contextlib.suppress(FileExistsError):
+                (self._students / f"{prefix}{number}").mkdir(mode=0o700)
+                return f"{prefix}{number}"
+            number += 1
+
+    def take(self) -> Path:
+        """Be the one server of this folder; the folder for its sockets. FolderError where another one runs."""
+        self._lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FolderError(
+                f"a server runs on {self.path} already (lab serve status); end it, or name another: --data DIR"
+            ) from None
+        if (before := self.found()) is not None:
+            shutil.rmtree(before.sockets, ignore_errors=True)  # it was killed
+        return Path(tempfile.mkdtemp(prefix="lab-serve-"))
+
+    def tell(self, port: int, sockets: Path) -> None:
+        """Say that the server runs, and where."""
+        write_durably(self.running, msgspec.json.encode(Running(os.getpid(), port, str(sockets))))
+
+    def found(self) -> Running | None:
+        """The server that ``server.json`` tells of, which may have been killed."""
+        try:
+            return msgspec.json.decode(self.running.read_bytes(), type=Running)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def leave(self, sockets: Path) -> None:
+        """The server has ended."""
+        self.running.unlink(missing_ok=True)
+        shutil.rmtree(sockets, ignore_errors=True)
+        os.close(self._lock)

@@ -1,0 +1,51 @@
+"""The server's log: a JSON line for each log-in, refusal and command. A client's words are made safe."""
+
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from lab.text import sanitize
+
+__all__ = ["Log"]
+
+_LONGEST = 300
+_LARGEST = 16 << 20
+
+
+class Log:
+    """Appends to the file; when it is large it becomes ``log.1``, so that a flood of refusals fills no disk."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = self._open()
+        self._failed = False
+
+    def say(self, event: str, text: str = "", *, student: str = "", address: str = "") -> None:
+        """Write down what happened. A full disk ends no session: it is said once on standard error."""
+        line = {
+            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "event": event,
+            "student": student,
+            "address": address,
+            "text": sanitize(text, _LONGEST),
+        }
+        try:
+            os.write(self._file, msgspec.json.encode({key: value for key, value in line.items() if value}) + b"\n")
+            if os.fstat(self._file).st_size > _LARGEST:
+                self._path.rename(self._path.with_name(f"{self._path.name}.1"))
+                os.close(self._file)
+                self._file = self._open()
+        except OSError as error:
+            if not self._failed:
+                print(f"lab: {self._path}: {error.strerror}; nothing more is logged", file=sys.stderr)
+            self._failed = True
+
+    def close(self) -> None:
+        """No more will be said."""
+        os.close(self._file)
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

@@ -1,0 +1,60 @@
+"""What the server and the zygote say to each other: JSON lines, and file descriptors beside an order to fork."""
+
+from msgspec import Struct
+
+__all__ = ["Ended", "Fork", "Forked", "Kill", "NotForked", "Room", "SessionInfo"]
+
+
+class Room(Struct, frozen=True):
+    """What a child lives in: all of its environment, its folder, and its bounds."""
+
+    environment: dict[str, str]
+    folder: str
+    memory_bytes: int
+    file_bytes: int
+    nice: int
+
+
+class SessionInfo(Struct, frozen=True):
+    """Whose session it is. ``home`` is the student's folder: ``attempts`` is in it."""
+
+    student: str
+    home: str
+
+
+class Fork(Struct, frozen=True, tag="fork"):
+    """To the zygote: fork a session, with (terminal, control socket), or a host of this world, with (standard
+    input, output, error)."""
+
+    serial: int
+    room: Room
+    session: SessionInfo | None = None
+    world: str = ""
+
+
+class Kill(Struct, frozen=True, tag="kill"):
+    """To the zygote: send this signal to the child and all of its group."""
+
+    pid: int
+    number: int
+
+
+class Forked(Struct, frozen=True, tag="forked"):
+    """From the zygote: the order of this serial has this child."""
+
+    serial: int
+    pid: int
+
+
+class NotForked(Struct, frozen=True, tag="not forked"):
+    """From the zygote: the system has no room for another process."""
+
+    serial: int
+    text: str
+
+
+class Ended(Struct, frozen=True, tag="ended"):
+    """From the zygote: the child has ended with this status, negative for a signal."""
+
+    pid: int
+    status: int

@@ -1,0 +1,79 @@
+"""Who is on: the sessions that are going on, whose they are, and the limits on how many."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from lab.serve.limits import Limits
+
+__all__ = ["Attendance", "Presence", "Present"]
+
+
+class Present(Struct, eq=False):
+    """One session. ``end`` ends it, with a line for the student; ``pressed_s`` is when he last pressed a key."""
+
+    student: str
+    address: str
+    end: Callable[[str], None]
+    began: str
+    pressed_s: float
+
+
+class Attendance(Struct, frozen=True):
+    """The same, for whoever asks who is on."""
+
+    student: str
+    address: str
+    began: str
+    idle_s: float
+    cluster: str = ""
+
+
+class Presence:
+    """``left`` is called when a student's last session has ended, ``came`` when one begins.
+
+    ``nobody`` is set while there are no sessions.
+    """
+
+    def __init__(self, limits: Limits, came: Callable[[str], None], left: Callable[[str], None]) -> None:
+        self._limits = limits
+        self._came = came
+        self._left = left
+        self._sessions: list[Present] = []
+        self.nobody = asyncio.Event()
+        self.nobody.set()
+
+    def fault_of(self, student: str) -> str:
+        """Why the student can have no further session; nothing where he can."""
+        own, most = len(self.of(student)), self._limits.sessions_per_student
+        if own >= most:
+            return f"you have {own} sessions already, and {most} is the most: leave one of them with q"
+        if len(self._sessions) >= self._limits.sessions:
+            return f"{len(self._sessions)} sessions are going on, and no more fit: try again in a while"
+        return ""
+
+    def enter(self, student: str, address: str, now_s: float, end: Callable[[str], None]) -> Present:
+        """A session begins."""
+        present = Present(student, address, end, datetime.now(UTC).isoformat(timespec="seconds"), now_s)
+        self._sessions.append(present)
+        self.nobody.clear()
+        self._came(student)
+        return present
+
+    def leave(self, present: Present) -> None:
+        """It has ended."""
+        self._sessions.remove(present)
+        if not self._sessions:
+            self.nobody.set()
+        if not self.of(present.student):
+            self._left(present.student)
+
+    def of(self, student: str) -> list[Present]:
+        """The student's sessions."""
+        return [each for each in self._sessions if each.student == student]
+
+    def all(self) -> list[Present]:
+        """All sessions."""
+        return list(self._sessions)

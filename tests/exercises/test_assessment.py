@@ -1,0 +1,126 @@
+"""Which tasks are done: by what happened, by what was answered and when, and what hints cost."""
+
+from pathlib import Path
+
+from lab.exercises.assessment import Result
+from lab.exercises.trying import try_commands
+from tests.exercises.made import made
+
+PAUSE = "when all normal: pause 5"
+QUESTION = '[[task]]\npoints = 2\nquestion = "Who leads?"\nanswer = ["4", "node 4"]\n'
+
+
+def results(tmp_path: Path, tasks: str, *commands: str, hints: str = "") -> tuple[Result, ...]:
+    """What these commands come to."""
+    return try_commands(made(tmp_path, tasks, hints=hints), commands).results
+
+
+def test_a_predicate_that_becomes_true_is_enough(tmp_path: Path) -> None:
+    """Though it does not stay so."""
+    task = '[[task]]\npoints = 2\nreach = "coordinators == 2"\n'
+    (done,) = results(tmp_path, task, PAUSE, "at 3s: resume 5")
+    assert (done.state, done.points) == ("done", 2)
+    assert done.record > 0
+    (missed,) = results(tmp_path, task)
+    assert (missed.state, missed.points, missed.why) == ("missed", 0, "the run is over")
+
+
+def test_a_violation_can_be_what_is_to_be_reached(tmp_path: Path) -> None:
+    """Of an assertion that is promised."""
+    (found,) = results(tmp_path, '[[task]]\npoints = 2\nreach = "violation A1.1 under pause"\n', PAUSE)
+    assert found.state == "done"
+
+
+def test_too_many_commands_lose_the_task(tmp_path: Path) -> None:
+    """Those that did nothing, and those that are free, are not counted."""
+    task = '[[task]]\npoints = 2\nreach = "coordinators == 2"\nat_most = 1\n'
+    (done,) = results(tmp_path, task, "when all normal: resume 1", 'when all normal: mark "x"', PAUSE)
+    assert done.state == "done"
+    (missed,) = results(tmp_path, task, "when all normal: kill 1", PAUSE)
+    assert (missed.state, missed.why) == ("missed", "that took more than 1 command")
+
+
+def test_lines_of_a_script_are_met_in_their_order(tmp_path: Path) -> None:
+    """Each that follows another waits for it."""
+    script = "when 5 paused: expect 4 leads within 3s\\nthen when 5 running: expect 5 leads within 5s"
+    task = f'[[task]]\npoints = 1\nscript = "{script}"\n'
+    (done,) = results(tmp_path, task, PAUSE, "at 3s: resume 5")
+    assert done.state == "done"
+    (late,) = results(tmp_path, task, PAUSE)
+    assert (late.state, late.why) == ("missed", "it did not come to that")
+
+
+def test_what_is_never_to_be_is_known_at_the_end(tmp_path: Path) -> None:
+    """And at once where it is."""
+    task = '[[task]]\npoints = 1\nscript = "expect never coordinators == 2"\n'
+    (done,) = results(tmp_path, task, "when all normal: kill 5")
+    assert done.state == "done"
+    (missed,) = results(tmp_path, task, PAUSE)
+    assert (missed.state, missed.why) == ("missed", "it went another way")
+
+
+def test_a_message_can_be_a_trigger_of_a_condition(tmp_path: Path) -> None:
+    """As it is sent, arrives, or is dropped."""
+    for moment in ("send", "deliver"):
+        task = f'[[task]]\npoints = 1\nscript = "on {moment} SetCoordinator 4->1: expect 4.coordinator == 4"\n'
+        (done,) = results(tmp_path, task, "when all normal: kill 5")
+        assert done.state == "done"
+    task = '[[task]]\npoints = 1\nscript = "on drop AreYouUp 1->5: expect 5 down"\n'
+    (dropped,) = results(tmp_path, task, "when all normal: kill 5")
+    assert dropped.state == "done"
+
+
+def test_the_first_answer_counts(tmp_path: Path) -> None:
+    """Upper case, blanks and a full stop are no matter."""
+    (right,) = results(tmp_path, QUESTION, 'at 1s: answer 1 " Node  4. "', 'at 2s: answer 1 "5"')
+    assert (right.state, right.points, right.answer) == ("done", 2, "Node 4.")
+    (wrong,) = results(tmp_path, QUESTION, 'at 1s: answer 1 "5"', 'at 2s: answer 1 "4"')
+    assert (wrong.state, wrong.points, wrong.why) == ("missed", 0, "you said 5; it is 4")
+
+
+def test_a_prediction_is_made_before_and_judged_after(tmp_path: Path) -> None:
+    """What was said after the fact, or of what never came, brings nothing."""
+    task = QUESTION + 'before = "4 leads"\n'
+    kill = "when all normal: kill 5"
+    (seen,) = results(tmp_path, task, 'at 200ms: answer 1 "4"', kill)
+    assert seen.state == "done"
+    (late,) = results(tmp_path, task, kill, 'when 4 leads: answer 1 "4"')
+    assert (late.state, late.why) == ("missed", "it has happened before you said what you expect")
+    (never,) = results(tmp_path, task, 'at 200ms: answer 1 "4"')
+    assert (never.state, never.why) == ("missed", "it has not come to what was asked about")
+
+
+def test_a_record_that_is_asked_for_is_looked_up_in_the_run(tmp_path: Path) -> None:
+    """So that the answer is right whatever the run is."""
+    task = '[[task]]\npoints = 1\nquestion = "Which?"\nrecord = "coordinators == 2"\n'
+    (wrong,) = results(tmp_path, task, PAUSE, 'at 8s: answer 1 "1"')
+    number = wrong.why.removeprefix("you said 1; it is ")
+    assert int(number) > 10
+    (right,) = results(tmp_path, task, PAUSE, f'at 8s: answer 1 "{number}"')
+    assert right.state == "done"
+
+
+def test_hints_cost_what_they_say_and_never_more_than_there_is(tmp_path: Path) -> None:
+    """More than there are, or after the task, cost nothing."""
+    task = '[[task]]\npoints = 3\nreach = "coordinators == 2"\n'
+    hints = "# Task 1\n\n## Free\n\nx\n\n## Costs 2\n\ny\n"
+    costs = {0: 3, 1: 3, 2: 1, 5: 1}
+    for taken, points in costs.items():
+        commands = [f"at {100 + n}ms: hint 1" for n in range(taken)]
+        (found,) = results(tmp_path, task, *commands, PAUSE, hints=hints)
+        assert (found.points, found.hints) == (points, min(taken, 2))
+    (after,) = results(tmp_path, task, PAUSE, "at 9s: hint 1", "at 9s: hint 1", hints=hints)
+    assert after.points == 3
+
+
+def test_what_is_explained_is_kept_for_the_teacher(tmp_path: Path) -> None:
+    """It is done, and brings no points by itself."""
+    (found,) = results(tmp_path, '[[task]]\npoints = 3\nexplain = "Why?"\n', 'at 1s: answer 1 "As T is short."')
+    assert (found.state, found.points, found.answer) == ("done", 0, "As T is short.")
+
+
+def test_an_answer_to_no_task_does_no_harm(tmp_path: Path) -> None:
+    """Nor does one to a task that asks nothing."""
+    task = '[[task]]\npoints = 2\nreach = "coordinators == 2"\n'
+    (found,) = results(tmp_path, task, 'at 100ms: answer 9 "x"', 'at 100ms: answer 1 "x"', "at 1s: hint 8", PAUSE)
+    assert (found.state, found.points) == ("done", 2)

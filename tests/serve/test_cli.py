@@ -1,0 +1,115 @@
+"""``lab serve`` on the command line: what it answers to wrong calls, who is on, and codes."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.cli.calling import Lab
+from tests.serve.conftest import School
+from tests.serve.serving import ROOT, Client, Server
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    """The command, with folders of its own."""
+    (tmp_path / "home").mkdir()
+    command = Lab(tmp_path, tmp_path / "home")
+    yield command
+    assert command.left() == []
+
+
+def _line(lab: Lab, *words: str) -> str:
+    """The one line of a mistake; a warning before it is another matter."""
+    called = lab("serve", *words)
+    assert (called.status, called.out) == (2, "")
+    *warnings, line = called.err.splitlines()
+    assert all("warning" in each for each in warnings)
+    return line.removeprefix("lab: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--port", "x"), "--port x: write a whole number, from 0 to 65535"),
+        (("--port", "70000"), "--port 70000: write a whole number, from 0 to 65535"),
+        (("--class", "gone"), "--class gone: No such file or directory; name a file of public keys, a line each"),
+        (("--class", "bad"), "bad:1: xx is no kind of key, and options are refused; write KIND KEY NAME, as in "),
+        (("--nodes", "0"), "--nodes 0: write a whole number, from 1 to 64"),
+        (("--idle", "soon"), "--idle: 'soon' is not a duration"),
+        (("--listen", "203.0.113.7", "--port", "0"), "--listen 203.0.113.7 is no address of this machine; "),
+        (("--data", "bad"), "--data bad: "),
+        (("invite", "a/b"), "'a/b' cannot be a student's name: a letter or digit, then letters, digits, dots"),
+        (("invite", "guest-1"), "'guest-1' cannot be a student's name: "),
+        (("invite", "anna", "--days", "0"), "--days 0: write a whole number, from 1 to 3650"),
+        (("status",), "no server runs on "),
+    ],
+)
+def test_a_wrong_call_is_answered_in_one_line(lab: Lab, words: tuple[str, ...], told: str) -> None:
+    """What was got, what was expected, the next step."""
+    (lab.folder / "bad").write_text("xx yy zz\n")
+    assert _line(lab, *words).startswith(told)
+
+
+def test_a_port_that_is_in_use_is_named(lab: Lab) -> None:
+    """And nothing is left of the attempt."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        line = _line(lab, "--listen", "127.0.0.1", "--port", port)
+    assert line == f"--port {port} is in use; name another, or 0 for a free one"
+
+
+def test_without_asyncssh_it_says_what_to_install(tmp_path: Path) -> None:
+    """The extra is not everybody's."""
+    code = (
+        "import sys; sys.modules['asyncssh'] = None; sys.argv = ['lab', 'serve']; from lab.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "XDG_DATA_HOME": str(tmp_path)},
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "lab: lab serve needs asyncssh, which is not installed: pip install 'coordinator-lab[serve]'\n"
+    )
+
+
+def test_status_says_who_is_on(server: Server, school: School, lab: Lab) -> None:
+    """Whoever may read the data folder may ask, and nobody else."""
+    with Client(server, school.anna).terminal() as terminal:
+        terminal.shows("5 leads")
+        called = lab("serve", "status", "--data", str(server.data))
+        assert called.out.splitlines()[0] == f"port {server.port}: 1 session, 1 cluster"
+        assert called.out.split("\n")[1].split()[:3] == ["anna", "bully", "since"]
+        told = msgspec.json.decode(lab("serve", "status", "--data", str(server.data), "--json").out)
+        assert [each["student"] for each in told["sessions"]] == ["anna"]
+        terminal.type("q")
+        terminal.status()
+    (admin,) = Path(msgspec.json.decode((server.data / "server.json").read_bytes())["sockets"]).glob("admin.sock")
+    assert admin.stat().st_mode & 0o777 == 0o600
+    assert admin.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_server_says_what_to_tell_the_students(server: Server) -> None:
+    """The exact command, the fingerprint of its key, and how it ends."""
+    said = server.said()
+    assert f"students connect with:         ssh -p {server.port} 127.0.0.1" in said
+    assert f"with a code, the first time:   ssh -p {server.port} CODE@127.0.0.1" in said
+    assert "host key: SHA256:" in said
+    assert "the class has 2 students" in said
+
+
+def test_the_server_brings_no_interface_along() -> None:
+    """It has deadlines, and shares its process with nothing that draws or runs nodes."""
+    code = "import sys, lab.serve.server; print(sorted({'textual', 'trio', 'lark'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,90 @@
+"""However the server ends, nothing of it is left, and what was recorded is there."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+
+from lab.journal import open_recording
+from lab.serve.folder import Running
+from tests.serve.conftest import School
+from tests.serve.serving import Client, Server, alive
+from tests.waiting import wait_for
+
+
+def test_ctrl_c_ends_all_in_good_order(tmp_path: Path, school: School) -> None:
+    """Each session is told why, and has its terminal back; recordings are complete, and the folder is free."""
+    with Server(tmp_path / "data", class_file=school.class_file) as server:
+        with Client(server, school.anna).terminal() as anna, Client(server, school.ben).terminal() as ben:
+            for terminal in (anna, ben):
+                terminal.shows("5 leads")
+            running = server.processes()
+            assert server.end(signal.SIGINT) == 0
+            for terminal in (anna, ben):
+                terminal.shows("lab: the server is being ended; your progress is kept")
+                terminal.status()
+                terminal.is_as_before()
+        assert not alive(running)
+        assert "the server has ended" in server.said()
+    assert not (tmp_path / "data" / "server.json").exists()
+    recordings = list((tmp_path / "data" / "students").glob("*/attempts/*.jsonl"))
+    assert len(recordings) == 2
+    for each in recordings:
+        assert b'"end"' in each.read_bytes().splitlines()[-1]
+
+
+def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None:
+    """Sessions, hosts, nodes and the zygote see a pipe or a terminal close; the next server starts as if nothing
+    had been."""
+    data = tmp_path / "data"
+    with Server(data, class_file=school.class_file) as server:
+        terminals = []
+        for key in (school.anna, school.ben, school.anna):
+            terminals.append(Client(server, key).terminal())
+            terminals[-1].shows("5 leads")
+        running = server.processes()
+        assert len(running) >= 2 + 3 + 2 * 7, "the server, its zygote, three sessions, two clusters"
+        server.process.kill()
+        wait_for(lambda: not alive(running), "nothing is left", 6)
+        for terminal in terminals:
+            terminal.status()
+            terminal.__exit__()
+    for recording in data.glob("students/*/attempts/*.jsonl"):
+        lines = open_recording(recording)
+        assert sum(1 for _ in lines.records()) > 50
+        lines.close()
+    sockets = Path(msgspec.json.decode((data / "server.json").read_bytes(), type=Running).sockets)
+    assert sockets.is_dir()
+    with Server(data, class_file=school.class_file) as again:
+        assert not sockets.exists(), "what was left of the one before is gone"
+        assert Client(again, school.anna).run("status").returncode == 0
+
+
+def test_a_server_whose_zygote_is_killed_ends(tmp_path: Path, school: School) -> None:
+    """It could start nothing more; sessions and clusters end with it, and it says so."""
+    with Server(tmp_path / "data", class_file=school.class_file) as server:
+        with Client(server, school.anna).terminal() as terminal:
+            terminal.shows("5 leads")
+            running = server.processes()
+            zygote = next(each for each in running if each.ppid() == server.process.pid)
+            zygote.kill()
+            assert server.process.wait(20) == 1
+            terminal.status()
+        wait_for(lambda: not alive(running), "nothing is left", 6)
+        server.logged("fault", "the process that forks sessions has ended")
+
+
+def test_a_second_server_on_the_same_folder_is_refused(tmp_path: Path, school: School) -> None:
+    """Two would know nothing of each other's clusters."""
+    with Server(tmp_path / "data", class_file=school.class_file):
+        done = subprocess.run(
+            [sys.executable, "-m", "lab", "serve", "--port", "0", "--data", str(tmp_path / "data")],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+    assert done.returncode == 2
+    assert "a server runs on" in done.stderr.splitlines()[-1]

@@ -1,0 +1,263 @@
+"""The server's parts by themselves: names, sizes, key lists, invitations, rates, and what may be run."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lab.journal import Link
+from lab.kernel import Timing
+from lab.serve.border import is_name, size_of, terminal_name
+from lab.serve.children import Children
+from lab.serve.folder import DataFolder, FolderError
+from lab.serve.invites import InvitationError, Invitations, is_code
+from lab.serve.keylist import KeyListError, read_keys
+from lab.serve.limits import Limits, help_of
+from lab.serve.log import Log
+from lab.serve.orders import Room
+from lab.serve.rates import HalfOpen, Rate
+from lab.serve.runcheck import fault_of
+from lab.worlds.config import RunConfig
+from tests.serve.serving import ROOT
+
+_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHmzYaqDmSvXhRkMYpMt3QxTcpYV2WRZa9cWZIVK3GvX"
+_OTHER = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHmzYaqDmSvXhRkMYpMt3QxTcpYV2WRZa9cWZIVK3GvY"
+
+
+@pytest.mark.parametrize("name", ["anna", "A", "a.b-c_d", "0x", "a" * 32])
+def test_names_that_a_student_can_have(name: str) -> None:
+    """They are names of folders, too."""
+    assert is_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", ".a", "-a", "a/b", "a b", "a\n", "a\0", "ä", "a" * 33, "guest-1", "Guest-x", "../anna"]
+)
+def test_names_that_no_student_has(name: str) -> None:
+    """No path leads out of the students' folder, and no guest's name is a student's."""
+    assert not is_name(name)
+
+
+def test_the_name_of_a_terminal_is_no_path() -> None:
+    """It names a file in the terminfo database."""
+    assert terminal_name("tmux-256color") == "tmux-256color"
+    for foreign in ("../../x", "", "/etc/x", "x\n", "x y", "x" * 99, "\x1b[2J", "%n"):
+        assert terminal_name(foreign) == "xterm-256color"
+
+
+def test_a_terminal_has_a_bearable_size() -> None:
+    """0 by 0 is how a client says nothing."""
+    assert size_of(120, 40) == (120, 40)
+    assert size_of(9999, 1 << 31) == (500, 200)
+    assert size_of(1, 1) == (20, 5)
+    assert size_of(0, 0) == (80, 24)
+
+
+def test_a_list_of_keys_says_who_has_which() -> None:
+    """A student may have several, remarks and empty lines are passed over."""
+    students = read_keys(f"# class\n\n{_KEY} anna\n{_OTHER}   anna\n{_KEY} anna\n", "class")
+    assert list(students.values()) == ["anna", "anna"]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (f'command="/bin/sh" {_KEY} anna', "options are refused"),
+        (f"no-pty,{_KEY} anna", "options are refused"),
+        (_KEY, "the student's name is missing"),
+        (f"{_KEY} ../anna", "cannot be a student's name"),
+        (f"{_KEY} anna maria", "cannot be a student's name"),
+        (f"{_KEY} guest-1", "cannot be a student's name"),
+        ("ssh-ed25519 AAAA anna", "the key of anna cannot be read"),
+        (f"ssh-rsa {_KEY.split()[1][:-4]} anna", "the key of anna cannot be read"),
+        ("\x1b[2J AAAA anna", "is no kind of key"),
+        (f"{_OTHER} anna\n{_OTHER} ben", "this key is anna's already"),
+    ],
+)
+def test_a_line_that_says_nobody_is_named(line: str, told: str) -> None:
+    """With the file, its number, and what is expected."""
+    with pytest.raises(KeyListError, match=told) as raised:
+        read_keys(f"{_KEY} carla\n{line}\n", "class")
+    assert str(raised.value).startswith("class:3" if "\n" in line else "class:2")
+    assert "\x1b" not in str(raised.value)
+
+
+def test_a_code_holds_once(tmp_path: Path) -> None:
+    """Whatever the case of its letters, and with or without dashes."""
+    invitations = Invitations(tmp_path / "invites.json")
+    ((name, code),) = invitations.invite(["anna"], 14)
+    assert name == "anna"
+    assert is_code(code)
+    assert invitations.name_for(code.upper().replace("-", "")) == "anna"
+    assert invitations.use(code, "SHA256:x") == "anna"
+    with pytest.raises(InvitationError, match="used already"):
+        invitations.use(code, "SHA256:y")
+    with pytest.raises(InvitationError, match="there is no such code"):
+        invitations.name_for("aaaa-aaaa-aaaa-aaaa")
+    assert (tmp_path / "invites.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_code_holds_for_so_many_days(tmp_path: Path) -> None:
+    """Then it says so."""
+    invitations = Invitations(tmp_path / "invites.json")
+    ((_, code),) = invitations.invite(["anna"], -1)
+    with pytest.raises(InvitationError, match="holds no longer"):
+        invitations.name_for(code)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "anna", "abcd-efgh", "iiii-llll-oooo-0000", "abcd-efgh-jkmn-pqrs\n", "a" * 17]
+)
+def test_a_user_name_is_seldom_a_code(text: str) -> None:
+    """Nor does it have letters that look like others."""
+    assert not is_code(text)
+
+
+def test_a_rate_is_counted_in_the_last_minute() -> None:
+    """Of each by itself; what is long past counts no more."""
+    now_s = 0.0
+    rate = Rate(2, lambda: now_s)
+    assert [rate.too_often("a") for _ in range(3)] == [False, False, True]
+    assert not rate.too_often("b")
+    now_s = 59.0
+    assert rate.too_often("a")
+    now_s = 121.0
+    assert not rate.too_often("a")
+
+
+class _Stranger(Struct, eq=False):
+    address: str
+    there: bool = True
+
+    def give_way(self) -> None:
+        """Closed."""
+        self.there = False
+
+
+def test_the_oldest_of_the_busiest_address_makes_room() -> None:
+    """Whoever opens many loses them, and nobody else does."""
+    half_open = HalfOpen[_Stranger](5, 4)
+    quiet = [_Stranger("quiet") for _ in range(2)]
+    busy = [_Stranger("busy") for _ in range(6)]
+    for each in (*quiet, *busy):
+        half_open.add(each)
+    assert [each.there for each in quiet] == [True, True]
+    assert [each.there for each in busy] == [False, False, False, True, True, True]
+    half_open.discard(busy[-1])
+    half_open.discard(busy[-1])
+    assert len(half_open.all()) == 4
+
+
+def _config(home: Path) -> RunConfig:
+    recording = str(home / "attempts" / "a.jsonl")
+    return RunConfig("bully-1", "bully", (1, 2, 3), Timing(1, 1), {}, Link(), 1, recording)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"protocol": "/tmp/x.py"}, "only the protocols"),
+        ({"protocol": "x.py:X"}, "only the protocols"),
+        ({"protocol": "field above ./x.py"}, "only the protocols"),
+        ({"protocol": "x.py above bully"}, "only the protocols"),
+        ({"protocol": "field above bully above bully"}, "only the protocols"),
+        ({"protocol": ""}, "only the protocols"),
+        ({"nodes": ()}, "0 nodes"),
+        ({"nodes": tuple(range(10))}, "10 nodes"),
+        ({"nodes": (1, 1)}, "ids"),
+        ({"nodes": (-1, 2)}, "ids"),
+        ({"run": "../x"}, "plain word"),
+        ({"run": ""}, "plain word"),
+        ({"run": "a/b"}, "plain word"),
+        ({"run": "a" * 99}, "plain word"),
+        ({"recording": "/etc/x.jsonl"}, "your folder"),
+        ({"recording": "{home}/../x.jsonl"}, "your folder"),
+        ({"recording": "{home}/progress.json"}, "your folder"),
+        ({"recording": "{home}/out/x.jsonl"}, "your folder"),
+        ({"parent": "{home}/../ben/attempts/x.jsonl"}, "your folder"),
+    ],
+)
+def test_what_is_not_run(tmp_path: Path, change: dict[str, object], told: str) -> None:
+    """No file of the student's own, no more nodes than there may be, and no path out of the student's folder."""
+    home = tmp_path / "anna"
+    (home / "attempts").mkdir(parents=True)
+    (home / "out").symlink_to(tmp_path)
+    found = {
+        key: value.replace("{home}", str(home)) if isinstance(value, str) else value
+        for key, value in change.items()
+    }
+    assert fault_of(_config(home), home, Limits()) == ""
+    assert told in fault_of(replace(_config(home), **found), home, Limits())
+
+
+def test_a_task_above_an_election_is_run(tmp_path: Path) -> None:
+    """Both are the program's."""
+    for target in ("field above invitation", "field", "2pc", "3pc above ring"):
+        assert fault_of(replace(_config(tmp_path), protocol=target), tmp_path, Limits()) == ""
+
+
+def test_every_limit_has_a_line_of_help() -> None:
+    """For whoever asks what the limits are."""
+    for name in Limits.__struct_fields__:
+        assert help_of(name).endswith(".")
+
+
+def test_a_log_that_grows_large_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flood of refusals fills no disk."""
+    monkeypatch.setattr("lab.serve.log._LARGEST", 1000)
+    log = Log(tmp_path / "log")
+    for _ in range(100):
+        log.say("refused", "x" * 1000, address="127.0.0.1")
+    log.close()
+    assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 3000
+    assert {each.name for each in tmp_path.iterdir()} == {"log", "log.1"}
+
+
+def test_the_data_folder_is_its_owners_alone(tmp_path: Path) -> None:
+    """A folder that others can read is closed to them; a file in its place is a mistake."""
+    (tmp_path / "data").mkdir(mode=0o755)
+    folder = DataFolder(tmp_path / "data")
+    assert folder.path.stat().st_mode & 0o777 == 0o700
+    assert [folder.new_home("guest-") for _ in range(2)] == ["guest-1", "guest-2"]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FolderError, match="--data"):
+        DataFolder(tmp_path / "file")
+
+
+def test_a_zygote_that_cannot_fork_says_so_and_goes_on() -> None:
+    """A machine that is full now is not full for ever."""
+    code = """
+import os, socket, lab.serve.zygote as zygote
+def full():
+    os.fork = fork
+    raise BlockingIOError(11, "no more processes")
+fork, os.fork = os.fork, full
+zygote._import_everything = lambda: None
+raise SystemExit(zygote.main())
+"""
+
+    def begin(stdin: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", code], stdin=stdin, cwd=ROOT)
+
+    async def ask() -> None:
+        ours, its = socket.socketpair()
+        with its:
+            process = begin(its.fileno())
+        children = Children(ours, process, lambda: None)
+        room = Room({}, "/", 1 << 30, 1 << 20, 0)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        with pytest.raises(OSError, match="no more processes"):
+            await children.fork(room, (nowhere, nowhere, nowhere), world="live")
+        child = await children.fork(room, (nowhere, nowhere, nowhere), world="live")
+        assert await child.ended == 2, "a host that is told nothing"
+        os.close(nowhere)
+        await children.close()
+        assert process.returncode == 0
+
+    asyncio.run(ask())
