@@ -1,5 +1,6 @@
 """``lab exercise grade``: what was handed in, run again, and what it is worth."""
 
+import secrets
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,7 +13,8 @@ from lab.cli.terminal import print_table
 from lab.durable import write_durably
 from lab.exercises.exercise import Exercise
 from lab.exercises.grading import Grade, best_of, grade_recordings
-from lab.exercises.library import SHIPPED, exercise_called, names
+from lab.exercises.library import SHIPPED, exercise_called, exercise_named, names
+from lab.exercises.repairing import grade_repair
 from lab.exercises.results import as_csv, as_gradescope, said_of
 from lab.text import sanitize
 from lab.units import count_of
@@ -34,6 +36,8 @@ class GradeRequest(Struct, frozen=True):
 def grade_all(request: GradeRequest) -> int:
     """Grade, and print a table; the exit status."""
     folder = request.folder or SHIPPED
+    if request.exercise is not None:
+        return _grade_mended(request.named, request.exercise, folder)
     recordings = _recordings(request.named)
     with mistakes_told():
         exercises = {name: exercise_called(name, folder) for name in names(folder)}
@@ -51,9 +55,31 @@ def grade_all(request: GradeRequest) -> int:
     return EXIT_NOT_AS_EXPECTED if any(grade.refused for grade in shown) else 0
 
 
+def _grade_mended(named: list[Path], name: str, folder: Path) -> int:
+    """A file that repairs a protocol: under seeds that nobody knows before."""
+    with mistakes_told():
+        exercise = exercise_named(name, folder)
+    if exercise.repairs is None:
+        raise UsageError(f"{exercise.name} repairs nothing: hand in recordings, without --exercise")
+    solved = True
+    for path in named:
+        if path.suffix != ".py" or not path.is_file():
+            raise UsageError(f"{path} is no Python file; {exercise.name} is graded by a FILE.py")
+        with progress_line() as tell:
+            results = grade_repair(exercise, path, secrets.randbits(48), tell)
+        print(f"{path}: {sum(result.points for result in results)} of {exercise.points}")
+        for task, result in zip(exercise.tasks, results, strict=True):
+            why = f": {sanitize(result.why, 300)}" if result.why else ""
+            print(f"  {task.number}. {task.title}: {result.state}, {result.points} of {task.points}{why}")
+            solved = solved and result.state == "done"
+    return 0 if solved else EXIT_NOT_AS_EXPECTED
+
+
 def _recordings(named: list[Path]) -> list[Path]:
     found: list[Path] = []
     for path in named:
+        if path.suffix == ".py":
+            raise UsageError(f"{path}: say which exercise it repairs: --exercise NAME")
         inside = sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
         if not inside:
             raise UsageError(f"{path} has no recordings in it: files NAME.jsonl")

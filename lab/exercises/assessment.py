@@ -111,8 +111,7 @@ class _Course:
         self._hints = 0
         self._answer: str | None = None
         self._known: Result | None = None
-        is_asked = task.way in ("question", "explain")
-        self._watch: Watch | None = None if is_asked else watch_for(task, run)
+        self._watch: Watch | None = watch_for(task, run) if task.way in ("reach", "script") else None
         self._truth: Watch | None = reached(task.record, run) if task.record else None
         self._before: Watch | None = reached(task.before, run) if task.before else None
 
@@ -142,6 +141,8 @@ class _Course:
             self._decide(given, isinstance(record, End))
 
     def _decide(self, given: int, is_over: bool) -> None:
+        if self._task.way == "repair":
+            return  # it is the mended file that is graded
         if self._watch is not None:
             self._decide_watched(self._watch, given, is_over)
         elif self._task.way == "explain":

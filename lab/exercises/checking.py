@@ -25,8 +25,8 @@ _WRONG = "wrong-*.script"
 _TIMES = ("100ms", "300ms", "600ms", "2s")
 
 
-def check_exercise(exercise: Exercise) -> Iterator[str]:
-    """What is wrong with it, one after the other."""
+def check_exercise(exercise: Exercise, with_seeds: int = SEEDS, at_random: int = RANDOM_TRIALS) -> Iterator[str]:
+    """What is wrong with it, one after the other. The solution is tried ``with_seeds``, chance ``at_random``."""
     if exercise.repairs is not None:
         yield from repair_amiss(exercise)
         return
@@ -36,7 +36,7 @@ def check_exercise(exercise: Exercise) -> Iterator[str]:
         return
     seeds: list[int | None] = [None]
     if "live" in exercise.setup.worlds:
-        seeds += range(1, SEEDS + 1)
+        seeds += range(1, with_seeds + 1)
     for seed in seeds:
         yield from _solution_amiss(exercise, seed)
     if (idle := try_commands(exercise, [])).points:
@@ -50,7 +50,7 @@ def check_exercise(exercise: Exercise) -> Iterator[str]:
             yield found
         elif found.is_solved:
             yield f"{path.name} solves it"
-    yield from _random_amiss(exercise)
+    yield from _random_amiss(exercise, at_random)
 
 
 def random_commands(exercise: Exercise, seed: int) -> list[str]:
@@ -102,8 +102,8 @@ def _tried(exercise: Exercise, path: Path, seed: int | None = None) -> Assessmen
         return f"{path.name}: {error}"
 
 
-def _random_amiss(exercise: Exercise) -> Iterator[str]:
-    for seed in range(RANDOM_TRIALS):
+def _random_amiss(exercise: Exercise, trials: int) -> Iterator[str]:
+    for seed in range(trials):
         commands = random_commands(exercise, seed)
         if try_commands(exercise, commands).is_solved:
             yield f"it was solved at random: {'; '.join(commands)}"

@@ -149,6 +149,7 @@ class ScriptWatch:
                 self._decide("unmet")
                 return
             self._open.discard(line.line)
+            self._director.begun(line, (), ())
             due.extend(self._director.done(line))
 
     def _decide(self, met: Met) -> None:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from lab.scenario.file import Scenario
 
-__all__ = ["FREE", "KINDS", "LEVELS", "Exercise", "Hint", "Kind", "Task", "Way"]
+__all__ = ["FREE", "KINDS", "LEVELS", "Exercise", "Hint", "Kind", "Repair", "Task", "Way"]
 
 Kind = Literal["bring about", "predict", "find", "repair", "explain"]
 KINDS: dict[Kind, str] = {
@@ -21,7 +21,7 @@ KINDS: dict[Kind, str] = {
 
 LEVELS = {1: "first steps", 2: "middle", 3: "hard"}
 
-Way = Literal["reach", "script", "question", "explain"]
+Way = Literal["reach", "script", "question", "explain", "repair"]
 
 FREE = ("answer", "hint", "mark", "say", "freeze", "go", "speed", "step")
 """Commands that may be given in every exercise, and count as nothing: they do nothing to the nodes."""
@@ -34,13 +34,30 @@ class Hint(Struct, frozen=True):
     text: str
 
 
+class Repair(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a mended protocol is to stand: ``promises`` kept in ``runs`` in which these ``faults`` strike.
+
+    Each run has from-to ``nodes``, drawn times and links, and is kept busy with ``commands``; where none are said,
+    with those of its protocol. ``like``: it may send ``times`` as many messages as this protocol of the program.
+    """
+
+    promises: tuple[str, ...]
+    faults: tuple[str, ...] = ("kill",)
+    runs: int = 200
+    nodes: tuple[int, int] = (3, 6)
+    commands: tuple[str, ...] = ()
+    like: str = ""
+    times: float = 1.5
+
+
 class Task(Struct, frozen=True):
     """One task. ``number`` from 1; ``text`` is the instructions for it, in Markdown.
 
-    How it is done is one of four ways. ``reach``: a predicate, to become true. ``script``: lines of the command
+    How it is done is one of five ways. ``reach``: a predicate, to become true. ``script``: lines of the command
     language, to be met, all of them. ``question``: to be answered with one of ``answers``; or, where ``record`` is
     said, with the number of the record with which that becomes true, a predicate or ``violation A1.1``. An answer
     counts until ``before`` becomes true, and the first one does. ``explain``: words that a teacher reads.
+    ``repair``: with a protocol file, and in no attempt.
 
     ``at_most``: so many commands may have been given by then, without those that are ``FREE``; None: any number.
     ``explains`` is what is said of it afterwards.
@@ -62,6 +79,7 @@ class Task(Struct, frozen=True):
     at_most: int | None = None
     explains: str = ""
     hints: tuple[Hint, ...] = ()
+    repair: Repair | None = None
 
 
 class Exercise(Struct, frozen=True):

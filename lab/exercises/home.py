@@ -6,6 +6,7 @@ everything again. It is no grade: a grade is made from the recordings alone.
 """
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -15,8 +16,9 @@ from lab.durable import write_durably
 from lab.exercises.assessment import Result
 from lab.exercises.exercise import Exercise
 
-__all__ = ["NAME", "Home", "Standing"]
+__all__ = ["NAME", "Doing", "Home", "Standing", "recording_of"]
 
+_ATTEMPTS = "attempts"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 """What a student, or an exercise, may be called: it is the name of a file too."""
 
@@ -37,8 +39,27 @@ class Standing(Struct, frozen=True, omit_defaults=True):
         return sum(result.points for result in self.best)
 
 
+class Doing(Struct, frozen=True):
+    """The attempt that was looked at last, and how many of its tasks are done.
+
+    ``since`` is when the last of them was done, or else when the attempt was begun: UTC, ISO 8601.
+    """
+
+    exercise: str
+    attempt: int
+    done: int
+    tasks: int
+    since: str
+
+
 class _Progress(Struct, omit_defaults=True):
     standings: dict[str, Standing] = {}
+    doing: Doing | None = None
+
+
+def recording_of(folder: Path, exercise: str, attempt: int) -> Path:
+    """What an attempt is recorded in, in the folder of whoever makes it."""
+    return folder / _ATTEMPTS / f"{exercise}-{attempt:03}.jsonl"
 
 
 class Home:
@@ -47,7 +68,7 @@ class Home:
     def __init__(self, folder: Path, student: str) -> None:
         self.folder = folder
         self.student = student
-        self.attempts = folder / "attempts"
+        self.attempts = folder / _ATTEMPTS
         self.attempts.mkdir(parents=True, exist_ok=True)
         self._file = folder / "progress.json"
         self._progress = self._read()
@@ -56,11 +77,21 @@ class Home:
         """What there is of this exercise so far."""
         return self._progress.standings.get(exercise, Standing())
 
+    @property
+    def standings(self) -> dict[str, Standing]:
+        """What there is of each exercise that was begun."""
+        return self._progress.standings
+
+    @property
+    def doing(self) -> Doing | None:
+        """What the student is at, or was at last."""
+        return self._progress.doing
+
     def next_attempt(self, exercise: str) -> tuple[int, Path]:
         """(its number, the file that it is to be recorded in)."""
         taken = [int(path.stem.rpartition("-")[2]) for path in self.recordings(exercise)]
         number = max(taken, default=0) + 1
-        return number, self.attempts / f"{exercise}-{number:03}.jsonl"
+        return number, recording_of(self.folder, exercise, number)
 
     def recordings(self, exercise: str) -> list[Path]:
         """Those of all attempts at this exercise, the first one first."""
@@ -74,9 +105,18 @@ class Home:
         standing = Standing(
             max(before.attempts, attempt), results if better else before.best, before.first_solved or solved
         )
-        if standing != before:
+        doing = self._doing(exercise, attempt, results)
+        if (standing, doing) != (before, self.doing):
             self._progress.standings[exercise.name] = standing
+            self._progress.doing = doing
             write_durably(self._file, msgspec.json.format(msgspec.json.encode(self._progress)))
+
+    def _doing(self, exercise: Exercise, attempt: int, results: tuple[Result, ...]) -> Doing:
+        before, done = self.doing, sum(each.state == "done" for each in results)
+        if before is not None and (before.exercise, before.attempt) == (exercise.name, attempt) and done <= before.done:
+            return before  # an attempt that is gone on with is looked at from its beginning once more
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return Doing(exercise.name, attempt, done, len(results), now)
 
     def _read(self) -> _Progress:
         try:

@@ -7,14 +7,15 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from lab.exercises.exercise import FREE, LEVELS, Exercise, Hint, Kind, Task, Way
+from lab.exercises.exercise import FREE, LEVELS, Exercise, Hint, Kind, Repair, Task, Way
 from lab.exercises.texts import TextError, hints_in, instructions_in
-from lab.protocols import Algorithm
+from lab.protocols import PROTOCOLS, Algorithm
 from lab.scenario.file import Scenario, ScenarioError, read_scenario
 from lab.script import VERBS, CommandError, check_line, check_predicate, parse_predicate, read_script
 from lab.script.expectations import Expectation
 from lab.script.telling import own_commands
 from lab.text import did_you_mean, sanitize
+from lab.worlds.campaign.draw import FAULTS
 from lab.worlds.targets import load_protocol
 
 __all__ = ["ExerciseError", "read_exercise"]
@@ -22,7 +23,7 @@ __all__ = ["ExerciseError", "read_exercise"]
 V = TypeVar("V")
 
 _HEAD, _SETUP, _INSTRUCTIONS, _HINTS = "exercise.toml", "setup.scenario", "instructions.md", "hints.md"
-_WAYS: tuple[Way, ...] = ("reach", "script", "question", "explain")
+_WAYS: tuple[Way, ...] = ("reach", "script", "question", "explain", "repair")
 _MOST_POINTS = 10
 _VIOLATION = "violation "
 
@@ -47,6 +48,7 @@ class _TaskHead(Struct, forbid_unknown_fields=True):
     before: str = ""
     at_most: int | None = None
     explains: str = ""
+    repair: Repair | None = None
 
 
 class _Head(Struct, forbid_unknown_fields=True):
@@ -98,6 +100,8 @@ class _Reading:
         repairs = self._folder / head.repairs if head.repairs else None
         if repairs is not None and not repairs.is_file():
             self._wrong(_HEAD, f"repairs: there is no file {head.repairs}")
+        if any((task.way == "repair") != bool(head.repairs) for task in tasks):
+            self._wrong(_HEAD, "with repairs = FILE.py every task has a repair = { … }, and without it none has")
         return Exercise(
             self._folder.name,
             self._folder,
@@ -171,6 +175,8 @@ class _Reading:
         protocol = load_protocol(setup.protocol)
         for predicate in filter(None, [head.reach, head.before, head.record]):
             self._check(where, lambda said=predicate: _check_predicate(said, setup, protocol))  # type: ignore[misc]
+        if head.repair is not None:
+            self._check_repair(where, head.repair, protocol)
         if head.script:
             self._check(where, lambda: _check_script(head.script, setup, protocol))
         return Task(
@@ -190,7 +196,22 @@ class _Reading:
             head.at_most,
             head.explains,
             hints,
+            head.repair,
         )
+
+    def _check_repair(self, where: str, repair: Repair, protocol: type[Algorithm]) -> None:
+        for named, known in (
+            (repair.promises, protocol.promises),
+            (repair.faults, tuple(FAULTS)),
+            ((repair.like,) if repair.like else (), tuple(PROTOCOLS)),
+        ):
+            for name in named:
+                if name not in known:
+                    self._wrong(_HEAD, f"{where}repair: {name} is none of {', '.join(known)}")
+        if not repair.promises or repair.runs < 1 or not 1 <= repair.nodes[0] <= repair.nodes[1]:
+            self._wrong(
+                _HEAD, f"{where}repair: name promises, at least one run, and nodes from-to: nodes = [3, 6]"
+            )
 
     def _check(self, where: str, check: Callable[[], None]) -> None:
         try:
@@ -223,8 +244,6 @@ def _check_script(text: str, setup: Scenario, protocol: type[Algorithm]) -> None
     for line in lines:
         check_line(line, protocol, setup.nodes, setup.parameters)
         if not isinstance(line.command, Expectation):
-            raise CommandError(
-                f"{line.source}: a condition does nothing, it only expects: expect all.coordinator == 4"
-            )
+            raise CommandError(f"{line.source}: a condition only expects: expect all.coordinator == 4")
     if not lines:
         raise CommandError("the script is empty: expect all.coordinator == 4 within 60s")

@@ -26,7 +26,7 @@ QUESTION = '[[task]]\npoints = 1\nquestion = "Who?"\n'
 @pytest.mark.parametrize(
     ("tasks", "said"),
     [
-        ("", "there is no [[task]]"),
+        ("task = []\n", "there is no [[task]]"),
         ("[[task]]\npoints = 1\n", "say one of reach, script, question, explain"),
         (TASK + 'explain = "x"\n', "it has reach and explain"),
         ('[[task]]\npoints = 0\nreach = "all normal"\n', "points = 0: from 1 to 10"),
@@ -92,7 +92,7 @@ def test_hints_may_not_cost_more_than_there_is_to_be_had(tmp_path: Path) -> None
 def test_tasks_and_instructions_are_as_many(tmp_path: Path) -> None:
     """Who reads knows what to do for each point."""
     folder = write_exercise(tmp_path / "made", instructions="# A test\n")
-    with pytest.raises(ExerciseError, match="it has 0 tasks, and exercise.toml has 1"):
+    with pytest.raises(ExerciseError, match="it has 0 tasks, and"):
         read_exercise(folder)
 
 

@@ -1,0 +1,20 @@
+"""Two-phase commit, as somebody handed it in: the votes are asked for and counted here."""
+
+from lab.protocols import TwoPhaseCommit
+from lab.protocols.committing import Prepare
+from lab.protocols.transaction import Plan
+
+
+class TheirCommit(TwoPhaseCommit):
+    """Work, votes, decision, and the word to all."""
+
+    async def _have_voted(self, plan: Plan, participants: tuple[int, ...]) -> bool:
+        """Phase 1."""
+        message = Prepare(plan.transaction, participants, plan.operations)
+        against = self._against(message)
+        if against:
+            self.note(f"{plan.transaction} is aborted: {against}")
+            return False
+        self._prepare_part(plan.transaction, participants, plan.dispense)
+        votes = await self.ask_all(self._others(participants), message, within=self.timing.t_us)
+        return all(vote.vote == "YES" for vote in votes.values())

@@ -1,0 +1,22 @@
+"""The silence of the coordinator before counts in any status: but it is another one that leads the election."""
+
+from lab.kernel import periodic
+from lab.protocols import Bully
+from lab.protocols.bully import AreYouUp
+
+
+class MyBully(Bully):
+    """Who hears nothing of its coordinator asks it; and, if there is no answer, elects."""
+
+    def _silence_ends_us(self) -> int | None:
+        if self.coordinator is None or self.coordinator == self.id:
+            return None
+        return self.heard_us(self.coordinator) + self.timeout_us
+
+    @periodic(_silence_ends_us)
+    async def coordinator_timeout(self) -> None:
+        """Ask the coordinator whether it is up."""
+        assert self.coordinator is not None
+        answer = await self.ask(self.coordinator, AreYouUp(), within=self.t_us)
+        if answer is None:
+            self.begin(self.election)

@@ -1,0 +1,133 @@
+"""``lab exercise``: listed, shown, graded, checked; what a mistake is told."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from lab.cli.completion import complete_exercise
+from lab.exercises.library import exercise_called, names
+from tests.cli.calling import SHIPPED, Lab
+from tests.exercises.attempts import run_attempt, solution_of
+from tests.exercises.made import TASK, write_exercise
+
+NAME = "two-coordinators"
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recording of an attempt that solves it."""
+    exercise = exercise_called(NAME)
+    path = tmp_path_factory.mktemp("solved") / f"{NAME}-001.jsonl"
+    return run_attempt(exercise, solution_of(exercise), path, end_us=5_000_000)
+
+
+def test_list(lab: Lab) -> None:
+    """The easy ones first, below a line that says so; with --json all of it as an object."""
+    done = lab("exercise", "list")
+    assert (done.status, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[0].split() == ["name", "title", "kind", "points", "teaches"]
+    assert lines[1].split() == ["first", "steps"]
+    assert sorted(line.split()[0] for line in lines if line.startswith("  ")) == names()
+    found = json.loads(lab("exercise", "list", "--json").out)["exercises"]
+    (row,) = [each for each in found if each["name"] == NAME]
+    assert (row["points"], row["level"], row["kind"]) == (5, 1, "bring about")
+
+
+def test_show(lab: Lab) -> None:
+    """The texts, the points and what is allowed; the solution only where it is asked for."""
+    said = lab("exercise", "show", NAME)
+    assert said.status == 0
+    assert "One pause, two coordinators\n" in said.out
+    assert "2. Make two nodes lead (2 points)" in said.out
+    assert "allowed      pause, resume" in said.out
+    assert "when all normal: pause 5" not in said.out
+    assert "when all normal: pause 5" in lab("exercise", "show", NAME, "--solution").out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("show", "two-coordinator"), "did you mean two-coordinators?"),
+        (("show", "./nowhere"), "there is no exercise.toml in it"),
+        (("grade", "nowhere.jsonl"), "there is no file nowhere.jsonl"),
+        (("grade", "."), "has no recordings in it"),
+        (("grade", "x.py"), "say which exercise it repairs: --exercise NAME"),
+        (("grade", "x.py", "--exercise", NAME), "repairs nothing"),
+        (("status", "--student", "../x"), "write up to 32 letters"),
+        (("list", "--exercises", "."), "has no exercises in it"),
+        (("start", NAME), "the interface needs a terminal"),
+    ],
+)
+def test_a_mistake_is_told_in_a_line(lab: Lab, words: tuple[str, ...], said: str) -> None:
+    """With what to do."""
+    assert said in lab("exercise", *words).refused()
+
+
+def test_grade(lab: Lab, solved: Path) -> None:
+    """A table, with a line for each task where there is one attempt; the files that are asked for."""
+    done = lab("exercise", "grade", str(solved), "--csv", "grades.csv", "--gradescope", "results.json")
+    assert (done.status, done.err) == (0, "")
+    assert done.out.splitlines()[1].split() == ["anna", NAME, "1", "5", "5"]
+    assert "2. Make two nodes lead: done, 2 of 2" in done.out
+    (row,) = csv.DictReader((lab.folder / "grades.csv").read_text().splitlines())
+    assert (row["student"], row["points"], row["of"]) == ("anna", "5", "5")
+    assert json.loads((lab.folder / "results.json").read_text())["score"] == 5
+
+
+def test_what_is_no_attempt_is_not_graded(lab: Lab, solved: Path) -> None:
+    """It is told why; the others are graded, and the exit status says that not all were."""
+    edited = lab.folder / "edited.jsonl"
+    lines = solved.read_bytes().splitlines(keepends=True)
+    sent = next(number for number, line in enumerate(lines) if b'"sent"' in line)
+    edited.write_bytes(b"".join([*lines[:sent], *lines[sent + 1 :]]))
+    done = lab("exercise", "grade", str(SHIPPED), str(edited), str(solved), "--every")
+    assert done.status == 1
+    assert "not graded: it is a run of no exercise" in done.out
+    assert "not graded: line " in done.out
+    assert "3 attempts graded, 2 of them refused" in done.out
+
+
+def test_status_without_an_attempt(lab: Lab) -> None:
+    """Every exercise, and nothing reached."""
+    done = lab("exercise", "status", "--student", "anna", "--home", "here")
+    assert done.status == 0
+    assert done.out.splitlines()[-1].startswith("anna: 0 of ")
+    found = json.loads(lab("exercise", "status", "--student", "anna", "--home", "here", "--json").out)
+    assert {each["points"] for each in found["exercises"]} == {0}
+
+
+def test_check(lab: Lab) -> None:
+    """What is wrong with one of a teacher's own is told, and the exit status says so."""
+    assert lab("exercise", "check", NAME).out.splitlines() == [
+        f"{NAME}: in order",
+        "1 exercise, none not in order",
+    ]
+    folder = write_exercise(lab.folder / "mine", TASK)
+    (folder / "solution.script").write_text("when all normal: kill 1\n")
+    done = lab("exercise", "check", "./mine")
+    assert done.status == 1
+    assert "mine: NOT IN ORDER\n  solution.script: task 1 is missed" in done.out
+    (folder / "exercise.toml").write_text("[[")
+    assert "exercise.toml" in lab("exercise", "check", "./mine").refused()
+
+
+def test_repairing(lab: Lab) -> None:
+    """The file is copied to where one is, once, with what to do; what is handed in is run under hidden seeds."""
+    (name, *_) = [name for name in names() if exercise_called(name).repairs]
+    file = f"{name.replace('-', '_')}.py"
+    said = lab("exercise", "start", name)
+    assert said.status == 0
+    assert f"lab exercise grade {file} --exercise {name}" in said.out
+    assert (lab.folder / file).is_file()
+    assert "is here already" in lab("exercise", "start", name).refused()
+    done = lab("exercise", "grade", file, "--exercise", name)
+    assert done.status == 1
+    assert done.out.startswith(f"{file}: 0 of ")
+
+
+def test_completion() -> None:
+    """Names, with titles."""
+    assert complete_exercise("two-c") == [(NAME, "One pause, two coordinators")]
