@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from lab.cli.errors import UsageError
+from lab.cli.exercises import mistakes_told
 from lab.cli.settings import positive, whole_number
 from lab.cli.terminal import print_wrapped
+from lab.exercises.library import SHIPPED, names
 from lab.places import server_folder
 from lab.serve.border import NAME_RULE, is_name
 from lab.serve.folder import DataFolder, FolderError
@@ -23,7 +23,7 @@ from lab.units import count_of
 if TYPE_CHECKING:
     from lab.serve.server import Listening
 
-__all__ = ["limits_of", "print_invitations", "print_status", "run_server"]
+__all__ = ["data_folder", "limits_of", "print_invitations", "run_server"]
 
 _LAST_PORT = 65535
 _LONGEST_DAYS = 3650
@@ -44,15 +44,22 @@ def limits_of(nodes: str, sessions: str, log_ins: str, idle: str, linger: str, r
 
 
 def run_server(
-    port: str, address: str, class_file: Path | None, is_open: bool, data: Path | None, limits: Limits
+    port: str,
+    address: str,
+    class_file: Path | None,
+    is_open: bool,
+    data: Path | None,
+    exercises: Path | None,
+    limits: Limits,
+    lecture: bool,
 ) -> int:
     """Serve until Ctrl-C; the exit status. UsageError."""
     number = whole_number("--port", port, 0, _LAST_PORT)
-    _need_asyncssh()
+    need_asyncssh()
     from lab.serve.keylist import KeyListError, read_keys  # noqa: PLC0415 - it needs asyncssh
     from lab.serve.server import ServeOptions, serve  # noqa: PLC0415
 
-    folder = _folder(data)
+    folder = data_folder(data)
     try:
         students = set() if class_file is None else set(read_keys(_read(class_file), str(class_file)).values())
     except KeyListError as error:
@@ -62,13 +69,14 @@ def run_server(
             "lab: warning: it runs as root, and needs no right of root's: start it as another user",
             file=sys.stderr,
         )
-    options = ServeOptions(address, number, class_file, is_open, limits)
+    options = ServeOptions(address, number, class_file, is_open, limits, _set_by(exercises), lecture)
 
     def say(listening: "Listening") -> None:
         _say(listening, options.address, folder, students, is_open)
 
     try:
-        status = serve(folder, options, say)
+        with mistakes_told():
+            status = serve(folder, options, say)
     except FolderError as error:
         raise UsageError(str(error)) from None
     except OSError as error:
@@ -84,34 +92,13 @@ def print_invitations(names: list[str], days: str, data: Path | None) -> int:
     for name in names:
         if not is_name(name):
             raise UsageError(f"{name!r} cannot be a student's name: {NAME_RULE}")
-    folder = _folder(data)
+    folder = data_folder(data)
     running = folder.found()
     port = 2222 if running is None else running.port
     for name, code in Invitations(folder.invites).invite(
         list(dict.fromkeys(names)), whole_number("--days", days, 1, _LONGEST_DAYS)
     ):
         print(f"{name:20} ssh -p {port} {code}@{socket.gethostname()}")
-    return 0
-
-
-def print_status(data: Path | None, as_json: bool) -> int:
-    """Who is on. UsageError where no server runs."""
-    _need_asyncssh()
-    from lab.serve.admin import NotRunningError, ask_status  # noqa: PLC0415 - it needs asyncssh
-
-    try:
-        status = ask_status(_folder(data))
-    except NotRunningError as error:
-        raise UsageError(str(error)) from None
-    if as_json:
-        print(msgspec.json.encode(status).decode())
-        return 0
-    print(
-        f"port {status.port}: {count_of(len(status.sessions), 'session')}, {count_of(status.clusters, 'cluster')}"
-    )
-    for each in status.sessions:
-        doing = each.cluster or "no cluster"
-        print(f"  {each.student:20} {doing:20} since {each.began}, idle {each.idle_s:.0f} s, from {each.address}")
     return 0
 
 
@@ -130,16 +117,24 @@ def _say(listening: "Listening", address: str, folder: DataFolder, students: set
     print("     lab serve status says who is on; Ctrl-C ends it", flush=True)
 
 
-def _need_asyncssh() -> None:
+def need_asyncssh() -> None:
+    """UsageError where it is not installed."""
     if find_spec("asyncssh") is None:
         raise UsageError("lab serve needs asyncssh, which is not installed: pip install 'coordinator-lab[serve]'")
 
 
-def _folder(data: Path | None) -> DataFolder:
+def data_folder(data: Path | None) -> DataFolder:
+    """The server's folder. UsageError."""
     try:
         return DataFolder(server_folder() if data is None else data)
     except FolderError as error:
         raise UsageError(str(error)) from None
+
+
+def _set_by(exercises: Path | None) -> Path:
+    if exercises is not None and not names(exercises):
+        raise UsageError(f"--exercises {exercises} has no exercises in it: folders with an exercise.toml")
+    return SHIPPED if exercises is None else exercises.resolve()
 
 
 def _read(class_file: Path) -> str:

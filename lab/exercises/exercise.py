@@ -86,7 +86,7 @@ class Exercise(Struct, frozen=True):
     """``intro`` is what is said before the tasks, in Markdown; ``teaches`` names rules, assertions, assumptions.
 
     ``setup`` is the scenario that it begins with, whose ``for`` says how long an attempt may take.
-    ``may`` are the commands that are allowed beside those that are ``FREE``. ``repairs``: the file with the
+    Of those of a ``level`` the ones with the lowest ``place`` come first. ``may`` are the commands that are allowed beside those that are ``FREE``. ``repairs``: the file with the
     protocol that is to be mended, where there is one.
     """
 
@@ -101,6 +101,7 @@ class Exercise(Struct, frozen=True):
     may: tuple[str, ...]
     tasks: tuple[Task, ...]
     repairs: Path | None = None
+    place: int = 50
 
     @property
     def points(self) -> int:

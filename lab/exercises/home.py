@@ -113,7 +113,8 @@ class Home:
 
     def _doing(self, exercise: Exercise, attempt: int, results: tuple[Result, ...]) -> Doing:
         before, done = self.doing, sum(each.state == "done" for each in results)
-        if before is not None and (before.exercise, before.attempt) == (exercise.name, attempt) and done <= before.done:
+        is_same = before is not None and (before.exercise, before.attempt) == (exercise.name, attempt)
+        if before is not None and is_same and done <= before.done:
             return before  # an attempt that is gone on with is looked at from its beginning once more
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return Doing(exercise.name, attempt, done, len(results), now)

@@ -34,4 +34,4 @@ def exercise_named(named: str, folder: Path = SHIPPED) -> Exercise:
 def all_exercises(folder: Path = SHIPPED) -> list[Exercise]:
     """Those in this folder, the easy ones first. ExerciseError."""
     found = [read_exercise(folder / name) for name in names(folder)]
-    return sorted(found, key=lambda each: (each.level, each.name))
+    return sorted(found, key=lambda each: (each.level, each.place, each.name))

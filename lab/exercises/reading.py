@@ -59,6 +59,7 @@ class _Head(Struct, forbid_unknown_fields=True):
     task: list[_TaskHead]
     may: list[str] = []
     repairs: str = ""
+    place: int = 50
 
 
 def read_exercise(folder: Path) -> Exercise:
@@ -114,6 +115,7 @@ class _Reading:
             tuple(head.may),
             tuple(tasks),
             repairs,
+            head.place,
         )
 
     def _head(self) -> _Head | None:

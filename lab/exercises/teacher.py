@@ -18,20 +18,22 @@ __all__ = [
     "Tally",
     "Teacher",
     "Told",
+    "in_minutes",
     "stuck_first",
 ]
 
 
 class Pupil(Struct, frozen=True):
-    """A student. ``since`` is when the session began, UTC, ISO 8601; empty where there is none.
+    """A student. ``since`` is when the session began, UTC, ISO 8601, ``on_s`` ago; empty where there is none.
 
-    ``exercise`` and what follows is the attempt that goes on: ``stuck_s`` is the time since its last task was done,
-    or since it began; None where all is done, or nothing goes on. ``socket`` is the feed of its ``cluster``.
+    ``exercise`` and what follows is the attempt that goes on: ``stuck_s`` is the time since its last task was
+    done, or since it began; None where all is done, or nothing goes on. ``socket`` is the feed of its ``cluster``.
     ``points`` and ``solved`` count all exercises. ``keys``: the teacher gives commands to the cluster, too.
     """
 
     name: str
     since: str = ""
+    on_s: float | None = None
     address: str = ""
     idle_s: float = 0.0
     exercise: str = ""
@@ -47,13 +49,20 @@ class Pupil(Struct, frozen=True):
 
 
 class ClassReport(Struct, frozen=True):
-    """How the class stands. ``exercises`` is how many there are, ``points`` what they bring; ``lecture`` its title."""
+    """How the class stands. There are so many ``exercises``, which bring ``points``; ``lecture`` is its title."""
 
     port: int
     pupils: tuple[Pupil, ...]
     exercises: int
     points: int
     lecture: str = ""
+
+
+def in_minutes(time_s: float) -> str:
+    """So long, as a teacher wants to know it: 45 s, 12 min, 3 h."""
+    if time_s < 60:
+        return f"{max(0.0, time_s):.0f} s"
+    return f"{time_s // 60:.0f} min" if time_s < 7200 else f"{time_s // 3600:.0f} h"
 
 
 def stuck_first(pupils: tuple[Pupil, ...]) -> list[Pupil]:
@@ -109,7 +118,7 @@ Notice = Told | KeysTaken | Lecture | Asked | Tally
 class Teacher(Protocol):
     """The way to the teacher that a session has."""
 
-    def listen(self, hear: Callable[[Notice], None]) -> None:
+    def listen(self, hear: Callable[[Notice], object]) -> None:
         """From now on ``hear`` is given what the teacher says, in a thread of its own; also what came before."""
 
     def vote(self, serial: int, choice: int) -> None:

@@ -22,7 +22,7 @@ __all__ = ["Job", "jobs_of", "live_takes_s", "run_all"]
 
 _LOOK_EVERY_S = 0.05
 _LARGEST_CHUNK = 20
-_LIVE_PER_WORKER = 4
+_LIVE_PER_WORKER = 8
 """Nodes wait for each other nearly all the time: so many live runs keep no processor busy."""
 
 
@@ -48,7 +48,7 @@ def jobs_of(scenarios: Sequence[Scenario], worlds: Sequence[World], runs: int, f
 
 
 def run_all(jobs: Sequence[Job], workers: int) -> Iterator[Report]:
-    """What came of each, as they come, in so many processes; of live runs four times as many go on at once.
+    """What came of each, as they come, in so many processes; of live runs several times as many go on at once.
 
     Close the iterator to end those that go on. WorkerDiedError.
     """

@@ -1,74 +1,82 @@
-"""The teacher's way to the server that runs: a socket that only its user can open, a JSON line each way."""
+"""The teacher's way to the server that runs: a socket that only its user can open, JSON lines, an answer to each.
+
+What an order begins that holds for a while is over when its connection closes.
+"""
 
 import asyncio
 import os
-import socket
-from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
-from lab.serve.folder import DataFolder
+from lab.serve.admin_words import (
+    ADMIN_SOCKET,
+    AdminOrder,
+    AdminReply,
+    AskClass,
+    BeginLecture,
+    CloseVote,
+    ReportClass,
+    TakeKeys,
+    TellClass,
+    TellTally,
+)
+from lab.serve.desk import DeskError
 from lab.serve.house import House
-from lab.serve.presence import Attendance
+from lab.serve.roll import class_report
+from lab.worlds.host.lines import LONGEST_LINE
 
-__all__ = ["NotRunningError", "Status", "ask_status", "serve_admin"]
+__all__ = ["serve_admin"]
 
-_SOCKET = "admin.sock"
-_WITHIN_S = 5.0
-
-
-class NotRunningError(Exception):
-    """There is no server; the text is for the user."""
-
-
-class Status(Struct, frozen=True):
-    """Who is on."""
-
-    port: int
-    sessions: list[Attendance]
-    clusters: int
-
-
-def _status(house: House) -> Status:
-    return Status(house.port, house.attendance(), house.clusters.count)
-
-
-_ADMIN_WORDS: dict[str, Callable[[House], Struct]] = {"status": _status}
+_decode_order = msgspec.json.Decoder(AdminOrder).decode
 
 
 async def serve_admin(sockets: Path, house: House) -> asyncio.Server:
     """Listen, until the server that this returns is closed."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            word = (await asyncio.wait_for(reader.readline(), _WITHIN_S)).decode("utf-8", "replace").strip()
-            if word in _ADMIN_WORDS:
-                writer.write(msgspec.json.encode(_ADMIN_WORDS[word](house)) + b"\n")
-                await writer.drain()
-        except (ConnectionError, TimeoutError, ValueError):
-            pass  # it left, or says nothing
-        finally:
-            writer.close()
+        with ExitStack() as held:
+            try:
+                while line := await reader.readline():
+                    writer.write(msgspec.json.encode(_answered(house, line, held)) + b"\n")
+                    await writer.drain()
+            except (ConnectionError, ValueError):
+                pass  # it left, or sends a line without end
+            finally:
+                writer.close()
 
-    path = sockets / _SOCKET
-    server = await asyncio.start_unix_server(answer, path)
+    path = sockets / ADMIN_SOCKET
+    server = await asyncio.start_unix_server(answer, path, limit=LONGEST_LINE)
     os.chmod(path, 0o600)
     return server
 
 
-def ask_status(folder: DataFolder) -> Status:
-    """Ask the server of this folder who is on. NotRunningError."""
-    running = folder.found()
-    if running is not None:
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
-                asking.settimeout(_WITHIN_S)
-                asking.connect(str(Path(running.sockets) / _SOCKET))
-                asking.sendall(b"status\n")
-                with asking.makefile("rb") as answers:
-                    return msgspec.json.decode(answers.readline(), type=Status)
-        except (OSError, msgspec.DecodeError):
-            pass
-    raise NotRunningError(f"no server runs on {folder.path}; start one with: lab serve")
+def _answered(house: House, line: bytes, held: ExitStack) -> AdminReply:
+    try:
+        return _obeyed(house, _decode_order(line), held)
+    except DeskError as error:
+        return AdminReply(str(error))
+    except msgspec.DecodeError:
+        return AdminReply("the server is of another version, and does not understand this; start it anew")
+
+
+def _obeyed(house: House, order: AdminOrder, held: ExitStack) -> AdminReply:
+    desk, reply = house.desk, AdminReply()
+    match order:
+        case ReportClass():
+            reply = AdminReply(report=class_report(house))
+        case TellClass():
+            reply = AdminReply(told=desk.tell(order.students, order.text))
+        case TakeKeys():
+            run = house.clusters.running(order.student)
+            held.enter_context(desk.keys_of(order.student, "" if run is None else run.recording))
+        case BeginLecture():
+            held.enter_context(desk.lecture_on(order.socket, order.title))
+        case AskClass():
+            desk.ask(order.text, order.choices)
+        case TellTally():
+            reply = AdminReply(tally=desk.tally())
+        case CloseVote():
+            reply = AdminReply(tally=desk.close_vote())
+    return reply

@@ -52,6 +52,10 @@ class Admission:
             self._guests[key.public_data] = self._folder.new_home(GUEST)
         return self._guests[key.public_data]
 
+    def names(self) -> set[str]:
+        """All who are listed."""
+        return {name for file in self._files for name in file.students().values()}
+
     def _known(self, key: asyncssh.SSHKey) -> str | None:
         return next((found for file in self._files if (found := file.students().get(key.public_data))), None)
 

@@ -1,11 +1,15 @@
-"""What a session and the server say over the control socket: JSON lines, a question and its answer."""
+"""What a session and the server say over the control socket: JSON lines, a question and its answer.
+
+What the teacher says comes between the answers.
+"""
 
 from msgspec import Struct
 
+from lab.exercises.teacher import Notice
 from lab.worlds.config import Ready, RunConfig
 from lab.worlds.runs import RunInfo
 
-__all__ = ["Answer", "End", "Question", "Running", "Start"]
+__all__ = ["Answer", "End", "Heard", "Question", "Running", "Start", "Vote"]
 
 
 class Start(Struct, frozen=True, tag="start"):
@@ -22,13 +26,24 @@ class Running(Struct, frozen=True, tag="running"):
     """Which is the student's cluster?"""
 
 
-Question = Start | End | Running
+class Vote(Struct, frozen=True, tag="vote"):
+    """The student's choice, from 0, of what the teacher asked under this number."""
+
+    serial: int
+    choice: int
 
 
-class Answer(Struct, frozen=True):
+Question = Start | End | Running | Vote
+
+
+class Answer(Struct, frozen=True, tag="answer"):
     """``failure`` is for the student where it could not be done; ``refused``: it cannot be run at all."""
 
     ready: Ready | None = None
     run: RunInfo | None = None
     failure: str = ""
     refused: bool = False
+
+
+Heard = Answer | Notice
+"""What a session hears."""

@@ -15,14 +15,17 @@ from lab.serve.control import serve_control
 from lab.serve.house import House
 from lab.serve.presence import Present
 from lab.serve.pty import RESTORE, Pty
-from lab.serve.words import answer_to
+from lab.serve.words import answer_to, first_exercise
 from lab.units import format_us
 
 __all__ = ["Channel"]
 
 _PATIENCE_S = 3.0
+_ANSWER_WITHIN_S = 60.0
 _REFUSED = 1
 _NO_TERMINAL = "lab: the laboratory needs a terminal: connect with ssh -t, or ask for a word: ssh HOST help"
+
+_HOW_TO_TAKE_OVER = "Enter ends that session and goes on here, any other key leaves."
 
 
 class Channel(asyncssh.SSHServerSession[bytes]):
@@ -42,6 +45,7 @@ class Channel(asyncssh.SSHServerSession[bytes]):
         self._child: Child | None = None
         self._present: Present | None = None
         self._why = ""
+        self._answered: asyncio.Future[bytes] | None = None
         self._running: asyncio.Task[None] | None = None
 
     # what the client asks for
@@ -72,18 +76,15 @@ class Channel(asyncssh.SSHServerSession[bytes]):
 
     def session_started(self) -> None:
         """All that belongs to the request has been said: answer it."""
-        if self._command is not None:
-            text, status = answer_to(self._command, self._house, self._student)
-            self._log("refused" if status else "word", self._command)
+        first = first_exercise(self._command, self._house)
+        if first is None:
+            text, status = answer_to(self._command or "", self._house, self._student)
+            self._log("refused" if status else "word", self._command or "")
             self._say(text, status)
         elif self._terminal is None:
             self._say(_NO_TERMINAL, _REFUSED)
-        elif fault := self._house.presence.fault_of(self._student):
-            self._log("refused", fault)
-            self._say(f"lab: {fault}", _REFUSED)
         else:
-            self._present = self._house.presence.enter(self._student, self._address, time.monotonic(), self.end)
-            self._running = asyncio.create_task(self._run(self._present, self._terminal))
+            self._running = asyncio.create_task(self._begin(self._terminal, first))
 
     def terminal_size_changed(self, width: int, height: int, pixwidth: int, pixheight: int) -> None:
         """The window was resized."""
@@ -93,7 +94,9 @@ class Channel(asyncssh.SSHServerSession[bytes]):
 
     def data_received(self, data: bytes, datatype: asyncssh.DataType) -> None:
         """Keys."""
-        if self._pty is not None and self._present is not None:
+        if self._answered is not None and not self._answered.done():
+            self._answered.set_result(data)
+        elif self._pty is not None and self._present is not None:
             self._present.pressed_s = time.monotonic()
             self._pty.type(data)
 
@@ -117,6 +120,8 @@ class Channel(asyncssh.SSHServerSession[bytes]):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone: the terminal hangs up."""
+        if self._answered is not None and not self._answered.done():
+            self._answered.set_result(b"")
         if self._pty is not None:
             self._pty.close()
         self._stop()
@@ -134,12 +139,40 @@ class Channel(asyncssh.SSHServerSession[bytes]):
             child.kill(signal.SIGHUP)
             asyncio.get_running_loop().call_later(_PATIENCE_S, child.kill, signal.SIGKILL)
 
-    async def _run(self, present: Present, terminal: str) -> None:
+    async def _begin(self, terminal: str, first: str) -> None:
+        """A session, if this student may have one now."""
+        if self._house.presence.of(self._student) and not await self._takes_over():
+            self._say("lab: the other session goes on", _REFUSED)
+        elif fault := self._house.presence.fault_of():
+            self._log("refused", fault)
+            self._say(f"lab: {fault}", _REFUSED)
+        else:
+            self._present = self._house.presence.enter(self._student, self._address, time.monotonic(), self.end)
+            await self._run(self._present, terminal, first)
+
+    async def _takes_over(self) -> bool:
+        """Ask whether the student's other session is to end, and end it; it may be one whose line is dead."""
+        (other, *_) = self._house.presence.of(self._student)
+        since = f"lab: you are on already, since {other.began} from {other.address}."
+        self._channel.write(f"{since}\r\n     {_HOW_TO_TAKE_OVER}\r\n".encode())
+        self._answered = asyncio.get_running_loop().create_future()
+        try:
+            taken = await asyncio.wait_for(self._answered, _ANSWER_WITHIN_S) in (b"\r", b"\n")
+        except TimeoutError:
+            taken = False
+        if taken:
+            self._log("taken over", f"the session from {other.address}")
+        while taken and (others := self._house.presence.of(self._student)):
+            others[0].end("you went on in another session")
+            await others[0].over.wait()
+        return taken
+
+    async def _run(self, present: Present, terminal: str, first: str) -> None:
         began_s = time.monotonic()
         self._log("session", f"{terminal} {self._size[0]}x{self._size[1]}")
         self._watch_idle(present)
         try:
-            status = await self._run_child(terminal)
+            status = await self._run_child(terminal, first)
         except OSError as error:
             self._log("fault", f"the session did not start: {error}")
             self._why, status = "the session did not start; tell your teacher", _REFUSED
@@ -150,16 +183,16 @@ class Channel(asyncssh.SSHServerSession[bytes]):
         restore = RESTORE if status < 0 else ""  # it could not put the terminal right itself
         self._say(f"{restore}lab: {self._why}" if self._why else restore, status if status >= 0 else 128 - status)
 
-    async def _run_child(self, terminal: str) -> int:
+    async def _run_child(self, terminal: str, first: str) -> int:
         """Fork the session, and wait for its end; its exit status."""
         self._pty = Pty(self._size, self._show, self._may_type)
         self._pty.hold(bool(self._held))
         ours, its = socket.socketpair()
-        control = asyncio.create_task(serve_control(ours, self._student, self._house.clusters))
+        control = asyncio.create_task(serve_control(ours, self._student, self._house.clusters, self._house.desk))
         try:
             with its, self._pty.lent_slave() as slave:
                 room = self._house.session_room(self._student, terminal)
-                info = self._house.session_of(self._student)
+                info = self._house.session_of(self._student, first)
                 self._child = await self._house.children.fork(room, (slave, its.fileno()), info)
             if self._why or self._channel.is_closing():
                 self._stop()  # it was ended while it started

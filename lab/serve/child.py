@@ -8,8 +8,10 @@ import socket
 import sys
 import termios
 import traceback
+from collections.abc import Sequence
 from typing import NoReturn
 
+from lab.exercises.exercise import Exercise
 from lab.serve.orders import Fork, Room, SessionInfo
 
 __all__ = ["be_child"]
@@ -18,8 +20,8 @@ _FILES = 128
 _CONTROL = 3
 
 
-def be_child(order: Fork, descriptors: list[int]) -> NoReturn:
-    """Be the session or the host that was ordered, and end with it."""
+def be_child(order: Fork, descriptors: list[int], exercises: Sequence[Exercise]) -> NoReturn:
+    """Be the session, with these exercises, or the host that was ordered, and end with it."""
     status = 1
     try:
         os.setsid()
@@ -34,7 +36,7 @@ def be_child(order: Fork, descriptors: list[int]) -> NoReturn:
             _take([terminal, terminal, terminal, control])
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # a terminal that hangs up ends whoever controls it
             _move_in(order.room)
-            status = _session(order.session)
+            status = _session(order.session, exercises)
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else 1
     except BaseException:
@@ -68,11 +70,11 @@ def _move_in(room: Room) -> None:
     os.nice(room.nice)
 
 
-def _session(info: SessionInfo) -> int:
+def _session(info: SessionInfo, exercises: Sequence[Exercise]) -> int:
     from lab.serve.session import run_session  # noqa: PLC0415 - the zygote has it; the server has not
 
     with socket.socket(fileno=_CONTROL) as control:
-        return run_session(info, control)
+        return run_session(info, control, exercises)
 
 
 def _host(world: str) -> int:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -21,12 +22,15 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Forked | NotForked | Ended).decode
 
 
-def start_zygote() -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Start it; it says one empty line when it is ready. Its environment is that of no child."""
+def start_zygote(exercises: Path) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """Start it, with the exercises in this folder; it says one empty line when it is ready.
+
+    Its environment is that of no child.
+    """
     ours, its = socket.socketpair()
     with its:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "lab.serve.zygote"],
+            [sys.executable, "-P", "-m", "lab.serve.zygote", str(exercises)],
             stdin=its.fileno(),
             stdout=subprocess.DEVNULL,
             start_new_session=True,

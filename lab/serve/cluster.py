@@ -9,6 +9,7 @@ from typing import IO
 
 import msgspec
 
+from lab.journal import Exercised
 from lab.serve.children import Child, Children
 from lab.serve.orders import Room
 from lab.worlds.config import Ready, Refused, RunConfig
@@ -23,10 +24,11 @@ _decode_first = msgspec.json.Decoder(Ready | Refused).decode
 
 
 class ClusterProcess:
-    """A running host; ``info`` is what it published of itself."""
+    """A running host; ``info`` is what it published of itself, ``attempt`` the exercise that it is of."""
 
-    def __init__(self, child: Child, owner: int, log: IO[bytes]) -> None:
+    def __init__(self, child: Child, owner: int, log: IO[bytes], attempt: Exercised | None) -> None:
         self.child = child
+        self.attempt = attempt
         self.info: RunInfo
         self.ready: Ready
         self._owner = owner
@@ -50,7 +52,7 @@ class ClusterProcess:
         finally:
             os.close(stdin)
             os.close(stdout)
-        cluster = cls(child, owner, log)
+        cluster = cls(child, owner, log, config.exercise)
         try:
             cluster.ready = await cluster._begin(config, answers)
         except BaseException:

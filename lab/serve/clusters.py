@@ -4,10 +4,11 @@ When a student's last session has gone, the cluster stays for a while, and the n
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lab.exercises.exercise import Exercise
 from lab.serve.children import Children
 from lab.serve.cluster import ClusterProcess
 from lab.serve.limits import Limits
@@ -24,16 +25,27 @@ T = TypeVar("T")
 
 
 class Clusters:
-    """``room_of`` says what a student's host lives in.
+    """``room_of`` says what a student's host lives in; ``exercises`` are those that may be attempted, by name.
+    ``seal`` is given the recording and the student of each run that has ended.
 
     What is begun here is finished, also where the session that asked for it goes in the middle.
     """
 
-    def __init__(self, children: Children, limits: Limits, log: Log, room_of: Callable[[str], Room]) -> None:
+    def __init__(
+        self,
+        children: Children,
+        exercises: Mapping[str, Exercise],
+        limits: Limits,
+        log: Log,
+        room_of: Callable[[str], Room],
+        seal: Callable[[Path, str], Awaitable[None]] | None = None,
+    ) -> None:
         self._children = children
+        self._exercises = exercises
         self._limits = limits
         self._log = log
         self._room_of = room_of
+        self._seal = seal
         self._clusters: dict[str, ClusterProcess] = {}
         self._present: set[str] = set()
         self._lingering: dict[str, asyncio.TimerHandle] = {}
@@ -57,6 +69,10 @@ class Clusters:
         """The student's cluster."""
         return self._clusters[student].info if student in self._clusters else None
 
+    def all(self) -> dict[str, ClusterProcess]:
+        """Every cluster, by its student."""
+        return dict(self._clusters)
+
     def come(self, student: str) -> None:
         """The student has a session: the cluster stays."""
         self._present.add(student)
@@ -76,7 +92,7 @@ class Clusters:
 
     async def _start(self, student: str, config: RunConfig) -> Ready:
         room = self._room_of(student)
-        if fault := fault_of(config, Path(room.folder), self._limits):
+        if fault := fault_of(config, student, Path(room.folder), self._exercises, self._limits):
             self._log.say("run refused", f"{config.protocol}: {fault}", student=student)
             raise HostRefusedError(fault)
         async with self._alone.setdefault(student, asyncio.Lock()):
@@ -101,6 +117,8 @@ class Clusters:
         if cluster is None:
             return ""
         failed = await cluster.end()
+        if self._seal is not None:
+            await self._seal(Path(cluster.info.recording), student)
         self._log.say("run ended", f"{cluster.info.protocol}{failed and f': {failed}'}", student=student)
         return failed
 

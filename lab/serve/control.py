@@ -5,8 +5,10 @@ import socket
 
 import msgspec
 
-from lab.serve.asking import Answer, End, Question, Start
+from lab.exercises.teacher import Notice
+from lab.serve.asking import Answer, End, Question, Running, Start, Vote
 from lab.serve.clusters import Clusters
+from lab.serve.desk import Desk
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
 from lab.worlds.host.lines import GARBAGE, LONGEST_LINE
 
@@ -15,24 +17,34 @@ __all__ = ["serve_control"]
 _decode = msgspec.json.Decoder(Question).decode
 
 
-async def serve_control(control: socket.socket, student: str, clusters: Clusters) -> None:
+async def serve_control(control: socket.socket, student: str, clusters: Clusters, desk: Desk) -> None:
     """Answer until the session has gone."""
     reader, writer = await asyncio.open_unix_connection(sock=control, limit=LONGEST_LINE)
+
+    def say(said: Answer | Notice) -> None:
+        writer.write(msgspec.json.encode(said) + b"\n")
+
     try:
-        while line := await reader.readline():
-            try:
-                answer = await _answer(_decode(line), student, clusters)
-            except GARBAGE:
-                answer = Answer(failure="the server does not understand this", refused=True)
-            writer.write(msgspec.json.encode(answer) + b"\n")
-            await writer.drain()
+        with desk.heard_by(student, say):
+            while line := await reader.readline():
+                try:
+                    question = _decode(line)
+                    if isinstance(question, Vote):
+                        desk.vote(student, question.serial, question.choice)
+                        answer = Answer()
+                    else:
+                        answer = await _answer(question, student, clusters)
+                except GARBAGE:
+                    answer = Answer(failure="the server does not understand this", refused=True)
+                say(answer)
+                await writer.drain()
     except (ConnectionError, ValueError):
         pass  # it has gone, or sends a line without end
     finally:
         writer.close()
 
 
-async def _answer(question: Question, student: str, clusters: Clusters) -> Answer:
+async def _answer(question: Start | End | Running, student: str, clusters: Clusters) -> Answer:
     if isinstance(question, Start):
         try:
             return Answer(ready=await clusters.start(student, question.config))

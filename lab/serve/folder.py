@@ -41,6 +41,7 @@ class DataFolder:
         self.keys = self.path / "keys"
         self.invites = self.path / "invites.json"
         self.log = self.path / "log"
+        self.seals = self.path / "seals"
         self.running = self.path / "server.json"
         self._students = self.path / "students"
         self._lock = -1
@@ -58,6 +59,10 @@ class DataFolder:
         home = self._students / student
         (home / "attempts").mkdir(mode=0o700, parents=True, exist_ok=True)
         return home
+
+    def homes(self) -> dict[str, Path]:
+        """The folders of all students who have been here, by their names."""
+        return {path.name: path for path in sorted(self._students.iterdir()) if path.is_dir()}
 
     def new_home(self, prefix: str) -> str:
         """A name with this prefix that no student had before; the folder is made."""

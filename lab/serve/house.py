@@ -1,18 +1,23 @@
 """What every connection shares: the limits, the log, who may come in, who is on, and what they run."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+from lab.exercises.exercise import Exercise
+from lab.exercises.home import Home
 from lab.serve.admission import Admission
 from lab.serve.border import terminal_name
 from lab.serve.children import Children
 from lab.serve.clusters import Clusters
+from lab.serve.desk import Desk
 from lab.serve.folder import DataFolder
 from lab.serve.limits import Limits
 from lab.serve.log import Log
 from lab.serve.orders import Room, SessionInfo
-from lab.serve.presence import Attendance, Presence
+from lab.serve.presence import Presence
 from lab.serve.rates import Rate
+from lab.serve.seals import SealBook, Sealer
 
 __all__ = ["House"]
 
@@ -32,44 +37,46 @@ class House:
         log: Log,
         admission: Admission,
         children: Children,
+        exercises: Sequence[Exercise],
+        lectures_at_once: bool = False,
     ) -> None:
+        self.exercises = {each.name: each for each in exercises}
         self.limits = limits
         self.log = log
         self.admission = admission
         self.children = children
         self.port = 0
-        self.clusters = Clusters(children, limits, log, lambda student: self._room(student, "dumb", 0))
+        self.sealer = Sealer(folder.path, SealBook(folder.seals), log)
+        self.clusters = Clusters(
+            children,
+            self.exercises,
+            limits,
+            log,
+            lambda student: self._room(student, "dumb", 0),
+            self.sealer.seal,
+        )
         self.presence = Presence(limits, self.clusters.come, self.clusters.leave)
         self.logins = Rate(limits.logins_per_minute, time.monotonic)
         self.refusals = Rate(limits.refusals_per_minute, time.monotonic)
-        self._folder = folder
+        self.folder = folder
+        self.desk = Desk(log, lectures_at_once)
         self._sockets = sockets
         self._numbers: dict[str, int] = {}
 
-    def session_of(self, student: str) -> SessionInfo:
-        """What a session of this student is told."""
-        return SessionInfo(student, str(self._folder.home(student)))
+    def home_of(self, student: str) -> Home:
+        """The student's folder, and how far the student has come."""
+        return Home(self.folder.home(student), student)
+
+    def session_of(self, student: str, first: str) -> SessionInfo:
+        """What a session of this student is told that begins with this exercise, or with the list."""
+        return SessionInfo(student, str(self.folder.home(student)), first)
 
     def session_room(self, student: str, terminal: str) -> Room:
         """What a session of this student lives in, at a terminal that the client calls so."""
         return self._room(student, terminal_name(terminal), _SESSION_NICE)
 
-    def attendance(self) -> list[Attendance]:
-        """Who is on."""
-        now_s = time.monotonic()
-        return [
-            Attendance(
-                each.student,
-                each.address,
-                each.began,
-                round(now_s - each.pressed_s, 1),
-                "" if (run := self.clusters.running(each.student)) is None else run.protocol,
-            )
-            for each in self.presence.all()
-        ]
-
     def _room(self, student: str, terminal: str, nice: int) -> Room:
-        home = str(self._folder.home(student))
+        home = str(self.folder.home(student))
         # numbered, as the path of a Unix socket may have about a hundred characters
         sockets = self._sockets / str(self._numbers.setdefault(student, len(self._numbers)))
         sockets.mkdir(mode=0o700, exist_ok=True)

@@ -15,7 +15,6 @@ class Limits(Struct, frozen=True, kw_only=True):
     memory_mib: Annotated[int, Meta(description="Memory of each process, in MiB.")] = 1024
     recording_mib: Annotated[int, Meta(description="Size of a recording in MiB, at most.")] = 64
     sessions: Annotated[int, Meta(description="Sessions at once, at most.")] = 40
-    sessions_per_student: Annotated[int, Meta(description="Sessions of one student at once.")] = 2
     idle_s: Annotated[float, Meta(description="A session without a key pressed ends after this.")] = 3600
     linger_s: Annotated[float, Meta(description="A cluster stays so long after its student's connection.")] = 300
     logins_per_minute: Annotated[int, Meta(description="Log-ins of one student in a minute, at most.")] = 20

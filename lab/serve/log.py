@@ -1,18 +1,31 @@
 """The server's log: a JSON line for each log-in, refusal and command. A client's words are made safe."""
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from lab.text import sanitize
 
-__all__ = ["Log"]
+__all__ = ["Log", "LogLine", "read_log"]
 
 _LONGEST = 300
 _LARGEST = 16 << 20
+
+
+class LogLine(Struct, frozen=True):
+    """A line of it. ``at`` is UTC, ISO 8601."""
+
+    at: str
+    event: str
+    student: str = ""
+    address: str = ""
+    text: str = ""
 
 
 class Log:
@@ -35,7 +48,7 @@ class Log:
         try:
             os.write(self._file, msgspec.json.encode({key: value for key, value in line.items() if value}) + b"\n")
             if os.fstat(self._file).st_size > _LARGEST:
-                self._path.rename(self._path.with_name(f"{self._path.name}.1"))
+                self._path.rename(_older(self._path))
                 os.close(self._file)
                 self._file = self._open()
         except OSError as error:
@@ -49,3 +62,16 @@ class Log:
 
     def _open(self) -> int:
         return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def read_log(path: Path) -> Iterator[LogLine]:
+    """What is in it, the oldest line first. OSError."""
+    for file in (_older(path), path):
+        if file.exists():
+            for line in file.read_bytes().splitlines():
+                with contextlib.suppress(msgspec.DecodeError):  # torn, as a server was killed or a disk was full
+                    yield msgspec.json.decode(line, type=LogLine)
+
+
+def _older(path: Path) -> Path:
+    return path.with_name(f"{path.name}.1")

@@ -16,10 +16,11 @@ class Room(Struct, frozen=True):
 
 
 class SessionInfo(Struct, frozen=True):
-    """Whose session it is. ``home`` is the student's folder: ``attempts`` is in it."""
+    """Whose session it is. ``home`` is the student's folder; ``first`` the exercise it begins with, if any."""
 
     student: str
     home: str
+    first: str = ""
 
 
 class Fork(Struct, frozen=True, tag="fork"):

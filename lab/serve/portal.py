@@ -1,11 +1,14 @@
-"""The session's side of its control socket: the student's cluster, which the server owns and keeps."""
+"""The session's side of its control socket: its cluster, which the server owns, and what the teacher says."""
 
+import queue
 import socket
 import threading
+from collections.abc import Callable
 
 import msgspec
 
-from lab.serve.asking import Answer, End, Question, Running, Start
+from lab.exercises.teacher import Notice
+from lab.serve.asking import Answer, End, Heard, Question, Running, Start, Vote
 from lab.worlds.config import Ready, RunConfig
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
 from lab.worlds.host.lines import LineBuffer
@@ -13,16 +16,21 @@ from lab.worlds.runs import RunInfo
 
 __all__ = ["Portal"]
 
-_decode = msgspec.json.Decoder(Answer).decode
+_decode = msgspec.json.Decoder(Heard).decode
 
 
 class Portal:
-    """Each method waits for the server's answer; several threads may ask."""
+    """Each method waits for the server's answer; several threads may ask. One thread of its own reads."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._buffer = LineBuffer()
         self._alone = threading.Lock()
+        self._answers: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
+        self._has_ended = False
+        self._hear: Callable[[Notice], object] | None = None
+        self._unheard: list[Notice] = []
+        self._hearing = threading.Lock()
+        threading.Thread(target=self._read, daemon=True).start()
 
     def start(self, config: RunConfig) -> Ready:
         """Start a run, and wait until its host serves its feed; one that went on ends. HostFailedError."""
@@ -39,19 +47,45 @@ class Portal:
         """The run that goes on, perhaps since an earlier connection."""
         return self._ask(Running()).run
 
+    def vote(self, serial: int, choice: int) -> None:
+        """Answer what the teacher asked under this number. HostFailedError where the server has gone."""
+        self._ask(Vote(serial, choice))
+
+    def listen(self, hear: Callable[[Notice], object]) -> None:
+        """From now on ``hear`` is given what the teacher says, in another thread; also what came before."""
+        with self._hearing:
+            self._hear = hear
+            for notice in self._unheard:
+                hear(notice)
+
     def _ask(self, question: Question) -> Answer:
         with self._alone:
             try:
                 self._control.sendall(msgspec.json.encode(question) + b"\n")
-                line = self._line()
+                answer = None if self._has_ended else self._answers.get()
             except OSError:
-                line = b""
-        if not line:
+                answer = None
+        if answer is None:
             raise HostFailedError("the server has ended; connect again in a while")
-        return _decode(line)
+        return answer
 
-    def _line(self) -> bytes:
-        while data := self._control.recv(65536):
-            if lines := self._buffer.feed(data):
-                return lines[0]
-        return b""
+    def _read(self) -> None:
+        buffer = LineBuffer()
+        try:
+            while data := self._control.recv(65536):
+                for line in buffer.feed(data):
+                    self._take(_decode(line))
+        except OSError:
+            pass
+        self._has_ended = True
+        self._answers.put(None)
+
+    def _take(self, heard: Answer | Notice) -> None:
+        if isinstance(heard, Answer):
+            self._answers.put(heard)
+            return
+        with self._hearing:
+            if self._hear is None:
+                self._unheard.append(heard)
+            else:
+                self._hear(heard)

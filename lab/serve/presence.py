@@ -4,31 +4,25 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from lab.serve.limits import Limits
 
-__all__ = ["Attendance", "Presence", "Present"]
+__all__ = ["Presence", "Present"]
 
 
 class Present(Struct, eq=False):
-    """One session. ``end`` ends it, with a line for the student; ``pressed_s`` is when he last pressed a key."""
+    """One session. ``end`` ends it, with a line for the student; ``pressed_s`` is when he last pressed a key.
+
+    ``over`` is set when it has ended.
+    """
 
     student: str
     address: str
     end: Callable[[str], None]
     began: str
     pressed_s: float
-
-
-class Attendance(Struct, frozen=True):
-    """The same, for whoever asks who is on."""
-
-    student: str
-    address: str
-    began: str
-    idle_s: float
-    cluster: str = ""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Presence:
@@ -45,11 +39,8 @@ class Presence:
         self.nobody = asyncio.Event()
         self.nobody.set()
 
-    def fault_of(self, student: str) -> str:
-        """Why the student can have no further session; nothing where he can."""
-        own, most = len(self.of(student)), self._limits.sessions_per_student
-        if own >= most:
-            return f"you have {own} sessions already, and {most} is the most: leave one of them with q"
+    def fault_of(self) -> str:
+        """Why there can be no further session; nothing where there can."""
         if len(self._sessions) >= self._limits.sessions:
             return f"{len(self._sessions)} sessions are going on, and no more fit: try again in a while"
         return ""
@@ -65,6 +56,7 @@ class Presence:
     def leave(self, present: Present) -> None:
         """It has ended."""
         self._sessions.remove(present)
+        present.over.set()
         if not self._sessions:
             self.nobody.set()
         if not self.of(present.student):

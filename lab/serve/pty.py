@@ -15,6 +15,11 @@ RESTORE = "".join(f"\x1b[?{mode}l" for mode in _MODES) + "\x1b[?25h\x1b[<u\x1b[0
 """Puts a terminal right that a killed session has left on its other screen, with the mouse on."""
 
 _CHUNK = 32768
+_PAUSE_S = 0.1
+_AT_ONCE_BYTES = 65536
+_BYTES_PER_S = 4096
+"""What is typed goes on to the session no faster, after that much at once: a key is an event there, which costs a
+thousand times what it costs the client to send it."""
 
 
 class Pty:
@@ -30,6 +35,8 @@ class Pty:
         self._shown = shown
         self._may_type = may_type
         self._typed = b""
+        self._let_through_s = 0.0
+        self._later: asyncio.TimerHandle | None = None
         self.over = asyncio.Event()
         self._master, self._slave = os.openpty()
         os.set_blocking(self._master, False)
@@ -68,7 +75,7 @@ class Pty:
         """Hang up: the kernel sends the session SIGHUP."""
         if self._master >= 0:
             self._loop.remove_reader(self._master)
-            self._loop.remove_writer(self._master)
+            self._stop_writing()
             os.close(self._master)
             self._master = -1
             self.over.set()
@@ -83,15 +90,25 @@ class Pty:
             self.close()
 
     def _write(self) -> None:
+        now_s = self._loop.time()
+        self._let_through_s = max(self._let_through_s, now_s)
+        most = int(_AT_ONCE_BYTES - (self._let_through_s - now_s) * _BYTES_PER_S)
         try:
-            written = os.write(self._master, self._typed)
+            written = os.write(self._master, self._typed[: max(0, most)])
         except BlockingIOError:
             written = 0
         except OSError:
             written = len(self._typed)  # the session has ended
         self._typed = self._typed[written:]
-        if self._typed:
+        self._let_through_s += written / _BYTES_PER_S
+        self._stop_writing()
+        if self._typed and most > written:
             self._loop.add_writer(self._master, self._write)
-        else:
-            self._loop.remove_writer(self._master)
+        elif self._typed:
+            self._later = self._loop.call_later(_PAUSE_S, self._write)
         self._may_type(not self._typed)
+
+    def _stop_writing(self) -> None:
+        self._loop.remove_writer(self._master)
+        if self._later is not None:
+            self._later.cancel()

@@ -1,35 +1,45 @@
-"""What a session may have run: the configuration comes from a student's process, and is trusted in nothing.
+"""What a session may have run: attempts at the exercises of this server, and nothing else.
 
-Only protocols that come with the program are run here, a file of the student's own never; and whatever the host
-reads or writes lies in the student's folder.
+The configuration comes from a student's process, and is trusted in nothing: it has to be what this server itself
+makes of the exercise that it names, for this student, down to the name of its recording. So no protocol file is
+run but a teacher's, and nothing is written outside of the student's folder, nor over what was recorded before.
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
-from lab.protocols import PROTOCOLS, TASKS
+import msgspec
+from msgspec.structs import replace
+
+from lab.exercises.attempt import attempt_config
+from lab.exercises.exercise import Exercise
+from lab.exercises.home import recording_of
 from lab.serve.limits import Limits
 from lab.worlds.config import RunConfig
 
 __all__ = ["fault_of"]
 
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
-_LARGEST_ID = 999_999_999
+_MOST_ATTEMPTS = 9999
 
 
-def fault_of(config: RunConfig, home: Path, limits: Limits) -> str:
+def fault_of(
+    config: RunConfig, student: str, home: Path, exercises: Mapping[str, Exercise], limits: Limits
+) -> str:
     """Why this is not run, for the student; nothing where it may be."""
-    task, _, election = config.protocol.rpartition(" above ")
-    if election not in (PROTOCOLS if task else {**PROTOCOLS, **TASKS}) or (task and task not in TASKS):
-        return "only the protocols that come with the program are run here: bully, invitation, …"
-    if not 1 <= len(config.nodes) <= limits.nodes:
-        return f"{len(config.nodes)} nodes: a cluster here has 1 to {limits.nodes}"
-    if len(set(config.nodes)) < len(config.nodes) or not all(0 <= node <= _LARGEST_ID for node in config.nodes):
-        return "the nodes' ids are not whole numbers of their own"
-    if not _RUN.fullmatch(config.run):
-        return "the run's name is no plain word"
-    for file in filter(None, (config.recording, config.parent)):
-        path = Path(file)
-        if path.suffix != ".jsonl" or not path.resolve().is_relative_to(home.resolve()):
-            return "the recording does not lie in your folder"
+    attempt = config.exercise
+    exercise = None if attempt is None else exercises.get(attempt.name)
+    if attempt is None or exercise is None or exercise.repairs is not None:
+        return "only the exercises of this server are run here, those in the list"
+    if len(config.nodes) > limits.nodes:
+        return f"{len(config.nodes)} nodes: a cluster here has 1 to {limits.nodes}; tell your teacher"
+    if not 1 <= attempt.attempt <= _MOST_ATTEMPTS:
+        return f"{_MOST_ATTEMPTS} attempts are the most; tell your teacher"
+    recording = recording_of(home, exercise.name, attempt.attempt)
+    expected = replace(attempt_config(exercise, student, attempt.attempt, recording), run=config.run)
+    if not _RUN.fullmatch(config.run) or msgspec.json.encode(config) != msgspec.json.encode(expected):
+        return f"that is no attempt of yours at {exercise.name}, as it is set here"
+    if recording.exists():
+        return f"attempt {attempt.attempt} at {exercise.name} was made already"
     return ""

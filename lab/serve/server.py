@@ -9,7 +9,7 @@ import logging
 import resource
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from socket import socket
 
@@ -17,6 +17,8 @@ import asyncssh
 from msgspec import Struct
 
 from lab.durable import write_durably
+from lab.exercises.exercise import Exercise
+from lab.exercises.library import all_exercises
 from lab.serve.admin import serve_admin
 from lab.serve.admission import Admission
 from lab.serve.children import Children, start_zygote
@@ -35,13 +37,18 @@ _WHY = "the server is being ended; your progress is kept"
 
 
 class ServeOptions(Struct, frozen=True):
-    """What the user wants of the server. ``class_file`` is a list of keys; ``is_open``: anybody may come in."""
+    """What the user wants of the server. ``class_file`` is a list of keys; ``is_open``: anybody may come in.
+
+    ``exercises`` is the folder that they are in. ``lecture``: a lecture is shown to all, unasked.
+    """
 
     address: str
     port: int
     class_file: Path | None
     is_open: bool
     limits: Limits
+    exercises: Path
+    lecture: bool
 
 
 class Listening(Struct, frozen=True):
@@ -52,14 +59,19 @@ class Listening(Struct, frozen=True):
 
 
 def serve(folder: DataFolder, options: ServeOptions, say: Callable[[Listening], None]) -> int:
-    """Serve until SIGINT, SIGTERM or SIGHUP; the exit status. OSError where it cannot listen, FolderError."""
+    """Serve until SIGINT, SIGTERM or SIGHUP; the exit status.
+
+    OSError where it cannot listen, FolderError, ExerciseError.
+    """
+    exercises = all_exercises(options.exercises)  # now, as it takes too long once others wait for an answer
     sockets = folder.take()
     log = Log(folder.log)
     try:
         _raise_file_limit()
         key = _host_key(folder.host_key)
-        zygote, process = start_zygote()
-        return asyncio.run(_Server(folder, sockets, options, log, key).run(zygote, process, say))
+        zygote, process = start_zygote(options.exercises)
+        server = _Server(folder, sockets, options, exercises, log, key)
+        return asyncio.run(server.run(zygote, process, say))
     finally:
         log.close()
         folder.leave(sockets)
@@ -67,11 +79,18 @@ def serve(folder: DataFolder, options: ServeOptions, say: Callable[[Listening], 
 
 class _Server:
     def __init__(
-        self, folder: DataFolder, sockets: Path, options: ServeOptions, log: Log, key: asyncssh.SSHKey
+        self,
+        folder: DataFolder,
+        sockets: Path,
+        options: ServeOptions,
+        exercises: Sequence[Exercise],
+        log: Log,
+        key: asyncssh.SSHKey,
     ) -> None:
         self._folder = folder
         self._sockets = sockets
         self._options = options
+        self._exercises = exercises
         self._log = log
         self._key = key
         self._ended = asyncio.Event()
@@ -89,7 +108,17 @@ class _Server:
         children = Children(zygote, process, self._lost_zygote)
         try:
             admission = Admission(self._folder, options.class_file, options.is_open, self._log)
-            house = House(self._folder, self._sockets, options.limits, self._log, admission, children)
+            house = House(
+                self._folder,
+                self._sockets,
+                options.limits,
+                self._log,
+                admission,
+                children,
+                self._exercises,
+                options.lecture,
+            )
+            await house.sealer.seal_those_without()
             listener = await self._listen(house)
             house.port = listener.get_port()
             self._folder.tell(house.port, self._sockets)

@@ -14,9 +14,13 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 
+from lab.exercises.exercise import Exercise
+from lab.exercises.library import all_exercises
 from lab.serve.child import be_child
 from lab.serve.orders import Ended, Fork, Forked, Kill, NotForked
 from lab.worlds.host.lines import LineBuffer
@@ -30,8 +34,9 @@ _decode = msgspec.json.Decoder(Fork | Kill).decode
 
 
 class _Zygote:
-    def __init__(self, server: socket.socket) -> None:
+    def __init__(self, server: socket.socket, exercises: Sequence[Exercise]) -> None:
         self._server = server
+        self._exercises = exercises
         self._children: set[int] = set()
         self._woken, wake = os.pipe()
         os.set_blocking(self._woken, False)
@@ -79,7 +84,7 @@ class _Zygote:
             if pid == 0:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                be_child(order, descriptors)
+                be_child(order, descriptors, self._exercises)
             self._children.add(pid)
             self._tell(Forked(order.serial, pid))
         for descriptor in descriptors:
@@ -111,7 +116,7 @@ def _signal_group(pid: int, number: int) -> None:
 
 
 def main() -> int:
-    """Serve on the socket that is standard input."""
+    """Serve on the socket that is standard input, with the exercises in the folder that is named."""
     server = socket.socket(fileno=os.dup(0))
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
@@ -119,9 +124,10 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # it ends when the server does
     _import_everything()
+    exercises = all_exercises(Path(sys.argv[1]))
     gc.collect()
     gc.freeze()
-    zygote = _Zygote(server)
+    zygote = _Zygote(server, exercises)
     server.sendall(b"\n")
     try:
         zygote.run()

@@ -22,7 +22,7 @@ class Action(Struct, frozen=True):
     shown: str
     help: str
     footer: str = ""
-    group: Literal["cluster", "time", "views", "view"] = "view"
+    group: Literal["cluster", "time", "exercise", "views", "view"] = "view"
     where: Literal["driver", "simulated", "all"] = "all"
     needs_node: bool = False
     takes: str = ""
@@ -38,6 +38,17 @@ ACTIONS: tuple[Action, ...] = (
     Action("partition", "x", "x", "partition the network: choose the sides", "partition", "cluster", "driver"),
     Action("heal", "h", "h", "heal the network: end all faults of links", "heal", "cluster", "driver"),
     Action("wipe", "W", "W", "empty its safe storage, if it is down", "", "cluster", "driver", True),
+    Action(
+        *("answer", "A", "A", "answer the selected task, or read it", "answer", "exercise"),
+        takes="[TASK [TEXT]]",
+    ),
+    Action(
+        *("hint", "H", "H", "the next hint for it; asks first: some cost points", "hint"),
+        group="exercise",
+        takes="[TASK]",
+    ),
+    Action("again", "R", "R", "a new attempt, from the beginning; this one ends", "again", "exercise"),
+    Action("hand-in", "J", "J", "hand in: the run ends, and what is left is judged", "hand in", "exercise"),
     Action("command", "colon", ":", "the command line: any command, or any word of this table", "command", "view"),
     Action("play", "space", "space", "play or pause; stand still, or freeze a simulated run", "play", "time"),
     Action("back", "comma", ",", "one record back", "back", "time"),
@@ -120,6 +131,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("zoom-out", "minus", "-", "diagram: to a coarser scale, at last a minute a row", of_view="diagram"),
     Action("turn", "vertical_line", "|", "diagram: time flows down, or to the right", of_view="diagram"),
     Action("jump", "j", "j", "diagram: the cursor in time goes to what is selected there", of_view="diagram"),
+    Action("exercise", "I", "I", "the exercise: its tasks, and how each stands; and back", "", "views"),
     Action("groups", "g", "g", "the history of groups instead of the log, and back", "", "views"),
     Action(
         "bank", "b", "b", "the bank instead of the log: accounts, what is open, and why; and back", "", "views"
@@ -165,7 +177,23 @@ ACTIONS: tuple[Action, ...] = (
 
 
 _FIRST = (
-    *("command", "help", "quit", "play", "step", "choose", "kill", "restart", "pause", "partition", "heal"),
+    *(
+        "command",
+        "help",
+        "quit",
+        "answer",
+        "hint",
+        "again",
+        "hand-in",
+        "play",
+        "step",
+        "choose",
+        "kill",
+        "restart",
+        "pause",
+        "partition",
+        "heal",
+    ),
     *("back", "search", "witness", "next-mark", "until"),
 )
 """What the footer has first: at its right end a narrow terminal cuts it off."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lab.properties import Violation
 from lab.tui.choosing import ChooseDialog
+from lab.tui.classroom.deeds import exercise_deeds
 from lab.tui.clusterkeys import cluster_command
 from lab.tui.dialogs import HelpDialog, PartitionDialog
 from lab.tui.frame.arranging import arranging_deeds
@@ -43,6 +44,7 @@ def deeds_of(screen: "RunScreen") -> dict[str, Deed]:
         **arranging_deeds(screen),
         **predicting_deeds(screen),
         **tour_deeds(screen),
+        **exercise_deeds(screen),
         **beside_deeds(screen),
         **_of_runs(screen),
         **diagram_deeds(screen),

@@ -83,10 +83,11 @@ _TITLE = Style(bold=True, underline=True)
 _GROUPS = {
     "cluster": "do to the cluster",
     "time": "move in time",
+    "exercise": "in an exercise",
     "views": "turn to a view",
     "view": "look, find and keep",
 }
-_COLUMNS = ("cluster", "time", "views"), ("view",)
+_COLUMNS = ("cluster", "time", "views"), ("view", "exercise")
 """The groups, in columns of about the same length."""
 _KEY = len("Shift+Right")
 _ROOM_FOR_TWO = 150

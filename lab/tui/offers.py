@@ -12,6 +12,9 @@ from lab.tui.run.source import Source
 
 __all__ = ["is_offered", "steers", "takes_commands", "why_no_commands", "why_not"]
 
+_NOT_SERVED = ("export", "write", "branch", "branches", "beside")
+"""What leads out of the folder of whoever is served, or costs the machine of all of them too much."""
+
 
 def takes_commands(source: Source) -> bool:
     """Whether something can be done to the nodes."""
@@ -47,7 +50,36 @@ def why_not(action: Action, source: Source, seen: tuple[str, ...] = ()) -> str:
         return "no tour is on; :tour begins one"
     if action.word in ("next-mark", "previous-mark") and "search" in seen:
         return ""
-    return _why_nothing_is_there(action, source)
+    return (
+        _why_not_here(action, source)
+        or _why_not_in_the_exercise(action, source)
+        or _why_nothing_is_there(action, source)
+    )
+
+
+def _why_not_here(action: Action, source: Source) -> str:
+    is_missing = source.is_served and action.word in _NOT_SERVED
+    return f"{action.word} is not on the server: lab has it where it is installed" if is_missing else ""
+
+
+def _why_not_in_the_exercise(action: Action, source: Source) -> str:
+    attempt = source.attempt
+    if attempt is None:
+        return "this run is of no exercise; lab exercise list says which there are" if _is_of_one(action) else ""
+    if action.word in ("again", "hand-in") and not attempt.is_own:
+        return f"{action.word} is for whoever began the attempt"
+    if action.word in ("hint", "hand-in") and not takes_commands(source):
+        return f"no {action.word} any more: {why_no_commands(source)}"
+    if action.word == "tour":
+        return "an exercise is no tour; lab tour begins one"
+    if action.where == "driver" and action.word not in attempt.exercise.allowed:
+        may = ", ".join(attempt.exercise.may) or "nothing to the nodes"
+        return f"{action.word} is not for this exercise; what may be done here: {may}"
+    return ""
+
+
+def _is_of_one(action: Action) -> bool:
+    return action.group == "exercise" or action.word == "exercise"
 
 
 def _why_nothing_is_there(action: Action, source: Source) -> str:
@@ -109,6 +141,8 @@ def why_no_commands(source: Source) -> str:
     """What to do about it too."""
     if not source.is_live:
         return "this is a recording; B goes on from here in a run of its own"
+    if source.ended and source.attempt is not None and source.attempt.is_own:
+        return "the run is over; R begins a new attempt"
     if source.ended:
         return "the run is over; B goes on from here in a run of its own"
     return "this viewer gives no commands; lab attach without --viewer does"

@@ -45,6 +45,14 @@ class SiftedList(OptionList):
         self.typed: str | None = None
         super().__init__(*self._as_options(self._entries))
 
+    def put(self, entries: Iterable[Entry]) -> None:
+        """Show these from now on; the cursor stays where it is."""
+        before = self.highlighted_option
+        self._entries = list(entries)
+        self._show()
+        if before is not None and any(option.id == before.id for option in self.options):
+            self.highlighted = self.get_option_index(before.id or "")
+
     def on_key(self, event: events.Key) -> None:
         """A letter of what is sought."""
         letter = event.character if event.is_printable else None
@@ -62,10 +70,13 @@ class SiftedList(OptionList):
 
     def _sift(self, typed: str | None) -> None:
         self.typed = typed
-        self.clear_options()
-        self.add_options(self._as_options(self._those_with(typed or "")))
-        self.action_first()
+        self._show()
         self.post_message(self.Sifted(typed))
+
+    def _show(self) -> None:
+        self.clear_options()
+        self.add_options(self._as_options(self._those_with(self.typed or "")))
+        self.action_first()
 
     def _those_with(self, typed: str) -> list[Entry]:
         """The rows with these words in them, or under a head with them, and the heads of what is left."""

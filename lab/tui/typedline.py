@@ -25,6 +25,8 @@ class _Completion(Suggester):
         return found if found is not None and found.startswith(value) else None
 
 
+_LONGEST = 4000
+"""Longer than any command; what is longer still, and was pasted by mistake, would take long to draw."""
 _EDITS = {
     key: binding.action
     for binding in Input.BINDINGS
@@ -67,7 +69,7 @@ class TypedLine(Input):
 
     def __init__(self, placeholder: str) -> None:
         self.history: list[str] = []
-        super().__init__(placeholder=placeholder, suggester=_Completion(self), select_on_focus=False)
+        super().__init__(placeholder=placeholder, suggester=_Completion(self), select_on_focus=False, max_length=_LONGEST)
         self._place = 0
         self._before: Widget | None = None
         """What had the keys before the line was opened."""

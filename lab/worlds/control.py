@@ -150,14 +150,17 @@ class Control:
                 return self._link_faults.set_rule(text.partition(" ")[0], text, line, fault_rule(command, cluster))
             case Heal():
                 return self._link_faults.heal(command, cluster)
-            case Inject():
-                return self._node_commands.inject(command, text, line, cluster)
-            case Tell():
-                return self._node_commands.tell(command, cluster)
+            case Inject() | Tell():
+                return self._speak(command, text, line, cluster)
             case WorldCommand():
                 return Outcome(*self._nodes.steer(command, in_script=bool(line)))
             case Answer() | Hint() | Caption():  # a caption is said, not carried out: see _perform
                 return self._note()
+
+    def _speak(self, command: Inject | Tell, text: str, line: int, cluster: Cluster) -> Outcome:
+        if isinstance(command, Inject):
+            return self._node_commands.inject(command, text, line, cluster)
+        return self._node_commands.tell(command, cluster)
 
     def _note(self) -> Outcome:
         """What the command says is recorded, and nothing else comes of it."""

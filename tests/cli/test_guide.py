@@ -111,11 +111,18 @@ def test_the_pages(lab: Lab) -> None:
     """Without a topic their names and titles; with one the page, as it is written where there is no terminal."""
     done = lab("guide")
     assert (done.status, done.err) == (0, "")
-    pages = [r"lab guide scenarios +Scenarios: .*", r"lab guide your-own-protocol +Your own protocol"]
+    pages = [
+        r"lab guide exercises +Exercises of your own",
+        r"lab guide scenarios +Scenarios: .*",
+        r"lab guide your-own-protocol +Your own protocol",
+    ]
     for line, page in zip(done.out.splitlines(), pages, strict=True):
         assert re.fullmatch(page, line)
     assert lab("guide", "your-own-protocol").out == PAGE == lab("guide", "your-own-protocol", "--plain").out
-    assert lab("guide", "yours").refused() == "there is no page 'yours'; there is: scenarios, your-own-protocol"
+    assert (
+        lab("guide", "yours").refused()
+        == "there is no page 'yours'; there is: exercises, scenarios, your-own-protocol"
+    )
 
 
 def test_the_calls_that_the_page_makes_exist(lab: Lab) -> None:

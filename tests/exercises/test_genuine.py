@@ -155,7 +155,8 @@ def test_what_nobody_did_is_found(
 def test_a_message_lost_on_a_good_link_is_found(exercise: Exercise, simulated: Lines, tmp_path: Path) -> None:
     """Dropped by no fault, or by one of another link."""
     dropped = next(n for n, each in enumerate(simulated) if each.get("fate") == "dropped")
-    for edit in ({"by": []}, {"by": [9]}, {"by": [], "why": "down"}):
+    edits: list[dict[str, object]] = [{"by": []}, {"by": [9]}, {"by": [], "why": "down"}]
+    for edit in edits:
         changed = {**simulated[dropped], **edit}
         said = refused_of(exercise, [*simulated[:dropped], changed, *simulated[dropped + 1 :]], tmp_path)
         assert "no fault was in force that does so" in said

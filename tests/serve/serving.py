@@ -180,10 +180,11 @@ class Client:
             stderr=subprocess.STDOUT,
         )
 
-    def terminal(self, environment: dict[str, str] | None = None) -> Terminal:
-        """Connect at a terminal."""
-        run = "import os, sys; os.execvp('ssh', sys.argv[1:])"
-        return Terminal("-c", run, *self.words(), environment=environment)
+    def terminal(self, *words: str, environment: dict[str, str] | None = None) -> Terminal:
+        """Connect at a terminal, perhaps with these words."""
+        run = "import os, sys; os.execvp(sys.argv[1], sys.argv[1:])"
+        ssh, *rest = self.words(*words)
+        return Terminal("-c", run, ssh, "-t", *rest, environment=environment)
 
 
 def connected(server: Server) -> socket.socket:

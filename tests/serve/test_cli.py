@@ -85,8 +85,8 @@ def test_without_asyncssh_it_says_what_to_install(tmp_path: Path) -> None:
 
 def test_status_says_who_is_on(server: Server, school: School, lab: Lab) -> None:
     """Whoever may read the data folder may ask, and nobody else."""
-    with Client(server, school.anna).terminal() as terminal:
-        terminal.shows("5 leads")
+    with Client(server, school.anna).terminal("start", "two-coordinators") as terminal:
+        terminal.shows("★ 5 leads")
         called = lab("serve", "status", "--data", str(server.data))
         assert called.out.splitlines()[0] == f"port {server.port}: 1 session, 1 cluster"
         assert called.out.split("\n")[1].split()[:3] == ["anna", "bully", "since"]

@@ -13,16 +13,19 @@ from tests.serve.conftest import School
 from tests.serve.serving import Client, Server, alive
 from tests.waiting import wait_for
 
+_NAME = "two-coordinators"
+
 
 def test_ctrl_c_ends_all_in_good_order(tmp_path: Path, school: School) -> None:
     """Each session is told why, and has its terminal back; recordings are complete, and the folder is free."""
     with Server(tmp_path / "data", class_file=school.class_file) as server:
-        with Client(server, school.anna).terminal() as anna, Client(server, school.ben).terminal() as ben:
-            for terminal in (anna, ben):
-                terminal.shows("5 leads")
+        anna, ben = Client(server, school.anna), Client(server, school.ben)
+        with anna.terminal("start", _NAME) as first, ben.terminal("start", _NAME) as second:
+            for terminal in (first, second):
+                terminal.shows("★ 5 leads")
             running = server.processes()
             assert server.end(signal.SIGINT) == 0
-            for terminal in (anna, ben):
+            for terminal in (first, second):
                 terminal.shows("lab: the server is being ended; your progress is kept")
                 terminal.status()
                 terminal.is_as_before()
@@ -41,11 +44,11 @@ def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None
     data = tmp_path / "data"
     with Server(data, class_file=school.class_file) as server:
         terminals = []
-        for key in (school.anna, school.ben, school.anna):
-            terminals.append(Client(server, key).terminal())
-            terminals[-1].shows("5 leads")
+        for key in (school.anna, school.ben):
+            terminals.append(Client(server, key).terminal("start", _NAME))
+            terminals[-1].shows("★ 5 leads")
         running = server.processes()
-        assert len(running) >= 2 + 3 + 2 * 7, "the server, its zygote, three sessions, two clusters"
+        assert len(running) >= 2 + 2 + 2 * 7, "the server, its zygote, two sessions, two clusters"
         server.process.kill()
         wait_for(lambda: not alive(running), "nothing is left", 6)
         for terminal in terminals:
@@ -65,8 +68,8 @@ def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None
 def test_a_server_whose_zygote_is_killed_ends(tmp_path: Path, school: School) -> None:
     """It could start nothing more; sessions and clusters end with it, and it says so."""
     with Server(tmp_path / "data", class_file=school.class_file) as server:
-        with Client(server, school.anna).terminal() as terminal:
-            terminal.shows("5 leads")
+        with Client(server, school.anna).terminal("start", _NAME) as terminal:
+            terminal.shows("★ 5 leads")
             running = server.processes()
             zygote = next(each for each in running if each.ppid() == server.process.pid)
             zygote.kill()

@@ -149,8 +149,8 @@ def test_the_environment_of_the_client_stays_with_the_client(server: Server, sch
     """Nothing of it arrives, not even what could be meant well; TERM only where it can be one."""
     given = {"LD_PRELOAD": "/x.so", "PYTHONPATH": "/x", "HOME": "/x", "XDG_CONFIG_HOME": "/x", "LANG": "C"}
     options = [word for name, value in given.items() for word in ("-o", f"SetEnv={name}={value}")]
-    with Client(server, school.ben, *options).terminal({"TERM": "../../x"}) as terminal:
-        terminal.shows("★")  # which is not ASCII
+    with Client(server, school.ben, *options).terminal(environment={"TERM": "../../x"}) as terminal:
+        terminal.shows("○")  # which is not ASCII
         assert server.logged("session", "../../x 120x40")
         terminal.type("q")
         assert terminal.status() == 0

@@ -11,8 +11,10 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Link
-from lab.kernel import Timing
+from lab.exercises.attempt import attempt_config
+from lab.exercises.home import recording_of
+from lab.exercises.library import exercise_called
+from lab.journal import Exercised
 from lab.serve.border import is_name, size_of, terminal_name
 from lab.serve.children import Children
 from lab.serve.folder import DataFolder, FolderError
@@ -154,52 +156,70 @@ def test_the_oldest_of_the_busiest_address_makes_room() -> None:
     assert len(half_open.all()) == 4
 
 
-def _config(home: Path) -> RunConfig:
-    recording = str(home / "attempts" / "a.jsonl")
-    return RunConfig("bully-1", "bully", (1, 2, 3), Timing(1, 1), {}, Link(), 1, recording)
+_NAMES = ("two-coordinators", "all-tests-passed", "mend-the-ring")
+_EXERCISES = {name: exercise_called(name) for name in _NAMES}
+
+
+def _config(home: Path, name: str = "two-coordinators", student: str = "anna", attempt: int = 1) -> RunConfig:
+    return attempt_config(_EXERCISES[name], student, attempt, recording_of(home, name, attempt))
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"protocol": "/tmp/x.py"}, "only the protocols"),
-        ({"protocol": "x.py:X"}, "only the protocols"),
-        ({"protocol": "field above ./x.py"}, "only the protocols"),
-        ({"protocol": "x.py above bully"}, "only the protocols"),
-        ({"protocol": "field above bully above bully"}, "only the protocols"),
-        ({"protocol": ""}, "only the protocols"),
-        ({"nodes": ()}, "0 nodes"),
+        ({"protocol": "/tmp/x.py"}, "no attempt of yours"),
+        ({"protocol": "invitation"}, "no attempt of yours"),
+        ({"exercise": None}, "only the exercises of this server"),
+        ({"exercise": Exercised("../x", "anna", 1)}, "only the exercises of this server"),
+        ({"exercise": Exercised("mend-the-ring", "anna", 1)}, "only the exercises of this server"),
+        ({"exercise": Exercised("two-coordinators", "ben", 1)}, "no attempt of yours"),
+        ({"exercise": Exercised("two-coordinators", "anna", 2)}, "no attempt of yours"),
+        ({"exercise": Exercised("two-coordinators", "anna", 0)}, "9999 attempts"),
+        ({"exercise": Exercised("two-coordinators", "anna", 10_000)}, "9999 attempts"),
         ({"nodes": tuple(range(10))}, "10 nodes"),
-        ({"nodes": (1, 1)}, "ids"),
-        ({"nodes": (-1, 2)}, "ids"),
-        ({"run": "../x"}, "plain word"),
-        ({"run": ""}, "plain word"),
-        ({"run": "a/b"}, "plain word"),
-        ({"run": "a" * 99}, "plain word"),
-        ({"recording": "/etc/x.jsonl"}, "your folder"),
-        ({"recording": "{home}/../x.jsonl"}, "your folder"),
-        ({"recording": "{home}/progress.json"}, "your folder"),
-        ({"recording": "{home}/out/x.jsonl"}, "your folder"),
-        ({"parent": "{home}/../ben/attempts/x.jsonl"}, "your folder"),
+        ({"nodes": (1, 2)}, "no attempt of yours"),
+        ({"may": ("kill",)}, "no attempt of yours"),
+        ({"may": None}, "no attempt of yours"),
+        ({"script": ""}, "no attempt of yours"),
+        ({"commands": ("at 1s kill 5",)}, "no attempt of yours"),
+        ({"end_us": None}, "no attempt of yours"),
+        ({"run": "../x"}, "no attempt of yours"),
+        ({"run": ""}, "no attempt of yours"),
+        ({"run": "a" * 99}, "no attempt of yours"),
+        ({"recording": "/etc/x.jsonl"}, "no attempt of yours"),
+        ({"recording": "{home}/../x.jsonl"}, "no attempt of yours"),
+        ({"recording": "{home}/attempts/two-coordinators-002.jsonl"}, "no attempt of yours"),
+        ({"parent": "{home}/../ben/attempts/x.jsonl"}, "no attempt of yours"),
     ],
 )
 def test_what_is_not_run(tmp_path: Path, change: dict[str, object], told: str) -> None:
-    """No file of the student's own, no more nodes than there may be, and no path out of the student's folder."""
+    """Nothing but a student's own attempt at an exercise as it is set, where its recording belongs."""
     home = tmp_path / "anna"
-    (home / "attempts").mkdir(parents=True)
-    (home / "out").symlink_to(tmp_path)
     found = {
         key: value.replace("{home}", str(home)) if isinstance(value, str) else value
         for key, value in change.items()
     }
-    assert fault_of(_config(home), home, Limits()) == ""
-    assert told in fault_of(replace(_config(home), **found), home, Limits())
+    assert _fault(_config(home), home) == ""
+    assert told in _fault(replace(_config(home), **found), home)
 
 
-def test_a_task_above_an_election_is_run(tmp_path: Path) -> None:
-    """Both are the program's."""
-    for target in ("field above invitation", "field", "2pc", "3pc above ring"):
-        assert fault_of(replace(_config(tmp_path), protocol=target), tmp_path, Limits()) == ""
+def test_a_protocol_of_a_teachers_is_run_where_an_exercise_is_of_it(tmp_path: Path) -> None:
+    """Its file is in the folder of the exercises, where no student writes."""
+    config = _config(tmp_path, "all-tests-passed")
+    assert config.protocol.endswith("their_bully.py:TheirBully")
+    assert _fault(config, tmp_path) == ""
+
+
+def test_an_attempt_is_recorded_over_no_other(tmp_path: Path) -> None:
+    """What was handed in stays as it is."""
+    config = _config(tmp_path)
+    Path(config.recording).parent.mkdir()
+    Path(config.recording).write_text("")
+    assert _fault(config, tmp_path) == "attempt 1 at two-coordinators was made already"
+
+
+def _fault(config: RunConfig, home: Path) -> str:
+    return fault_of(config, "anna", home, _EXERCISES, Limits())
 
 
 def test_every_limit_has_a_line_of_help() -> None:
@@ -239,11 +259,12 @@ def full():
     raise BlockingIOError(11, "no more processes")
 fork, os.fork = os.fork, full
 zygote._import_everything = lambda: None
+zygote.all_exercises = lambda folder: []
 raise SystemExit(zygote.main())
 """
 
     def begin(stdin: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([sys.executable, "-c", code], stdin=stdin, cwd=ROOT)
+        return subprocess.Popen([sys.executable, "-c", code, "."], stdin=stdin, cwd=ROOT)
 
     async def ask() -> None:
         ours, its = socket.socketpair()

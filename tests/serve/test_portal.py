@@ -15,6 +15,7 @@ from lab.kernel import Timing
 from lab.serve.children import Children, start_zygote
 from lab.serve.clusters import Clusters
 from lab.serve.control import serve_control
+from lab.serve.desk import Desk
 from lab.serve.limits import Limits
 from lab.serve.log import Log
 from lab.serve.orders import Room
@@ -51,7 +52,7 @@ def _at_the_server(
         clusters = Clusters(children, limits or Limits(), log, lambda _: room)
         ours, its = socket.socketpair()
         clusters.come("anna")
-        control = asyncio.create_task(serve_control(ours, "anna", clusters))
+        control = asyncio.create_task(serve_control(ours, "anna", clusters, Desk(log)))
         try:
             await asyncio.to_thread(ask, Portal(its))
         finally:

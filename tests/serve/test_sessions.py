@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Header, open_recording
 from tests.serve.conftest import School
 from tests.serve.serving import Client, Server
 from tests.tui.terminal import Terminal
@@ -34,7 +33,7 @@ def _attempts(server: Server, student: str) -> list[Path]:
 def test_a_resize_reaches_the_session(anna: Client, server: Server) -> None:
     """The screen is drawn anew at its new size; one that nobody could pay for is cut to a bearable one."""
     with anna.terminal() as terminal:
-        terminal.shows("5 leads")
+        terminal.shows("lab exercises")
         assert _size_inside(server) == (120, 40)
         before = len(terminal.output)
         _resize(terminal, 90, 30)
@@ -53,65 +52,23 @@ def test_a_resize_reaches_the_session(anna: Client, server: Server) -> None:
 def test_ctrl_c_ends_the_session_and_puts_the_terminal_right(anna: Client, server: Server) -> None:
     """The key goes to the session, not to the server."""
     with anna.terminal() as terminal:
-        terminal.shows("5 leads")
+        terminal.shows("lab exercises")
         terminal.type("\x03")
         assert terminal.status() == 128 + signal.SIGINT
         terminal.is_as_before()
     assert server.process.poll() is None
 
 
-def test_a_dropped_connection_leaves_the_cluster_to_the_next_log_in(server: Server, school: School) -> None:
-    """The same host, the same recording; and no other student sees anything of it."""
-    ben = Client(server, school.ben)
-    others = Client(server, school.anna).run("status").stdout
-    with ben.terminal() as terminal:
-        terminal.shows("5 leads")
-        os.kill(terminal.pid, signal.SIGKILL)
-        server.logged("session ended", student="ben")
-    assert "0 sessions, a cluster: bully, 5 nodes" in ben.run("status").stdout
-    assert Client(server, school.anna).run("status").stdout == others
-    recordings = _attempts(server, "ben")
-    with ben.terminal() as terminal:
-        terminal.shows("5 leads")
-        assert "1 session, a cluster" in ben.run("status").stdout
-        assert _attempts(server, "ben") == recordings
-        terminal.type("q")
-        assert terminal.status() == 0
-    assert ben.run("status").stdout == "ben: 0 sessions, no cluster\n"
-    lines = open_recording(recordings[-1])
-    assert isinstance(lines.header, Header)
-    assert lines.header.nodes == (1, 2, 3, 4, 5)
-    lines.close()
-
-
 def test_a_cluster_that_nobody_comes_back_to_ends(tmp_path: Path, school: School) -> None:
     """After a while, with a complete recording; nothing of it is left."""
     with Server(tmp_path / "data", "--linger", "300ms", class_file=school.class_file) as server:
-        with Client(server, school.anna).terminal() as terminal:
-            terminal.shows("5 leads")
+        with Client(server, school.anna).terminal("start", "two-coordinators") as terminal:
+            terminal.shows("★ 5 leads")
             os.kill(terminal.pid, signal.SIGKILL)
             server.logged("run ended")
         wait_for(lambda: len(server.processes()) == 2, "the server and its zygote are all that is left")
         (recording,) = _attempts(server, "anna")
         assert b'"end"' in recording.read_bytes().splitlines()[-1]
-
-
-def test_a_student_has_so_many_sessions_and_no_more(server: Server, school: School) -> None:
-    """Two, on one cluster; the third is told so."""
-    anna = Client(server, school.anna)
-    with anna.terminal() as first:
-        first.shows("5 leads")
-        recordings = _attempts(server, "anna")
-        with anna.terminal() as second:
-            second.shows("5 leads")
-            assert _attempts(server, "anna") == recordings
-            with anna.terminal() as third:
-                third.shows("you have 2 sessions already")
-                assert third.status() == 1
-            assert "2 sessions, a cluster" in anna.run("status").stdout
-            for terminal in (second, first):
-                terminal.type("q")
-                terminal.status()
 
 
 def test_a_session_in_which_no_key_is_pressed_ends(tmp_path: Path, school: School) -> None:
@@ -126,7 +83,7 @@ def test_a_session_in_which_no_key_is_pressed_ends(tmp_path: Path, school: Schoo
 def test_a_killed_session_leaves_a_terminal_that_is_put_right(anna: Client, server: Server) -> None:
     """By the server, as the session cannot."""
     with anna.terminal() as terminal:
-        terminal.shows("5 leads")
+        terminal.shows("lab exercises")
         server.session().kill()
         assert terminal.status() == 128 + signal.SIGKILL
         terminal.is_as_before()
@@ -135,7 +92,7 @@ def test_a_killed_session_leaves_a_terminal_that_is_put_right(anna: Client, serv
 def test_a_session_owns_nothing_of_the_server(anna: Client, server: Server) -> None:
     """Its descriptors are its terminal, its control socket, and what the interface opened: nobody else's."""
     with anna.terminal() as terminal:
-        terminal.shows("5 leads")
+        terminal.shows("lab exercises")
         session = server.session()
         opened = [os.readlink(each) for each in Path(f"/proc/{session.pid}/fd").iterdir()]
         assert len([each for each in opened if "/dev/pts/" in each]) >= 3
@@ -150,7 +107,7 @@ def test_a_session_owns_nothing_of_the_server(anna: Client, server: Server) -> N
 def test_a_client_that_reads_nothing_costs_a_bounded_amount_of_memory(server: Server, school: School) -> None:
     """The server takes no more from its session than the client's window; then it goes on."""
     with Client(server, school.anna).terminal() as terminal:
-        terminal.shows("5 leads")
+        terminal.shows("lab exercises")
         os.kill(terminal.pid, signal.SIGSTOP)
         assert server.flood() < 24 << 20
         os.kill(terminal.pid, signal.SIGCONT)
@@ -162,7 +119,7 @@ def test_a_client_that_reads_nothing_costs_a_bounded_amount_of_memory(server: Se
 def test_no_key_leaves_the_laboratory_for_a_shell(anna: Client, key: str) -> None:
     """Ctrl-Z and Ctrl-\\ suspend or kill nothing."""
     with anna.terminal() as terminal:
-        terminal.shows("5 leads")
+        terminal.shows("lab exercises")
         terminal.type(key)
         terminal.type("q")
         assert terminal.status() == 0

@@ -18,6 +18,7 @@ from lab.tui.app import LabApp
 from lab.tui.frame.lines import LeaderLine, TitleLine
 from lab.tui.run.player import Player
 from lab.tui.run.source import FeedSource, FileSource, Source
+from lab.tui.runs import RunsApp
 from lab.tui.screen import RunScreen
 from lab.worlds.config import Ready, RunConfig
 from lab.worlds.host.launch import HostProcess
@@ -33,7 +34,7 @@ Test = Callable[["Seen"], Awaitable[None]]
 class Seen:
     """What is to be seen, and the hands on the keys."""
 
-    def __init__(self, app: LabApp, pilot: Pilot[None]) -> None:
+    def __init__(self, app: RunsApp, pilot: Pilot[None]) -> None:
         self.app = app
         self.pilot = pilot
 

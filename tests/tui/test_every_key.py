@@ -13,6 +13,7 @@ from lab.tui.views.views import LOG, VIEWS
 from lab.worlds.config import Ready, RunConfig
 from tests.harness import TIMING
 from tests.journal.split_field import split_run
+from tests.tui.classroom import attempted
 from tests.tui.recorded import SHIPPED, blocked_run
 from tests.tui.seen import Seen, Test, attached, replay, served
 
@@ -96,6 +97,7 @@ RUNS: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
     "2pc": (_two_phases, ("bank", "inspect")),
     "invitation": (lambda _: SCENARIOS / "invitation-partition-in-two.jsonl", ("groups", "script")),
     "field": (_field, ("map",)),
+    "exercise": (lambda folder: attempted(folder / "attempt.jsonl"), ("exercise",)),
 }
 
 

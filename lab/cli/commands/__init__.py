@@ -19,6 +19,7 @@ from lab.cli.commands.compare import compare
 from lab.cli.commands.scale import scale
 from lab.cli.commands.hosts import attach, ctl, list_
 from lab.cli.commands.serve import serve
+from lab.cli.commands.serve_teacher import status
 from lab.cli.commands.guide import guide
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "scenario",
     "serve",
     "show",
+    "status",
     "tour",
     "verify",
 ]

@@ -22,7 +22,7 @@ def guide(
         bool, typer.Option("--plain", help="As it is written, in Markdown, on a terminal too.")
     ] = False,
 ) -> int:
-    """Read a page of the guide: scenarios, or your-own-protocol, from its first line to its first campaign."""
+    """Read a page of the guide: exercises, scenarios, or your-own-protocol, from first line to first campaign."""
     pages = {path.stem: path for path in sorted(_FOLDER.glob("*.md"))}
     if topic is None:
         for name, path in pages.items():

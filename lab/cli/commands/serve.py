@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 
 from lab.cli.app import app
-from lab.cli.commands.options import Json
 from lab.serve.limits import help_of
 
-__all__ = ["invite", "serve", "status"]
+__all__ = ["Data", "invite", "serve"]
 
 serve = typer.Typer()
 app.add_typer(
@@ -43,6 +42,13 @@ def serve_now(
         typer.Option("--class", metavar="FILE", help="The class: public keys, each with its student's name."),
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Let anybody in, as a guest.")] = False,
+    exercises: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Exercises of your own, in the place of those that come with it."),
+    ] = None,
+    lecture: Annotated[
+        bool, typer.Option("--lecture", help="Show lectures to all at once; without it, those who are on choose.")
+    ] = False,
     data: Data = None,
     nodes: Annotated[str, typer.Option(help=help_of("nodes"))] = "9",
     sessions: Annotated[str, typer.Option(help=help_of("sessions"))] = "40",
@@ -57,7 +63,7 @@ def serve_now(
     from lab.cli.serving import limits_of, run_server  # noqa: PLC0415
 
     limits = limits_of(nodes, sessions, log_ins, idle, linger, recording)
-    return run_server(port, listen, class_file, open_, data, limits)
+    return run_server(port, listen, class_file, open_, data, exercises, limits, lecture)
 
 
 @serve.command()
@@ -70,11 +76,3 @@ def invite(
     from lab.cli.serving import print_invitations  # noqa: PLC0415
 
     return print_invitations(names, days, data)
-
-
-@serve.command()
-def status(data: Data = None, json: Json = False) -> int:
-    """Who is on."""
-    from lab.cli.serving import print_status  # noqa: PLC0415
-
-    return print_status(data, json)

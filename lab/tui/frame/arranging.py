@@ -10,7 +10,7 @@ from lab.tui.frame.layout import Layout
 from lab.tui.frame.lines import TitleLine
 from lab.tui.frame.tabs import TabLine
 from lab.tui.nodes.panes import NodePanes
-from lab.tui.views.views import LOG
+from lab.tui.views.views import EXERCISE, LOG
 
 if TYPE_CHECKING:
     from lab.tui.screen import RunScreen
@@ -62,9 +62,10 @@ class Arrangement:
         self.is_tiny = False
 
     def take_up(self, offered: set[str]) -> None:
-        """Once: turn to the view that was chosen last time, when this run has it."""
-        if not self.is_touched and self.layout.view in offered:
-            self._screen.turn_to(self.layout.view)
+        """Once: turn to the exercise, or else to the view that was chosen last time, where this run has it."""
+        view = EXERCISE if EXERCISE in offered else self.layout.view
+        if not self.is_touched and view in offered:
+            self._screen.turn_to(view)
 
     def turned(self) -> None:
         """Keep which view was turned to, and share out the room for it."""

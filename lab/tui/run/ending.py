@@ -19,13 +19,17 @@ class Ending:
 
     def news(self) -> tuple[str, bool] | None:
         """What there is to say now that was not said yet: (that, whether it is a warning)."""
+        attempt = self._source.attempt
+        told = attempt.news() if attempt is not None and self._player.live else ""
         is_over = bool(self._source.ended) if self._player.live else self._player.stands_at_end
         said = self._said() if is_over and not self._is_told else None
         self._is_told = is_over and (self._is_told or said is not None)
-        return said
+        return said or ((told, False) if told else None)
 
     def _said(self) -> tuple[str, bool] | None:
         source = self._source
+        if source.attempt is not None and (source.ended or not source.is_live):
+            return source.attempt.ending(), not source.attempt.last.is_solved
         findings = source.findings()
         if findings is None and not source.is_live and source.lines.torn:
             return "the recording breaks off here, in the middle of a line", True

@@ -5,7 +5,7 @@ import contextlib
 import time
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -32,6 +32,10 @@ from lab.worlds.orders import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, Order, 
 from lab.worlds.runs import list_runs
 from lab.worlds.simulated.pace import Pace
 
+if TYPE_CHECKING:
+    from lab.exercises.exercise import Exercise
+    from lab.tui.classroom.attempt import AttemptLog, Note
+
 __all__ = ["FeedSource", "FileSource", "Source"]
 
 _JUDGED_AT_ONCE = 200
@@ -42,7 +46,8 @@ class Source:
     """Records, and a way to give commands where there is one. ``ended``: no more will come.
 
     ``clock`` says how virtual time goes, in a simulated run that is going on; ``recording`` is the file that the
-    records are in, as far as that is known.
+    records are in, as far as that is known. ``attempt`` tells what comes of the exercise that they are of, if any.
+    ``is_served``: to somebody who has no shell on this machine.
     """
 
     can_command = False
@@ -50,6 +55,8 @@ class Source:
     ended: str = ""
     clock: Clock | None = None
     recording: Path | None = None
+    attempt: "AttemptLog | None" = None
+    is_served = False
 
     def __init__(self, lines: Lines) -> None:
         self.lines = lines
@@ -66,6 +73,12 @@ class Source:
     def bookmarks(self) -> Bookmarks:
         """The notes of people on its records."""
         return Bookmarks(self.lines.header, self.recording)
+
+    def assess(self, exercise: "Exercise", note: "Note | None" = None) -> None:
+        """From now on tell what comes of the exercise; for ``note`` see there."""
+        from lab.tui.classroom.attempt import AttemptLog  # noqa: PLC0415 - most runs are of none
+
+        self.attempt = AttemptLog(exercise, self.lines.header, self.judge, note)
 
     def now_us(self) -> int | None:
         """The run's clock, while it is going on."""
@@ -96,6 +109,8 @@ class Source:
     def _observe(self, record: Record | None) -> None:
         """Judge the next record, the header being the first, and learn the groups."""
         (self.judge if self._course is None else self._course).observe(record)
+        if self.attempt is not None:
+            self.attempt.observe(record)
         self.groups.observe(record)
         self.safe_fields.observe(record)
         self.density.observe(record)
@@ -125,7 +140,7 @@ class FileSource(Source):
 
 
 class FeedSource(Source):
-    """A run that is going on. ``open`` connects; OSError."""
+    """A run that is going on. ``open`` connects; OSError. ``over``: its last record was taken in."""
 
     is_live = True
 
@@ -146,6 +161,7 @@ class FeedSource(Source):
         self._replies: dict[int, asyncio.Future[Reply]] = {}
         self._newest_us = 0
         self._offset_us: int | None = None
+        self.over = asyncio.Event()
 
     @classmethod
     async def open(cls, path: str, role: Literal["driver", "viewer"]) -> "FeedSource":
@@ -173,6 +189,12 @@ class FeedSource(Source):
         reached_us = None if self.clock.frozen else pace.reached_us(real_us)
         return max(self._newest_us, self.clock.at_us if reached_us is None else reached_us)
 
+    def assess(self, exercise: "Exercise", note: "Note | None" = None) -> None:
+        """The header has been judged already."""
+        super().assess(exercise, note)
+        assert self.attempt is not None
+        self.attempt.observe(self.lines.header)
+
     async def work(self) -> None:
         """Take in records until the run ends."""
         rest = b""
@@ -183,6 +205,7 @@ class FeedSource(Source):
                     self._take(line)
                 await asyncio.sleep(0)
         self.ended = self.ended or "the host died"
+        self.over.set()
         self._is_known = True
         for reply in self._replies.values():
             if not reply.done():

@@ -6,9 +6,11 @@ Nor does one draw what the terminal cannot.
 import asyncio
 import os
 import signal
-from typing import TypeVar
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
 
 from textual.app import App
+from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
 from textual.filter import Monochrome, NoColor
 
@@ -29,6 +31,7 @@ class TerminalApp(App[R]):
 
     TITLE = "lab"
     CSS = "* { scrollbar-size-vertical: 1; }"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+z", "suspend_process", show=False)]
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,6 +51,10 @@ class TerminalApp(App[R]):
             loop.add_signal_handler(number, self.exit, None, 128 + number)
         # when the parent is killed the shell takes the terminal back; it is put right all the same
         signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        self.app_resume_signal.subscribe(self, lambda _: signal.signal(signal.SIGTTOU, signal.SIG_IGN))
+        take_terminal = signal.getsignal(signal.SIGCONT)
+        if callable(take_terminal):
+            loop.add_signal_handler(signal.SIGCONT, self._go_on, take_terminal)
         self.set_interval(1.0, self._watch_parent)
 
     def action_help_quit(self) -> None:
@@ -58,6 +65,11 @@ class TerminalApp(App[R]):
         """A dialog that opens while the application ends gets no widgets any more; to miss them is no failure."""
         if not (self._exit and isinstance(error, NoMatches)):
             super()._handle_exception(error)
+
+    def _go_on(self, take_terminal: Callable[[int, None], object]) -> None:
+        """Take the terminal back, once: that it goes on is said twice, by the shell and by the parent."""
+        if getattr(self._driver, "_must_signal_resume", False):
+            take_terminal(signal.SIGCONT, None)
 
     def _watch_parent(self) -> None:
         if os.getppid() != self._parent_pid:

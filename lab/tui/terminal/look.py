@@ -72,6 +72,11 @@ class Look:
         return _styled(self._palette.named("sky"), bold=True)
 
     @property
+    def code(self) -> Style:
+        """For what could be typed, within a text."""
+        return _styled(self._palette.named("sky"))
+
+    @property
     def lit(self) -> Style:
         """For the text that was sought."""
         return self.leader + Style(reverse=True)

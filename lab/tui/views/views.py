@@ -12,6 +12,7 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widget import Widget
 
+from lab.tui.classroom.view import ExerciseView
 from lab.tui.run.moment import Moment
 from lab.tui.run.source import Source
 from lab.tui.terminal.look import Look
@@ -28,8 +29,9 @@ from lab.tui.views.map import FieldView
 from lab.tui.views.network import NetworkView
 from lab.tui.views.script.view import ScriptView
 
-__all__ = ["LOG", "VIEWS", "Kind", "View", "Views"]
+__all__ = ["EXERCISE", "LOG", "VIEWS", "Kind", "View", "Views"]
 
+EXERCISE = "exercise"
 LOG = "log"
 DIAGRAM = "diagram"
 """What stands beside the log where nothing else was turned to."""
@@ -56,6 +58,7 @@ class Kind(Struct, frozen=True):
 
 
 VIEWS: tuple[Kind, ...] = (
+    Kind(EXERCISE, "what is to be done: Up and Down select a task, Enter answers, H gives a hint"),
     Kind(LOG, "the log of messages"),
     Kind("diagram", "space and time: arrow keys or a click select, Enter opens, j goes there"),
     Kind("groups", "the history of groups; Enter goes to the record of a line"),
@@ -95,8 +98,10 @@ class Views(Horizontal):
         self.message_log = MessageLog(look, LogRows(source.lines, source.is_live))
         self.diagram = DiagramView(look, source, self.rows)
         self.beside = BesideView(look, source)
+        self.exercise = ExerciseView(look, source)
         self._views: dict[str, View] = {
             LOG: self.message_log,
+            EXERCISE: self.exercise,
             DIAGRAM: self.diagram,
             "groups": GroupView(look, header, groups),
             "bank": BankView(look, header),

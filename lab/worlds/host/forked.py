@@ -29,6 +29,9 @@ def warm_up() -> None:
     gc.freeze()
 
 
+_MOST_FILES = 1 << 12
+
+
 class ForkedHost(HostProcess):
     """See ``HostProcess``. Only for runs on processes; see ``warm_up``."""
 
@@ -47,8 +50,8 @@ class _Forked:
             _be_host(child_in, child_out, log.fileno())
         os.close(child_in)
         os.close(child_out)
-        self.stdin: IO[bytes] = os.fdopen(ours_in, "wb")
-        self.stdout: IO[bytes] = os.fdopen(ours_out, "rb")
+        self.stdin: IO[bytes] | None = os.fdopen(ours_in, "wb")
+        self.stdout: IO[bytes] | None = os.fdopen(ours_out, "rb")
         self._status: int | None = None
 
     def poll(self) -> int | None:
@@ -72,6 +75,11 @@ class _Forked:
             raise subprocess.TimeoutExpired("host", timeout or 0)
         return status
 
+    def kill(self) -> None:
+        """End it by force."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
 
 def _be_host(given: int, answers: int, log: int) -> NoReturn:
     """Have these as standard input, output and error, and nothing else that is open here; then be a host."""
@@ -82,7 +90,7 @@ def _be_host(given: int, answers: int, log: int) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         for standard, descriptor in enumerate((given, answers, log)):
             os.dup2(descriptor, standard)
-        os.closerange(3, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 1 << 16 else 1 << 16)
+        os.closerange(3, _MOST_FILES)
         from lab.worlds.live.__main__ import main  # noqa: PLC0415
 
         status = main()

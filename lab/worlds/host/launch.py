@@ -34,6 +34,9 @@ class Started(Protocol):
     def wait(self, timeout: float | None = None) -> int:
         """Wait for that. subprocess.TimeoutExpired."""
 
+    def kill(self) -> None:
+        """End it by force."""
+
 
 class HostFailedError(Exception):
     """The host did not start, or ended before its time; the text is for the user."""

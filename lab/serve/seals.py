@@ -1,0 +1,155 @@
+"""Seals: what every recording was when its run had ended, so that a later edit of it shows.
+
+They are lines of one file, appended and made durable as runs end. Each line names the one before it by its digest,
+so none can be changed or taken out; that none was cut off at the end is known from the server's log, which has the
+digest of each line, too. Whoever can write to both, and to the recordings, is the teacher.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lab.serve.log import Log
+
+__all__ = ["Measured", "Seal", "SealBook", "SealReport", "Sealer", "measure"]
+
+_CHUNK = 1 << 20
+
+
+class Measured(Struct, frozen=True):
+    """A file's size and digest; ``run`` is that of all behind its first line, which says whose it is."""
+
+    size: int
+    sha256: str
+    run: str
+
+
+class Seal(Struct, frozen=True):
+    """What ``file``, relative to the data folder, was at that time, UTC, ISO 8601.
+
+    ``witnessed``: the server has seen the run end; it has not found the file later. ``before`` is the digest of
+    the line before this one.
+    """
+
+    file: str
+    student: str
+    at: str
+    measured: Measured
+    witnessed: bool
+    before: str = ""
+
+
+class SealReport(Struct, frozen=True):
+    """The seals as they are read. ``trouble``: what is wrong with the file of them, for the teacher."""
+
+    seals: dict[str, Seal]
+    heads: tuple[str, ...]
+    trouble: str = ""
+
+
+def measure(path: Path) -> Measured:
+    """Read it once. OSError."""
+    whole, run = hashlib.sha256(), hashlib.sha256()
+    size = 0
+    with path.open("rb") as file:
+        header = file.readline()
+        whole.update(header)
+        size += len(header)
+        while data := file.read(_CHUNK):
+            whole.update(data)
+            run.update(data)
+            size += len(data)
+    return Measured(size, whole.hexdigest(), run.hexdigest() if size > len(header) else "")
+
+
+class SealBook:
+    """The file of them. Only the server appends to it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._end: tuple[int, str] | None = None
+
+    def read(self) -> SealReport:
+        """All that are in order. A torn last line, of a server that was killed, was no seal yet. OSError."""
+        seals: dict[str, Seal] = {}
+        heads: list[str] = []
+        for number, line in enumerate(self._lines(), 1):
+            try:
+                seal = msgspec.json.decode(line, type=Seal)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                return SealReport(seals, tuple(heads), f"line {number} of {self._path} cannot be read")
+            if seal.before != (heads[-1] if heads else ""):
+                return SealReport(
+                    seals, tuple(heads), f"line {number} of {self._path} does not follow its last one"
+                )
+            heads.append(_digest(line))
+            seals.setdefault(seal.file, seal)
+        return SealReport(seals, tuple(heads))
+
+    def append(self, seal: Seal) -> str:
+        """Append it durably, chained to what is before it; the digest of its line. OSError."""
+        if self._end is None:
+            lines = self._lines()
+            self._end = sum(len(line) + 1 for line in lines), _digest(lines[-1]) if lines else ""
+        size, head = self._end
+        line = msgspec.json.encode(replace(seal, before=head))
+        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.ftruncate(file, size)  # a line that was torn
+            os.pwrite(file, line + b"\n", size)
+            os.fdatasync(file)
+        finally:
+            os.close(file)
+        self._end = size + len(line) + 1, _digest(line)
+        return self._end[1]
+
+    def _lines(self) -> list[bytes]:
+        with contextlib.suppress(FileNotFoundError):
+            return self._path.read_bytes().split(b"\n")[:-1]
+        return []
+
+
+class Sealer:
+    """The server's. ``data`` is its folder."""
+
+    def __init__(self, data: Path, book: SealBook, log: Log) -> None:
+        self._data = data
+        self._book = book
+        self._log = log
+        self._is_stopped = False
+
+    async def seal(self, recording: Path, student: str, witnessed: bool = True) -> None:
+        """The run has ended: nothing more is written to its recording. What fails is logged."""
+        if self._is_stopped:
+            return
+        try:
+            file = str(recording.relative_to(self._data))
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            measured = await asyncio.to_thread(measure, recording)  # one of 64 MiB takes a while
+            head = self._book.append(Seal(file, student, at, measured, witnessed))
+        except (OSError, ValueError) as error:
+            self._log.say("fault", f"{recording} cannot be sealed: {error}", student=student)
+        else:
+            self._log.say("sealed", f"{head} {file}", student=student)
+
+    async def seal_those_without(self) -> None:
+        """Those of a server that was killed."""
+        known = self._book.read()
+        if known.trouble:
+            self._is_stopped = True
+            self._log.say("fault", f"{known.trouble}: it was edited; nothing more is sealed")
+            return
+        for path in sorted(self._data.glob("students/*/attempts/*.jsonl")):
+            if str(path.relative_to(self._data)) not in known.seals:
+                await self.seal(path, path.parts[-3], witnessed=False)
+
+
+def _digest(line: bytes) -> str:
+    return hashlib.sha256(line).hexdigest()

@@ -1,0 +1,1 @@
+"""The teacher's screens, and what a student sees of the teacher."""

@@ -1,0 +1,114 @@
+"""An exercise over SSH, from the list to the tick: by keys, in a terminal, with the client that everybody has."""
+
+import os
+import signal
+from pathlib import Path
+
+import msgspec
+
+from lab.exercises.grading import grade_recording
+from tests.serve.conftest import School
+from tests.serve.serving import Client, Server
+from tests.serve.watching import Watched
+
+_NAME = "two-coordinators"
+_TITLE = "One pause, two coordinators"
+
+
+def _recordings(server: Server, student: str) -> list[Path]:
+    return sorted((server.data / "students" / student / "attempts").glob(f"{_NAME}-*.jsonl"))
+
+
+def test_an_exercise_is_solved_by_keys_and_stays_solved(server: Server, school: School) -> None:
+    """It is ticked at once, is there at the next log-in, and its recording is worth the same to the grader."""
+    anna = Client(server, school.anna)
+    with anna.terminal() as terminal:
+        screen = Watched(terminal)
+        screen.sees("lab exercises", "anna", _TITLE)
+        screen.type("one pause")
+        screen.sees("teaches A1.1, assumption 9, B1")
+        screen.type("\r")
+        screen.sees("★ 5 leads", "attempt 1", "you may: pause, resume")
+        screen.say("answer 1 4 and 5")
+        screen.sees("you answered: 4 and 5")
+        screen.type("5p")
+        screen.sees("5 of 5 points")
+        os.kill(terminal.pid, signal.SIGKILL)
+    server.logged("session ended", student="anna")
+    points = next(line for line in anna.run("exercises").stdout.splitlines() if _NAME in line)
+    assert " 5 of  5 " in points
+    with anna.terminal() as terminal:
+        screen = Watched(terminal)
+        screen.sees("1 of ", "go on with attempt 1", "solved")
+        screen.type("q")
+        assert terminal.status() == 0
+    (recording,) = _recordings(server, "anna")
+    graded = grade_recording(recording)
+    assert (graded.refused, sum(result.points for result in graded.results)) == ("", 5)
+    progress = msgspec.json.decode((server.data / "students" / "anna" / "progress.json").read_bytes())
+    assert progress["standings"][_NAME]["first_solved"]
+
+
+def test_a_dropped_connection_costs_nothing_of_an_attempt(server: Server, school: School) -> None:
+    """The cluster goes on meanwhile, and the next log-in goes on in it, with what was answered."""
+    ben = Client(server, school.ben)
+    with ben.terminal("start", _NAME) as terminal:
+        screen = Watched(terminal)
+        screen.sees("★ 5 leads", "attempt 1")
+        screen.say("answer 1 4 and 5")
+        screen.sees("you answered: 4 and 5")
+        os.kill(terminal.pid, signal.SIGKILL)
+    server.logged("session ended", student="ben")
+    assert "0 sessions, a cluster: bully, 5 nodes" in ben.run("status").stdout
+    with ben.terminal() as terminal:
+        screen = Watched(terminal)
+        screen.sees("go on with attempt 1")
+        screen.type("\r")
+        screen.sees("you answered: 4 and 5", "attempt 1")
+        screen.type("5p")
+        screen.sees("5 of 5 points")
+        assert len(_recordings(server, "ben")) == 1
+        screen.type("q")  # all is decided, so that ends it
+        screen.sees("lab exercises", "✓ solved")
+        screen.type("q")
+        assert terminal.status() == 0
+
+
+def test_a_word_begins_an_exercise_and_a_wrong_name_is_told(server: Server, school: School) -> None:
+    """One that is not there, or is not for the server, begins nothing."""
+    anna = Client(server, school.anna)
+    for words, told in (
+        (("start", "two-coordinator"), "did you mean two-coordinators?"),
+        (("start", "mend-the-ring"), "there is no exercise mend-the-ring on the server"),
+        (("start", "../../etc"), "there is no exercise ../../etc on the server"),
+        (("start",), "write start NAME"),
+    ):
+        done = anna.run(*words)
+        assert done.returncode == 2
+        assert told in done.stdout
+    assert "needs a terminal" in anna.run("start", _NAME).stdout
+
+
+def test_a_student_who_is_on_already_may_take_over(server: Server, school: School) -> None:
+    """The other session, whose line may be dead, ends with a word; the cluster is the same."""
+    ben = Client(server, school.ben)
+    with ben.terminal("start", _NAME) as first:
+        Watched(first).sees("★ 5 leads")
+        recordings = _recordings(server, "ben")
+        with ben.terminal() as second:
+            second.shows("you are on already, since")
+            second.type("x")
+            assert second.status() == 1
+        assert "1 session, a cluster" in ben.run("status").stdout
+        with ben.terminal() as third:
+            third.shows("you are on already, since")
+            third.type("\r")
+            first.shows("lab: you went on in another session")
+            screen = Watched(third)
+            screen.sees("go on with attempt")
+            screen.type("\r")
+            screen.sees("★ 5 leads")
+            assert _recordings(server, "ben") == recordings
+            assert server.logged("taken over", student="ben")
+            first.status()
+            first.is_as_before()

@@ -1,0 +1,113 @@
+"""The teacher and a class that is on, with OpenSSH's client: how it stands, messages, what is sealed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from lab.exercises.teacher import ClassReport, Pupil
+from lab.serve.folder import DataFolder
+from lab.serve.seals import SealBook
+from tests.cli.calling import Lab
+from tests.serve.conftest import School
+from tests.serve.serving import Client, Server
+from tests.waiting import wait_for
+
+_EXERCISE = "two-coordinators"
+
+
+class Desk:
+    """What a teacher types, beside a server."""
+
+    def __init__(self, lab: Lab, server: Server) -> None:
+        self._lab = lab
+        self._data = ["--data", str(server.data)]
+
+    def __call__(self, *words: str) -> str:
+        """``lab serve WORDS``, which does what it is told; what it prints."""
+        called = self._lab("serve", *words, *self._data)
+        assert (called.status, called.err) == (0, "")
+        return called.out
+
+    def no(self, *words: str) -> str:
+        """The line with which it says no."""
+        return self._lab("serve", *words, *self._data).refused()
+
+    def pupil(self, name: str) -> Pupil:
+        """How one of them stands."""
+        report = msgspec.json.decode(self("status", "--json"), type=ClassReport)
+        return next(each for each in report.pupils if each.name == name)
+
+
+@pytest.fixture
+def desk(server: Server, tmp_path: Path) -> Iterator[Desk]:
+    """With folders of its own."""
+    (tmp_path / "home").mkdir()
+    yield Desk(Lab(tmp_path, tmp_path / "home"), server)
+
+
+def test_status_tells_how_each_student_stands(server: Server, school: School, desk: Desk) -> None:
+    """Who is on, at which exercise, the tasks, and since when nothing was solved; those who are not on, too."""
+    anna = Client(server, school.anna)
+    with anna.terminal("start", _EXERCISE) as terminal:
+        terminal.shows("attempt 1")
+        pupil = wait_for(lambda: (found := desk.pupil("anna")).tasks and found, "the attempt is noted")
+        assert pupil
+        assert (pupil.exercise, pupil.attempt, pupil.done) == (_EXERCISE, 1, 0)
+        assert (pupil.points, pupil.solved, pupil.keys) == (0, 0, False)
+        assert pupil.stuck_s is not None
+        assert 0 <= pupil.stuck_s < 60
+        assert Path(pupil.socket).exists()
+        said = desk("status").splitlines()
+        assert said[0] == f"port {server.port}: 1 session, 1 cluster"
+        assert said[2].split()[:4] == ["anna", *said[2].split()[1:3], _EXERCISE]
+        assert said[3].split()[0] == "ben"
+        assert desk.pupil("ben").since == ""
+        terminal.type("q")
+        terminal.shows("leave the exercise?")
+        terminal.type("2")
+        terminal.shows("begins an attempt")
+        terminal.type("q")
+        assert terminal.status() == 0
+    assert desk.pupil("anna").stuck_s is None
+
+
+def test_the_server_seals_what_a_run_recorded(server: Server, school: School, desk: Desk, tmp_path: Path) -> None:
+    """At the end of the run, and before the end is logged; it is what export grades."""
+    folder = DataFolder(server.data)
+    with Client(server, school.ben).terminal("start", _EXERCISE) as terminal:
+        terminal.shows("attempt 1")
+        assert not any("/ben/" in file for file in SealBook(folder.seals).read().seals)
+        terminal.type("q")
+        terminal.shows("leave the exercise?")
+        terminal.type("2")
+        server.logged("run ended", student="ben")
+        terminal.type("q")
+    seal = SealBook(folder.seals).read().seals[f"students/ben/attempts/{_EXERCISE}-001.jsonl"]
+    assert (seal.student, seal.witnessed) == ("ben", True)
+    assert server.logged("sealed", student="ben")["text"].endswith(seal.file)
+    assert "graded" in desk("export", "--csv", str(tmp_path / "grades.csv"))
+
+
+def test_a_message_stays_until_it_is_put_away(server: Server, school: School, desk: Desk) -> None:
+    """To one in the list, to all in an exercise; what would steer a terminal is shown as text."""
+    with Client(server, school.anna).terminal() as terminal:
+        terminal.shows("begins an attempt")
+        assert desk("tell", "anna", "look at node 3\x1b]0;x\x07") == "told anna\n"
+        terminal.shows("your teacher: look at node 3")
+        assert b"\x1b]0;x" not in terminal.output
+        terminal.shows("(Esc puts it away)")
+        assert desk("tell", "--all", "five minutes to go") == "told anna\n"
+        terminal.shows("your teacher: five minutes to go")
+        assert desk.no("tell", "ben", "hello") == "ben is not on; lab serve status says who is"
+        assert desk.no("tell", "hello") == (
+            'say to whom: lab serve tell NAME… "TEXT", or lab serve tell --all "TEXT"'
+        )
+        assert desk.no("tell", "anna", "x" * 300).startswith("300 letters: 280 is the most")
+        before = len(terminal.output)
+        terminal.type("\x1b")
+        terminal.shows("light or dark", before)
+        terminal.type("q")
+        assert terminal.status() == 0
+    assert server.logged("message")["text"] == "to all: five minutes to go"

@@ -1,0 +1,48 @@
+"""What is to be seen on a terminal: its output as a terminal emulator draws it."""
+
+import pyte
+
+from tests.tui.terminal import Terminal
+from tests.waiting import wait_for
+
+__all__ = ["Watched"]
+
+_WITHIN_S = 30.0
+
+
+class Watched:
+    """The screen of a terminal of 120 by 40, which is looked at whenever one asks."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self.terminal = terminal
+        self._screen = pyte.Screen(120, 40)
+        self._stream = pyte.ByteStream(self._screen)
+        self._fed = 0
+
+    def text(self) -> str:
+        """What is seen now."""
+        output = self.terminal.output
+        new, self._fed = output[self._fed :], len(output)
+        self._stream.feed(new)
+        return "\n".join(line.rstrip() for line in self._screen.display)
+
+    def sees(self, *texts: str) -> str:
+        """Wait until all of these are seen at once; the screen then."""
+
+        def seen() -> str:
+            screen = self.text()
+            return screen if all(text in screen for text in texts) else ""
+
+        try:
+            return wait_for(seen, "", _WITHIN_S, 0.02)
+        except AssertionError:
+            raise AssertionError(f"{texts} not within {_WITHIN_S:g} s; seen is\n{self.text()}") from None
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        self.terminal.type(keys)
+
+    def say(self, line: str) -> None:
+        """Type this behind a colon, once there is a line for it."""
+        self.type(":")
+        self.type(f"{line}\r")

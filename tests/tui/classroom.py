@@ -1,0 +1,224 @@
+"""The exercises under a pilot: a student with a folder, an exercise of these tests, and its clusters."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from lab.exercises.attempt import attempt_config
+from lab.exercises.clusters import OwnClusters
+from lab.exercises.exercise import Exercise
+from lab.exercises.home import Home
+from lab.exercises.library import exercise_called
+from lab.exercises.reading import read_exercise
+from lab.exercises.trying import commands_in
+from lab.tui.classroom.app import ClassroomApp
+from lab.tui.classroom.attempt import AttemptLog
+from lab.tui.classroom.listing import ListScreen
+from lab.worlds.config import Ready, RunConfig
+from lab.worlds.runs import RunInfo
+from lab.worlds.simulated.running import run_flat
+from tests.tui.seen import Seen, Test
+
+__all__ = [
+    "HEAD",
+    "INSTRUCTIONS",
+    "LastingClusters",
+    "attempt_of",
+    "attempted",
+    "classroom",
+    "listed",
+    "made",
+    "student",
+    "taught",
+]
+
+_END_US = 5_000_000
+
+HEAD = """\
+title = "Pause one"
+kind = "bring about"
+level = 1
+teaches = ["A1.1", "B1"]
+may = ["pause", "resume"]
+
+[[task]]
+points = 1
+question = "Who leads, when 5 is paused?"
+choices = ["4", "5", "4 and 5"]
+answer = "4 and 5"
+before = "5 paused and 4 leads"
+explains = "Silence is all that a paused node and a dead one have in common."
+
+[[task]]
+points = 2
+reach = "5 leads and 4 leads"
+at_most = 1
+explains = "The bully takes silence for death."
+
+[[task]]
+points = 2
+explain = "Why is that no failure of the bully?"
+
+[[task]]
+points = 1
+question = "How many nodes are there?"
+answer = ["5", "five"]
+"""
+SETUP = """\
+title = "Pause one"
+protocol = "bully"
+nodes = "5"
+t = "100ms"
+worlds = ["simulated"]
+for = "10m"
+---
+when all normal: say "begin"
+"""
+INSTRUCTIONS = """\
+# Pause one
+
+Five nodes run the **bully**. Press `5`, then `p`.
+
+## 1. Predict
+
+Say it before you do it.
+
+## 2. Two leaders
+
+Make two nodes lead.
+
+## 3. Explain
+
+In your own words.
+
+## 4. Count
+
+Look at them.
+"""
+HINTS = """\
+# Task 2
+
+## Free
+
+Who has to be silent?
+
+## Costs 1
+
+`5`, then `p`.
+"""
+
+
+def made(
+    folder: Path, head: str = HEAD, instructions: str = INSTRUCTIONS, hints: str = HINTS, name: str = "pause-one"
+) -> Exercise:
+    """An exercise in that folder."""
+    own = folder / name
+    own.mkdir(parents=True)
+    (own / "mended.py").write_text("")
+    for file, text in (
+        ("exercise.toml", head),
+        ("setup.scenario", SETUP),
+        ("instructions.md", instructions),
+        ("hints.md", hints),
+    ):
+        (own / file).write_text(text)
+    return read_exercise(own)
+
+
+class LastingClusters(OwnClusters):
+    """As the server has them: a cluster is still there for the next session."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._info: RunInfo | None = None
+
+    def start(self, config: RunConfig) -> Ready:
+        """Remember it."""
+        ready = super().start(config)
+        self._info = RunInfo(
+            config.run, ready.pid, config.protocol, config.nodes, "", config.recording, ready.socket, config.world
+        )
+        return ready
+
+    def end(self) -> str:
+        """It is gone."""
+        self._info = None
+        return super().end()
+
+    def running(self) -> RunInfo | None:
+        """What goes on."""
+        return self._info
+
+
+def student(folder: Path) -> Home:
+    """Anna, whose folder is there."""
+    return Home(folder / "anna", "anna")
+
+
+def classroom(
+    test: Test,
+    home: Home,
+    exercises: Sequence[Exercise],
+    clusters: OwnClusters | None = None,
+    is_served: bool = False,
+    first: str = "",
+    size: tuple[int, int] = (120, 40),
+) -> ClassroomApp:
+    """Run the interface over the exercises, and the test in it. Clusters that are not handed in end with it."""
+    own = clusters or OwnClusters()
+
+    async def run() -> ClassroomApp:
+        app = ClassroomApp(home, own, exercises, is_served, first)
+        async with app.run_test(size=size) as pilot:
+            seen = Seen(app, pilot)
+            await seen.until(lambda: any(isinstance(each, ListScreen) for each in app.screen_stack), "the list")
+            if first:
+                await seen.drawn()
+            await test(seen)
+        return app
+
+    try:
+        return asyncio.run(run())
+    finally:
+        if clusters is None:
+            own.end()
+
+
+def taught(test: Test, folder: Path, size: tuple[int, int] = (120, 40), is_served: bool = False) -> Home:
+    """Run a test in an attempt at the exercise of these tests, once 5 leads; the student's home."""
+    home = student(folder)
+
+    async def ready(seen: Seen) -> None:
+        await seen.until(lambda: "5 leads" in seen.leaders, "5 leads")
+        await test(seen)
+
+    classroom(ready, home, [made(folder)], is_served=is_served, first="pause-one", size=size)
+    return home
+
+
+def attempted(path: Path, name: str = "two-coordinators") -> Path:
+    """The recording of an attempt at an exercise of the program: a hint was taken, and all was done."""
+    exercise = exercise_called(name)
+    commands = commands_in(exercise, (exercise.folder / "solution.script").read_text())
+    config = replace(
+        attempt_config(exercise, "anna", 2, path),
+        world="simulated",
+        commands=("when all normal: hint 2", *commands),
+        speed=None,
+    )
+    run_flat(config, _END_US, lambda now_us: "", lambda done: None)
+    return path
+
+
+def attempt_of(seen: Seen) -> AttemptLog:
+    """The attempt that is shown."""
+    attempt = seen.source.attempt
+    assert attempt is not None
+    return attempt
+
+
+def listed(seen: Seen) -> ListScreen:
+    """The list of exercises."""
+    return next(each for each in seen.app.screen_stack if isinstance(each, ListScreen))

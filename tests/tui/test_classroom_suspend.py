@@ -1,0 +1,30 @@
+"""Ctrl-Z, where there is a shell: the terminal is the shell's, and afterwards the interface's again."""
+
+import os
+import signal
+from pathlib import Path
+
+import psutil
+
+from tests.tui.terminal import Terminal
+from tests.waiting import wait_for
+
+
+def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(tmp_path: Path) -> None:
+    """As often as one likes; the end leaves it as it was at first."""
+    record = ("--record", str(tmp_path / "run.jsonl"))
+    with Terminal("-m", "lab", "run", "bully", "--t", "100ms", *record) as terminal:
+        terminal.shows("5 leads 1-4")
+        program = psutil.Process(terminal.pid)
+        for _ in range(2):
+            terminal.type("\x1a")
+            wait_for(lambda: program.status() == psutil.STATUS_STOPPED, "it has stopped", 10)
+            terminal.is_as_before()
+            before = len(terminal.output)
+            os.killpg(terminal.pid, signal.SIGCONT)
+            terminal.shows("\x1b[?1049h", before)
+            terminal.shows("leads", before)
+        terminal.type("q")
+        assert terminal.status() == 0
+        terminal.is_as_before()
+        terminal.all_gone()
