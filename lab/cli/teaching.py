@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -17,13 +18,15 @@ from lab.durable import write_durably
 from lab.exercises.grading import Grade, best_of
 from lab.exercises.library import SHIPPED, exercise_called, names
 from lab.exercises.results import as_csv, as_gradescope
-from lab.exercises.teacher import Pupil, in_minutes, stuck_first
-from lab.serve.admin_line import AdminLine, NotRunningError
-from lab.serve.desk import DeskError
-from lab.text import sanitize
+from lab.exercises.teacher import OfficeError, Pupil, in_minutes, stuck_first
+from lab.serve.admin_line import AdminLine
+from lab.serve.given import commands_given
+from lab.serve.gradebook import grade_class
+from lab.serve.log import read_log
+from lab.text import did_you_mean, sanitize
 from lab.units import count_of
 
-__all__ = ["export_grades", "print_status", "tell_class", "told_by_server"]
+__all__ = ["export_grades", "print_log", "print_status", "tell_class", "told_by_server"]
 
 
 @contextmanager
@@ -31,7 +34,7 @@ def told_by_server() -> Iterator[None]:
     """What the server says no to, or that there is none, is the user's to know. UsageError."""
     try:
         yield
-    except (NotRunningError, DeskError) as error:
+    except OfficeError as error:
         raise UsageError(str(error)) from None
 
 
@@ -68,6 +71,24 @@ def _row(pupil: Pupil) -> tuple[str, ...]:
     )
 
 
+def print_log(name: str | None, commands: bool, data: Path | None) -> int:
+    """What happened, in the time of this machine. UsageError."""
+    folder = data_folder(data)
+    if name is not None and name not in folder.homes():
+        raise UsageError(f"there is no student {name!r} here{did_you_mean(name, list(folder.homes()))}")
+    lines = [line for line in read_log(folder.log) if line.event != "sealed"]
+    if commands:
+        with progress_line() as tell:
+            lines += commands_given(folder, name, tell)
+    for line in sorted(lines, key=lambda each: datetime.fromisoformat(each.at)):
+        if name is None or line.student == name:
+            at = datetime.fromisoformat(line.at).astimezone()
+            where = f" from {line.address}" if line.address else ""
+            said = f"{sanitize(line.student):16} {line.event:14} {sanitize(line.text)}{where}"
+            print(f"{at:%Y-%m-%d %H:%M:%S} {said.rstrip()}")
+    return 0
+
+
 def tell_class(names: Sequence[str], to_all: bool, text: str, data: Path | None) -> int:
     """Show these students a message, or all who are on. UsageError."""
     if bool(names) == to_all:
@@ -84,8 +105,6 @@ def export_grades(
     """Grade the class, and write the grades down; the exit status. UsageError."""
     if csv is None and gradescope is None:
         raise UsageError("say where the grades are to go: --csv FILE, or --gradescope DIR")
-    from lab.serve.gradebook import grade_class  # noqa: PLC0415 - only where it is used
-
     folder, library = data_folder(data), exercises or SHIPPED
     with mistakes_told():
         known = {name: exercise_called(name, library) for name in names(library)}

@@ -85,9 +85,9 @@ class Task(Struct, frozen=True):
 class Exercise(Struct, frozen=True):
     """``intro`` is what is said before the tasks, in Markdown; ``teaches`` names rules, assertions, assumptions.
 
-    ``setup`` is the scenario that it begins with, whose ``for`` says how long an attempt may take.
-    Of those of a ``level`` the ones with the lowest ``place`` come first. ``may`` are the commands that are allowed beside those that are ``FREE``. ``repairs``: the file with the
-    protocol that is to be mended, where there is one.
+    ``setup`` is the scenario that it begins with, whose ``for`` says how long an attempt may take. ``may`` are the
+    commands that are allowed beside those that are ``FREE``. ``repairs``: the file with the protocol that is to be
+    mended, where there is one. Of those of a ``level`` the ones with the lowest ``place`` come first.
     """
 
     name: str

@@ -28,7 +28,7 @@ from lab.units import format_us
 
 __all__ = ["LIVE_SLACK_US", "Laws"]
 
-LIVE_SLACK_US = 5_000_000
+LIVE_SLACK_US = 10_000_000
 """A machine may be late by itself. Who makes it look later than this by editing a recording is found out."""
 _CLOCKS_US = 2_000
 """Nodes that are processes have clocks of their own, which agree about so well."""

@@ -14,6 +14,7 @@ __all__ = [
     "KeysTaken",
     "Lecture",
     "Notice",
+    "OfficeError",
     "Pupil",
     "Tally",
     "Teacher",
@@ -21,6 +22,10 @@ __all__ = [
     "in_minutes",
     "stuck_first",
 ]
+
+
+class OfficeError(Exception):
+    """What the teacher wants cannot be done, or there is no server; the text is for the teacher."""
 
 
 class Pupil(Struct, frozen=True):

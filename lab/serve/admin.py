@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from lab.exercises.teacher import OfficeError
 from lab.serve.admin_words import (
     ADMIN_SOCKET,
     AdminOrder,
@@ -22,7 +23,6 @@ from lab.serve.admin_words import (
     TellClass,
     TellTally,
 )
-from lab.serve.desk import DeskError
 from lab.serve.house import House
 from lab.serve.roll import class_report
 from lab.worlds.host.lines import LONGEST_LINE
@@ -55,7 +55,7 @@ async def serve_admin(sockets: Path, house: House) -> asyncio.Server:
 def _answered(house: House, line: bytes, held: ExitStack) -> AdminReply:
     try:
         return _obeyed(house, _decode_order(line), held)
-    except DeskError as error:
+    except OfficeError as error:
         return AdminReply(str(error))
     except msgspec.DecodeError:
         return AdminReply("the server is of another version, and does not understand this; start it anew")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from lab.exercises.teacher import ClassReport, Tally
+from lab.exercises.teacher import ClassReport, OfficeError, Tally
 from lab.serve.admin_words import (
     ADMIN_SOCKET,
     AdminOrder,
@@ -18,22 +18,17 @@ from lab.serve.admin_words import (
     TellClass,
     TellTally,
 )
-from lab.serve.desk import DeskError
 from lab.serve.folder import DataFolder
 
-__all__ = ["AdminLine", "NotRunningError"]
+__all__ = ["AdminLine"]
 
 _WITHIN_S = 5.0
 
 
-class NotRunningError(Exception):
-    """There is no server; the text is for the user."""
-
-
 class AdminLine:
-    """A connection to the server of this folder; what it began is over when it closes. NotRunningError.
+    """A connection to the server of this folder; what it began is over when it closes. OfficeError.
 
-    Each of its calls blocks for a moment; NotRunningError where the server has gone, DeskError where it says no.
+    Each of its calls blocks for a moment. OfficeError: the server has gone, or says no.
     """
 
     def __init__(self, folder: DataFolder) -> None:
@@ -107,8 +102,8 @@ class AdminLine:
             raise self._missing()
         reply = msgspec.json.decode(line, type=AdminReply)
         if reply.failure:
-            raise DeskError(reply.failure)
+            raise OfficeError(reply.failure)
         return reply
 
-    def _missing(self) -> NotRunningError:
-        return NotRunningError(f"no server runs on {self._folder.path}; start one with: lab serve")
+    def _missing(self) -> OfficeError:
+        return OfficeError(f"no server runs on {self._folder.path}; start one with: lab serve")

@@ -34,6 +34,12 @@ class ClusterProcess:
         self._owner = owner
         self._log = log
 
+    @property
+    def named(self) -> str:
+        """What it is of, for the log."""
+        of = self.attempt
+        return self.info.protocol if of is None else f"{of.name}, attempt {of.attempt}"
+
     @classmethod
     async def start(cls, children: Children, config: RunConfig, room: Room) -> "ClusterProcess":
         """Start it, and wait until it serves its feed. HostFailedError."""

@@ -102,7 +102,9 @@ class Clusters:
             cluster = await ClusterProcess.start(self._children, config, room)
             self._clusters[student] = cluster
             self._kept(self._await_end(student, cluster))
-        self._log.say("run", f"{cluster.info.protocol}, {len(config.nodes)} nodes", student=student)
+        self._log.say(
+            "run", f"{cluster.named}: {cluster.info.protocol}, {len(config.nodes)} nodes", student=student
+        )
         if student not in self._present:
             self.leave(student)  # it left while its cluster was started
         return cluster.ready
@@ -119,7 +121,7 @@ class Clusters:
         failed = await cluster.end()
         if self._seal is not None:
             await self._seal(Path(cluster.info.recording), student)
-        self._log.say("run ended", f"{cluster.info.protocol}{failed and f': {failed}'}", student=student)
+        self._log.say("run ended", f"{cluster.named}{failed and f': {failed}'}", student=student)
         return failed
 
     async def _make_room(self) -> bool:

@@ -7,19 +7,15 @@ that ends.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from lab.exercises.teacher import Asked, KeysTaken, Lecture, Notice, Tally, Told
+from lab.exercises.teacher import Asked, KeysTaken, Lecture, Notice, OfficeError, Tally, Told
 from lab.serve.log import Log
 from lab.text import sanitize
 
-__all__ = ["LONGEST_TEXT", "Desk", "DeskError"]
+__all__ = ["LONGEST_TEXT", "Desk"]
 
 LONGEST_TEXT = 280
 _MOST_CHOICES = 9
 _Tell = Callable[[Notice], None]
-
-
-class DeskError(Exception):
-    """It cannot be done; the text is for the teacher."""
 
 
 class Desk:
@@ -67,12 +63,12 @@ class Desk:
         return bool(self._keys.get(student))
 
     def tell(self, students: tuple[str, ...], text: str) -> list[str]:
-        """Tell these, or all, who are on; who was told. DeskError."""
+        """Tell these, or all, who are on; who was told. OfficeError."""
         said = _checked(text)
         named = students or tuple(self._sessions)
         missing = [name for name in named if name not in self._sessions]
         if missing:
-            raise DeskError(
+            raise OfficeError(
                 f"{', '.join(sanitize(name, 40) for name in missing)} is not on; lab serve status says who is"
             )
         for name in named:
@@ -82,9 +78,9 @@ class Desk:
 
     @contextmanager
     def keys_of(self, student: str, recording: str) -> Iterator[None]:
-        """The teacher has the keys of this student's cluster, and the student sees that. DeskError."""
+        """The teacher has the keys of this student's cluster, and the student sees that. OfficeError."""
         if not recording:
-            raise DeskError(f"{sanitize(student, 40)} has no cluster just now")
+            raise OfficeError(f"{sanitize(student, 40)} has no cluster just now")
         self._keys[student] = self._keys.get(student, 0) + 1
         self._log.say("keys", f"the teacher has the keys of {recording}", student=student)
         self._say(student, KeysTaken(held=True))
@@ -98,9 +94,9 @@ class Desk:
 
     @contextmanager
     def lecture_on(self, socket: str, title: str) -> Iterator[None]:
-        """All see the cluster whose feed is on this socket. DeskError."""
+        """All see the cluster whose feed is on this socket. OfficeError."""
         if self.lecture is not None:
-            raise DeskError(f"a lecture goes on already: {self.lecture.title}; end it with q")
+            raise OfficeError(f"a lecture goes on already: {self.lecture.title}; end it with q")
         self.lecture = Lecture(socket, sanitize(title, 60), self._lectures_at_once)
         self._log.say("lecture", self.lecture.title)
         self._say_all(self.lecture)
@@ -112,9 +108,9 @@ class Desk:
             self._say_all(Lecture("", ""))
 
     def ask(self, text: str, choices: tuple[str, ...]) -> None:
-        """Ask all who are on, and all who come as long as it is asked. DeskError."""
+        """Ask all who are on, and all who come as long as it is asked. OfficeError."""
         if not 2 <= len(choices) <= _MOST_CHOICES:
-            raise DeskError(f'write a question and 2 to {_MOST_CHOICES} choices: ask "who leads next?" | 4 | 5')
+            raise OfficeError(f'write a question and 2 to {_MOST_CHOICES} choices: ask "who leads next?" | 4 | 5')
         self._serial += 1
         self._asked = Asked(self._serial, _checked(text), tuple(_checked(choice) for choice in choices))
         self._votes = {}
@@ -122,13 +118,13 @@ class Desk:
         self._say_all(self._asked)
 
     def tally(self) -> Tally:
-        """What was said so far. DeskError."""
+        """What was said so far. OfficeError."""
         if self._asked is None:
-            raise DeskError('nothing is asked; in a lecture, type ask "TEXT" | CHOICE | CHOICE')
+            raise OfficeError('nothing is asked; in a lecture, type ask "TEXT" | CHOICE | CHOICE')
         return self._tally(self._asked, is_open=True)
 
     def close_vote(self) -> Tally:
-        """No more votes count, and all see the tally. DeskError."""
+        """No more votes count, and all see the tally. OfficeError."""
         self.tally()
         assert self._asked is not None
         tally = self._tally(self._asked, is_open=False)
@@ -155,7 +151,7 @@ class Desk:
 def _checked(text: str) -> str:
     said = sanitize(" ".join(text.split()))
     if not said:
-        raise DeskError("an empty text says nothing")
+        raise OfficeError("an empty text says nothing")
     if len(said) > LONGEST_TEXT:
-        raise DeskError(f"{len(said)} letters: {LONGEST_TEXT} is the most that fits the students' screens")
+        raise OfficeError(f"{len(said)} letters: {LONGEST_TEXT} is the most that fits the students' screens")
     return said

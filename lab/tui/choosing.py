@@ -48,20 +48,11 @@ class ChooseDialog(Dialog[None]):
 
     DEFAULT_CSS = """
     ChooseDialog { align: center bottom; background: transparent; }
-    ChooseDialog > Vertical {
-        width: 92; max-width: 100%; height: auto; max-height: 60%; margin-bottom: 1;
-        border: round $accent; background: $surface; padding: 0 1;
-    }
-    ChooseDialog OptionList {
-        height: auto; max-height: 100%; border: none; padding: 0; background: $surface;
-        text-wrap: nowrap; text-overflow: ellipsis;
-        &:focus { border: none; }
-    }
+    ChooseDialog > Vertical { max-height: 60%; margin-bottom: 1; }
     ChooseDialog Static { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape,q,c", "leave", "close"),
-        ("ctrl+c", "app.help_quit", ""),
+        ("q,c", "leave", "close"),
         ("j", "move(1)", ""),
         ("k", "move(-1)", ""),
     ]
@@ -102,10 +93,6 @@ class ChooseDialog(Dialog[None]):
         """To the next row, or the one before."""
         listed = self.query_one(OptionList)
         (listed.action_cursor_down if by > 0 else listed.action_cursor_up)()
-
-    def action_leave(self) -> None:
-        """Close; time stands still."""
-        self.dismiss(None)
 
     @work(exclusive=True)
     async def _begin(self) -> None:

@@ -26,20 +26,9 @@ from lab.tui.terminal.look import DIM, Look
 
 __all__ = ["HelpDialog", "PartitionDialog", "RecordDialog"]
 
-_CSS = """
-    {name} {{ align: center middle; }}
-    {name} > VerticalScroll {{
-        width: {width}; max-width: 100%; height: auto; max-height: 90%;
-        border: round $accent; background: $surface; padding: 0 1;
-    }}
-"""
-
 
 class _Dialog(Dialog[str]):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape,q,enter,question_mark", "leave", "close"),
-        ("ctrl+c", "app.help_quit", ""),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [("q,enter,question_mark", "leave", "close")]
     title_text = ""
 
     def compose(self) -> ComposeResult:
@@ -96,9 +85,8 @@ _ROOM_FOR_TWO = 150
 class HelpDialog(_Dialog):
     """Every key, and every command; what is typed leaves those that have these words in them."""
 
-    DEFAULT_CSS = f"""
-    {_CSS.format(name="HelpDialog", width=92)}
-    HelpDialog.wide > VerticalScroll {{ width: 168; }}
+    DEFAULT_CSS = """
+    HelpDialog.wide > VerticalScroll { width: 168; }
     """
     title_text = "keys and commands: type a word to find some"
 
@@ -208,7 +196,6 @@ def _table(*styles: str) -> Table:
 class RecordDialog(_Dialog):
     """One record of the recording, in full; y copies it."""
 
-    DEFAULT_CSS = _CSS.format(name="RecordDialog", width=92)
     BINDINGS: ClassVar[list[BindingType]] = [("y", "copy", "copy")]
 
     def __init__(self, lines: Lines, number: int, fate: str) -> None:
@@ -239,11 +226,10 @@ class RecordDialog(_Dialog):
 class PartitionDialog(_Dialog):
     """Choose the side of each node; the result is a command, or nothing."""
 
-    DEFAULT_CSS = _CSS.format(name="PartitionDialog", width=66)
+    DEFAULT_CSS = "PartitionDialog > VerticalScroll { width: 66; }"
     title_text = "partition: press a node's number to move it"
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape,q", "leave", "close"),
-        ("ctrl+c", "app.help_quit", ""),
+        ("q", "leave", "close"),
         ("enter", "apply", "apply"),
         ("left", "go(-1)", ""),
         ("right", "go(1)", ""),

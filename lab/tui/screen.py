@@ -23,6 +23,7 @@ from lab.tui.frame.captions import CaptionLine
 from lab.tui.frame.heading import draw_lines, draw_title
 from lab.tui.frame.layout import Layout
 from lab.tui.frame.lines import FaultLines, LeaderLine, TitleLine, VerdictLine
+from lab.tui.frame.pace import draw_on
 from lab.tui.frame.scrubbar import ScrubBar
 from lab.tui.frame.tabs import TabLine
 from lab.tui.moving.predicting import Predicting
@@ -48,9 +49,8 @@ from lab.tui.views.network import NetworkView, edit_link
 from lab.tui.views.views import LOG, Views
 from lab.worlds.orders import Clock
 
-__all__ = ["FRAMES_PER_SECOND", "RunScreen"]
+__all__ = ["RunScreen"]
 
-FRAMES_PER_SECOND = 10
 _SLOW_FRAMES = 3
 
 
@@ -136,9 +136,9 @@ class RunScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         """Begin, or go on after a dialog."""
-        if not hasattr(self, "_frames"):
+        if not self.is_up:
             self.is_up = True
-            self._frames = self.set_interval(1 / FRAMES_PER_SECOND, self.draw)
+            self.run_worker(draw_on(self.draw, self.source.is_served))
             self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
             self.run_worker(self.source.work(), exclusive=False, exit_on_error=True)
             self.query_one(NodePanes).focus()

@@ -69,7 +69,9 @@ class TypedLine(Input):
 
     def __init__(self, placeholder: str) -> None:
         self.history: list[str] = []
-        super().__init__(placeholder=placeholder, suggester=_Completion(self), select_on_focus=False, max_length=_LONGEST)
+        super().__init__(
+            placeholder=placeholder, suggester=_Completion(self), select_on_focus=False, max_length=_LONGEST
+        )
         self._place = 0
         self._before: Widget | None = None
         """What had the keys before the line was opened."""

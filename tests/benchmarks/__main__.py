@@ -18,6 +18,7 @@ from tests.benchmarks import (
     messages,
     recordings,
     scaling,
+    serving,
     simulation,
     starting,
 )
@@ -41,6 +42,7 @@ ALL: dict[str, Callable[[Path, bool], list[Figure]]] = {
     "bank": bank.measure,
     "interface": interface.measure,
     "frames": frames.measure,
+    "serving": serving.measure,
 }
 """Each takes a folder, and whether a short look will do."""
 

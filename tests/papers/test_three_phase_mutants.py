@@ -15,7 +15,10 @@ def _is_open(rig: Rig) -> bool:
     return any(view.state["open"] for view in rig.cluster.nodes.values())
 
 
-@pytest.mark.parametrize("schedule", {schedule for _, schedule in MUTANTS}, ids=lambda schedule: schedule.__name__)
+_SCHEDULES = list(dict.fromkeys(schedule for _, schedule in MUTANTS))
+
+
+@pytest.mark.parametrize("schedule", _SCHEDULES, ids=lambda schedule: schedule.__name__)
 def test_the_protocol_survives_it(schedule: Schedule) -> None:
     """One outcome at all six, and nothing left open."""
     rig = six()

@@ -22,7 +22,7 @@ def test_ctrl_c_ends_all_in_good_order(tmp_path: Path, school: School) -> None:
         anna, ben = Client(server, school.anna), Client(server, school.ben)
         with anna.terminal("start", _NAME) as first, ben.terminal("start", _NAME) as second:
             for terminal in (first, second):
-                terminal.shows("★ 5 leads")
+                terminal.shows("5 leads")
             running = server.processes()
             assert server.end(signal.SIGINT) == 0
             for terminal in (first, second):
@@ -46,7 +46,7 @@ def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None
         terminals = []
         for key in (school.anna, school.ben):
             terminals.append(Client(server, key).terminal("start", _NAME))
-            terminals[-1].shows("★ 5 leads")
+            terminals[-1].shows("5 leads")
         running = server.processes()
         assert len(running) >= 2 + 2 + 2 * 7, "the server, its zygote, two sessions, two clusters"
         server.process.kill()
@@ -69,7 +69,7 @@ def test_a_server_whose_zygote_is_killed_ends(tmp_path: Path, school: School) ->
     """It could start nothing more; sessions and clusters end with it, and it says so."""
     with Server(tmp_path / "data", class_file=school.class_file) as server:
         with Client(server, school.anna).terminal("start", _NAME) as terminal:
-            terminal.shows("★ 5 leads")
+            terminal.shows("5 leads")
             running = server.processes()
             zygote = next(each for each in running if each.ppid() == server.process.pid)
             zygote.kill()

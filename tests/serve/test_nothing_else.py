@@ -154,7 +154,7 @@ def test_the_environment_of_the_client_stays_with_the_client(server: Server, sch
         assert server.logged("session", "../../x 120x40")
         terminal.type("q")
         assert terminal.status() == 0
-    assert (server.data / "students" / "ben" / ".config").is_dir()
+    assert (server.data / "students" / "ben" / "settings.json").is_file()
 
 
 def test_a_child_has_the_environment_that_it_is_given_and_no_more(tmp_path: Path) -> None:

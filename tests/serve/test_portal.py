@@ -5,13 +5,16 @@ import socket
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lab.journal import Link, open_recording
-from lab.kernel import Timing
+from lab.exercises.attempt import attempt_config
+from lab.exercises.home import recording_of
+from lab.exercises.library import SHIPPED, exercise_called
+from lab.journal import open_recording
 from lab.serve.children import Children, start_zygote
 from lab.serve.clusters import Clusters
 from lab.serve.control import serve_control
@@ -27,9 +30,12 @@ from tests.waiting import wait_for
 _MIB = 1 << 20
 
 
-def _config(home: Path, name: str) -> RunConfig:
-    recording = str(home / "attempts" / f"{name}.jsonl")
-    return RunConfig(name, "bully", (1, 2, 3), Timing(100_000, 50_000), {}, Link(), 1, recording)
+_NAME = "two-coordinators"
+_EXERCISES = {_NAME: exercise_called(_NAME)}
+
+
+def _config(home: Path, attempt: int = 1, student: str = "anna") -> RunConfig:
+    return attempt_config(_EXERCISES[_NAME], student, attempt, recording_of(home, _NAME, attempt))
 
 
 @pytest.fixture
@@ -46,10 +52,10 @@ def _at_the_server(
     log = Log(home / "log")
 
     async def serve() -> None:
-        children = Children(*start_zygote(), gone=lambda: None)
+        children = Children(*start_zygote(SHIPPED), gone=lambda: None)
         with_sockets = {"XDG_RUNTIME_DIR": str(sockets), "HOME": str(home)}
         room = Room(with_sockets, str(home), 1024 * _MIB, file_bytes, 0)
-        clusters = Clusters(children, limits or Limits(), log, lambda _: room)
+        clusters = Clusters(children, _EXERCISES, limits or Limits(), log, lambda _: room)
         ours, its = socket.socketpair()
         clusters.come("anna")
         control = asyncio.create_task(serve_control(ours, "anna", clusters, Desk(log)))
@@ -74,22 +80,22 @@ def test_a_cluster_is_started_named_and_ended(home: Path) -> None:
     def ask(portal: Portal) -> None:
         assert portal.running() is None
         assert portal.end() == ""
-        ready = portal.start(_config(home, "first"))
+        ready = portal.start(_config(home))
         assert Path(ready.socket).exists()
         running = portal.running()
         assert running is not None
-        assert (running.run, running.protocol, running.nodes) == ("first", "bully", (1, 2, 3))
-        portal.start(_config(home, "second"))
-        assert b'"end"' in (home / "attempts" / "first.jsonl").read_bytes().splitlines()[-1]
+        assert (running.protocol, running.nodes) == ("bully", (1, 2, 3, 4, 5))
+        portal.start(_config(home, 2))
+        assert b'"end"' in recording_of(home, _NAME, 1).read_bytes().splitlines()[-1]
         running = portal.running()
         assert running is not None
-        assert running.run == "second"
+        assert Path(running.recording) == recording_of(home, _NAME, 2)
         assert portal.end() == ""
         assert portal.running() is None
 
     log = _at_the_server(home, ask)
     assert [line["event"] for line in log] == ["run", "run ended", "run", "run ended"]
-    with_records = open_recording(home / "attempts" / "second.jsonl")
+    with_records = open_recording(recording_of(home, _NAME, 2))
     assert sum(1 for _ in with_records.records()) > 1
     with_records.close()
 
@@ -101,10 +107,10 @@ def test_a_file_of_the_students_is_not_run(home: Path) -> None:
 
     def ask(portal: Portal) -> None:
         for target in (str(own), f"{own}:Mine", f"field above {own}"):
-            with pytest.raises(HostRefusedError, match="only the protocols that come with the program"):
-                portal.start(replace(_config(home, "own"), protocol=target))
-        with pytest.raises(HostRefusedError, match="does not lie in your folder"):
-            portal.start(replace(_config(home, "out"), recording="/tmp/lab-out.jsonl"))
+            with pytest.raises(HostRefusedError, match="that is no attempt of yours"):
+                portal.start(replace(_config(home), protocol=target))
+        with pytest.raises(HostRefusedError, match="that is no attempt of yours"):
+            portal.start(replace(_config(home), recording="/tmp/lab-out.jsonl"))
 
     log = _at_the_server(home, ask)
     assert not (home / "ran").exists()
@@ -112,28 +118,50 @@ def test_a_file_of_the_students_is_not_run(home: Path) -> None:
     assert [line["event"] for line in log] == ["run refused"] * 4
 
 
-def test_a_host_that_cannot_start_says_why(home: Path) -> None:
-    """As it would offline."""
+def test_another_students_attempt_is_not_to_be_had(home: Path) -> None:
+    """Neither in their name, nor in their folder; and what runs is asked for one's own alone."""
 
     def ask(portal: Portal) -> None:
-        gone = str(home / "attempts" / "gone.jsonl")
-        with pytest.raises(HostRefusedError, match=r"gone\.jsonl"):
-            portal.start(replace(_config(home, "branch"), world="simulated", parent=gone, at=1))
+        for config in (_config(home, student="ben"), _config(home.parent / "ben"), _config(home / ".." / "ben")):
+            with pytest.raises(HostRefusedError, match="that is no attempt of yours"):
+                portal.start(config)
+        assert portal.running() is None
 
     _at_the_server(home, ask)
+    assert not (home.parent / "ben").exists()
+
+
+def test_what_is_no_question_is_answered_so(home: Path) -> None:
+    """A session that has gone mad is told, and nobody else's ends with it."""
+    ours, its = socket.socketpair()
+    log = Log(home / "log")
+
+    async def serve() -> None:
+        clusters = Clusters(cast(Children, None), {}, Limits(), log, lambda _: Room({}, str(home), 0, 0, 0))
+        control = asyncio.create_task(serve_control(ours, "anna", clusters, Desk(log)))
+        reader, writer = await asyncio.open_unix_connection(sock=its)
+        for line in (b"{}", b"\xff\x00", b'{"type":"start"}', b"[" * 5000):
+            writer.write(line + b"\n")
+            assert b"the server does not understand this" in await reader.readline()
+        writer.write(b'{"type":"running"}\n')
+        assert b'"failure":""' in await reader.readline()
+        writer.close()
+        await control
+
+    asyncio.run(serve())
+    log.close()
 
 
 def test_a_recording_has_a_largest_size(home: Path) -> None:
     """The run ends there, and the server says why."""
-    config = replace(_config(home, "large"), commands=("when all normal kill coordinator",))
 
     def ask(portal: Portal) -> None:
-        portal.start(config)
-        wait_for(lambda: portal.running() is None, "the run has ended")
+        portal.start(_config(home))
+        wait_for(lambda: portal.running() is None, "the run has ended", 30)
 
     log = _at_the_server(home, ask, file_bytes=20_000)
     assert "File too large" in log[-1]["text"]
-    assert (home / "attempts" / "large.jsonl").stat().st_size <= 20_000
+    assert recording_of(home, _NAME, 1).stat().st_size <= 20_000
 
 
 def test_so_many_clusters_and_no_more(home: Path) -> None:
@@ -141,7 +169,7 @@ def test_so_many_clusters_and_no_more(home: Path) -> None:
 
     def ask(portal: Portal) -> None:
         with pytest.raises(HostFailedError, match="as many clusters as this machine bears"):
-            portal.start(_config(home, "one"))
+            portal.start(_config(home))
 
     _at_the_server(home, ask, Limits(clusters=0))
 

@@ -63,7 +63,7 @@ def test_a_cluster_that_nobody_comes_back_to_ends(tmp_path: Path, school: School
     """After a while, with a complete recording; nothing of it is left."""
     with Server(tmp_path / "data", "--linger", "300ms", class_file=school.class_file) as server:
         with Client(server, school.anna).terminal("start", "two-coordinators") as terminal:
-            terminal.shows("★ 5 leads")
+            terminal.shows("5 leads")
             os.kill(terminal.pid, signal.SIGKILL)
             server.logged("run ended")
         wait_for(lambda: len(server.processes()) == 2, "the server and its zygote are all that is left")

@@ -1,6 +1,5 @@
 """The teacher and a class that is on, with OpenSSH's client: how it stands, messages, what is sealed."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -41,10 +40,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk(server: Server, tmp_path: Path) -> Iterator[Desk]:
+def desk(server: Server, tmp_path: Path) -> Desk:
     """With folders of its own."""
     (tmp_path / "home").mkdir()
-    yield Desk(Lab(tmp_path, tmp_path / "home"), server)
+    return Desk(Lab(tmp_path, tmp_path / "home"), server)
 
 
 def test_status_tells_how_each_student_stands(server: Server, school: School, desk: Desk) -> None:
@@ -111,3 +110,22 @@ def test_a_message_stays_until_it_is_put_away(server: Server, school: School, de
         terminal.type("q")
         assert terminal.status() == 0
     assert server.logged("message")["text"] == "to all: five minutes to go"
+
+
+def test_the_log_tells_what_students_did(server: Server, school: School, desk: Desk) -> None:
+    """Who logged in and attempted what, in readable lines; with every command, from the recordings."""
+    with Client(server, school.anna).terminal("start", _EXERCISE) as terminal:
+        terminal.shows("attempt ")
+        server.logged("run", f"{_EXERCISE}, attempt", "anna")
+        terminal.type(":pause 5\r")
+        terminal.shows("pause 5: ")
+        terminal.type("\x03")
+        terminal.status()
+    said = desk("log", "anna", "--commands").splitlines()
+    assert all(line.split()[2] == "anna" for line in said)
+    (given,) = [line for line in said if line.split()[3] == "command"]
+    assert given.split(maxsplit=4)[4].startswith(f"{_EXERCISE}-")
+    assert "pause 5" in given
+    assert any(f"{_EXERCISE}, attempt" in line for line in said if line.split()[3] == "run")
+    assert not any("sealed" in line for line in desk("log").splitlines())
+    assert desk.no("log", "anne").startswith("there is no student 'anne' here; did you mean anna?")

@@ -131,7 +131,7 @@ class LiveRun:
         said = self.host.said()
         self.close()
         if kind is None:
-            assert self.host.process.returncode == 0, said
+            assert self.host.process.poll() == 0, said
             reexecutes(self.path, self.protocol)
             assert is_gone(self.session) == []
             assert not self.folder.exists()

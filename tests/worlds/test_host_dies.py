@@ -82,7 +82,9 @@ def test_sigkill(tmp_path: Path, victims: str, paused: str, module: str) -> None
     """kill -9 at a random moment, nodes that stand still included; without the help of Linux, too."""
     chance = random.Random(f"{victims} {paused}")
     run = LiveRun(tmp_path, module=module)
-    with run.host.process:
+    process = run.host.process
+    assert isinstance(process, subprocess.Popen)
+    with process:
         run.ready = run.host.ready()
         run.until(lambda cluster: cluster.nodes[5].process == "running", "the nodes have started")
         parent = _warm_parent(run)
@@ -122,7 +124,9 @@ def test_a_signal_ends_the_run_in_good_order(tmp_path: Path, number: signal.Sign
 def test_sigkill_while_it_starts(tmp_path: Path, after: int) -> None:
     """Even before it has said that it is ready. ``after`` so many records."""
     run = LiveRun(tmp_path)
-    with run.host.process:
+    process = run.host.process
+    assert isinstance(process, subprocess.Popen)
+    with process:
         if after:
             wait_for(lambda: run.path.exists() and len(run.tail.read().records) >= after, f"{after} records")
         os.kill(run.session, signal.SIGKILL)

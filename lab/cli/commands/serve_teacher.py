@@ -8,7 +8,7 @@ import typer
 from lab.cli.commands.options import Json
 from lab.cli.commands.serve import Data, serve
 
-__all__ = ["export", "status", "tell"]
+__all__ = ["export", "lecture", "log", "status", "tell", "watch"]
 
 Folder = Annotated[
     Path | None,
@@ -25,6 +25,42 @@ def status(data: Data = None, json: Json = False) -> int:
     from lab.cli.teaching import print_status  # noqa: PLC0415
 
     return print_status(data, json)
+
+
+@serve.command()
+def watch(exercises: Folder = None, data: Data = None) -> int:
+    """Watch the class: the same as it changes. From there:
+
+    Enter looks over a student's shoulder, with a cursor in time of your own; t takes the keys, too, which the
+    student sees, and whose keys go on working; m and M send a message to one, or to all; L gives a lecture.
+    """
+    from lab.cli.lecturing import watch_class  # noqa: PLC0415
+
+    return watch_class(exercises, data)
+
+
+@serve.command(
+    epilog="""Examples:\n
+    lab serve lecture bully\n
+    lab serve lecture two-coordinators\n
+    in it, after a colon: ask "who leads next?" | 4 | 5"""
+)
+def lecture(
+    target: Annotated[
+        str, typer.Argument(metavar="NAME|PROTOCOL", help="What lab run takes: a scenario, a protocol.")
+    ],
+    sim: Annotated[bool, typer.Option("--sim", help="In simulation.")] = False,
+    data: Data = None,
+) -> int:
+    """Give a lecture: all who are on see your cluster, each with a cursor in time of their own.
+
+    Who is on is told, and comes with Ctrl+L; who logs in meanwhile sees it at once, and so do all where the server
+    was started with --lecture. In it Ctrl+L asks the class: the votes are counted as they come, and once you close
+    the vote all see how it went.
+    """
+    from lab.cli.lecturing import give_lecture  # noqa: PLC0415
+
+    return give_lecture(target, sim, data)
 
 
 @serve.command(
@@ -44,6 +80,24 @@ def tell(
 
     *names, text = words
     return tell_class(names, all_, text, data)
+
+
+@serve.command(
+    epilog="""Examples:\n
+    lab serve log\n
+    lab serve log anna --commands"""
+)
+def log(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of this student alone.")] = None,
+    commands: Annotated[
+        bool, typer.Option("--commands", help="With every command given, answer and hint, from the recordings.")
+    ] = False,
+    data: Data = None,
+) -> int:
+    """Print what happened, the oldest first: log-ins, who was refused, attempts, messages, whose keys you took."""
+    from lab.cli.teaching import print_log  # noqa: PLC0415
+
+    return print_log(name, commands, data)
 
 
 @serve.command(

@@ -21,11 +21,7 @@ __all__ = ["LONGEST_ANSWER", "ChoiceDialog", "LineDialog", "TextDialog", "Words"
 LONGEST_ANSWER = 900
 
 _CSS = """
-    {name} {{ align: center middle; }}
-    {name} > Vertical {{
-        width: 84; max-width: 100%; height: auto; max-height: 100%;
-        border: round $accent; background: $surface; padding: 0 1;
-    }}
+    {name} > Vertical {{ width: 84; max-height: 100%; }}
     {name} VerticalScroll {{ height: auto; max-height: 50vh; margin-bottom: 1; }}
 """
 ROOM = 76
@@ -40,7 +36,6 @@ def as_line(text: str) -> str:
 class _Asking(Dialog[str | None]):
     """A text, and below it what is to be done about it; the result is what was chosen, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("escape", "leave", "close"), ("ctrl+c", "app.help_quit", "")]
     leaves = "Esc leaves"
 
     def __init__(self, title: str, said: Sequence[Text], look: Look) -> None:
@@ -61,17 +56,13 @@ class _Asking(Dialog[str | None]):
         """What is to be done about it."""
         raise NotImplementedError
 
-    def action_leave(self) -> None:
-        """Close, with nothing chosen."""
-        self.dismiss(None)
-
 
 class TextDialog(_Asking):
     """Nothing is to be done: a text to read."""
 
     DEFAULT_CSS = _CSS.format(name="TextDialog")
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape,q,enter", "leave", "close"),
+        ("q,enter", "leave", "close"),
         ("down", "by(1)", ""),
         ("up", "by(-1)", ""),
     ]
@@ -89,14 +80,7 @@ class TextDialog(_Asking):
 class ChoiceDialog(_Asking):
     """One of these; its number takes it as well. ``keys`` says what Enter does."""
 
-    DEFAULT_CSS = (
-        _CSS.format(name="ChoiceDialog")
-        + """
-    ChoiceDialog OptionList {
-        height: auto; max-height: 100%; border: none; padding: 0; background: $surface; &:focus { border: none; }
-    }
-    """
-    )
+    DEFAULT_CSS = _CSS.format(name="ChoiceDialog")
     BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "")]
 
     def __init__(
@@ -141,7 +125,7 @@ class LineDialog(_Asking):
     DEFAULT_CSS = (
         _CSS.format(name="LineDialog")
         + """
-    LineDialog Input { height: 1; border: none; padding: 0; background: $boost; &:focus { border: none; } }
+    LineDialog Input { background: $boost; }
     """
     )
     leaves = "Enter answers; Esc leaves"
@@ -182,7 +166,6 @@ class WordsDialog(Dialog[Words]):
     WordsDialog Button { height: 1; min-width: 20; border: none; margin-top: 1; }
     """
     )
-    BINDINGS: ClassVar[list[BindingType]] = [("escape", "leave", "close"), ("ctrl+c", "app.help_quit", "")]
 
     def __init__(self, title: str, said: Sequence[Text], draft: str, look: Look) -> None:
         super().__init__()

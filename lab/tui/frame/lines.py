@@ -30,8 +30,13 @@ class Line(Static):
         """Show this text. ``wraps``: its style lets it go on in the next line, so it may be of another height."""
         if text != self._shown or text.spans != self._shown.spans:
             taller = text.plain.count("\n") != self._shown.plain.count("\n")
+            one_line = self._fits(text) and self._fits(self._shown)
             self._shown = text
-            self.update(text, layout=taller or wraps)
+            # to lay out anew costs more than all the drawing for a key
+            self.update(text, layout=taller or (wraps and not one_line))
+
+    def _fits(self, text: Text) -> bool:
+        return 0 < text.cell_len <= self.content_size.width
 
     @property
     def plain(self) -> str:

@@ -30,21 +30,10 @@ class BookmarkDialog(Dialog[str | int | None]):
     """
 
     DEFAULT_CSS = """
-    BookmarkDialog { align: center middle; }
-    BookmarkDialog > Vertical {
-        width: 92; max-width: 100%; height: auto; max-height: 90%;
-        border: round $accent; background: $surface; padding: 0 1;
-    }
-    BookmarkDialog Input { height: 1; border: none; padding: 0; margin-bottom: 1; &:focus { border: none; } }
-    BookmarkDialog OptionList {
-        height: auto; max-height: 20; border: none; padding: 0; background: $surface;
-        text-wrap: nowrap; text-overflow: ellipsis;
-        &:focus { border: none; }
-    }
+    BookmarkDialog Input { margin-bottom: 1; }
+    BookmarkDialog OptionList { max-height: 20; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape", "leave", "close"),
-        ("ctrl+c", "app.help_quit", ""),
         ("down", "to_list", ""),
         ("delete,d", "remove", ""),
     ]
@@ -104,10 +93,6 @@ class BookmarkDialog(Dialog[str | int | None]):
             self.query_one(Vertical).border_subtitle = "it is of the recording that this one branched from"
         elif self._bookmarks.trouble:
             frame(self.query_one(Vertical), subtitle=self._bookmarks.trouble)
-
-    def action_leave(self) -> None:
-        """Close."""
-        self.dismiss(None)
 
     def _fill(self, place: int | None = None) -> None:
         found = self.query_one(OptionList)

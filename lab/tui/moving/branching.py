@@ -78,20 +78,10 @@ class TreeDialog(Dialog[Twig | None]):
     """The recordings in the folder of ``recording``; the result is the one that was chosen."""
 
     DEFAULT_CSS = """
-    TreeDialog { align: center middle; }
-    TreeDialog > Vertical {
-        width: 100; max-width: 100%; height: auto; max-height: 90%;
-        border: round $accent; background: $surface; padding: 0 1;
-    }
-    TreeDialog OptionList {
-        height: auto; max-height: 100%; border: none; padding: 0; background: $surface;
-        text-wrap: nowrap; text-overflow: ellipsis;
-        &:focus { border: none; }
-    }
+    TreeDialog > Vertical { width: 100; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape,q,T", "leave", "close"),
-        ("ctrl+c", "app.help_quit", ""),
+        ("q,T", "leave", "close"),
     ]
 
     def __init__(self, recording: Path, look: Look) -> None:
@@ -128,10 +118,6 @@ class TreeDialog(Dialog[Twig | None]):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Chosen."""
         self.dismiss(self._rows[int(event.option_id or 0)][0])
-
-    def action_leave(self) -> None:
-        """Close, with nothing chosen."""
-        self.dismiss(None)
 
     def _said(self, twig: Twig, depth: int) -> Text:
         here = twig.path.resolve() == self._recording.resolve()

@@ -139,14 +139,10 @@ class PredictDialog(Dialog[str | None]):
 
     DEFAULT_CSS = """
     PredictDialog { align: center bottom; background: $background 0%; }
-    PredictDialog > Vertical {
-        width: 76; max-width: 100%; height: auto; max-height: 50%; margin-bottom: 2;
-        border: round $accent; background: $surface; padding: 0 1;
-    }
+    PredictDialog > Vertical { width: 76; max-height: 50%; margin-bottom: 2; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape,q,P", "answer('')", "skip"),
-        ("ctrl+c", "app.help_quit", ""),
+        ("q,P", "leave", "skip"),
         ("enter,space", "take", ""),
         ("left,up", "go(-1)", ""),
         ("right,down", "go(1)", ""),
@@ -183,8 +179,8 @@ class PredictDialog(Dialog[str | None]):
         self.action_answer(self._choices[self._here])
 
     def action_answer(self, said: str) -> None:
-        """That one; or none."""
-        self.dismiss(said or None)
+        """That one."""
+        self.dismiss(said)
 
     def _content(self) -> Text:
         before = " and ".join(map(str, self._before))

@@ -71,26 +71,15 @@ class ExportDialog(Dialog[str | None]):
     """
 
     DEFAULT_CSS = """
-    ExportDialog { align: center middle; }
-    ExportDialog > Vertical {
-        width: 92; max-width: 100%; height: auto; max-height: 100%;
-        border: round $accent; background: $surface; padding: 0 1;
-    }
-    ExportDialog OptionList {
-        height: auto; max-height: 10; border: none; padding: 0; margin-bottom: 1; background: $surface;
-        text-wrap: nowrap; text-overflow: ellipsis;
-        &:focus { border: none; }
-    }
+    ExportDialog > Vertical { max-height: 100%; }
+    ExportDialog OptionList { max-height: 10; margin-bottom: 1; }
     ExportDialog Horizontal { height: 1; }
     ExportDialog Horizontal Static { width: auto; margin-right: 1; }
-    ExportDialog Input { height: 1; border: none; padding: 0; &:focus { border: none; } }
     ExportDialog .time { width: 14; margin-right: 2; }
     ExportDialog #nodes, ExportDialog #file { width: 1fr; }
     ExportDialog #answer { height: auto; max-height: 4; margin-top: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape", "leave", "close"),
-        ("ctrl+c", "app.help_quit", ""),
         ("space", "around", ""),
     ]
 

@@ -4,12 +4,10 @@ import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
 
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input, Static
@@ -46,18 +44,8 @@ class WriteDialog(Dialog[str | None]):
     """The result is what there is to say of the file that was written, or None where none was."""
 
     DEFAULT_CSS = """
-    WriteDialog { align: center middle; }
-    WriteDialog > Vertical {
-        width: 92; max-width: 100%; height: auto;
-        border: round $accent; background: $surface; padding: 0 1;
-    }
-    WriteDialog Input { height: 1; border: none; padding: 0; &:focus { border: none; } }
     WriteDialog Static { height: auto; max-height: 6; margin-top: 1; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape", "leave", "close"),
-        ("ctrl+c", "app.help_quit", ""),
-    ]
 
     def __init__(self, recording: Path, look: Look) -> None:
         super().__init__()

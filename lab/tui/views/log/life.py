@@ -29,20 +29,10 @@ class LifeDialog(Dialog[int | None]):
     """The result is the record of the line that was chosen; ``here`` is where the cursor in time is."""
 
     DEFAULT_CSS = """
-    LifeDialog { align: center middle; }
-    LifeDialog > Vertical {
-        width: 100; max-width: 100%; height: auto; max-height: 90%;
-        border: round $accent; background: $surface; padding: 0 1;
-    }
-    LifeDialog OptionList {
-        height: auto; max-height: 100%; border: none; padding: 0; background: $surface;
-        text-wrap: nowrap; text-overflow: ellipsis;
-        &:focus { border: none; }
-    }
+    LifeDialog > Vertical { width: 100; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape,q,F", "leave", "close"),
-        ("ctrl+c", "app.help_quit", ""),
+        ("q,F", "leave", "close"),
     ]
 
     def __init__(self, life: Sequence[LifeLine], here: int, look: Look) -> None:
@@ -66,10 +56,6 @@ class LifeDialog(Dialog[int | None]):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Chosen."""
         self.dismiss(self._life[int(event.option_id or 0)].record)
-
-    def action_leave(self) -> None:
-        """Close, and stay where one is."""
-        self.dismiss(None)
 
     def _said(self, line: LifeLine) -> Text:
         look = self._look

@@ -79,22 +79,9 @@ def edit_link(screen: "RunScreen", link: Pair, now: NetworkNow) -> None:
 class LinkDialog(Dialog[Order | None]):
     """The result is the order that was chosen, or nothing."""
 
-    DEFAULT_CSS = """
-    LinkDialog { align: center middle; }
-    LinkDialog > Vertical {
-        width: 92; max-width: 100%; height: auto; max-height: 90%;
-        border: round $accent; background: $surface; padding: 0 1;
-    }
-    LinkDialog OptionList {
-        height: auto; max-height: 100%; border: none; padding: 0; background: $surface;
-        text-wrap: nowrap; text-overflow: ellipsis;
-        &:focus { border: none; }
-    }
-    """
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape,q", "leave", "close"),
+        ("q", "leave", "close"),
         ("b", "turn", ""),
-        ("ctrl+c", "app.help_quit", ""),
     ]
 
     def __init__(self, link: Pair, now: NetworkNow) -> None:
@@ -131,10 +118,6 @@ class LinkDialog(Dialog[Order | None]):
         self._both_ways = not self._both_ways
         self._orders = orders_for(self._link, self._both_ways, self._network)
         self._list()
-
-    def action_leave(self) -> None:
-        """Close, with nothing chosen."""
-        self.dismiss(None)
 
     def _list(self) -> None:
         source, target = self._link

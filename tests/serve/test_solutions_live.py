@@ -1,0 +1,68 @@
+"""The exercises' solutions, typed over SSH at live clusters: full marks; what is known wrong: not all of them.
+
+Three of them always, all of them where ``LAB_ALL_SOLUTIONS`` is set: that takes a quarter of an hour.
+"""
+
+import contextlib
+import os
+from collections.abc import Sequence
+
+import pytest
+
+from lab.exercises.exercise import Exercise
+from lab.exercises.grading import grade_recording
+from lab.exercises.home import recording_of
+from lab.exercises.library import all_exercises
+from lab.exercises.trying import commands_in
+from tests.serve.conftest import School
+from tests.serve.serving import Client, Server
+from tests.serve.watching import Watched
+from tests.waiting import wait_for
+
+_QUICK = ("two-coordinators", "first-election", "one-no-is-enough")
+_ALL = [each for each in all_exercises() if each.repairs is None]
+_TRIED = [each for each in _ALL if each.name in _QUICK or os.environ.get("LAB_ALL_SOLUTIONS")]
+_WITHIN_S = 60.0
+_WRONG_WITHIN_S = 10.0
+"""So long it is waited for full marks before the attempt is handed in as it is."""
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("exercise", _TRIED, ids=lambda each: each.name)
+def test_a_solution_gets_full_marks_live(server: Server, school: School, exercise: Exercise) -> None:
+    """Each task that is not for the teacher is done, to the interface and to the grader."""
+    client = Client(server, school.anna)
+    lines = commands_in(exercise, (exercise.folder / "solution.script").read_text("utf-8"))
+    assert _points(server, client, "anna", exercise, lines, _WITHIN_S) == exercise.points
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("exercise", _TRIED, ids=lambda each: each.name)
+def test_what_is_known_wrong_is_not_solved_live(server: Server, school: School, exercise: Exercise) -> None:
+    """The first of its wrong scripts."""
+    client = Client(server, school.ben)
+    wrong = min(exercise.folder.glob("wrong-*.script"))
+    lines = commands_in(exercise, wrong.read_text("utf-8"))
+    assert _points(server, client, "ben", exercise, lines, _WRONG_WITHIN_S) < exercise.points
+
+
+def _points(
+    server: Server, client: Client, student: str, exercise: Exercise, lines: Sequence[str], within_s: float
+) -> int:
+    """What the grader gives for what is handed in then."""
+    with client.terminal("start", exercise.name) as terminal:
+        screen = Watched(terminal)
+        screen.sees(f"0 of {exercise.points} points", "attempt 1")
+        for line in lines:
+            screen.say(line)
+        with contextlib.suppress(AssertionError):  # some tasks are judged at the end alone
+            wait_for(lambda: f"{exercise.points} of {exercise.points} points" in screen.text(), "", within_s, 0.1)
+        screen.say("hand-in")
+        screen.sees("The run ends, and what is judged at the end is judged.")
+        screen.type("\r")
+        screen.sees("the run is over")
+        terminal.type("\x03")
+        terminal.status()
+    graded = grade_recording(recording_of(server.data / "students" / student, exercise.name, 1))
+    assert graded.refused == ""
+    return sum(result.points for result in graded.results)

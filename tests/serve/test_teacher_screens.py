@@ -1,0 +1,171 @@
+"""The teacher's screens at a terminal of their own, and what students with OpenSSH's client see of that."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.journal import Captioned, Commanded, open_recording
+from tests.serve.conftest import School
+from tests.serve.serving import Client, Server
+from tests.tui.terminal import Terminal
+
+_EXERCISE = "two-coordinators"
+
+
+class Teacher:
+    """Terminals in which ``lab serve WORDS`` runs, with folders of its own."""
+
+    def __init__(self, server: Server, home: Path) -> None:
+        self._server = server
+        self._environment = {
+            **{f"XDG_{name}_HOME": str(home) for name in ("DATA", "CONFIG", "STATE", "CACHE")},
+            "XDG_RUNTIME_DIR": str(home),
+        }
+
+    def __call__(self, *words: str) -> Terminal:
+        """One that runs this beside the server."""
+        data = ("--data", str(self._server.data))
+        return Terminal("-m", "lab", "serve", *words, *data, environment=self._environment)
+
+
+@pytest.fixture
+def teacher(server: Server, tmp_path: Path) -> Teacher:
+    """The one of the server."""
+    return Teacher(server, tmp_path)
+
+
+def _leave_attempt(terminal: Terminal) -> None:
+    before = len(terminal.output)
+    terminal.type("q")
+    terminal.shows("leave the exercise?", before)
+    terminal.type("2")
+    terminal.shows("light or dark", before)
+    terminal.type("q")
+    assert terminal.status() == 0
+
+
+def test_the_class_is_watched_and_looked_over_the_shoulder(
+    server: Server, school: School, teacher: Teacher
+) -> None:
+    """A line for each, as it changes; Enter shows a cluster as to a viewer, and q comes back."""
+    with Client(server, school.anna).terminal("start", _EXERCISE) as student, teacher("watch") as watch:
+        student.shows("attempt 1")
+        watch.shows("lab class")
+        watch.shows("1 of 2 students on")
+        watch.shows(f"{_EXERCISE} 1")
+        watch.shows("0 of ")
+        watch.type("\r")
+        watch.shows("viewer")
+        watch.shows(f"anna, {_EXERCISE} 1")
+        before = len(watch.output)
+        watch.type("q")
+        watch.shows("lab class", before)
+        assert b"has the keys" not in student.output
+        watch.type("q")
+        assert watch.status() == 0
+        watch.is_as_before()
+        _leave_attempt(student)
+
+
+def test_the_teacher_takes_the_keys_and_the_student_knows(
+    server: Server, school: School, teacher: Teacher
+) -> None:
+    """As long as it lasts a line says so, in the recording too; the student's own keys go on working."""
+    with Client(server, school.anna).terminal("start", _EXERCISE) as student, teacher("watch") as watch:
+        student.shows("5 leads")
+        watch.shows(_EXERCISE)
+        watch.type("t")
+        student.shows("your teacher has the keys of this cluster, too; yours go on working")
+        watch.shows(f"anna, {_EXERCISE}")
+        watch.type(":pause 5\r")
+        watch.shows("pause 5: ")
+        student.type(":resume 5\r")
+        student.shows("resume 5: ")
+        watch.type("q")
+        server.logged("keys", "no longer", "anna")
+        watch.type("q")
+        assert watch.status() == 0
+        _leave_attempt(student)
+    recording = sorted((server.data / "students" / "anna" / "attempts").glob("*.jsonl"))[-1]
+    lines = open_recording(recording)
+    told = [record.text for record in lines.records() if isinstance(record, Commanded | Captioned)]
+    lines.close()
+    assert told[-3:] == ["your teacher has the keys of this cluster, too", "pause 5", "resume 5"]
+
+
+def test_a_message_is_sent_from_the_screen(server: Server, school: School, teacher: Teacher) -> None:
+    """To the student in the line, or to all."""
+    with Client(server, school.ben).terminal() as student, teacher("watch") as watch:
+        student.shows("begins an attempt")
+        watch.shows("1 of 2 students on")
+        watch.type("m")
+        watch.shows("a message to ben")
+        watch.type("well done\r")
+        student.shows("your teacher: well done")
+        watch.type("M")
+        watch.shows("a message to all who are on")
+        watch.type("back to the list\r")
+        student.shows("your teacher: back to the list")
+        watch.type("q")
+        assert watch.status() == 0
+        student.type("q")
+        assert student.status() == 0
+
+
+def test_a_lecture_is_seen_by_who_is_on_and_by_who_comes(server: Server, school: School, teacher: Teacher) -> None:
+    """Who is on is told, and comes by a key; who logs in sees it at once; a cursor in time of one's own."""
+    with Client(server, school.anna).terminal() as anna, teacher("lecture", "bully", "--sim") as lecture:
+        anna.shows("begins an attempt")
+        lecture.shows("5 leads")
+        anna.shows("your teacher shows bully")
+        assert b"lecture: bully" not in anna.output
+        anna.type("\x0c")
+        anna.shows("viewer")
+        anna.shows("lecture: bully")
+        with Client(server, school.ben).terminal() as ben:
+            ben.shows("lecture: bully")
+            lecture.type(":kill 5\r")
+            anna.shows("4 leads")
+            ben.shows("4 leads")
+            ben.type(",")  # into the past; the others stay where they are
+            ben.type("k")
+            ben.shows("it is your teacher's cluster; the cursor in time is yours")
+            lecture.type(":restart 5\r")
+            lecture.shows("restart 5: ")
+            lecture.type("q")
+            assert lecture.status() == 0, lecture.last()
+            server.logged("lecture", "over")
+            ben.type("q")
+            ben.shows("begins an attempt")
+            ben.type("q")
+            assert ben.status() == 0
+        anna.type("q")
+        anna.shows("begins an attempt")
+        anna.type("q")
+        assert anna.status() == 0
+
+
+def test_the_class_votes_and_sees_the_tally(server: Server, school: School, teacher: Teacher) -> None:
+    """Each has one voice, the last one counts for none after the close; the teacher sees it as it comes."""
+    with Client(server, school.anna).terminal() as anna, Client(server, school.ben).terminal() as ben:
+        anna.shows("begins an attempt")
+        ben.shows("begins an attempt")
+        with teacher("lecture", "bully", "--sim") as lecture:
+            lecture.shows("5 leads")
+            lecture.type(':ask "who leads next?" | 4 | 3\r')
+            anna.shows("your teacher asks all of you")
+            ben.shows("who leads next?")
+            anna.type("1")
+            anna.shows("your answer: 4")
+            lecture.shows("1 answer")
+            ben.type("2")
+            lecture.shows("2 answers")
+            lecture.type("\r")
+            anna.shows("who leads next?  2 answers: 4: 1, 3: 1")
+            ben.shows("who leads next?  2 answers: 4: 1, 3: 1")
+            before = len(lecture.output)
+            lecture.type(":ask nothing\r")
+            lecture.shows("write a question and 2 to 9 choices", before)
+            lecture.type("q")
+            assert lecture.status() == 0, lecture.last()
+        assert server.logged("tally")["text"] == "who leads next?: 4 1, 3 1"
