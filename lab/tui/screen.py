@@ -7,13 +7,13 @@ from typing import ClassVar
 from rich.text import Text
 from textual import events, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from lab.properties import Violation
 from lab.text import sanitize
-from lab.tui.actions import ACTIONS, Action, action_named, in_footer_order
+from lab.tui.actions import ACTIONS, Action, action_named
 from lab.tui.answers import answer_to, first_hint
 from lab.tui.commandline import CommandLine
 from lab.tui.deeds import deeds_of, see_witness
@@ -21,11 +21,13 @@ from lab.tui.dialogs import RecordDialog
 from lab.tui.frame.arranging import Arrangement
 from lab.tui.frame.captions import CaptionLine
 from lab.tui.frame.heading import draw_lines, draw_title
+from lab.tui.frame.keyline import KeyLine
 from lab.tui.frame.layout import Layout
 from lab.tui.frame.lines import FaultLines, LeaderLine, TitleLine, VerdictLine
-from lab.tui.frame.pace import draw_on
+from lab.tui.frame.pace import Frames
 from lab.tui.frame.scrubbar import ScrubBar
 from lab.tui.frame.tabs import TabLine
+from lab.tui.keys import bindings
 from lab.tui.moving.predicting import Predicting
 from lab.tui.moving.seeking import Seeker
 from lab.tui.nodes.digits import Digits
@@ -60,23 +62,10 @@ class RunScreen(Screen[None]):
     DEFAULT_CSS = f"""
     RunScreen {{ layout: vertical; }}
     #said {{ height: auto; max-height: 3; padding: 0 1; text-wrap: wrap; text-overflow: fold; }}
-    Footer {{ height: 1; }}
     {Arrangement.CSS}
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            action.keys,
-            f"do('{action.word}')",
-            action.footer or action.help,
-            show=bool(action.footer),
-            key_display=action.shown,
-            tooltip=action.help,
-            priority=action.word == "command",  # what is typed after the colon may be here already
-        )
-        for action in in_footer_order()
-        if action.keys
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings()]
 
     def __init__(
         self,
@@ -132,13 +121,13 @@ class RunScreen(Screen[None]):
         yield TitleLine("said")
         yield CommandLine()
         yield SearchLine(self.finding, self.source.lines.header)
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine()
 
     def on_screen_resume(self) -> None:
         """Begin, or go on after a dialog."""
         if not self.is_up:
             self.is_up = True
-            self.run_worker(draw_on(self.draw, self.source.is_served))
+            Frames(self.draw, self.set_timer, self.source.is_served).go_on()
             self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
             self.run_worker(self.source.work(), exclusive=False, exit_on_error=True)
             self.query_one(NodePanes).focus()
@@ -241,6 +230,18 @@ class RunScreen(Screen[None]):
             self._deeds[word](rest)
         self.draw()
 
+    def action_digit(self, digit: str) -> None:
+        """Select a node, or with two in quick succession a node of two digits."""
+        if not self.is_up:
+            return
+        node, said = self._digits.take(digit, self.source.lines.header.nodes)
+        if node is not None:
+            self.selected = node
+            self.say(f"node {node} selected")
+        elif said:
+            self.say(said, warn=True)
+        self.draw()
+
     @work
     async def give(self, command: str) -> None:
         """Give the run a command, and say what came of it."""
@@ -276,20 +277,11 @@ class RunScreen(Screen[None]):
     # messages of the widgets
 
     def on_key(self, event: events.Key) -> None:
-        """Digits select a node, two in quick succession a node of two; a key that does not apply says why."""
+        """A key that does not apply says why."""
         for action in ACTIONS:
             if event.key in action.keys.split(",") and not self.check_action("do", (action.word,)):
                 event.stop()
                 self.action_do(action.word)
-        if not event.key.isdigit():
-            return
-        node, said = self._digits.take(event.key, self.source.lines.header.nodes)
-        if node is not None:
-            self.selected = node
-            self.say(f"node {node} selected")
-        elif said:
-            self.say(said, warn=True)
-        self.draw()
 
     def on_node_panes_selected(self, message: NodePanes.Selected) -> None:
         """A click or an arrow."""

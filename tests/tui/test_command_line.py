@@ -219,7 +219,7 @@ def test_the_footer_shows_only_what_applies() -> None:
 def test_a_click_in_the_footer_is_its_key() -> None:
     async def test(seen: Seen) -> None:
         footer = seen.text.split("\n")[-1]
-        await seen.pilot.click("Footer", offset=(footer.index(". step") + 1, 0))
+        await seen.pilot.click("KeyLine", offset=(footer.index(". step") + 1, 0))
         await seen.until(lambda: seen.player.number == 1, "one record on")
 
     replay(test)

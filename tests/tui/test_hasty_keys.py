@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from textual import events
+
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 
@@ -81,3 +83,17 @@ def test_a_recording_that_is_damaged_says_so(tmp_path: Path) -> None:
         await seen.says("the recording breaks off here")
 
     replay(test, path)
+
+
+def test_what_is_typed_ahead_is_done_in_its_order() -> None:
+    """A view, and then a node: were the node selected first, ``p5`` would pause another one than was meant."""
+
+    async def test(seen: Seen) -> None:
+        for key, node in (("i", "4"), ("L", "5"), ("a", "1"), ("D", "2")):
+            seen.app.post_message(events.Key(key, key))
+            seen.app.post_message(events.Key(node, node))
+            await seen.pilot.pause()
+            await seen.pilot.pause()
+            assert (seen.selected(), seen.said) == (int(node), f"node {node} selected")
+
+    replay(test)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from textual import events
-from textual.widgets import Footer
 
 from lab.places import settings_file
 from lab.tui.app import LabApp
 from lab.tui.frame.arranging import room_said
+from lab.tui.frame.keyline import KeyLine
 from lab.tui.frame.layout import Layout, read_layout, write_layout
 from lab.tui.frame.tabs import TabLine
 from lab.tui.nodes.panes import NodePanes
@@ -113,7 +113,7 @@ def test_z_shows_the_view_alone_and_everything_again(size: tuple[int, int]) -> N
         assert views.seen == ("log",)
         assert "recording · record 0" in seen.text
         assert "z shows everything again" in seen.said
-        assert seen.of("Footer", Footer).display
+        assert seen.of("KeyLine", KeyLine).display
         await seen.press("z")
         assert seen.text.split("\n")[:10] == before.split("\n")[:10]
 

@@ -172,7 +172,7 @@ def test_keys_in_the_footer_and_panes_are_clicked(host: Ready) -> None:
         await seen.until(lambda: "k kill" in seen.text.split("\n")[-1], "kill in the footer")
         footer = seen.text.split("\n")[-1]
         assert "r restart" not in footer, "it is up"
-        await seen.pilot.click("Footer", offset=(footer.index("k kill") + 1, 0))
+        await seen.pilot.click("KeyLine", offset=(footer.index("k kill") + 1, 0))
         await seen.says("kill 1: 1 killed")
         await seen.until(lambda: "r restart" in seen.text.split("\n")[-1], "what applies to a killed node")
 

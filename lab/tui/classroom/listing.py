@@ -13,12 +13,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, OptionList, Static
+from textual.widgets import OptionList, Static
 
 from lab.exercises.exercise import KINDS, LEVELS, Exercise
 from lab.exercises.home import Home, Standing
 from lab.text import sanitize
 from lab.tui.classroom.markdown import lines_of, wrapped
+from lab.tui.frame.keyline import KeyLine
 from lab.tui.frame.lines import TitleLine
 from lab.tui.siftedlist import Entry, SiftedList
 from lab.tui.terminal.look import DIM, Look
@@ -62,7 +63,6 @@ class ListScreen(Screen[None]):
     ListScreen #box.beside SiftedList { height: 1fr; }
     ListScreen #about Static { height: auto; }
     ListScreen #said { height: auto; max-height: 3; padding: 0 1; text-wrap: wrap; }
-    ListScreen Footer { height: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "begin", key_display="Enter", priority=True),
@@ -104,7 +104,7 @@ class ListScreen(Screen[None]):
             with VerticalScroll(id="about", can_focus=False):
                 yield Static(markup=False)
         yield TitleLine("said")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine()
 
     def on_screen_resume(self) -> None:
         """Seen, or seen again."""

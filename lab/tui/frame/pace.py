@@ -1,10 +1,9 @@
 """How often a screen is drawn: ten times a second, and less where a machine draws for many and cannot keep up."""
 
-import asyncio
 import time
 from collections.abc import Callable
 
-__all__ = ["Pace", "draw_on"]
+__all__ = ["Frames", "Pace"]
 
 _OWN_S = 0.1
 _SERVED_S = (0.25, 1.0)
@@ -32,11 +31,22 @@ class Pace:
             self.period_s = min(max(self.period_s * factor, least_s), most_s)
 
 
-async def draw_on(draw: Callable[[], None], is_served: bool) -> None:
-    """Draw, again and again, until this is cancelled."""
-    pace = Pace(is_served)
-    while True:
-        due_s = time.monotonic() + pace.period_s
-        await asyncio.sleep(pace.period_s)
-        pace.woke(time.monotonic() - due_s)
-        draw()
+class Frames:
+    """``draw`` is called again and again; ``later`` calls something in so many seconds."""
+
+    def __init__(
+        self, draw: Callable[[], None], later: Callable[[float, Callable[[], None]], object], is_served: bool
+    ) -> None:
+        self._draw = draw
+        self._later = later
+        self._pace = Pace(is_served)
+
+    def go_on(self) -> None:
+        """Draw after a while, and so on."""
+        self._due_s = time.monotonic() + self._pace.period_s
+        self._later(self._pace.period_s, self._next)
+
+    def _next(self) -> None:
+        self._pace.woke(time.monotonic() - self._due_s)
+        self._draw()
+        self.go_on()

@@ -131,7 +131,7 @@ async def _playing(excerpt: Excerpt) -> AsyncIterator[tuple[Pilot[None], RunScre
 
 
 async def _settle(pilot: Pilot[None]) -> None:
-    """Let all widgets draw what they were shown; a footer of other keys is composed anew, which takes turns."""
+    """Let all widgets draw what they were shown, which takes turns."""
     for _ in range(_TURNS):
         await pilot.pause(0)
 

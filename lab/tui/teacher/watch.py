@@ -10,13 +10,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Footer
 
 from lab.exercises.exercise import Exercise
 from lab.exercises.teacher import ClassReport, OfficeError, Pupil, stuck_first
 from lab.journal import Header
 from lab.text import sanitize
 from lab.tui.classroom.dialogs import LineDialog
+from lab.tui.frame.keyline import KeyLine
 from lab.tui.frame.lines import TitleLine
 from lab.tui.moving.branching import Left
 from lab.tui.run.source import FeedSource, Source
@@ -60,7 +60,6 @@ class ClassScreen(Screen[None]):
     ClassScreen { layout: vertical; }
     ClassScreen #head { height: 1; }
     ClassScreen #said { height: auto; max-height: 3; padding: 0 1; text-wrap: wrap; }
-    ClassScreen Footer { height: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "app.look_over", "look", key_display="Enter"),
@@ -81,7 +80,7 @@ class ClassScreen(Screen[None]):
         yield TitleLine("head")
         yield PupilRows(self._look)
         yield TitleLine("said")
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyLine()
 
     def on_screen_resume(self) -> None:
         """Seen, or seen again."""

@@ -1,0 +1,95 @@
+"""The keys that apply now, in the last line of a screen; a click on one is that key.
+
+Textual's footer has a widget for each key, and makes all of them anew whenever one comes or goes: that was three
+quarters of what it cost to turn to another view.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from msgspec import Struct
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual import events
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+
+from lab.tui.terminal.fitting import Piece, fit
+
+__all__ = ["KeyLine"]
+
+
+class _Key(Struct, frozen=True):
+    """``shown`` is the key as people write it; ``tells`` is more than the words that fit beside it."""
+
+    key: str
+    shown: str
+    said: str
+    tells: str
+
+    @property
+    def width(self) -> int:
+        return cell_len(f"{self.shown} {self.said} ")
+
+
+class KeyLine(Widget):
+    """What does not fit is cut off at the right end."""
+
+    DEFAULT_CSS = """
+    KeyLine { dock: bottom; height: 1; color: $footer-foreground; background: $footer-background; }
+    KeyLine > .key-line--key { color: $footer-key-foreground; background: $footer-background; text-style: bold; }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"key-line--key"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._keys: tuple[_Key, ...] = ()
+
+    def on_mount(self) -> None:
+        """Follow the keys of the screen."""
+        self.screen.bindings_updated_signal.subscribe(self, self._follow)
+
+    def render_line(self, y: int) -> Strip:
+        """Each key, and what it does."""
+        base, key_style = self.rich_style, self.get_component_rich_style("key-line--key")
+        pieces: list[Piece] = []
+        for each in self._keys:
+            pieces += (each.shown, key_style), (f" {each.said} ", base)
+        width = self.size.width
+        return Strip([Segment(text, base + style) for text, style in fit(pieces, width)], width)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """As its key."""
+        if (key := self._at(event.x)) is not None:
+            self.app.simulate_key(key.key)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Say more about the key that is pointed at."""
+        key = self._at(event.x)
+        self.tooltip = None if key is None else key.tells
+
+    def _at(self, x: int) -> _Key | None:
+        left = 0
+        for key in self._keys:
+            left += key.width
+            if x < left:
+                return key
+        return None
+
+    def _follow(self, screen: Screen[object]) -> None:
+        if self.is_attached and screen is self.screen:
+            self.call_after_refresh(self._show)
+
+    def _show(self) -> None:
+        if (keys := tuple(self._offered())) != self._keys:
+            self._keys = keys
+            self.refresh()
+
+    def _offered(self) -> Iterator[_Key]:
+        actions = set()
+        for _, binding, enabled, tooltip in self.screen.active_bindings.values():
+            if binding.show and enabled and binding.action not in actions:
+                actions.add(binding.action)
+                shown = self.app.get_key_display(binding)
+                yield _Key(binding.key, shown, binding.description, tooltip or binding.description)
