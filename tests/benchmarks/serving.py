@@ -23,7 +23,8 @@ from random import Random
 import psutil
 
 from tests.benchmarks.figures import Figure, median, p95
-from tests.serve.serving import Client, Server, new_key
+from tests.serve.serving import Client, Server, alive, new_key
+from tests.waiting import wait_for
 
 __all__ = ["measure"]
 
@@ -48,7 +49,7 @@ def measure(folder: Path, short: bool) -> list[Figure]:
     with Server(folder / "data", "--log-ins", "1000", class_file=listed) as server:
         pupils = [_Pupil(Client(server, key).words("start", "two-coordinators"), key.name) for key in keys]
         try:
-            return _measured(server, pupils, 3.0 if short else _WORKS_S)
+            return [*_measured(server, pupils, 3.0 if short else _WORKS_S), _killed(server)]
         finally:
             for pupil in pupils:
                 pupil.leave()
@@ -88,6 +89,16 @@ def _measured(server: Server, pupils: "Sequence[_Pupil]", works_s: float) -> lis
         Figure("private memory of a session", _memory_mib(sessions) / count, "MiB", 40, "less"),
         Figure("private memory of a cluster", _memory_mib(clusters) / count, "MiB", 40, "less", "with the zygote"),
     ]
+
+
+def _killed(server: Server) -> Figure:
+    """The server, with all that goes on."""
+    running = server.processes()
+    began_s = time.monotonic()
+    server.process.kill()
+    wait_for(lambda: not alive(running), "nothing is left", 30)
+    took_s = time.monotonic() - began_s
+    return Figure("kill -9 of the server to the end of all", took_s, "s", 3, "less", f"{len(running)} processes")
 
 
 class _Pupil:

@@ -73,6 +73,22 @@ class Server:
         self._output.seek(0)
         return self._output.read().decode()
 
+    def page(self) -> str:
+        """Where browsers find it."""
+        return str(re.findall(r"http://\S+", self.said())[0])
+
+    def invite(self, *words: str) -> str:
+        """Make an invitation on the command line; the code."""
+        done = subprocess.run(
+            [sys.executable, "-m", "lab", "serve", "invite", *words, "--data", str(self.data)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert f"ssh -p {self.port} " in done.stdout
+        return done.stdout.split()[4].partition("@")[0]
+
     def end(self, number: int = signal.SIGINT) -> int:
         """Send it a signal; its exit status."""
         self.process.send_signal(number)

@@ -38,6 +38,7 @@ def _line(lab: Lab, *words: str) -> str:
     [
         (("--port", "x"), "--port x: write a whole number, from 0 to 65535"),
         (("--port", "70000"), "--port 70000: write a whole number, from 0 to 65535"),
+        (("--web", "x"), "--web x: write a whole number, from 0 to 65535"),
         (("--class", "gone"), "--class gone: No such file or directory; name a file of public keys, a line each"),
         (("--class", "bad"), "bad:1: xx is no kind of key, and options are refused; write KIND KEY NAME, as in "),
         (("--nodes", "0"), "--nodes 0: write a whole number, from 1 to 64"),
@@ -61,13 +62,17 @@ def test_a_port_that_is_in_use_is_named(lab: Lab) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         line = _line(lab, "--listen", "127.0.0.1", "--port", port)
+        web = _line(lab, "--listen", "127.0.0.1", "--port", "0", "--web", port)
     assert line == f"--port {port} is in use; name another, or 0 for a free one"
+    assert web == f"--web {port} is in use; name another, or 0 for a free one"
 
 
-def test_without_asyncssh_it_says_what_to_install(tmp_path: Path) -> None:
-    """The extra is not everybody's."""
+@pytest.mark.parametrize("library", ["asyncssh", "aiohttp"])
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path, library: str) -> None:
+    """It is not everybody's."""
     code = (
-        "import sys; sys.modules['asyncssh'] = None; sys.argv = ['lab', 'serve']; from lab.cli import main; main()"
+        f"import sys; sys.modules['{library}'] = None; sys.argv = ['lab', 'serve']; "
+        "from lab.cli import main; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -79,7 +84,7 @@ def test_without_asyncssh_it_says_what_to_install(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr == (
-        "lab: lab serve needs asyncssh, which is not installed: pip install 'coordinator-lab[serve]'\n"
+        f"lab: lab serve needs {library}, which is not installed: pip install 'coordinator-lab[serve]'\n"
     )
 
 

@@ -1,26 +1,11 @@
 """Who may come in: by the class's file, by invitation, anybody where it is open; and what the others are told."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.serve.conftest import School
-from tests.serve.serving import ROOT, Client, Server, new_key
-
-
-def _invite(server: Server, *words: str) -> str:
-    """Make an invitation on the command line; the code."""
-    done = subprocess.run(
-        [sys.executable, "-m", "lab", "serve", "invite", *words, "--data", str(server.data)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert f"ssh -p {server.port} " in done.stdout
-    return done.stdout.split()[4].partition("@")[0]
+from tests.serve.serving import Client, Server, new_key
 
 
 def test_a_student_of_the_class_comes_in_under_any_user_name(server: Server, school: School) -> None:
@@ -48,14 +33,14 @@ def test_a_class_file_that_changes_is_read_again(tmp_path: Path, school: School)
 
 def test_an_invitation_registers_the_key_that_the_student_connects_with(server: Server, tmp_path: Path) -> None:
     """Once: from then on the key is enough, and the code is used up for everybody else."""
-    code = _invite(server, "carla")
+    code = server.invite("carla")
     key = new_key(tmp_path / "carla")
     assert Client(server, key, user=code.upper().replace("-", "")).run("status").stdout.startswith("carla:")
     assert Client(server, key).run("status").stdout.startswith("carla:")
     assert Client(server, key, user=code).run("status").returncode == 0, "the key is known, whatever the user name"
     thief = Client(server, new_key(tmp_path / "thief"), user=code).run("status")
     assert thief.returncode == 255
-    assert "the code was used already, with another key; ask your teacher for a new one" in thief.stderr
+    assert "the code was used already; ask your teacher for a new one" in thief.stderr
     assert code in server.logged("refused", "no key")["text"]
     enrolled = (server.data / "keys").read_text()
     assert enrolled.count(" carla\n") == 1
@@ -64,7 +49,7 @@ def test_an_invitation_registers_the_key_that_the_student_connects_with(server: 
 
 def test_a_key_that_only_asks_is_not_registered(server: Server, tmp_path: Path) -> None:
     """The code is used up when the key has signed, not when a client asks whether the key would do."""
-    code = _invite(server, "dora")
+    code = server.invite("dora")
     key = new_key(tmp_path / "dora")
     other = new_key(tmp_path / "other")
     pretended = tmp_path / "pretended"
@@ -77,7 +62,7 @@ def test_a_key_that_only_asks_is_not_registered(server: Server, tmp_path: Path) 
 
 def test_a_code_that_was_made_anew_leaves_the_old_one_void(server: Server, tmp_path: Path) -> None:
     """Who lost a code asks for another, and the finder of the first gets nothing."""
-    first, second = _invite(server, "emil"), _invite(server, "emil")
+    first, second = server.invite("emil"), server.invite("emil")
     key = new_key(tmp_path / "emil")
     assert "there is no such code" in Client(server, key, user=first).run("status").stderr
     assert Client(server, key, user=second).run("status").stdout.startswith("emil:")

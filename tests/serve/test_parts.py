@@ -19,8 +19,9 @@ from lab.serve.border import is_name, size_of, terminal_name
 from lab.serve.children import Children
 from lab.serve.folder import DataFolder, FolderError
 from lab.serve.invites import InvitationError, Invitations, is_code
-from lab.serve.keylist import KeyListError, read_keys
+from lab.serve.keylist import read_keys
 from lab.serve.limits import Limits, help_of
+from lab.serve.listfile import ListError
 from lab.serve.log import Log
 from lab.serve.orders import Room
 from lab.serve.rates import HalfOpen, Rate
@@ -84,7 +85,7 @@ def test_a_list_of_keys_says_who_has_which() -> None:
 )
 def test_a_line_that_says_nobody_is_named(line: str, told: str) -> None:
     """With the file, its number, and what is expected."""
-    with pytest.raises(KeyListError, match=told) as raised:
+    with pytest.raises(ListError, match=told) as raised:
         read_keys(f"{_KEY} carla\n{line}\n", "class")
     assert str(raised.value).startswith("class:3" if "\n" in line else "class:2")
     assert "\x1b" not in str(raised.value)

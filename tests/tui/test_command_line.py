@@ -11,6 +11,7 @@ from lab.script import VERBS, parse
 from lab.tui.actions import ACTIONS
 from lab.tui.commandline import CommandLine, complete
 from lab.tui.dialogs import HelpDialog
+from lab.tui.frame.keyline import KeyLine
 from lab.tui.terminal.look import Look
 from lab.tui.views.views import Views
 from tests.tui.seen import Seen, replay
@@ -223,6 +224,19 @@ def test_a_click_in_the_footer_is_its_key() -> None:
         await seen.until(lambda: seen.player.number == 1, "one record on")
 
     replay(test)
+
+
+def test_a_key_that_is_pointed_at_says_more() -> None:
+    """And right of all keys there is nothing to be said, or pressed."""
+
+    async def test(seen: Seen) -> None:
+        line = seen.of("KeyLine", KeyLine)
+        await seen.pilot.hover("KeyLine", offset=(seen.text.split("\n")[-1].index(". step"), 0))
+        assert str(line.tooltip).startswith("one record forward")
+        await seen.pilot.hover("KeyLine", offset=(199, 0))
+        assert line.tooltip is None
+
+    replay(test, size=(200, 60))
 
 
 def _help(driver: bool, width: int = 200, *classes: str) -> list[str]:

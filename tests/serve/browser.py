@@ -1,0 +1,140 @@
+"""A real browser: headless Chromium, driven over its DevTools protocol."""
+
+import asyncio
+import base64
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from tests.waiting import wait_for
+
+__all__ = ["CHROMIUM", "Browser"]
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+_WITHIN_S = 30.0
+_ROWS = "[...document.querySelectorAll('.xterm-rows > div')].map(row => row.textContent).join('\\n')"
+_KEYS = {"\r": ("Enter", 13), "\t": ("Tab", 9), "\x1b": ("Escape", 27)}
+
+
+class Browser:
+    """One page, with a profile of its own. ``requested`` has the address of each request that it sent."""
+
+    def __init__(self, profile: Path) -> None:
+        assert CHROMIUM is not None
+        self.requested: list[str] = []
+        self.complaints: list[str] = []
+        self._loop = asyncio.new_event_loop()
+        self._serial = 0
+        self._process = subprocess.Popen(
+            [
+                *(CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0"),
+                *("--disable-dev-shm-usage", f"--user-data-dir={profile}", "about:blank"),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        told = profile / "DevToolsActivePort"
+        wait_for(lambda: told.exists() and "\n" in told.read_text(), "Chromium serves its protocol", _WITHIN_S)
+        self._loop.run_until_complete(self._connect(int(told.read_text().splitlines()[0])))
+        for domain in ("Network", "Page", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+
+    def __enter__(self) -> "Browser":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait(_WITHIN_S)
+        self._loop.run_until_complete(self._client.close())
+        self._loop.close()
+
+    def call(self, method: str, **parameters: object) -> dict[str, Any]:
+        """A call of the protocol, and its result."""
+        return self._loop.run_until_complete(self._call(method, parameters))
+
+    def go_to(self, address: str) -> None:
+        """Open this, and wait until it is there."""
+        self.call("Page.navigate", url=address)
+        self.shows("document.readyState === 'complete' && location.href !== 'about:blank'")
+
+    def finds(self, expression: str) -> Any:
+        """What this JavaScript gives, in the page."""
+        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        return answer["result"].get("value")
+
+    def shows(self, expression: str) -> Any:
+        """Wait until it gives something true."""
+        return wait_for(lambda: self.finds(expression), expression, _WITHIN_S, 0.05)
+
+    def text(self) -> str:
+        """What is seen in the terminal."""
+        return str(self.finds(_ROWS) or "")
+
+    def sees(self, *texts: str) -> str:
+        """Wait until all of these are seen in the terminal at once; what is seen then."""
+
+        def seen() -> str:
+            screen = self.text()
+            return screen if all(text in screen for text in texts) else ""
+
+        try:
+            return wait_for(seen, "", _WITHIN_S, 0.05)
+        except AssertionError:
+            raise AssertionError(f"{texts} not within {_WITHIN_S:g} s; seen is\n{self.text()}") from None
+
+    def type(self, keys: str) -> None:
+        """Press keys, where the focus is."""
+        for key in keys:
+            name, code = _KEYS.get(key, (key, ord(key.upper())))
+            known = {"key": name, "windowsVirtualKeyCode": code}
+            self.call("Input.dispatchKeyEvent", type="keyDown", text=key, **known)
+            self.call("Input.dispatchKeyEvent", type="keyUp", **known)
+
+    def click(self, x: int, y: int) -> None:
+        """The left button, here."""
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def resize(self, width: int, height: int) -> None:
+        """The window is so large, in pixels."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+        )
+
+    def photograph(self, path: Path) -> None:
+        """Write down what the page looks like."""
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
+
+    async def _connect(self, port: int) -> None:
+        self._client = aiohttp.ClientSession()
+        async with self._client.get(f"http://127.0.0.1:{port}/json/list") as answer:
+            pages = await answer.json()
+        (page,) = (each for each in pages if each["type"] == "page")
+        self._socket = await self._client.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0)
+
+    async def _call(self, method: str, parameters: dict[str, object]) -> dict[str, Any]:
+        self._serial += 1
+        await self._socket.send_json({"id": self._serial, "method": method, "params": parameters})
+        async with asyncio.timeout(_WITHIN_S):
+            while True:
+                said = await self._socket.receive_json()
+                if said.get("id") == self._serial:
+                    assert "error" not in said, f"{method}: {said['error']}"
+                    result: dict[str, Any] = said["result"]
+                    return result
+                self._hear(said)
+
+    def _hear(self, said: dict[str, Any]) -> None:
+        match said.get("method"):
+            case "Network.requestWillBeSent":
+                self.requested.append(said["params"]["request"]["url"])
+            case "Network.webSocketCreated":
+                self.requested.append(said["params"]["url"])
+            case "Runtime.exceptionThrown":
+                self.complaints.append(str(said["params"]["exceptionDetails"]))
+            case "Log.entryAdded":
+                self.complaints.append(said["params"]["entry"]["text"])

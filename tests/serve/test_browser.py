@@ -1,0 +1,168 @@
+"""The laboratory in a real browser, from the code to the tick: keys, mouse, size, and no word to anybody else."""
+
+import fcntl
+import struct
+import termios
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.serve.browser import CHROMIUM, Browser
+from tests.serve.serving import Client, Server, new_key
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here: apt-get install chromium")
+
+_WIDE, _SMALL = (1600, 900), (1000, 600)
+_SIZE = "[innerWidth, innerHeight, document.querySelector('.xterm-screen').clientWidth]"
+_ROW = (
+    "[...document.querySelectorAll('.xterm-rows > div')].find(row => row.textContent.includes('The highest'))"
+    ".getBoundingClientRect().y"
+)
+_OVER = "!document.getElementById('over').hidden"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server that nobody knows yet."""
+    with Server(tmp_path / "data", "--web", "0") as serving:
+        yield serving
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    """A window of 1600 by 900."""
+    with Browser(tmp_path / "profile") as opened:
+        opened.resize(*_WIDE)
+        yield opened
+
+
+def _come_in(browser: Browser, server: Server, code: str) -> None:
+    browser.go_to(server.page())
+    browser.shows("document.activeElement.id === 'code'")
+    browser.type(f"{code}\r")
+    browser.sees("lab exercises")
+
+
+def _size_inside(server: Server) -> tuple[int, int]:
+    """(columns, rows) as the kernel tells the session."""
+    with server.inside().open("rb", buffering=0) as slave:
+        rows, columns, _, _ = struct.unpack("HHHH", fcntl.ioctl(slave, termios.TIOCGWINSZ, bytes(8)))
+    return columns, rows
+
+
+def test_an_exercise_is_solved_in_a_browser(server: Server, browser: Browser) -> None:
+    """By keys alone; the page asks nobody but the server for anything, and nothing goes wrong in it."""
+    browser.go_to(server.page())
+    browser.type("abcd-abcd-abcd-abcd\r")
+    assert "there is no such code" in browser.shows("document.querySelector('[role=alert]')?.textContent")
+    _come_in(browser, server, server.invite("anna"))
+    assert browser.finds("document.title") == "anna"
+    assert browser.finds("document.cookie") == "", "no script sees what the browser is known by"
+    browser.type("one pause")
+    browser.sees("teaches A1.1, assumption 9, B1")
+    browser.type("\r")
+    browser.sees("★ 5 leads", "attempt 1", "you may: pause, resume")
+    browser.type(":answer 1 4 and 5\r")
+    browser.sees("you answered: 4 and 5")
+    browser.type("5p")
+    browser.sees("5 of 5 points", "SOLVED")
+    assert {urlsplit(each).netloc for each in browser.requested} == {urlsplit(server.page()).netloc}
+    assert browser.complaints == ["Failed to load resource: the server responded with a status of 403 (Forbidden)"]
+
+
+def test_the_terminal_fills_the_window(server: Server, browser: Browser) -> None:
+    """Whatever its size, and the session has that size, too."""
+    _come_in(browser, server, server.invite("anna"))
+    sizes = []
+    for size in (_WIDE, _SMALL, _WIDE):
+        browser.resize(*size)
+        wait_for(lambda: browser.finds(_SIZE)[:2] == list(size), f"a window of {size}")  # noqa: B023
+        wait_for(lambda: size[0] - 20 < browser.finds(_SIZE)[2] <= size[0], "a terminal as wide")  # noqa: B023
+        rows = int(browser.finds("document.querySelectorAll('.xterm-rows > div').length"))
+        wait_for(lambda: _size_inside(server)[1] == rows, "the session has its size")  # noqa: B023
+        browser.sees("light or dark")
+        sizes.append(_size_inside(server))
+    assert sizes[0] == sizes[2]
+    assert sizes[0][0] > sizes[1][0] + 50
+    assert sizes[0][1] > sizes[1][1] + 10
+    assert browser.finds("document.documentElement.scrollHeight <= innerHeight"), "nothing is to be scrolled"
+
+
+def test_a_click_reaches_the_session(server: Server, browser: Browser) -> None:
+    """The mouse is the laboratory's, and the keys stay where they were."""
+    _come_in(browser, server, server.invite("anna"))
+    browser.sees("The highest comes back")
+    browser.click(200, int(browser.finds(_ROW)) + 5)
+    browser.sees("The highest comes back", "attempt 1")
+    browser.type("?")
+    browser.sees("help")
+
+
+@pytest.mark.parametrize("is_secure", [True, False])
+def test_what_is_copied_is_in_the_clipboard(server: Server, browser: Browser, is_secure: bool) -> None:
+    """Also over plain HTTP, where browsers hide the way that is in use today."""
+    browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    _come_in(browser, server, server.invite("anna"))
+    browser.finds("navigator.clipboard.writeText('nothing')")
+    browser.finds("window.clipboard = navigator.clipboard")
+    if not is_secure:
+        browser.finds("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    browser.type("one pause\r")
+    browser.sees("★ 5 leads")
+    browser.type("y")
+    browser.shows("window.clipboard.readText().then(text => text.includes('nothing') ? '' : text)")
+
+
+def test_a_page_that_is_loaded_again_goes_on(server: Server, browser: Browser) -> None:
+    """The browser is known, and the attempt is where it was; a second window asks which is to go on."""
+    _come_in(browser, server, server.invite("anna"))
+    browser.type("one pause\r")
+    browser.sees("★ 5 leads")
+    browser.call("Page.reload")
+    browser.sees("go on with attempt 1")
+    browser.type("\r")
+    browser.sees("★ 5 leads", "attempt 1")
+    assert browser.finds("document.title") == "anna"
+
+
+def test_the_end_of_a_session_is_told(server: Server, browser: Browser) -> None:
+    """Enter begins another; where the server has gone the page says so; who logs out needs a new code."""
+    _come_in(browser, server, server.invite("anna"))
+    browser.type("q")
+    browser.shows(_OVER)
+    assert browser.finds("document.getElementById('why').textContent") == "The session has ended."
+    browser.type("\r")
+    browser.sees("lab exercises")
+    assert not browser.finds(_OVER)
+    server.session().kill()
+    browser.shows(_OVER)
+    browser.finds("document.querySelector('summary').click()")
+    browser.finds("document.querySelector('form button').click()")
+    browser.shows("document.title === 'lab'")
+    assert browser.finds("document.getElementById('code').value") == ""
+    _come_in(browser, server, server.invite("anna"))
+    server.process.kill()
+    browser.shows(_OVER)
+    assert "The connection is lost" in browser.finds("document.getElementById('why').textContent")
+    browser.type("\r")
+    browser.shows("document.getElementById('why').textContent.includes('does not answer')")
+
+
+def test_a_student_who_is_on_by_ssh_is_asked_in_the_browser(
+    server: Server, browser: Browser, tmp_path: Path
+) -> None:
+    """It is the same student, whatever line leads to the seat."""
+    key = new_key(tmp_path / "key")
+    with Client(server, key, user=server.invite("anna")).terminal() as terminal:
+        terminal.shows("lab exercises")
+        browser.go_to(server.page())
+        browser.type(f"{server.invite('anna')}\r")
+        browser.sees("lab: you are on already, since", "Enter ends that session and goes on here")
+        browser.type("\r")
+        browser.sees("lab exercises")
+        terminal.shows("lab: you went on in another session")
+        terminal.status()
+        terminal.is_as_before()

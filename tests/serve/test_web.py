@@ -1,0 +1,430 @@
+"""The server's doors for browsers: who comes in, who stays out, and that nothing else is to be had."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import aiohttp
+import psutil
+import pytest
+
+from lab.serve.browsers import Browsers
+from lab.serve.folder import DataFolder
+from lab.serve.invites import Invitations
+from tests.serve.conftest import School
+from tests.serve.serving import Client, Server, alive
+from tests.serve.surfing import Answer, Shown, Surfer, raw
+from tests.waiting import wait_for
+
+_PROTECTED = {
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Server": "lab",
+}
+
+
+@pytest.fixture(scope="module")
+def server(school: School, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server for the tests of this file; at its end its log has no fault of its own."""
+    data = tmp_path_factory.mktemp("web") / "data"
+    with Server(data, "--log-ins", "1000", "--web", "0", class_file=school.class_file) as serving:
+        yield serving
+        assert [line for line in serving.log() if line["event"] == "fault"] == []
+        assert serving.process.poll() is None
+
+
+def _enrolled(server: Server, student: str) -> Surfer:
+    """A browser that this student came in with."""
+    return Surfer(server, Surfer(server).log_in(server.invite(student)).token)
+
+
+def _refused(answer: Answer, told: str) -> None:
+    """The door again, with this in words."""
+    assert answer.status == 403
+    assert told in answer.text
+    assert '<form method="post" action="/log-in">' in answer.text
+    assert not answer.cookie
+
+
+def test_a_code_makes_a_browser_known(server: Server) -> None:
+    """Once; what it shows from then on is read by no script, sent by no other page, and kept as a hash."""
+    code = server.invite("carla")
+    assert "abcd-efgh-jkmn-pqrs" in Surfer(server).get().text
+    answer = Surfer(server).log_in(code.upper().replace("-", ""))
+    assert (answer.status, answer.headers["Location"]) == (303, "/")
+    token, *attributes = answer.cookie.split("; ")
+    assert token == f"lab={answer.token}"
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(attributes)
+    assert "Secure" not in attributes
+    assert "<title>carla</title>" in Surfer(server, answer.token).get().text
+    kept = server.data / "browsers"
+    assert " carla " in kept.read_text()
+    assert answer.token not in kept.read_text()
+    assert kept.stat().st_mode & 0o777 == 0o600
+    _refused(Surfer(server).log_in(code), "the code was used already; ask your teacher for a new one")
+    assert server.logged("refused", "the code was used already")["address"] == "127.0.0.1"
+
+
+def test_a_code_holds_for_a_key_or_a_browser(server: Server, school: School) -> None:
+    """Not for both."""
+    code = server.invite("dora")
+    Surfer(server).log_in(code)
+    done = Client(server, school.stranger, user=code).run("status")
+    assert done.returncode == 255
+    assert "the code was used already; ask your teacher for a new one" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("", "that is no code"),
+        ("abcd-abcd-abcd-abcd", "there is no such code"),
+        ("../../etc/passwd", "that is no code"),
+        ("%ff%00%22%3E%3Cscript%3Ealert(1)%3C/script%3E", "that is no code"),
+        ("$code ${x} {code}", "that is no code"),
+    ],
+)
+def test_a_wrong_code_is_told_in_words(server: Server, code: str, told: str) -> None:
+    """What was typed is there still, and is no part of the page's own text."""
+    answer = Surfer(server).log_in(code)
+    _refused(answer, told)
+    assert "<script>" not in answer.text
+    assert server.logged("refused", told)
+
+
+def test_guessing_is_slowed_down(server: Server) -> None:
+    """By the address that it comes from, which a proxy on this machine adds to what it was told."""
+    guesser = Surfer(server, X_Forwarded_For="192.0.2.1, 203.0.113.9")
+    said = [guesser.log_in("abcd-abcd-abcd-abcd") for _ in range(121)]
+    assert {each.status for each in said[:120]} == {403}
+    assert said[120].status == 429
+    assert "too many codes were tried from here; try again in a minute" in said[120].text
+    assert server.logged("refused", "too many codes")["address"] == "203.0.113.9"
+    assert Surfer(server).log_in("abcd-abcd-abcd-abcd").status == 403
+
+
+def test_behind_https_the_cookie_stays_there(server: Server) -> None:
+    """A proxy on this machine says how the browser came."""
+    came = Surfer(server, X_Forwarded_Proto="https", X_Forwarded_For="198.51.100.7", origin="https://lab.example")
+    came._headers["Host"] = "lab.example"
+    answer = came.log_in(server.invite("emil"))
+    assert "Secure" in answer.cookie.split("; ")
+    assert server.logged("enrolled", student="emil")["address"] == "198.51.100.7"
+
+
+@pytest.mark.parametrize("origin", ["none", "null", "http://evil.example", "http://127.0.0.1:1", "http://[", "é"])
+def test_a_page_from_elsewhere_gets_nothing(server: Server, origin: str) -> None:
+    """Whatever its visitor's browser would show: no terminal, no log-in, no log-out; the log says who asked."""
+    known = _enrolled(server, "finn")
+    code = server.invite("gina")
+    foreign = Surfer(server, known._headers["Cookie"].removeprefix("lab="), origin=origin)
+    for path in ("/log-in", "/guest", "/log-out"):
+        assert foreign.post(path, f"code={code}".encode()).status == 403
+    assert _no_terminal(foreign) == 403
+    assert "<title>finn</title>" in known.get().text
+    assert server.logged("refused", "/terminal, asked for by a page of")
+    assert Surfer(server).log_in(code).status == 303
+
+
+def _no_terminal(surfer: Surfer) -> int:
+    """With what it is refused."""
+
+    async def ask() -> None:
+        async with surfer.terminal():
+            pass
+
+    with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+        asyncio.run(ask())
+    return refused.value.status
+
+
+@pytest.mark.parametrize("token", ["", "x", "A" * 43, "é" * 43, "../" * 14 + "A", '"; Path=/', "\udcff" * 43])
+def test_without_a_log_in_there_is_a_door_and_no_more(server: Server, token: str) -> None:
+    """Also with a cookie that never was one."""
+    surfer = Surfer(server)
+    surfer._headers["Cookie"] = f"lab={token}"
+    answer = surfer.get()
+    assert (answer.status, "<title>lab</title>" in answer.text) == (200, True)
+    assert _no_terminal(surfer) == 403
+    assert surfer.post("/log-out").status == 303
+    assert server.logged("refused", "a terminal without a log-in")
+
+
+def test_every_answer_keeps_other_pages_out(server: Server) -> None:
+    """It is in no frame, and loads nothing from elsewhere; pages are kept in no cache."""
+    for path, status in (("/", 200), ("/static/terminal.js", 200), ("/terminal", 403), ("/nothing", 404)):
+        answer = Surfer(server).get(path)
+        assert answer.status == status
+        assert _PROTECTED.items() <= answer.headers.items()
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';")
+        assert answer.headers["Cache-Control"] == ("no-cache" if "static" in path else "no-store")
+    assert Surfer(server).post("/").status == 405
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../pages/log-in.html",
+        "/static/%2e%2e/doors.py",
+        "/static/..%2fdoors.py",
+        "/static/xterm/../../doors.py",
+        "/static//etc/passwd",
+        "/static/%2fetc%2fpasswd",
+        "/static/",
+        "/static/xterm/",
+        "/static/%00",
+        "/static/" + "a" * 300,
+        "/../../../../etc/passwd",
+        "//etc/passwd",
+        "/static/..\\doors.py",
+        "http://elsewhere.example/static/../doors.py",
+    ],
+)
+def test_no_path_leads_to_another_file(server: Server, path: str) -> None:
+    """Nor to a list of those that may be had."""
+    answered = raw(server, f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    assert answered.split()[1] in (b"400", b"403", b"404"), answered
+    assert b"import " not in answered
+    assert b"root:" not in answered
+
+
+_POST = b"POST /log-in HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\nConnection: close\r\n"
+_FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"\x00" * 100 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\x00: \xff\r\n\r\n",
+        b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
+        b"GET /terminal HTTP/1.1\r\nHost: \xff\xfe\r\nOrigin: http://\xff\xfe\r\nConnection: close\r\n\r\n",
+        b"GET /terminal HTTP/1.1\r\nHost: [\r\nOrigin: http://[\r\nConnection: close\r\n\r\n",
+        b"GET /terminal HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\nCookie: \xff=\xff\r\nConnection: close\r\n\r\n",
+        b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nCookie: lab=" + b"a" * 20000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a: b\r\n" * 2000 + b"\r\n",
+        _POST + b"Content-Length: -1\r\n\r\n",
+        _POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        _POST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        _POST + b"Content-Type: text/plain\r\nContent-Length: 5\r\n\r\ncode=",
+        _POST + b"Content-Type: multipart/form-data\r\nContent-Length: 5\r\n\r\ncode=",
+        _POST + b"Content-Type: application/x-www-form-urlencoded; charset=nil\r\nContent-Length: 5\r\n\r\ncode=",
+        _POST + _FORM + b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\ncode=",
+        _POST + _FORM + b"Content-Length: 4\r\n\r\n\xff\xfe\x00=",
+        _POST + _FORM + b"Transfer-Encoding: chunked\r\n\r\n4\r\ncode\r\nzz\r\n",
+        _POST + _FORM + b"Content-Length: 40\r\n\r\n" + b"a=b&" * 10,
+        _POST + _FORM + b"Content-Length: 9999\r\n\r\n" + b"code=" + b"a" * 9994,
+    ],
+    ids=range(22),
+)
+def test_garbage_is_answered_and_costs_nothing(server: Server, sent: bytes) -> None:
+    """In the words of HTTP, without a word of Python; there is no fault in the log, and the next one comes in."""
+    answered = raw(server, sent)
+    assert answered == b"" or answered.split()[1][:1] == b"4", answered
+    assert b"Traceback" not in answered
+    assert b".py" not in answered
+    assert Surfer(server).get().status == 200
+    assert [line for line in server.log() if line["event"] == "fault"] == []
+
+
+def test_what_is_too_large_is_not_taken(server: Server) -> None:
+    """Neither a form nor a message."""
+    assert Surfer(server).post("/log-in", b"code=" + b"a" * (1 << 19)).status == 413
+    known = _enrolled(server, "hugo")
+
+    async def send(message: str | bytes) -> int | None:
+        async with known.terminal() as terminal:
+            await terminal.sees("lab exercises")
+            await (terminal.socket.send_str if isinstance(message, str) else terminal.socket.send_bytes)(message)  # type: ignore[arg-type]
+            return await terminal.closed()
+
+    assert asyncio.run(send(b"a" * (1 << 17))) == aiohttp.WSCloseCode.MESSAGE_TOO_BIG
+    server.logged("session ended", student="hugo")
+    for garbage in ("what?", '{"columns": 1e999, "rows": null}', "[" * 9999):
+        assert asyncio.run(send(garbage)) == aiohttp.WSCloseCode.OK
+        assert server.logged("refused", "what is no size of a window", "hugo")
+
+
+def test_a_browser_is_known_after_a_restart_until_it_is_struck_out(tmp_path: Path) -> None:
+    """As a key is: the list is the teacher's to edit, while the server runs."""
+    data = tmp_path / "data"
+    with Server(data, "--web", "0") as first:
+        tokens = [Surfer(first).log_in(first.invite(name)).token for name in ("anna", "ben")]
+        first.end(signal.SIGKILL)
+    with Server(data, "--web", "0") as second:
+        anna, ben = (Surfer(second, token) for token in tokens)
+        assert "<title>anna</title>" in anna.get().text
+        kept = data / "browsers"
+        kept.write_text("".join(line for line in kept.read_text().splitlines(True) if " anna " not in line))
+        assert "<title>lab</title>" in anna.get().text
+        assert _no_terminal(anna) == 403
+        kept.write_text(f"{kept.read_text()}nonsense\n")
+        assert "<title>ben</title>" in ben.get().text
+        assert "browsers:2: 'nonsense' is no HASH NAME SINCE" in second.logged("unreadable")["text"]
+
+
+def test_who_logs_out_is_known_no_longer(server: Server) -> None:
+    """Nor is the cookie there any more."""
+    known = _enrolled(server, "ines")
+    answer = known.post("/log-out")
+    assert (answer.status, 'lab=""; expires=' in answer.cookie) == (303, True)
+    assert "<title>lab</title>" in known.get().text
+    assert " ines " not in (server.data / "browsers").read_text()
+    assert server.logged("log-out", student="ines")
+
+
+def test_guests_come_in_where_anybody_may(tmp_path: Path, server: Server) -> None:
+    """Each browser is another one; a server that is not open has no button, and refuses who presses it."""
+    assert "guest" not in Surfer(server).get().text
+    _refused(Surfer(server).post("/guest"), "this server has no guests")
+    with Server(tmp_path / "data", "--open", "--log-ins", "2", "--web", "0") as open_server:
+        assert "Come in as a guest" in Surfer(open_server).get().text
+        for number in (1, 2):
+            token = Surfer(open_server).post("/guest").token
+            assert f"<title>guest-{number}</title>" in Surfer(open_server, token).get().text
+        third = Surfer(open_server).post("/guest")
+        assert (third.status, "too many guests came from here" in third.text) == (429, True)
+        assert not (open_server.data / "browsers").exists()
+
+
+async def _begin(terminal: Shown) -> None:
+    await terminal.sees("lab exercises")
+    await terminal.type("one pause")
+    await terminal.sees("teaches A1.1, assumption 9, B1")
+    await terminal.type("\r")
+    await terminal.sees("5 leads")
+
+
+def test_a_browser_that_goes_leaves_the_cluster(server: Server) -> None:
+    """However it goes; the next one goes on with it. It is told where the student was from, and so is the log."""
+    known = _enrolled(server, "jana")
+
+    async def go() -> None:
+        async with known.terminal() as terminal:
+            await _begin(terminal)
+            terminal.transport.abort()
+            await asyncio.to_thread(server.logged, "session ended", "", "jana")
+        async with known.terminal() as terminal:
+            await terminal.sees("go on with attempt 1")
+            assert not [line for line in server.log() if line["event"] == "run ended"]
+            async with known.terminal() as second:
+                await second.sees("you are on already, since", "from 127.0.0.1")
+                await second.type("\r")
+                await second.sees("go on with attempt 1")
+                assert await terminal.closed() == aiohttp.WSCloseCode.OK
+                assert "lab: you went on in another session" in terminal.text()
+
+    asyncio.run(go())
+    assert server.logged("log-in", student="jana") == {
+        **server.logged("log-in", student="jana"),
+        "address": "127.0.0.1",
+        "text": "a browser",
+    }
+
+
+def test_a_page_that_is_loaded_again_is_not_asked(server: Server) -> None:
+    """The session that ends because its browser has left is waited for."""
+    known = _enrolled(server, "kurt")
+
+    async def reload() -> None:
+        for _ in range(3):
+            async with known.terminal() as terminal:
+                assert "you are on already" not in await terminal.sees("lab exercises")
+
+    asyncio.run(reload())
+
+
+def test_a_browser_that_reads_nothing_costs_a_bounded_amount_of_memory(server: Server) -> None:
+    """The server takes no more from its session than the connection buffers; then it goes on."""
+    known = _enrolled(server, "lena")
+
+    async def stall() -> None:
+        async with known.terminal() as terminal:
+            await terminal.sees("lab exercises")
+            terminal.transport.pause_reading()
+            taken = await asyncio.to_thread(server.flood)
+            assert 1 << 16 < taken < 16 << 20
+            terminal.transport.resume_reading()
+            await terminal.type("q")
+            async for message in terminal.socket:
+                assert message.type is aiohttp.WSMsgType.BINARY
+            assert terminal.socket.close_code == aiohttp.WSCloseCode.OK
+
+    asyncio.run(stall())
+
+
+def test_who_types_faster_than_anybody_costs_a_bounded_amount_of_memory(server: Server) -> None:
+    """Keys are taken at a pace that the session bears; the rest stays with the browser, however well packed."""
+    known = _enrolled(server, "mona")
+    memory = psutil.Process(server.process.pid).memory_info
+
+    async def flood() -> None:
+        async with known.terminal() as terminal:
+            await terminal.sees("lab exercises")
+            with contextlib.suppress(TimeoutError):
+                for _ in range(4000):
+                    await asyncio.wait_for(terminal.socket.send_bytes(b"x" * 65000), 0.7)
+            assert memory().rss < before + (32 << 20)
+            terminal.transport.abort()
+
+    before = memory().rss
+    asyncio.run(flood())
+    server.logged("session ended", student="mona")
+
+
+def test_a_server_that_ends_says_so(tmp_path: Path) -> None:
+    """In the terminal, with a proper close; nothing of it is left."""
+    with Server(tmp_path / "data", "--web", "0") as ending:
+        known = _enrolled(ending, "anna")
+
+        async def watch() -> None:
+            async with known.terminal() as terminal:
+                await _begin(terminal)
+                running = ending.processes()
+                os.kill(ending.process.pid, signal.SIGTERM)
+                assert await terminal.closed() == aiohttp.WSCloseCode.OK
+                assert "lab: the server is being ended; your progress is kept" in terminal.text()
+            await asyncio.to_thread(ending.process.wait, 30)
+            assert not alive(running)
+
+        asyncio.run(watch())
+        assert ending.process.returncode == 0
+
+
+def test_kill_9_leaves_no_process_behind(tmp_path: Path) -> None:
+    """As over SSH."""
+    with Server(tmp_path / "data", "--web", "0") as killed:
+        known = _enrolled(killed, "anna")
+
+        async def watch() -> None:
+            async with known.terminal() as terminal:
+                await _begin(terminal)
+                running = killed.processes()
+                killed.process.kill()
+                await asyncio.to_thread(wait_for, lambda: not alive(running), "nothing is left", 6)
+
+        asyncio.run(watch())
+
+
+def test_the_teacher_is_told_of_the_way_by_browser(server: Server) -> None:
+    """At the start, and with each code."""
+    assert f"or, in a browser:              {server.page()}" in server.said()
+    assert "students connect with:" in server.said()
+
+
+def test_a_code_that_cannot_be_written_down_lets_nobody_in(tmp_path: Path) -> None:
+    """The code is used up first: a crash in between costs an invitation, and a list is never half written."""
+    folder = DataFolder(tmp_path / "data")
+    browsers = Browsers(folder, False, lambda said: None)
+    ((_, code),) = Invitations(folder.invites).invite(["anna"], 1)
+    (folder.path / "browsers").mkdir()
+    with pytest.raises(OSError, match="Is a directory"):
+        browsers.enrol(code)
+    assert browsers.names() == set()

@@ -1,0 +1,196 @@
+"""What one address, one browser and one connection may cost the web server: with small limits, in this process."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
+
+import msgspec
+import pytest
+
+from lab.serve.admission import Admission
+from lab.serve.children import Children
+from lab.serve.folder import DataFolder
+from lab.serve.house import House
+from lab.serve.invites import Invitations
+from lab.serve.limits import Limits
+from lab.serve.log import Log
+from lab.serve.web.site import open_site
+from tests.serve.surfing import FORM, Answer, Surfer
+
+_REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n"
+_FORM = (
+    b"POST /log-in HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\nContent-Length: 99\r\n"
+    b"Content-Type: application/x-www-form-urlencoded\r\n\r\ncode="
+)
+
+
+class _Place:
+    """A site with nobody in it."""
+
+    def __init__(self, house: House, port: int) -> None:
+        self.house = house
+        self.port = port
+        self.page = f"http://127.0.0.1:{port}/"
+
+    def logged(self) -> list[str]:
+        """What is in its log."""
+        lines = self.house.folder.log.read_bytes().splitlines()
+        return [msgspec.json.decode(line, type=dict[str, str]).get("text", "") for line in lines]
+
+    async def log_in(self) -> Answer:
+        """By a code that holds."""
+        ((_, code),) = Invitations(self.house.folder.invites).invite(["anna"], 1)
+        return await Surfer(self.page).ask("POST", "/log-in", f"code={code}".encode(), FORM)
+
+    async def enrolled(self) -> Surfer:
+        """A browser that is known."""
+        return Surfer(self.page, (await self.log_in()).token)
+
+
+@asynccontextmanager
+async def _site(path: Path, limits: Limits) -> AsyncIterator[_Place]:
+    folder = DataFolder(path / "data")
+    log = Log(folder.log)
+    admission = Admission(folder, None, True, log)
+    nobody = cast(Children, None)
+    house = House(folder, path, limits, log, admission, nobody, [])
+    site = await open_site(house, "127.0.0.1", 0)
+    try:
+        yield _Place(house, site.port)
+    finally:
+        site.stop_listening()
+        await site.close()
+        log.close()
+
+
+async def _until_cut(port: int, sent: bytes, drip: bytes = b"") -> bytes:
+    """Send this, then that again and again, until the server hangs up; what it said."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(sent)
+    said = asyncio.create_task(reader.read())
+    async with asyncio.timeout(10):
+        while not said.done():
+            writer.write(drip)
+            await asyncio.wait({said}, timeout=0.02)
+    writer.close()
+    try:
+        return said.result()
+    except ConnectionResetError:
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("sent", "drip"),
+    [
+        (b"", b""),
+        (_REQUEST, b""),
+        (_REQUEST, b"a: b\r\n"),
+        (_FORM, b""),
+        (_FORM, b"a"),
+        (_REQUEST + b"\r\n", b""),
+        (_REQUEST + b"\r\n", _REQUEST + b"\r\n"),
+    ],
+    ids=["silence", "half a head", "a head by drops", "half a form", "a form by drops", "a page", "many pages"],
+)
+def test_a_connection_without_a_terminal_is_cut_off(tmp_path: Path, sent: bytes, drip: bytes) -> None:
+    """However busy it keeps itself; it is no fault of the server's."""
+
+    async def come() -> None:
+        async with _site(tmp_path, Limits(login_s=0.3)) as place:
+            await _until_cut(place.port, sent, drip)
+            assert place.logged() == []
+
+    asyncio.run(come())
+
+
+def test_who_reads_nothing_of_a_page_is_cut_off(tmp_path: Path) -> None:
+    """The largest file there is, asked for many times, and not taken."""
+
+    async def come() -> None:
+        async with _site(tmp_path, Limits(login_s=0.3)) as place:
+            with socket.create_connection(("127.0.0.1", place.port)) as line:
+                line.sendall((b"GET /static/xterm/xterm.mjs HTTP/1.1\r\nHost: x\r\n\r\n") * 50)
+                line.settimeout(0)
+                await asyncio.sleep(0.6)  # nothing is to be seen of it before all is read
+                taken = await asyncio.to_thread(_drained, line)
+                assert taken < 50 * 344970
+
+    asyncio.run(come())
+
+
+def _drained(line: socket.socket) -> int:
+    line.settimeout(5)
+    taken = 0
+    try:
+        while data := line.recv(1 << 20):
+            taken += len(data)
+    except ConnectionResetError:
+        pass
+    return taken
+
+
+def test_too_many_at_the_door_make_room(tmp_path: Path) -> None:
+    """The oldest goes; a terminal is at the door no longer, and stays."""
+
+    async def come() -> None:
+        limits = Limits(half_open=3, half_open_per_address=3)
+        async with _site(tmp_path, limits) as place, (await place.enrolled()).terminal("") as terminal:
+            oldest, *others = [await asyncio.open_connection("127.0.0.1", place.port) for _ in range(4)]
+            assert await oldest[0].read() == b""
+            assert place.logged().count("too many connections without a log-in: the oldest makes room") == 1
+            assert not terminal.socket.closed
+            assert not any(reader.at_eof() for reader, _ in others)
+            for _, writer in (oldest, *others):
+                writer.close()
+
+    asyncio.run(come())
+
+
+def test_a_terminal_that_says_no_size_is_closed(tmp_path: Path) -> None:
+    """Nothing is started for it, whatever it types."""
+
+    async def come() -> None:
+        async with (
+            _site(tmp_path, Limits(unused_s=0.2)) as place,
+            (await place.enrolled()).terminal("") as terminal,
+        ):
+            await terminal.closed()
+            assert place.logged()[-1] == "a connection without a session"
+        async with _site(tmp_path, Limits()) as place, (await place.enrolled()).terminal("") as terminal:
+            await terminal.type("keys before a size")
+            await terminal.closed()
+
+    asyncio.run(come())
+
+
+def test_a_student_logs_in_so_often_and_no_more(tmp_path: Path) -> None:
+    """As over SSH; the terminal says why."""
+
+    async def come() -> None:
+        async with _site(tmp_path, Limits(logins_per_minute=2, unused_s=0.05)) as place:
+            anna = await place.enrolled()
+            for told in ("", "", "lab: too many log-ins; try again in a minute"):
+                async with anna.terminal("") as terminal:
+                    await terminal.closed()
+                    assert terminal.text().strip() == told
+            assert "too many log-ins of anna" in place.logged()
+
+    asyncio.run(come())
+
+
+@pytest.mark.parametrize("in_the_way", ["browsers", ".browsers.new"])
+def test_a_disk_that_takes_nothing_is_told_of(tmp_path: Path, in_the_way: str) -> None:
+    """To the student in words, and in the log; nobody is let in."""
+
+    async def come() -> None:
+        async with _site(tmp_path, Limits()) as place:
+            (place.house.folder.path / in_the_way).mkdir()
+            said = await place.log_in()
+            assert (said.status, said.cookie) == (503, "")
+            assert "the server cannot write to its disk; tell your teacher" in said.text
+            assert any("the log-in could not be written down" in line for line in place.logged())
+
+    asyncio.run(come())
