@@ -78,11 +78,10 @@ class KeyLine(Widget):
         return None
 
     def _follow(self, screen: Screen[object]) -> None:
-        if self.is_attached and screen is self.screen:
-            self.call_after_refresh(self._show)
+        self.call_after_refresh(self._show)
 
     def _show(self) -> None:
-        if (keys := tuple(self._offered())) != self._keys:
+        if self.is_attached and (keys := tuple(self._offered())) != self._keys:
             self._keys = keys
             self.refresh()
 
