@@ -18,10 +18,11 @@ from lab.serve.border import NAME_RULE, is_name
 from lab.serve.folder import DataFolder, FolderError
 from lab.serve.invites import Invitations
 from lab.serve.limits import Limits
+from lab.serve.listfile import ListError
 from lab.units import count_of
 
 if TYPE_CHECKING:
-    from lab.serve.server import Listening
+    from lab.serve.server import ListenError, Listening
 
 __all__ = ["data_folder", "limits_of", "print_invitations", "run_server"]
 
@@ -45,6 +46,7 @@ def limits_of(nodes: str, sessions: str, log_ins: str, idle: str, linger: str, r
 
 def run_server(
     port: str,
+    web: str,
     address: str,
     class_file: Path | None,
     is_open: bool,
@@ -55,21 +57,22 @@ def run_server(
 ) -> int:
     """Serve until Ctrl-C; the exit status. UsageError."""
     number = whole_number("--port", port, 0, _LAST_PORT)
-    need_asyncssh()
-    from lab.serve.keylist import KeyListError, read_keys  # noqa: PLC0415 - it needs asyncssh
-    from lab.serve.server import ServeOptions, serve  # noqa: PLC0415
+    web_number = whole_number("--web", web, 0, _LAST_PORT) if web else None
+    need_extra()
+    from lab.serve.keylist import read_keys  # noqa: PLC0415 - it needs asyncssh
+    from lab.serve.server import ListenError, ServeOptions, serve  # noqa: PLC0415
 
     folder = data_folder(data)
     try:
         students = set() if class_file is None else set(read_keys(_read(class_file), str(class_file)).values())
-    except KeyListError as error:
+    except ListError as error:
         raise UsageError(str(error)) from None
     if os.getuid() == 0:
         print(
             "lab: warning: it runs as root, and needs no right of root's: start it as another user",
             file=sys.stderr,
         )
-    options = ServeOptions(address, number, class_file, is_open, limits, _set_by(exercises), lecture)
+    options = ServeOptions(address, number, web_number, class_file, is_open, limits, _set_by(exercises), lecture)
 
     def say(listening: "Listening") -> None:
         _say(listening, options.address, folder, students, is_open)
@@ -79,9 +82,9 @@ def run_server(
             status = serve(folder, options, say)
     except FolderError as error:
         raise UsageError(str(error)) from None
-    except OSError as error:
-        if (told := _listening_fault(error, number, address)) is None:
-            raise
+    except ListenError as error:
+        if (told := _listening_fault(error, address)) is None:
+            raise error.reason from None
         raise UsageError(told) from None
     print("lab: the server has ended")
     return status
@@ -99,6 +102,8 @@ def print_invitations(names: list[str], days: str, data: Path | None) -> int:
         list(dict.fromkeys(names)), whole_number("--days", days, 1, _LONGEST_DAYS)
     ):
         print(f"{name:20} ssh -p {port} {code}@{socket.gethostname()}")
+        if running is not None and running.web:
+            print(f"{'':20} or, in a browser: {_url(socket.gethostname(), running.web)}")
     return 0
 
 
@@ -108,6 +113,8 @@ def _say(listening: "Listening", address: str, folder: DataFolder, students: set
     print(f"     host key: {listening.fingerprint}")
     print(f"     students connect with:         ssh -p {listening.port} {host}")
     print(f"     with a code, the first time:   ssh -p {listening.port} CODE@{host}")
+    if listening.web_port:
+        print(f"     or, in a browser:              {_url(host, listening.web_port)}")
     if is_open:
         print_wrapped("     OPEN: anybody who can reach this port comes in, as a guest, without any key")
     elif students:
@@ -117,10 +124,17 @@ def _say(listening: "Listening", address: str, folder: DataFolder, students: set
     print("     lab serve status says who is on; Ctrl-C ends it", flush=True)
 
 
-def need_asyncssh() -> None:
-    """UsageError where it is not installed."""
-    if find_spec("asyncssh") is None:
-        raise UsageError("lab serve needs asyncssh, which is not installed: pip install 'coordinator-lab[serve]'")
+def need_extra() -> None:
+    """UsageError where what a server needs is not installed."""
+    for library in ("asyncssh", "aiohttp"):
+        if find_spec(library) is None:
+            raise UsageError(
+                f"lab serve needs {library}, which is not installed: pip install 'coordinator-lab[serve]'"
+            )
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 def data_folder(data: Path | None) -> DataFolder:
@@ -145,12 +159,13 @@ def _read(class_file: Path) -> str:
         raise UsageError(f"--class {class_file}: {said}; name a file of public keys, a line each") from None
 
 
-def _listening_fault(error: OSError, port: int, address: str) -> str | None:
+def _listening_fault(error: "ListenError", address: str) -> str | None:
     """What is wrong with where it should listen; None: it is something else."""
-    if error.errno == errno.EADDRINUSE:
-        return f"--port {port} is in use; name another, or 0 for a free one"
-    if error.errno in (errno.EACCES, errno.EPERM) and port < 1024:
-        return f"--port {port} is for root alone; name one above 1023"
-    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+    number = error.reason.errno
+    if number == errno.EADDRINUSE:
+        return f"{error.option} {error.port} is in use; name another, or 0 for a free one"
+    if number in (errno.EACCES, errno.EPERM) and error.port < 1024:
+        return f"{error.option} {error.port} is for root alone; name one above 1023"
+    if isinstance(error.reason, socket.gaierror) or number == errno.EADDRNOTAVAIL:
         return f"--listen {address} is no address of this machine; leave it out for all"
     return None

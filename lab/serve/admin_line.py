@@ -2,6 +2,7 @@
 
 import socket
 from pathlib import Path
+from threading import Lock
 
 import msgspec
 
@@ -28,7 +29,7 @@ _WITHIN_S = 5.0
 class AdminLine:
     """A connection to the server of this folder; what it began is over when it closes. OfficeError.
 
-    Each of its calls blocks for a moment. OfficeError: the server has gone, or says no.
+    Each of its calls blocks for a moment; several threads may call. OfficeError: the server has gone, or says no.
     """
 
     def __init__(self, folder: DataFolder) -> None:
@@ -44,6 +45,7 @@ class AdminLine:
             self._socket.close()
             raise self._missing() from None
         self._answers = self._socket.makefile("rb")
+        self._turn = Lock()
 
     def __enter__(self) -> "AdminLine":
         return self
@@ -92,12 +94,15 @@ class AdminLine:
         return found
 
     def _ask(self, order: AdminOrder) -> AdminReply:
-        line = b""
         try:
-            self._socket.sendall(msgspec.json.encode(order) + b"\n")
-            line = self._answers.readline()
-        except OSError:
-            pass
+            with self._turn:
+                self._socket.sendall(msgspec.json.encode(order) + b"\n")
+                line = self._answers.readline()
+        except TimeoutError:
+            self.close()  # the answer may come yet, and would be taken for the next one
+            raise OfficeError("the server does not answer; lab serve log may say why") from None
+        except (OSError, ValueError):  # it was closed
+            line = b""
         if not line:
             raise self._missing()
         reply = msgspec.json.decode(line, type=AdminReply)

@@ -1,4 +1,7 @@
-"""Who may come in. The key says who somebody is; the user name is an invitation's code, or says nothing."""
+"""Who may come in. The key says who somebody is; the user name is an invitation's code, or says nothing.
+
+Browsers have no keys, and a register of their own.
+"""
 
 from pathlib import Path
 
@@ -6,9 +9,11 @@ import asyncssh
 
 from lab.durable import alone, write_durably
 from lab.serve.border import GUEST
+from lab.serve.browsers import Browsers
 from lab.serve.folder import DataFolder
 from lab.serve.invites import InvitationError, Invitations, is_code
-from lab.serve.keylist import KeyFile
+from lab.serve.keylist import read_keys
+from lab.serve.listfile import ListFile
 from lab.serve.log import Log
 
 __all__ = ["Admission"]
@@ -22,7 +27,8 @@ class Admission:
         self._folder = folder
         self._invitations = Invitations(folder.invites)
         files = [folder.keys] if class_file is None else [class_file, folder.keys]
-        self._files = [KeyFile(file, lambda said: log.say("unreadable", said)) for file in files]
+        self._files = [ListFile(file, read_keys, lambda said: log.say("unreadable", said)) for file in files]
+        self.browsers = Browsers(folder, is_open, lambda said: log.say("unreadable", said))
         self._guests: dict[bytes, str] = {}
 
     def would_admit(self, user: str, key: asyncssh.SSHKey) -> bool:
@@ -54,7 +60,7 @@ class Admission:
 
     def names(self) -> set[str]:
         """All who are listed."""
-        return {name for file in self._files for name in file.students().values()}
+        return {name for file in self._files for name in file.students().values()} | self.browsers.names()
 
     def _known(self, key: asyncssh.SSHKey) -> str | None:
         return next((found for file in self._files if (found := file.students().get(key.public_data))), None)

@@ -47,6 +47,7 @@ class Clusters:
         self._room_of = room_of
         self._seal = seal
         self._clusters: dict[str, ClusterProcess] = {}
+        self._starting = 0
         self._present: set[str] = set()
         self._lingering: dict[str, asyncio.TimerHandle] = {}
         self._alone: dict[str, asyncio.Lock] = {}
@@ -91,23 +92,31 @@ class Clusters:
         await asyncio.gather(*(self.end(student) for student in list(self._clusters)))
 
     async def _start(self, student: str, config: RunConfig) -> Ready:
-        room = self._room_of(student)
-        if fault := fault_of(config, student, Path(room.folder), self._exercises, self._limits):
-            self._log.say("run refused", f"{config.protocol}: {fault}", student=student)
-            raise HostRefusedError(fault)
         async with self._alone.setdefault(student, asyncio.Lock()):
+            room = self._room_of(student)
+            if fault := fault_of(config, student, Path(room.folder), self._exercises, self._limits):
+                self._log.say("run refused", f"{config.protocol}: {fault}", student=student)
+                raise HostRefusedError(fault)
             await self._end(student)
-            if len(self._clusters) >= self._limits.clusters and not await self._make_room():
-                raise HostFailedError("there are as many clusters as this machine bears; try again in a while")
-            cluster = await ClusterProcess.start(self._children, config, room)
-            self._clusters[student] = cluster
-            self._kept(self._await_end(student, cluster))
+            cluster = await self._begin(student, config, room)
         self._log.say(
             "run", f"{cluster.named}: {cluster.info.protocol}, {len(config.nodes)} nodes", student=student
         )
         if student not in self._present:
             self.leave(student)  # it left while its cluster was started
         return cluster.ready
+
+    async def _begin(self, student: str, config: RunConfig, room: Room) -> ClusterProcess:
+        self._starting += 1
+        try:
+            if len(self._clusters) + self._starting > self._limits.clusters and not await self._make_room():
+                raise HostFailedError("there are as many clusters as this machine bears; try again in a while")
+            cluster = await ClusterProcess.start(self._children, config, room)
+            self._clusters[student] = cluster
+        finally:
+            self._starting -= 1
+        self._kept(self._await_end(student, cluster))
+        return cluster
 
     async def _end_alone(self, student: str) -> str:
         async with self._alone.setdefault(student, asyncio.Lock()):
@@ -128,6 +137,7 @@ class Clusters:
         """End the one that nobody has watched for longest; whether there was one."""
         longest = next(iter(self._lingering), None)
         if longest is not None:
+            self._stay(longest)  # it is nobody else's choice from now on
             await self.end(longest)
         return longest is not None
 

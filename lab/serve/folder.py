@@ -25,11 +25,12 @@ class FolderError(Exception):
 
 
 class Running(Struct, frozen=True):
-    """What ``server.json`` says of the server that runs."""
+    """What ``server.json`` says of the server that runs; ``web`` is its port for browsers, if it has one."""
 
     pid: int
     port: int
     sockets: str
+    web: int = 0
 
 
 class DataFolder:
@@ -39,6 +40,7 @@ class DataFolder:
         self.path = path.absolute()
         self.host_key = self.path / "host_key"
         self.keys = self.path / "keys"
+        self.browsers = self.path / "browsers"
         self.invites = self.path / "invites.json"
         self.log = self.path / "log"
         self.seals = self.path / "seals"
@@ -86,9 +88,9 @@ class DataFolder:
             shutil.rmtree(before.sockets, ignore_errors=True)  # it was killed
         return Path(tempfile.mkdtemp(prefix="lab-serve-"))
 
-    def tell(self, port: int, sockets: Path) -> None:
+    def tell(self, port: int, sockets: Path, web: int) -> None:
         """Say that the server runs, and where."""
-        write_durably(self.running, msgspec.json.encode(Running(os.getpid(), port, str(sockets))))
+        write_durably(self.running, msgspec.json.encode(Running(os.getpid(), port, str(sockets), web)))
 
     def found(self) -> Running | None:
         """The server that ``server.json`` tells of, which may have been killed."""

@@ -46,6 +46,7 @@ class House:
         self.admission = admission
         self.children = children
         self.port = 0
+        self.web_port = 0
         self.sealer = Sealer(folder.path, SealBook(folder.seals), log)
         self.clusters = Clusters(
             children,

@@ -1,4 +1,4 @@
-"""Invitations: a one-time code, with which a student registers the key that he connects with.
+"""Invitations: a one-time code, with which a student registers the key, or the browser, that he connects with.
 
 A code has sixteen letters of twenty-three, some seventy bits: that cannot be guessed over a network, nor found
 from its hash, which is all that is kept of it.
@@ -62,11 +62,11 @@ class Invitations:
         """Whom the code invites. InvitationError."""
         return self._find(code).name
 
-    def use(self, code: str, fingerprint: str) -> str:
-        """The same, and the code is used up, for the key with this fingerprint. InvitationError."""
+    def use(self, code: str, by: str) -> str:
+        """The same, and the code is used up, by a browser or the key with this fingerprint. InvitationError."""
         with alone(self._path):
             found = self._find(code)
-            self._write([replace(each, used=fingerprint) if each == found else each for each in self._read()])
+            self._write([replace(each, used=by) if each == found else each for each in self._read()])
         return found.name
 
     def _find(self, code: str) -> _Invitation:
@@ -76,7 +76,7 @@ class Invitations:
                 "there is no such code; look for a wrong letter, or ask your teacher for a new one"
             )
         if found.used:
-            raise InvitationError("the code was used already, with another key; ask your teacher for a new one")
+            raise InvitationError("the code was used already; ask your teacher for a new one")
         if datetime.fromisoformat(found.until) < datetime.now(UTC):
             raise InvitationError("the code holds no longer; ask your teacher for a new one")
         return found

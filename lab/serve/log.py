@@ -1,6 +1,7 @@
 """The server's log: a JSON line for each log-in, refusal and command. A client's words are made safe."""
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -34,7 +35,8 @@ class Log:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = self._open()
-        self._failed = False
+        self._is_torn = False
+        self._has_failed = False
 
     def say(self, event: str, text: str = "", *, student: str = "", address: str = "") -> None:
         """Write down what happened. A full disk ends no session: it is said once on standard error."""
@@ -46,19 +48,30 @@ class Log:
             "text": sanitize(text, _LONGEST),
         }
         try:
-            os.write(self._file, msgspec.json.encode({key: value for key, value in line.items() if value}) + b"\n")
+            self._write(msgspec.json.encode({key: value for key, value in line.items() if value}))
             if os.fstat(self._file).st_size > _LARGEST:
-                self._path.rename(_older(self._path))
-                os.close(self._file)
-                self._file = self._open()
+                self._begin_anew()
         except OSError as error:
-            if not self._failed:
-                print(f"lab: {self._path}: {error.strerror}; nothing more is logged", file=sys.stderr)
-            self._failed = True
+            if not self._has_failed:
+                print(f"lab: {self._path}: {error.strerror}; what does not fit is not logged", file=sys.stderr)
+            self._has_failed = True
 
     def close(self) -> None:
         """No more will be said."""
         os.close(self._file)
+
+    def _write(self, line: bytes) -> None:
+        line = (b"\n" if self._is_torn else b"") + line + b"\n"
+        self._is_torn = os.write(self._file, line) < len(line)
+        if self._is_torn:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def _begin_anew(self) -> None:
+        with contextlib.suppress(FileNotFoundError):  # it was renamed before, and there was no room for a new one
+            self._path.rename(_older(self._path))
+        new = self._open()
+        os.dup2(new, self._file, inheritable=False)  # at no moment is the number another file's
+        os.close(new)
 
     def _open(self) -> int:
         return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)

@@ -14,7 +14,7 @@ __all__ = ["Presence", "Present"]
 class Present(Struct, eq=False):
     """One session. ``end`` ends it, with a line for the student; ``pressed_s`` is when he last pressed a key.
 
-    ``over`` is set when it has ended.
+    ``leaving``: it ends by itself, as the student has left or it was told to. ``over`` is set when it has ended.
     """
 
     student: str
@@ -22,6 +22,7 @@ class Present(Struct, eq=False):
     end: Callable[[str], None]
     began: str
     pressed_s: float
+    leaving: bool = False
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
 

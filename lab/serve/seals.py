@@ -7,6 +7,7 @@ digest of each line, too. Whoever can write to both, and to the recordings, is t
 
 import asyncio
 import contextlib
+import errno
 import hashlib
 import os
 from datetime import UTC, datetime
@@ -103,7 +104,8 @@ class SealBook:
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.ftruncate(file, size)  # a line that was torn
-            os.pwrite(file, line + b"\n", size)
+            if os.pwrite(file, line + b"\n", size) <= len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fdatasync(file)
         finally:
             os.close(file)

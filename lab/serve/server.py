@@ -1,4 +1,4 @@
-"""The server: it listens, lets ``Gate`` admit, and ends everything that it began.
+"""The server: it listens, lets ``Gate`` (and ``web`` for browsers) admit, and ends everything that it began.
 
 Host keys, limits and the zygote come first; then the port is opened, and the server says where it listens.
 """
@@ -9,7 +9,7 @@ import logging
 import resource
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from socket import socket
 
@@ -28,22 +28,35 @@ from lab.serve.house import House
 from lab.serve.limits import Limits
 from lab.serve.log import Log
 from lab.serve.rates import HalfOpen
+from lab.serve.web.site import Site, open_site
 
-__all__ = ["Listening", "ServeOptions", "serve"]
+__all__ = ["ListenError", "Listening", "ServeOptions", "serve"]
 
 _KEEPALIVE_S = 15
 _END_WITHIN_S = 5.0
 _WHY = "the server is being ended; your progress is kept"
 
 
+class ListenError(Exception):
+    """It cannot listen on this port, which is that of an option, for this reason."""
+
+    def __init__(self, option: str, port: int, reason: OSError) -> None:
+        super().__init__(option)
+        self.option = option
+        self.port = port
+        self.reason = reason
+
+
 class ServeOptions(Struct, frozen=True):
     """What the user wants of the server. ``class_file`` is a list of keys; ``is_open``: anybody may come in.
 
-    ``exercises`` is the folder that they are in. ``lecture``: a lecture is shown to all, unasked.
+    ``web_port`` is that for browsers, if they are to be served, too. ``exercises`` is the folder that they are in.
+    ``lecture``: a lecture is shown to all, unasked.
     """
 
     address: str
     port: int
+    web_port: int | None
     class_file: Path | None
     is_open: bool
     limits: Limits
@@ -52,16 +65,17 @@ class ServeOptions(Struct, frozen=True):
 
 
 class Listening(Struct, frozen=True):
-    """Where the server listens, and the fingerprint of its host key."""
+    """Where the server listens, and the fingerprint of its host key. No ``web_port``: not for browsers."""
 
     port: int
+    web_port: int
     fingerprint: str
 
 
 def serve(folder: DataFolder, options: ServeOptions, say: Callable[[Listening], None]) -> int:
     """Serve until SIGINT, SIGTERM or SIGHUP; the exit status.
 
-    OSError where it cannot listen, FolderError, ExerciseError.
+    ListenError, FolderError, ExerciseError.
     """
     exercises = all_exercises(options.exercises)  # now, as it takes too long once others wait for an answer
     sockets = folder.take()
@@ -119,24 +133,40 @@ class _Server:
                 options.lecture,
             )
             await house.sealer.seal_those_without()
-            listener = await self._listen(house)
+            with _on("--port", options.port):
+                listener = await self._listen(house)
             house.port = listener.get_port()
-            self._folder.tell(house.port, self._sockets)
+            site = await self._open_site(house)
+            self._folder.tell(house.port, self._sockets, house.web_port)
             admin = await serve_admin(self._sockets, house)
-            self._log.say("began", f"port {house.port}")
-            say(Listening(house.port, self._key.get_fingerprint()))
+            self._log.say("began", f"port {house.port}" + (f", for browsers {house.web_port}" if site else ""))
+            say(Listening(house.port, house.web_port, self._key.get_fingerprint()))
             await self._ended.wait()
             listener.close()
+            if site is not None:
+                site.stop_listening()
             admin.close()
             await self._end(house)
+            if site is not None:
+                await site.close()
         finally:
             await children.close()
         self._log.say("ended")
         return self._status
 
+    async def _open_site(self, house: House) -> Site | None:
+        port = self._options.web_port
+        if port is None:
+            return None
+        with _on("--web", port):
+            site = await open_site(house, self._options.address, port)
+        house.web_port = site.port
+        return site
+
     async def _listen(self, house: House) -> asyncssh.SSHAcceptor:
-        logging.getLogger("asyncssh").addHandler(_Faults(self._log))
-        logging.getLogger("asyncssh").propagate = False
+        for library in ("asyncssh", "aiohttp"):
+            logging.getLogger(library).addHandler(_Faults(self._log))
+            logging.getLogger(library).propagate = False
         return await asyncssh.listen(
             self._options.address,
             self._options.port,
@@ -175,7 +205,7 @@ class _Server:
 
 
 class _Faults(logging.Handler):
-    """What went wrong inside asyncssh, or in what it called: for the log, as no terminal may be there."""
+    """What went wrong inside these libraries, or in what they called: for the log, as no terminal may be there."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(logging.ERROR)
@@ -184,6 +214,15 @@ class _Faults(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write it down."""
         self._log.say("fault", self.format(record))
+
+
+@contextlib.contextmanager
+def _on(option: str, port: int) -> Iterator[None]:
+    """ListenError, where it cannot listen on this port."""
+    try:
+        yield
+    except OSError as error:
+        raise ListenError(option, port, error) from error
 
 
 def _host_key(path: Path) -> asyncssh.SSHKey:

@@ -43,7 +43,8 @@ OPTIONS = {
     "exercise status": "--student --home --exercises --json",
     "exercise grade": "--exercise --every --csv --gradescope --exercises",
     "exercise check": "",
-    "serve": "--port --web --listen --class --open --data --nodes --sessions --log-ins --idle --linger --recording",
+    "serve": "--port --web --listen --class --open --exercises --lecture --data --nodes --sessions --log-ins "
+    "--idle --linger --recording",
     "serve invite": "--days --data",
     "serve status": "--data --json",
     "scenario list": "--json",

@@ -87,6 +87,7 @@ class Server:
             check=True,
         )
         assert f"ssh -p {self.port} " in done.stdout
+        assert ("or, in a browser: http://" in done.stdout) == ("or, in a browser: " in self.said())
         return done.stdout.split()[4].partition("@")[0]
 
     def end(self, number: int = signal.SIGINT) -> int:

@@ -74,12 +74,15 @@ class Surfer:
             return Answer(answer.status, dict(answer.headers), await answer.text())
 
     @asynccontextmanager
-    async def terminal(self, size: str = '{"columns": 120, "rows": 40}') -> AsyncIterator["Shown"]:
-        """A terminal of this size. aiohttp.WSServerHandshakeError where it may have none."""
+    async def terminal(
+        self, size: str = '{"columns": 120, "rows": 40}', is_packed: bool = True
+    ) -> AsyncIterator["Shown"]:
+        """A terminal of this size; browsers have it packed. aiohttp.WSServerHandshakeError: it may have none."""
+        packing = 15 if is_packed else 0
         async with (
             aiohttp.ClientSession() as client,
             client.ws_connect(
-                f"{self.page}terminal", headers=self._headers, compress=15, max_msg_size=0
+                f"{self.page}terminal", headers=self._headers, compress=packing, max_msg_size=0
             ) as opened,
         ):
             if size:

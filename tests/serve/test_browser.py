@@ -46,6 +46,13 @@ def _come_in(browser: Browser, server: Server, code: str) -> None:
     browser.sees("lab exercises")
 
 
+def _begin(browser: Browser) -> None:
+    browser.type("one pause")
+    browser.sees("teaches A1.1, assumption 9, B1")
+    browser.type("\r")
+    browser.sees("★ 5 leads", "attempt 1", "you may: pause, resume")
+
+
 def _size_inside(server: Server) -> tuple[int, int]:
     """(columns, rows) as the kernel tells the session."""
     with server.inside().open("rb", buffering=0) as slave:
@@ -61,10 +68,7 @@ def test_an_exercise_is_solved_in_a_browser(server: Server, browser: Browser) ->
     _come_in(browser, server, server.invite("anna"))
     assert browser.finds("document.title") == "anna"
     assert browser.finds("document.cookie") == "", "no script sees what the browser is known by"
-    browser.type("one pause")
-    browser.sees("teaches A1.1, assumption 9, B1")
-    browser.type("\r")
-    browser.sees("★ 5 leads", "attempt 1", "you may: pause, resume")
+    _begin(browser)
     browser.type(":answer 1 4 and 5\r")
     browser.sees("you answered: 4 and 5")
     browser.type("5p")
@@ -110,8 +114,7 @@ def test_what_is_copied_is_in_the_clipboard(server: Server, browser: Browser, is
     browser.finds("window.clipboard = navigator.clipboard")
     if not is_secure:
         browser.finds("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    browser.type("one pause\r")
-    browser.sees("★ 5 leads")
+    _begin(browser)
     browser.type("y")
     browser.shows("window.clipboard.readText().then(text => text.includes('nothing') ? '' : text)")
 
@@ -119,8 +122,7 @@ def test_what_is_copied_is_in_the_clipboard(server: Server, browser: Browser, is
 def test_a_page_that_is_loaded_again_goes_on(server: Server, browser: Browser) -> None:
     """The browser is known, and the attempt is where it was; a second window asks which is to go on."""
     _come_in(browser, server, server.invite("anna"))
-    browser.type("one pause\r")
-    browser.sees("★ 5 leads")
+    _begin(browser)
     browser.call("Page.reload")
     browser.sees("go on with attempt 1")
     browser.type("\r")

@@ -1,11 +1,13 @@
 """The teacher and a class that is on, with OpenSSH's client: how it stands, messages, what is sealed."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from lab.exercises.teacher import ClassReport, Pupil
+from lab.serve.admin_line import AdminLine
 from lab.serve.folder import DataFolder
 from lab.serve.seals import SealBook
 from tests.cli.calling import Lab
@@ -129,3 +131,12 @@ def test_the_log_tells_what_students_did(server: Server, school: School, desk: D
     assert any(f"{_EXERCISE}, attempt" in line for line in said if line.split()[3] == "run")
     assert not any("sealed" in line for line in desk("log").splitlines())
     assert desk.no("log", "anne").startswith("there is no student 'anne' here; did you mean anna?")
+
+
+def test_two_threads_on_one_line_get_their_own_answers(server: Server) -> None:
+    """The screen looks at the votes while the teacher closes them."""
+    with AdminLine(DataFolder(server.data)) as line, ThreadPoolExecutor(4) as threads:
+        reports = [threads.submit(line.report) for _ in range(60)]
+        told = [threads.submit(line.tell, (), "look here") for _ in range(60)]
+        assert {each.result().port for each in reports} == {server.port}
+        assert [each.result() for each in told] == [[]] * 60

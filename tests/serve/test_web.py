@@ -168,7 +168,7 @@ def test_every_answer_keeps_other_pages_out(server: Server) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/static/../pages/log-in.html",
+        "/static/../templates/log-in.html",
         "/static/%2e%2e/doors.py",
         "/static/..%2fdoors.py",
         "/static/xterm/../../doors.py",
@@ -205,6 +205,7 @@ _FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
         b"GET / HTTP/1.1\r\n\x00: \xff\r\n\r\n",
         b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
         b"GET /terminal HTTP/1.1\r\nHost: \xff\xfe\r\nOrigin: http://\xff\xfe\r\nConnection: close\r\n\r\n",
+        b"GET /terminal HTTP/1.0\r\nOrigin: http://\r\n\r\n",
         b"GET /terminal HTTP/1.1\r\nHost: [\r\nOrigin: http://[\r\nConnection: close\r\n\r\n",
         b"GET /terminal HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\nCookie: \xff=\xff\r\nConnection: close\r\n\r\n",
         b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -222,7 +223,7 @@ _FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
         _POST + _FORM + b"Content-Length: 40\r\n\r\n" + b"a=b&" * 10,
         _POST + _FORM + b"Content-Length: 9999\r\n\r\n" + b"code=" + b"a" * 9994,
     ],
-    ids=range(22),
+    ids=range(23),
 )
 def test_garbage_is_answered_and_costs_nothing(server: Server, sent: bytes) -> None:
     """In the words of HTTP, without a word of Python; there is no fault in the log, and the next one comes in."""
@@ -346,7 +347,7 @@ def test_a_browser_that_reads_nothing_costs_a_bounded_amount_of_memory(server: S
     known = _enrolled(server, "lena")
 
     async def stall() -> None:
-        async with known.terminal() as terminal:
+        async with known.terminal(is_packed=False) as terminal:
             await terminal.sees("lab exercises")
             terminal.transport.pause_reading()
             taken = await asyncio.to_thread(server.flood)

@@ -16,6 +16,7 @@ from lab.exercises.trying import commands_in
 from lab.tui.classroom.app import ClassroomApp
 from lab.tui.classroom.attempt import AttemptLog
 from lab.tui.classroom.listing import ListScreen
+from lab.tui.screen import RunScreen
 from lab.worlds.config import Ready, RunConfig
 from lab.worlds.runs import RunInfo
 from lab.worlds.simulated.running import run_flat
@@ -175,6 +176,8 @@ def classroom(
             seen = Seen(app, pilot)
             await seen.until(lambda: any(isinstance(each, ListScreen) for each in app.screen_stack), "the list")
             if first:
+                await seen.until(lambda: seen.top is not listed(seen), "what it begins with")
+            if isinstance(seen.top, RunScreen):
                 await seen.drawn()
             await test(seen)
         return app

@@ -188,6 +188,28 @@ def test_an_attempt_that_goes_on_is_offered_and_gone_on_with(tmp_path: Path) -> 
     assert home.standing("pause-one").points == 1
 
 
+def test_who_names_the_exercise_goes_on_with_its_attempt_or_is_asked(tmp_path: Path) -> None:
+    """After a session that was dropped nothing ends unasked, whichever way the student comes back."""
+    home, clusters = student(tmp_path), LastingClusters()
+    exercises = [made(tmp_path), made(tmp_path, name="pause-two")]
+
+    async def test(seen: Seen) -> None:
+        await _run(seen, 1)
+
+    async def asked(seen: Seen) -> None:
+        await seen.until(lambda: "Attempt 1 at Pause one still goes on, and would end" in seen.text, "it is asked")
+        await seen.press("escape")
+        await seen.until(lambda: "go on with attempt 1: Pause one" in seen.text, "it is offered")
+
+    try:
+        classroom(test, home, exercises, clusters, is_served=True, first="pause-one")
+        classroom(test, home, exercises, clusters, is_served=True, first="pause-one")
+        classroom(asked, home, exercises, clusters, is_served=True, first="pause-two")
+        assert clusters.running() is not None
+    finally:
+        clusters.end()
+
+
 def test_nothing_leads_out_of_the_folder_of_whoever_is_served(tmp_path: Path) -> None:
     """What writes files, or reads them, or costs too much, is not there; nor is a shell."""
 

@@ -14,11 +14,13 @@ serve = typer.Typer()
 app.add_typer(
     serve,
     name="serve",
-    help="Serve the laboratory to a class, over SSH: each student connects with the ssh that is there, and gets a "
-    "cluster of their own. Nothing else is to be had: no shell, no files, no forwarding. It runs until Ctrl-C.",
+    help="Serve the laboratory to a class, over SSH: each student connects with the ssh that is there, or with a "
+    "browser (--web), and gets a cluster of their own. Nothing else is to be had: no shell, no files, no "
+    "forwarding. It runs until Ctrl-C.",
     epilog="""Examples:\n
     lab serve --class class.keys   (lines of public keys, as in authorized_keys; the comment is the name)\n
-    lab serve invite anna ben   (codes with which they register their own keys)\n
+    lab serve invite anna ben   (codes with which they register their own keys, or browsers)\n
+    lab serve --web 8080 --listen 127.0.0.1   (before it: caddy reverse-proxy --from HOST --to 127.0.0.1:8080)\n
     lab serve status""",
 )
 
@@ -36,6 +38,14 @@ Data = Annotated[
 def serve_now(
     context: typer.Context,
     port: Annotated[str, typer.Option(help="Listen on this port; 0 picks a free one.")] = "2222",
+    web: Annotated[
+        str,
+        typer.Option(
+            metavar="PORT",
+            help="Serve browsers, too, on this port, over plain HTTP: on a network that you do not trust, "
+            "put a proxy with a certificate in front.",
+        ),
+    ] = "",
     listen: Annotated[str, typer.Option(metavar="ADDRESS", help="Listen on this address, not on all.")] = "",
     class_file: Annotated[
         Path | None,
@@ -63,7 +73,7 @@ def serve_now(
     from lab.cli.serving import limits_of, run_server  # noqa: PLC0415
 
     limits = limits_of(nodes, sessions, log_ins, idle, linger, recording)
-    return run_server(port, listen, class_file, open_, data, exercises, limits, lecture)
+    return run_server(port, web, listen, class_file, open_, data, exercises, limits, lecture)
 
 
 @serve.command()
@@ -72,7 +82,10 @@ def invite(
     days: Annotated[str, typer.Option(help="The codes hold for so many days.")] = "14",
     data: Data = None,
 ) -> int:
-    """Make one-time codes: a student connects with one as user name, and the key of that connection is theirs."""
+    """Make one-time codes: a student connects with one as user name, and the key of that connection is theirs.
+
+    Where the server has --web, its page asks for the code, too, and then that browser is theirs.
+    """
     from lab.cli.serving import print_invitations  # noqa: PLC0415
 
     return print_invitations(names, days, data)

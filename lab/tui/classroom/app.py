@@ -78,23 +78,13 @@ class ClassroomApp(RunsApp):
 
     @on(ListScreen.Begun)
     def begin(self, message: ListScreen.Begun) -> None:
-        """A new attempt; one that goes on ends with that, so ask."""
-        going = self._list.resumed
-
-        def answered(choice: str | None) -> None:
-            if choice is not None:
-                self._do(self._begin(message.exercise))
-
-        if going is None:
-            self._do(self._begin(message.exercise))
-        else:
-            said = f"Attempt {going.attempt} at {going.exercise.title} still goes on, and would end."
-            self._ask("begin a new attempt?", said, ["end that one, and begin"], answered)
+        """A new attempt."""
+        self._want(message.exercise)
 
     @on(ListScreen.GoneOn)
     def go_on(self, message: ListScreen.GoneOn) -> None:
         """The attempt that goes on still."""
-        self._do(self._show_attempt(message.resumed.socket, Path(message.resumed.recording)))
+        self._resume(message.resumed)
 
     @on(HandInWanted)
     def hand_in(self) -> None:
@@ -145,10 +135,29 @@ class ClassroomApp(RunsApp):
 
     async def _start(self) -> None:
         await self.push_screen(self._list)
-        if self._first:
-            self._do(self._begin(self._exercises[self._first]))
+        await self._offer()
+        going = self._list.resumed
+        if going is not None and going.exercise.name == self._first:
+            self._resume(going)
+        elif self._first:
+            self._want(self._exercises[self._first])
+
+    def _want(self, exercise: Exercise) -> None:
+        """Begin a new attempt; one that goes on ends with that, so ask."""
+        going = self._list.resumed
+
+        def answered(choice: str | None) -> None:
+            if choice is not None:
+                self._do(self._begin(exercise))
+
+        if going is None:
+            answered("")
         else:
-            await self._offer()
+            said = f"Attempt {going.attempt} at {going.exercise.title} still goes on, and would end."
+            self._ask("begin a new attempt?", said, ["end that one, and begin"], answered)
+
+    def _resume(self, going: Resumed) -> None:
+        self._do(self._show_attempt(going.socket, Path(going.recording)))
 
     async def _begin(self, exercise: Exercise) -> None:
         self._say(f"starting the cluster for {exercise.title} …")

@@ -130,7 +130,6 @@ class LectureApp(LabApp):
     def __init__(self, socket: str, title: str, podium: Podium, kept: Path | None) -> None:
         super().__init__(lambda: self._opened_source(socket, "driver"), f"lecture: {title}", None, kept)
         self._podium = podium
-        self._is_asking = False
 
     async def _opened_source(self, socket: str, role: Literal["driver", "viewer"]) -> LectureSource:
         source = await LectureSource.open(socket, role)
@@ -140,15 +139,20 @@ class LectureApp(LabApp):
 
     def action_ask_class(self) -> None:
         """Ask, or look at the votes of what is asked."""
-        if self._is_asking:
+        if isinstance(self.screen, RunScreen):
+            self.run_worker(self._ask_or_show())
+
+    async def _ask_or_show(self) -> None:
+        try:
+            await asyncio.to_thread(self._podium.tally)
+        except OfficeError:  # nothing is asked
+            self.push_screen(LineDialog("ask the class", [Text(_HOW)], "", self.look), self._written)
+        else:
             self._show_votes()
-            return
 
-        def written(typed: str | None) -> None:
-            if typed:
-                self.run_worker(self._ask_and_say(typed))
-
-        self.push_screen(LineDialog("ask the class", [Text(_HOW)], "", self.look), written)
+    def _written(self, typed: str | None) -> None:
+        if typed:
+            self.run_worker(self._ask_and_say(typed))
 
     async def _ask_and_say(self, typed: str) -> None:
         reply = await self._ask(typed)
@@ -160,14 +164,12 @@ class LectureApp(LabApp):
             await asyncio.to_thread(self._podium.ask, text, choices)
         except OfficeError as error:
             return Reply(0, False, False, str(error))
-        self._is_asking = True
         self._show_votes()
         return Reply(0, True, True, "the class is asked")
 
     def _show_votes(self) -> None:
         def closed(tally: Tally | None) -> None:
             if tally is not None:
-                self._is_asking = False
                 parts = (f"{choice}: {votes}" for choice, votes in zip(tally.choices, tally.votes, strict=True))
                 self._say(f"{tally.text}  {', '.join(parts)}")
 

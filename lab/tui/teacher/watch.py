@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -225,12 +226,16 @@ class WatchApp(RunsApp):
         if pupil is None or not pupil.socket:
             self._class.say("there is no cluster in this line to look at", warn=True)
             return
-        source = await FeedSource.open(pupil.socket, role)
+        with ExitStack() as until_shown:
+            if role == "driver":
+                held = until_shown.enter_context(
+                    closing(await asyncio.to_thread(self._office.take_keys, pupil.name))
+                )
+            source = until_shown.enter_context(closing(await FeedSource.open(pupil.socket, role)))
+            await self._put(source, None, f"{pupil.name}, {pupil.exercise} {pupil.attempt}", None)
+            until_shown.pop_all()
         if role == "driver":
-            held = await asyncio.to_thread(self._office.take_keys, pupil.name)
             self._driven = source, held
-        await self._put(source, None, f"{pupil.name}, {pupil.exercise} {pupil.attempt}", None)
-        if role == "driver":
             await source.command(_KEYS_NOTE)  # it is in the recording then, for whoever grades it
 
     def _close(self) -> None:

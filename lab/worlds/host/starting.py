@@ -40,6 +40,8 @@ def read_config() -> RunConfig | None:
 
 def new_writer(config: RunConfig) -> Writer:
     """The run's recording, with its header. OSError."""
+    if config.exercise is not None:
+        Path(config.recording).touch(0o644, exist_ok=False)  # what was recorded of an attempt stays
     return Writer(Path(config.recording), header_of(config, load_protocol(config.protocol)))
 
 

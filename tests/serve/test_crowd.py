@@ -1,0 +1,134 @@
+"""Many who start at once, and one who starts twice: places are counted, and no recording is made over another."""
+
+import asyncio
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from lab.exercises.attempt import attempt_config
+from lab.exercises.home import recording_of
+from lab.exercises.library import exercise_called
+from lab.journal import Exercised
+from lab.serve.children import Children
+from lab.serve.clusters import Clusters
+from lab.serve.limits import Limits
+from lab.serve.log import Log
+from lab.serve.orders import Room
+from lab.worlds.config import Ready, RunConfig
+from lab.worlds.host.launch import HostFailedError, HostRefusedError
+from lab.worlds.runs import RunInfo
+from tests.waiting import WAIT_S
+
+_NAME = "two-coordinators"
+_EXERCISE = exercise_called(_NAME)
+
+
+class _Host:
+    """Stands for a cluster: it takes some turns of the loop to start and to end."""
+
+    most = 0
+    going = 0
+
+    def __init__(self, config: RunConfig) -> None:
+        self.child = self
+        self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.attempt: Exercised | None = config.exercise
+        self.named = config.recording
+        self.info = RunInfo("run", 1, "bully", (1,), "now", config.recording, "socket")
+        self.ready = Ready("socket", 1)
+
+    @classmethod
+    async def start(cls, children: Children, config: RunConfig, room: Room) -> "_Host":
+        await _some_turns()
+        Path(config.recording).write_text("")
+        cls.going += 1
+        cls.most = max(cls.most, cls.going)
+        return cls(config)
+
+    async def end(self) -> str:
+        await _some_turns()
+        type(self).going -= 1
+        self.ended.set_result(0)
+        return ""
+
+
+async def _some_turns() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+class _Class:
+    """``Clusters`` of students whose folders are here."""
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        self._folder = folder
+        self.log = Log(folder / "log")
+        self.clusters = Clusters(
+            cast(Children, None),
+            {_NAME: _EXERCISE},
+            limits,
+            self.log,
+            lambda name: Room({}, str(folder / name), 0, 0, 0),
+        )
+
+    async def start(self, student: str, attempt: int = 1) -> Ready:
+        """As the student's session asks for it."""
+        recording = recording_of(self._folder / student, _NAME, attempt)
+        recording.parent.mkdir(parents=True, exist_ok=True)
+        self.clusters.come(student)
+        config = attempt_config(_EXERCISE, student, attempt, recording)
+        return await asyncio.wait_for(self.clusters.start(student, config), WAIT_S)
+
+
+@pytest.fixture(autouse=True)
+def _hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lab.serve.clusters.ClusterProcess", _Host)
+    monkeypatch.setattr(_Host, "most", 0)
+    monkeypatch.setattr(_Host, "going", 0)
+
+
+def test_a_crowd_that_starts_at_once_gets_as_many_clusters_as_there_may_be(tmp_path: Path) -> None:
+    """And the others are told to try again."""
+
+    async def crowd() -> list[Ready | BaseException]:
+        return await asyncio.gather(*(here.start(f"s{number}") for number in range(9)), return_exceptions=True)
+
+    here = _Class(tmp_path, Limits(clusters=3))
+    found = asyncio.run(crowd())
+    here.log.close()
+    assert [isinstance(each, Ready) for each in found] == [True] * 3 + [False] * 6
+    assert all(isinstance(each, Ready | HostFailedError) for each in found)
+    assert _Host.most == 3
+
+
+def test_each_of_a_crowd_takes_the_place_of_another_cluster(tmp_path: Path) -> None:
+    """Those that nobody watches, the oldest first: none is chosen twice."""
+
+    async def crowd() -> set[str]:
+        for name in ("a", "b", "c"):
+            await here.start(name)
+            here.clusters.leave(name)
+        await asyncio.gather(here.start("x"), here.start("y"))
+        return set(here.clusters.all())
+
+    here = _Class(tmp_path, Limits(clusters=3))
+    left = asyncio.run(crowd())
+    here.log.close()
+    assert left == {"c", "x", "y"}
+
+
+def test_an_attempt_that_is_started_twice_at_once_is_recorded_once(tmp_path: Path) -> None:
+    """The line dropped while the first start waited: the one that came first is kept."""
+
+    async def twice() -> list[Ready | BaseException]:
+        found = await asyncio.gather(here.start("anna"), here.start("anna"), return_exceptions=True)
+        assert here.clusters.running("anna") is not None
+        return found
+
+    here = _Class(tmp_path, Limits())
+    first, second = asyncio.run(twice())
+    here.log.close()
+    assert isinstance(first, Ready)
+    assert isinstance(second, HostRefusedError)
+    assert str(second) == f"attempt 1 at {_NAME} was made already"
