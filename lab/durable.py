@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,14 +12,16 @@ __all__ = ["alone", "write_durably"]
 
 def write_durably(path: Path, data: bytes) -> None:
     """Replace the file, readable by its owner alone. OSError: then the old one is there as it was."""
-    hidden = path.with_name(f".{path.name}.new")
-    hidden.unlink(missing_ok=True)
-    file = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(file, "wb") as writing:
-        writing.write(data)
-        writing.flush()
-        os.fsync(file)
-    hidden.rename(path)
+    file, hidden = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(file, "wb") as writing:
+            writing.write(data)
+            writing.flush()
+            os.fsync(file)
+        os.rename(hidden, path)
+    except OSError:
+        os.unlink(hidden)
+        raise
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder)

@@ -123,6 +123,7 @@ def start_exercise(named: str | None, student: str | None, home: Path | None, fo
         )
     finally:
         clusters.end()
+        _say_where(own)
 
 
 def _hand_out(exercise: Exercise, file: Path) -> int:
@@ -154,13 +155,21 @@ def print_status(student: str | None, home: Path | None, folder: Path | None, as
         table.add_column(
             column, no_wrap=True, justify="right" if column in ("points", "of", "attempts") else "left"
         )
-    for each, stands in standings:
-        said = "solved" if stands.first_solved else "begun" if stands.attempts else ""
+    begun = [(each, stands) for each, stands in standings if stands.attempts]
+    for each, stands in begun:
+        said = "solved" if stands.first_solved else ""
         table.add_row(each.name, str(stands.points), str(each.points), str(stands.attempts), said)
-    print_table(table)
+    if begun:
+        print_table(table)
     reached, most = sum(stands.points for _, stands in standings), sum(each.points for each in found)
-    print(f"\n{sanitize(own.student)}: {reached} of {most} points")
+    print(f"{sanitize(own.student)}: {reached} of {most} points, {len(begun)} of {len(found)} exercises begun")
+    _say_where(own)
     return 0
+
+
+def _say_where(own: Home) -> None:
+    if any(own.attempts.iterdir()):
+        print(f"The recordings of your attempts, to be handed in, are in {own.attempts}")
 
 
 def check_exercises(named: list[str]) -> int:

@@ -4,10 +4,11 @@ import os
 from pathlib import Path
 
 from lab.cli.errors import UsageError
+from lab.durable import write_durably
 from lab.journal import BeingWrittenError, NotARecordingError, open_alone, open_recording
 from lab.places import new_recording_path
 
-__all__ = ["picture_file", "recording_path", "writable", "writable_recording"]
+__all__ = ["picture_file", "recording_path", "writable", "writable_recording", "write_whole"]
 
 
 def recording_path(record: Path | None, run: str, parent: Path | None = None) -> Path:
@@ -57,3 +58,11 @@ def writable(option: str, path: Path) -> Path:
     if is_new:
         file.unlink()
     return file
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put this into the file, in the place of what was there. UsageError."""
+    try:
+        write_durably(path, data)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}; name another file") from None

@@ -8,11 +8,11 @@ from rich.table import Table
 
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED, UsageError
 from lab.cli.exercises import mistakes_told
+from lab.cli.files import write_whole
 from lab.cli.progress import progress_line
 from lab.cli.terminal import print_table
-from lab.durable import write_durably
 from lab.exercises.exercise import Exercise
-from lab.exercises.grading import Grade, best_of, grade_recordings
+from lab.exercises.grading import Grade, best_of, grade_recordings, only_of
 from lab.exercises.library import SHIPPED, exercise_called, exercise_named, names
 from lab.exercises.repairing import grade_repair
 from lab.exercises.results import as_csv, as_gradescope, said_of
@@ -28,6 +28,7 @@ class GradeRequest(Struct, frozen=True):
     named: list[Path]
     exercise: str | None = None
     every: bool = False
+    student: str | None = None
     csv: Path | None = None
     gradescope: Path | None = None
     folder: Path | None = None
@@ -37,21 +38,25 @@ def grade_all(request: GradeRequest) -> int:
     """Grade, and print a table; the exit status."""
     folder = request.folder or SHIPPED
     if request.exercise is not None:
+        if request.student is not None:
+            raise UsageError("a FILE.py does not say whose it is: --exercise NAME goes without --student")
         return _grade_mended(request.named, request.exercise, folder)
     recordings = _recordings(request.named)
     with mistakes_told():
         exercises = {name: exercise_called(name, folder) for name in names(folder)}
     with progress_line() as tell:
         grades = grade_recordings(recordings, folder, lambda file, done: tell(f"{file}: {done:,} records"))
+    if request.student is not None:
+        grades = only_of(request.student, grades)
     shown = grades if request.every else best_of(grades)
-    students = {grade.student for grade in shown if grade.student}
+    students = {grade.student for grade in shown if grade.student and not grade.refused}
     if request.gradescope is not None and len(students) > 1:
         raise UsageError(f"--gradescope is of one student, and these are of {', '.join(sorted(students))}")
     _print(shown, exercises)
     if request.csv is not None:
-        _write(request.csv, as_csv(shown, exercises).encode())
+        write_whole(request.csv, as_csv(shown, exercises).encode())
     if request.gradescope is not None:
-        _write(request.gradescope, as_gradescope(best_of(grades), exercises))
+        write_whole(request.gradescope, as_gradescope(best_of(grades), exercises))
     return EXIT_NOT_AS_EXPECTED if any(grade.refused for grade in shown) else 0
 
 
@@ -95,20 +100,14 @@ def _print(grades: list[Grade], exercises: dict[str, Exercise]) -> None:
         table.add_column(column, no_wrap=column != "")
     for grade in grades:
         points = "" if grade.refused else str(grade.points)
+        remark = f"not graded: {sanitize(grade.refused)}" if grade.refused else ""
+        if grade.cut_off:
+            remark = "it has no end: a crash took it, or an editor"
         who = (sanitize(grade.student), sanitize(grade.exercise or grade.recording, 60), str(grade.attempt or ""))
-        table.add_row(
-            *who, points, str(grade.most or ""), f"not graded: {sanitize(grade.refused)}" if grade.refused else ""
-        )
+        table.add_row(*who, points, str(grade.most or ""), remark)
         if len(grades) == 1 and not grade.refused:
             for line in said_of(grade, exercises[grade.exercise]):
                 table.add_row("", f"  {line}")
     print_table(table)
     refused = sum(bool(grade.refused) for grade in grades)
     print(f"\n{count_of(len(grades), 'attempt')} graded" + (f", {refused} of them refused" if refused else ""))
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        write_durably(path, data)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}; name another file") from None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from lab.cli.errors import UsageError
 from lab.cli.files import recording_path
 from lab.cli.scenario_running import scenario_named
 from lab.cli.serving import data_folder
@@ -13,7 +14,7 @@ from lab.cli.settings import run_config, world_of
 from lab.cli.teaching import told_by_server
 from lab.cli.terminal import need_terminal
 from lab.exercises.exercise import Exercise
-from lab.exercises.library import SHIPPED, exercise_called
+from lab.exercises.library import SHIPPED, exercise_called, names
 from lab.exercises.reading import ExerciseError
 from lab.scenario.running import config_of
 from lab.serve.admin_line import AdminLine
@@ -41,9 +42,13 @@ def watch_class(exercises: Path | None, data: Path | None) -> int:
             return None
 
     def lecture(named: str) -> str:
+        try:
+            _config(named, sim=False)
+        except UsageError as error:
+            return str(error)
         call = [sys.executable, "-m", "lab", "serve", "lecture", named, "--data", str(folder.path)]
-        done = subprocess.run(call, stderr=subprocess.PIPE, text=True, check=False)
-        return done.stderr.strip().removeprefix("lab: ")
+        status = subprocess.run(call, check=False).returncode
+        return f"the lecture ended with status {status}; lab serve lecture {named} says why" if status else ""
 
     return run_guarded(lambda: show_class(ServerOffice(folder), exercise, lecture))
 
@@ -76,8 +81,8 @@ def _shown(feed: str, named: str, line: AdminLine) -> int:
 
 
 def _config(named: str, sim: bool) -> RunConfig:
-    """A scenario goes on after its end, as long as the teacher talks."""
-    scenario = scenario_named(named)
+    """A scenario, or what an exercise begins with, goes on after its end, as long as the teacher talks."""
+    scenario = exercise_called(named).setup if named in names() else scenario_named(named)
     if scenario is None:
         world = world_of(sim, None, headless=False)
         return run_config(named, "5", None, None, None, None, None, [], [], None, None, None, None, world)

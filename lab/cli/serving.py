@@ -4,6 +4,7 @@ import errno
 import os
 import socket
 import sys
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +16,8 @@ from lab.cli.terminal import print_wrapped
 from lab.exercises.library import SHIPPED, names
 from lab.places import server_folder
 from lab.serve.border import NAME_RULE, is_name
-from lab.serve.folder import DataFolder, FolderError
-from lab.serve.invites import Invitations
+from lab.serve.folder import DataFolder, FolderError, Running
+from lab.serve.invites import InvitationError, Invitations
 from lab.serve.limits import Limits
 from lab.serve.listfile import ListError
 from lab.units import count_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["data_folder", "limits_of", "print_invitations", "run_server"]
 
+_PORT = 2222
 _LAST_PORT = 65535
 _LONGEST_DAYS = 3650
 
@@ -91,20 +93,39 @@ def run_server(
 
 
 def print_invitations(names: list[str], days: str, data: Path | None) -> int:
-    """Make a code for each, and print them. UsageError."""
+    """Make a code for each, and print them; without names, print whose codes wait. UsageError."""
     for name in names:
         if not is_name(name):
             raise UsageError(f"{name!r} cannot be a student's name: {NAME_RULE}")
     folder = data_folder(data)
-    running = folder.found()
-    port = 2222 if running is None else running.port
-    for name, code in Invitations(folder.invites).invite(
-        list(dict.fromkeys(names)), whole_number("--days", days, 1, _LONGEST_DAYS)
-    ):
-        print(f"{name:20} ssh -p {port} {code}@{socket.gethostname()}")
-        if running is not None and running.web:
-            print(f"{'':20} or, in a browser: {_url(socket.gethostname(), running.web)}")
+    invitations = Invitations(folder.invites)
+    most = whole_number("--days", days, 1, _LONGEST_DAYS)
+    try:
+        if names:
+            _print_codes(invitations.invite(list(dict.fromkeys(names)), most), folder.found())
+        else:
+            _print_waiting(invitations.waiting())
+    except InvitationError:
+        raise UsageError(f"{folder.invites} cannot be read; mend it, or move it away") from None
     return 0
+
+
+def _print_codes(made: list[tuple[str, str]], running: Running | None) -> None:
+    host, port = socket.gethostname(), _PORT if running is None else running.port
+    for name, code in made:
+        print(f"{name:20} ssh -p {port} {code}@{host}")
+        if running is not None and running.web:
+            print(f"{'':20} or, in a browser: {_url(host, running.web)}")
+    if running is None:
+        said = f"lab: no server runs yet; {port} is the port of lab serve, unless you give it another one"
+        print(said, file=sys.stderr)
+
+
+def _print_waiting(waiting: dict[str, datetime]) -> None:
+    for name, until in waiting.items():
+        print(f"{name:20} has a code that was not used yet, until {until.astimezone():%Y-%m-%d}")
+    if not waiting:
+        print("no code waits to be used; lab serve invite NAME… makes some")
 
 
 def _say(listening: "Listening", address: str, folder: DataFolder, students: set[str], is_open: bool) -> None:
@@ -119,6 +140,8 @@ def _say(listening: "Listening", address: str, folder: DataFolder, students: set
         print_wrapped("     OPEN: anybody who can reach this port comes in, as a guest, without any key")
     elif students:
         print(f"     the class has {count_of(len(students), 'student')}")
+    elif waiting := Invitations(folder.invites).waiting():
+        print(f"     {count_of(len(waiting), 'code')} not used yet: lab serve invite says whose")
     elif not folder.keys.exists():
         print("     nobody can come in yet: lab serve invite NAME… makes codes")
     print("     lab serve status says who is on; Ctrl-C ends it", flush=True)

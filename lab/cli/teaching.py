@@ -11,10 +11,10 @@ from rich.table import Table
 
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED, UsageError
 from lab.cli.exercises import mistakes_told
+from lab.cli.files import write_whole
 from lab.cli.progress import progress_line
 from lab.cli.serving import data_folder
 from lab.cli.terminal import print_table
-from lab.durable import write_durably
 from lab.exercises.grading import Grade, best_of
 from lab.exercises.library import SHIPPED, exercise_called, names
 from lab.exercises.results import as_csv, as_gradescope
@@ -93,7 +93,10 @@ def tell_class(names: Sequence[str], to_all: bool, text: str, data: Path | None)
     """Show these students a message, or all who are on. UsageError."""
     if bool(names) == to_all:
         raise UsageError('say to whom: lab serve tell NAME… "TEXT", or lab serve tell --all "TEXT"')
-    with told_by_server(), AdminLine(data_folder(data)) as line:
+    folder = data_folder(data)
+    if text in folder.homes():
+        raise UsageError(f'{text!r} is a student; write the text last, in quotes: lab serve tell {text} "TEXT"')
+    with told_by_server(), AdminLine(folder) as line:
         told = line.tell(tuple(dict.fromkeys(names)), text)
     print(f"told {', '.join(told)}" if told else "nobody is on, so nobody was told")
     return 0
@@ -102,9 +105,7 @@ def tell_class(names: Sequence[str], to_all: bool, text: str, data: Path | None)
 def export_grades(
     csv: Path | None, gradescope: Path | None, every: bool, exercises: Path | None, data: Path | None
 ) -> int:
-    """Grade the class, and write the grades down; the exit status. UsageError."""
-    if csv is None and gradescope is None:
-        raise UsageError("say where the grades are to go: --csv FILE, or --gradescope DIR")
+    """Grade the class, write the grades down, and print what each student has; the exit status. UsageError."""
     folder, library = data_folder(data), exercises or SHIPPED
     with mistakes_told():
         known = {name: exercise_called(name, library) for name in names(library)}
@@ -112,17 +113,18 @@ def export_grades(
         book = grade_class(folder, library, tell)
     best = best_of(book.grades)
     if csv is not None:
-        _write(csv, as_csv(_in_order(book.grades) if every else best, known).encode())
+        write_whole(csv, as_csv(_in_order(book.grades) if every else best, known).encode())
     if gradescope is not None:
         gradescope.mkdir(parents=True, exist_ok=True)
         for student in dict.fromkeys(grade.student for grade in best):
             of_student = [grade for grade in best if grade.student == student]
-            _write(gradescope / f"{student}.json", as_gradescope(of_student, known))
+            write_whole(gradescope / f"{student}.json", as_gradescope(of_student, known))
     refused = [grade for grade in book.grades if grade.refused]
     for grade in refused:
         print(f"lab: {sanitize(grade.recording)}: not graded: {sanitize(grade.refused)}", file=sys.stderr)
     for trouble in book.troubles:
         print(f"lab: {sanitize(trouble)}: somebody edited the seals; look into it", file=sys.stderr)
+    _print_totals(best, list(folder.homes()), sum(each.points for each in known.values()))
     students = count_of(len({grade.student for grade in book.grades}), "student")
     said = f"{count_of(len(book.grades), 'attempt')} of {students} graded"
     said += f", {len(refused)} of them refused" if refused else ""
@@ -132,12 +134,17 @@ def export_grades(
     return EXIT_NOT_AS_EXPECTED if refused or book.troubles else 0
 
 
+def _print_totals(best: Sequence[Grade], students: Sequence[str], most: int) -> None:
+    """Also of those who have attempted nothing yet."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("student", f"points of {most}", "solved", "attempted"):
+        table.add_column(column, no_wrap=True, justify="left" if column == "student" else "right")
+    for student in sorted({*students, *(grade.student for grade in best)}):
+        own = [grade for grade in best if grade.student == student]
+        solved = sum(grade.points == grade.most for grade in own if not grade.refused)
+        table.add_row(sanitize(student), str(sum(grade.points for grade in own)), str(solved), str(len(own)))
+    print_table(table)
+
+
 def _in_order(grades: Sequence[Grade]) -> list[Grade]:
     return sorted(grades, key=lambda each: (each.student, each.exercise, each.attempt))
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        write_durably(path, data)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}; name another file") from None

@@ -14,7 +14,7 @@ from lab.journal import Commanded, End, Header, Record
 from lab.properties import Judge
 from lab.script import Answer, CommandError, Hint, Scripted, parse
 
-__all__ = ["Assessment", "Result", "State", "is_given", "read_given"]
+__all__ = ["Assessment", "Result", "Stand", "State", "is_given", "read_given"]
 
 State = Literal["open", "answered", "done", "missed"]
 
@@ -33,6 +33,39 @@ class Result(Struct, frozen=True):
     why: str = ""
     hints: int = 0
     answer: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not decided yet."""
+        return self.state in ("open", "answered")
+
+
+class Stand(Struct, frozen=True):
+    """How the tasks stand from this record on; ``given`` is how many commands there were by then."""
+
+    record: int
+    results: tuple[Result, ...]
+    given: int = 0
+
+    @property
+    def points(self) -> int:
+        """How many have been brought."""
+        return sum(result.points for result in self.results)
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether every task is done."""
+        return all(result.state == "done" for result in self.results)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether nothing is open any more."""
+        return not any(result.is_open for result in self.results)
+
+    @property
+    def next_open(self) -> int | None:
+        """The first task that something can be done for yet."""
+        return next((result.task for result in self.results if result.state == "open"), None)
 
 
 def is_given(record: Record | None) -> bool:
@@ -67,19 +100,9 @@ class Assessment:
         return tuple(each.result for each in self._tasks)
 
     @property
-    def points(self) -> int:
-        """How many have been brought."""
-        return sum(result.points for result in self.results)
-
-    @property
-    def is_solved(self) -> bool:
-        """Whether every task is done."""
-        return all(result.state == "done" for result in self.results)
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether nothing is open any more."""
-        return all(result.state in ("done", "missed") for result in self.results)
+    def stand(self) -> Stand:
+        """The same, with all that is known of them together."""
+        return Stand(self._run.number, self.results, self.given)
 
     def observe(self, record: Record | None) -> None:
         """The next record; None stands for one that could not be read."""
@@ -98,7 +121,7 @@ class Assessment:
         if isinstance(line.command, Answer | Hint):
             if 1 <= line.command.task <= len(self._tasks):
                 self._tasks[line.command.task - 1].told(line.command)
-        elif record.changed and line.text.partition(" ")[0] not in FREE:
+        elif line.text.partition(" ")[0] not in FREE:
             self.given += 1
 
 
@@ -195,4 +218,6 @@ class _Course:
 
 
 def _plain(answer: str) -> str:
-    return " ".join(answer.casefold().split()).strip(".")
+    """Without what does not change an answer: ``Node 8.`` is 8."""
+    plain = " ".join(answer.casefold().split()).strip(".")
+    return plain.removeprefix("node ").removeprefix("nodes ").removeprefix("record ")

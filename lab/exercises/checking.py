@@ -1,6 +1,6 @@
 """Whether an exercise can be solved, and only by whoever understands it: what a teacher wants to know of it.
 
-Its solution must bring all points, doing nothing none, what is known to be wrong not all, and commands given at
+Its solution must bring all points, doing nothing and what is known to be wrong none at all, and commands given at
 random must not solve it.
 """
 
@@ -39,8 +39,8 @@ def check_exercise(exercise: Exercise, with_seeds: int = SEEDS, at_random: int =
         seeds += range(1, with_seeds + 1)
     for seed in seeds:
         yield from _solution_amiss(exercise, seed)
-    if (idle := try_commands(exercise, [])).points:
-        yield f"who does nothing gets {idle.points} of {exercise.points}"
+    if idle := try_commands(exercise, []).stand.points:
+        yield f"who does nothing gets {idle} of {exercise.points}"
     wrong = sorted(folder.glob(_WRONG))
     if not wrong:
         yield f"there is no {_WRONG}: nobody knows what it takes for right"
@@ -48,8 +48,8 @@ def check_exercise(exercise: Exercise, with_seeds: int = SEEDS, at_random: int =
         found = _tried(exercise, path)
         if isinstance(found, str):
             yield found
-        elif found.is_solved:
-            yield f"{path.name} solves it"
+        elif points := found.stand.points:
+            yield f"{path.name} gets {points} of {exercise.points}"
     yield from _random_amiss(exercise, at_random)
 
 
@@ -105,6 +105,6 @@ def _tried(exercise: Exercise, path: Path, seed: int | None = None) -> Assessmen
 def _random_amiss(exercise: Exercise, trials: int) -> Iterator[str]:
     for seed in range(trials):
         commands = random_commands(exercise, seed)
-        if try_commands(exercise, commands).is_solved:
+        if try_commands(exercise, commands).stand.is_solved:
             yield f"it was solved at random: {'; '.join(commands)}"
             return

@@ -12,13 +12,16 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from lab.durable import write_durably
+from lab.durable import alone, write_durably
 from lab.exercises.assessment import Result
 from lab.exercises.exercise import Exercise
+from lab.journal import Exercised
 
-__all__ = ["NAME", "Doing", "Home", "Standing", "recording_of"]
+__all__ = ["NAME", "PROGRESS", "Doing", "Home", "Standing", "attempt_in", "recording_of"]
 
 _ATTEMPTS = "attempts"
+PROGRESS = "progress.json"
+_RECORDING = re.compile(r"(.+)-(\d+)\.jsonl")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 """What a student, or an exercise, may be called: it is the name of a file too."""
 
@@ -52,9 +55,30 @@ class Doing(Struct, frozen=True):
     since: str
 
 
-class _Progress(Struct, omit_defaults=True):
+class _Progress(Struct, frozen=True, omit_defaults=True):
     standings: dict[str, Standing] = {}
     doing: Doing | None = None
+
+    def after(self, exercise: str, attempt: int, results: tuple[Result, ...], solved: str) -> "_Progress":
+        """The progress when an attempt has come to this, too."""
+        before = self.standings.get(exercise, Standing())
+        better = sum(each.points for each in results) >= before.points or not before.best
+        standing = Standing(
+            max(before.attempts, attempt), results if better else before.best, before.first_solved or solved
+        )
+        doing = self._doing_after(exercise, attempt, results)
+        return _Progress({**self.standings, exercise: standing}, doing)
+
+    def _doing_after(self, exercise: str, attempt: int, results: tuple[Result, ...]) -> Doing:
+        before, done = self.doing, sum(each.state == "done" for each in results)
+        if before is not None:
+            is_same = (before.exercise, before.attempt) == (exercise, attempt)
+            # an attempt that is gone on with is looked at from its beginning once more; one that is over may be
+            # noted when the next has begun
+            if done <= before.done if is_same else not any(each.is_open for each in results):
+                return before
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return Doing(exercise, attempt, done, len(results), now)
 
 
 def recording_of(folder: Path, exercise: str, attempt: int) -> Path:
@@ -62,15 +86,26 @@ def recording_of(folder: Path, exercise: str, attempt: int) -> Path:
     return folder / _ATTEMPTS / f"{exercise}-{attempt:03}.jsonl"
 
 
+def attempt_in(path: Path) -> Exercised | None:
+    """Which attempt is recorded in this file, as its name and folder tell."""
+    folder, named = path.absolute().parent, _RECORDING.fullmatch(path.name)
+    if named is None or folder.name != _ATTEMPTS:
+        return None
+    return Exercised(named[1], folder.parent.name, int(named[2]))
+
+
 class Home:
-    """The folder of one student. It is made if need be."""
+    """The folder of one student. It is made if need be. OSError, also where its progress cannot be read.
+
+    Several processes may note progress in it at once.
+    """
 
     def __init__(self, folder: Path, student: str) -> None:
         self.folder = folder
         self.student = student
         self.attempts = folder / _ATTEMPTS
         self.attempts.mkdir(parents=True, exist_ok=True)
-        self._file = folder / "progress.json"
+        self._file = folder / PROGRESS
         self._progress = self._read()
 
     def standing(self, exercise: str) -> Standing:
@@ -100,29 +135,22 @@ class Home:
 
     def note(self, exercise: Exercise, attempt: int, results: tuple[Result, ...], solved: str = "") -> None:
         """Note what an attempt has come to by now; ``solved``: when, if just now. OSError."""
-        before = self.standing(exercise.name)
-        better = sum(each.points for each in results) >= before.points or not before.best
-        standing = Standing(
-            max(before.attempts, attempt), results if better else before.best, before.first_solved or solved
-        )
-        doing = self._doing(exercise, attempt, results)
-        if (standing, doing) != (before, self.doing):
-            self._progress.standings[exercise.name] = standing
-            self._progress.doing = doing
-            write_durably(self._file, msgspec.json.format(msgspec.json.encode(self._progress)))
+        noted = exercise.name, attempt, results, solved
+        if self._progress.after(*noted) == self._progress:
+            return
+        with alone(self._file):
+            before = self._read(in_place=False)
+            self._progress = before.after(*noted)
+            if self._progress != before:
+                write_durably(self._file, msgspec.json.format(msgspec.json.encode(self._progress)))
 
-    def _doing(self, exercise: Exercise, attempt: int, results: tuple[Result, ...]) -> Doing:
-        before, done = self.doing, sum(each.state == "done" for each in results)
-        is_same = before is not None and (before.exercise, before.attempt) == (exercise.name, attempt)
-        if before is not None and is_same and done <= before.done:
-            return before  # an attempt that is gone on with is looked at from its beginning once more
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        return Doing(exercise.name, attempt, done, len(results), now)
-
-    def _read(self) -> _Progress:
+    def _read(self, in_place: bool = True) -> _Progress:
+        """What is noted. What cannot be understood is left ``in_place``, or kept beside; the recordings count."""
         try:
             return msgspec.json.decode(self._file.read_bytes(), type=_Progress)
         except FileNotFoundError:
             return _Progress()
-        except (OSError, msgspec.DecodeError):  # the recordings are there still, and a grade is made from them
+        except ValueError:
+            if not in_place:
+                self._file.rename(f"{self._file}.bad")
             return _Progress()

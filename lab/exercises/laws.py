@@ -22,7 +22,7 @@ from lab.journal import (
     Routed,
 )
 from lab.kernel import Fired, Message, Node, Received, Step
-from lab.script import LinkFault, NodeCommand, Partition, Scripted, Slow, fault_rule
+from lab.script import Caption, Every, LinkFault, NodeCommand, Partition, Scripted, Slow, fault_rule
 from lab.text import sanitize
 from lab.units import format_us
 
@@ -47,7 +47,7 @@ class Laws:
         self._nodes = nodes
         self._cluster = Cluster.of(header)
         self._allowed = exercise.allowed
-        self._script = {line.line: line.source for line in exercise.setup.lines}
+        self._script = {line.line: line for line in exercise.setup.lines}
         is_live = header.world == "live"
         self._slack_us = LIVE_SLACK_US if is_live else 0
         self._early_us = _CLOCKS_US if is_live else 0
@@ -91,7 +91,7 @@ class Laws:
             case Routed():
                 yield self._routed(record)
             case Fault():
-                self._fault(record)
+                yield self._fault(record)
             case Process():
                 yield self._process(record)
             case Commanded():
@@ -139,16 +139,29 @@ class Laws:
         return True
 
     def _of_script(self, record: Commanded | Captioned | Expected) -> str:
+        """Each line comes once, but where it says how often."""
         if not record.line:
             return "" if isinstance(record, Captioned) else "an expectation that nobody had"
-        known = record.text in self._script.get(record.line, "")
-        return "" if known else f"line {record.line} of the set-up is another one"
+        line = self._script.get(record.line)
+        if line is None or record.text != (
+            line.command.text if isinstance(line.command, Caption) else line.source
+        ):
+            return f"line {record.line} of the set-up is another one, or was done before"
+        if not any(isinstance(trigger, Every) for trigger in (line.trigger, *line.then)):
+            del self._script[record.line]
+        return ""
 
-    def _fault(self, fault: Fault) -> None:
-        if not fault.lifted and fault.id not in self._cluster.faults:
-            self._faults.append(fault)
-            if fault.kind == "kill":
-                self._doomed.update(fault.nodes)
+    def _fault(self, fault: Fault) -> str:
+        known = self._cluster.faults.get(fault.id)
+        if fault.lifted:
+            return ""
+        if known is not None:
+            is_narrowed = fault.kind == known.kind and set(fault.links) < set(known.links)
+            return "" if is_narrowed and not fault.nodes else f"fault {fault.id} grows by itself"
+        self._faults.append(fault)
+        if fault.kind == "kill":
+            self._doomed.update(fault.nodes)
+        return ""
 
     def _process(self, record: Process) -> str:
         node, event = record.node, record.event
@@ -222,7 +235,7 @@ class Laws:
             return ""  # the fault is named in the record before
         elif routed.fate == "dropped" and routed.why in (*_AGAINST_TARGET, "unsent"):
             node = message.target if routed.why in _AGAINST_TARGET else message.source
-            if not self._runs(node):
+            if not self._runs(node) or self._went_on_us[node] == self._now_us:  # it may be told after a restart
                 return ""
         what = f"message {routed.serial} of {routed.source} was {routed.fate}"
         return f"{what}, and no fault was in force that does so"

@@ -73,8 +73,8 @@ def repair_amiss(exercise: Exercise) -> Iterator[str]:
     if points := _points(exercise, untouched):
         yield f"who changes nothing gets {points} of {exercise.points}"
     for path in wrong:
-        if _points(exercise, path) == exercise.points:
-            yield f"{path.name} solves it"
+        if points := _points(exercise, path):
+            yield f"{path.name} gets {points} of {exercise.points}"
 
 
 def _points(exercise: Exercise, file: Path) -> int:

@@ -14,7 +14,10 @@ from lab.text import sanitize
 __all__ = ["as_csv", "as_gradescope", "said_of"]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_COLUMNS = ("student", "exercise", "points", "of", "attempt", "began", "minutes", "hints", "refused", "recording")
+_COLUMNS = (
+    *("student", "exercise", "points", "of", "attempt", "began", "minutes", "hints"),
+    *("cut off", "refused", "recording"),
+)
 
 
 def as_csv(grades: Iterable[Grade], exercises: dict[str, Exercise]) -> str:
@@ -34,6 +37,7 @@ def as_csv(grades: Iterable[Grade], exercises: dict[str, Exercise]) -> str:
             grade.began,
             f"{grade.took_us / 60e6:.1f}",
             sum(result.hints for result in grade.results),
+            "yes" if grade.cut_off else "",
             grade.refused,
             grade.recording,
         )

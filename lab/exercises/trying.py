@@ -62,7 +62,7 @@ def try_commands(exercise: Exercise, commands: Sequence[str], seed: int | None =
     Begun.of(config).add_to(simulation.director)
     simulation.start()
     end_us = min(setup.ends_us, LONGEST_US)
-    while simulation.now_us < end_us and not assessment.is_decided:
+    while simulation.now_us < end_us and not assessment.stand.is_decided:
         simulation.run_to(min(simulation.now_us + _SLICE_US, end_us))
     simulation.finish()
     log.append(End(simulation.now_us, "its time was up"))

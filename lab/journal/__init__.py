@@ -15,6 +15,7 @@ from lab.journal.bank import (
 )
 from lab.journal.blocked import Stuck, blocked_in, blocked_since_us, stuck_of
 from lab.journal.bookmarks import Bookmark, Bookmarks, bookmarks_file
+from lab.journal.chain import Chain
 from lab.journal.cluster import Cluster
 from lab.journal.commits import CommitLog, Commits, Held, Transacted
 from lab.journal.connections import Connections, Pair, connected
@@ -88,6 +89,7 @@ __all__ = [
     "CannotTellError",
     "Captioned",
     "Case",
+    "Chain",
     "Change",
     "Cluster",
     "Commanded",

@@ -247,18 +247,23 @@ class Injected(Struct, frozen=True, omit_defaults=True, tag="injected", tag_fiel
     message: Message
 
 
-class Keyframe(Struct, frozen=True, tag="keyframe", tag_field="record"):
-    """The state after the record before this one, so that a reader need not begin at the beginning."""
+class Keyframe(Struct, frozen=True, omit_defaults=True, tag="keyframe", tag_field="record"):
+    """The state after the record before this one, so that a reader need not begin at the beginning.
+
+    ``digest``: of all lines before it, in an attempt at an exercise.
+    """
 
     at_us: int
     snapshot: Snapshot
+    digest: str = ""
 
 
-class End(Struct, frozen=True, tag="end", tag_field="record", gc=False):
-    """The run ended in good order. A recording without it was cut off."""
+class End(Struct, frozen=True, omit_defaults=True, tag="end", tag_field="record", gc=False):
+    """The run ended in good order. A recording without it was cut off. ``digest`` as in ``Keyframe``."""
 
     at_us: int
     why: str
+    digest: str = ""
 
 
 Record = Header | Step | Routed | Process | Fault | Commanded | Captioned | Expected | Injected | Keyframe | End

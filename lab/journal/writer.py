@@ -5,13 +5,14 @@ import fcntl
 import os
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from lab.journal.chain import KEYFRAME_EVERY, Chain
 from lab.journal.cluster import Cluster
 from lab.journal.reader import Lines
-from lab.journal.records import Header, Keyframe, Record, encode
+from lab.journal.records import End, Header, Keyframe, Record, encode
 
-__all__ = ["KEYFRAME_EVERY", "BeingWrittenError", "Writer", "open_alone"]
-
-KEYFRAME_EVERY = 1000
+__all__ = ["BeingWrittenError", "Writer", "open_alone"]
 
 
 class BeingWrittenError(OSError):
@@ -37,8 +38,6 @@ def open_alone(path: Path) -> int:
 class Writer:
     """Appends records to a file, and a keyframe every thousand; ``cluster`` is the state after the last one.
 
-    Of hundreds of nodes a keyframe is large, and they come less often: they are never more than half of the file.
-
     ``append`` collects, ``flush`` hands all to the operating system in one write: after it, no crash of the
     process loses them. ``size`` is the number of bytes flushed, ``keyframe_offset`` where the last flushed
     keyframe begins, or 0. OSError where the file cannot be written, BeingWrittenError where another run does.
@@ -48,30 +47,34 @@ class Writer:
         self.path = path
         self.header = header
         self.cluster = Cluster.of(header)
-        self.count = 0
         self.size = 0
         self.keyframe_offset = 0
-        self._appended = 0
-        self._keyframe_at = 0
-        self._keyframe_size = 0
+        self._chain = Chain(header)
         self._pending: list[bytes] = []
         self._file = open_alone(path)
         os.ftruncate(self._file, 0)  # only now that it is ours
         self.append(header)
 
     @property
+    def count(self) -> int:
+        """The number of records appended, flushed or not."""
+        return self._chain.count
+
+    @property
     def length(self) -> int:
         """The number of bytes appended, flushed or not."""
-        return self._appended
+        return self._chain.size
 
     def append(self, record: Record, line: bytes | None = None) -> None:
-        """Add a record; ``line`` is its encoded form, where the caller has it."""
-        self._put(record, encode(record) if line is None else line)
-        if self.count % KEYFRAME_EVERY == 0 and self._appended - self._keyframe_at >= 2 * self._keyframe_size:
-            self._keyframe_at = self._appended
-            keyframe = Keyframe(self.cluster.at_us, self.cluster.snapshot())
-            self._put(keyframe, encode(keyframe))
-            self._keyframe_size = self._appended - self._keyframe_at
+        """Add a record; ``line`` is its encoded form, where the caller has it. The end gets its digest here."""
+        if isinstance(record, End):
+            record, line = replace(record, digest=self._chain.digest), None
+        self._put(encode(record) if line is None else line)
+        self.cluster.apply(record)
+        if self._chain.is_keyframe_due:
+            keyframe = Keyframe(self.cluster.at_us, self.cluster.snapshot(), self._chain.digest)
+            self._put(encode(keyframe), is_keyframe=True)
+            self.cluster.apply(keyframe)
 
     def copy(self, lines: Lines, last: int, cluster: Cluster) -> None:
         """Begin with the records of another recording, up to ``last``, as they stand there.
@@ -80,14 +83,9 @@ class Writer:
         """
         keyframe = lines.keyframe_before(last)
         for number in range(1, last + 1):
-            line = lines.raw(number)
-            if number == keyframe:
-                self._keyframe_at, self._keyframe_size = self._appended, len(line) + 1
-            self._pending += (line, b"\n")
-            self._appended += len(line) + 1
+            self._put(lines.raw(number), is_keyframe=number == keyframe)
             if number % KEYFRAME_EVERY == 0:
                 self.flush()
-        self.count = last + 1
         self.cluster = cluster
 
     def flush(self) -> None:
@@ -100,7 +98,7 @@ class Writer:
             written = os.write(self._file, data)
             self.size += written
             data = data[written:]
-        self.keyframe_offset = self._keyframe_at
+        self.keyframe_offset = self._chain.keyframe_at
 
     def close(self) -> None:
         """Flush, put the recording on disk, and close it."""
@@ -110,8 +108,7 @@ class Writer:
         finally:
             os.close(self._file)
 
-    def _put(self, record: Record, line: bytes) -> None:
-        self._pending += (line, b"\n")
-        self._appended += len(line) + 1
-        self.cluster.apply(record)
-        self.count += 1
+    def _put(self, line: bytes, is_keyframe: bool = False) -> None:
+        line += b"\n"
+        self._pending.append(line)
+        self._chain.add(line, is_keyframe)

@@ -24,7 +24,7 @@ from lab.serve.admin_words import (
     TellTally,
 )
 from lab.serve.house import House
-from lab.serve.roll import class_report
+from lab.serve.roll import Roll
 from lab.worlds.host.lines import LONGEST_LINE
 
 __all__ = ["serve_admin"]
@@ -35,11 +35,13 @@ _decode_order = msgspec.json.Decoder(AdminOrder).decode
 async def serve_admin(sockets: Path, house: House) -> asyncio.Server:
     """Listen, until the server that this returns is closed."""
 
+    roll = Roll(house)
+
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with ExitStack() as held:
             try:
                 while line := await reader.readline():
-                    writer.write(msgspec.json.encode(_answered(house, line, held)) + b"\n")
+                    writer.write(msgspec.json.encode(_answered(house, roll, line, held)) + b"\n")
                     await writer.drain()
             except (ConnectionError, ValueError):
                 pass  # it left, or sends a line without end
@@ -52,20 +54,22 @@ async def serve_admin(sockets: Path, house: House) -> asyncio.Server:
     return server
 
 
-def _answered(house: House, line: bytes, held: ExitStack) -> AdminReply:
+def _answered(house: House, roll: Roll, line: bytes, held: ExitStack) -> AdminReply:
     try:
-        return _obeyed(house, _decode_order(line), held)
+        return _obeyed(house, roll, _decode_order(line), held)
     except OfficeError as error:
         return AdminReply(str(error))
     except msgspec.DecodeError:
         return AdminReply("the server is of another version, and does not understand this; start it anew")
+    except OSError as error:
+        return AdminReply(f"the server cannot do that now: {error}")
 
 
-def _obeyed(house: House, order: AdminOrder, held: ExitStack) -> AdminReply:
+def _obeyed(house: House, roll: Roll, order: AdminOrder, held: ExitStack) -> AdminReply:
     desk, reply = house.desk, AdminReply()
     match order:
         case ReportClass():
-            reply = AdminReply(report=class_report(house))
+            reply = AdminReply(report=roll.report())
         case TellClass():
             reply = AdminReply(told=desk.tell(order.students, order.text))
         case TakeKeys():

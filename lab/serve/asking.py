@@ -9,7 +9,7 @@ from lab.exercises.teacher import Notice
 from lab.worlds.config import Ready, RunConfig
 from lab.worlds.runs import RunInfo
 
-__all__ = ["Answer", "End", "Heard", "Question", "Running", "Start", "Vote"]
+__all__ = ["Answer", "End", "Heard", "Question", "Start", "Vote", "WhichRun"]
 
 
 class Start(Struct, frozen=True, tag="start"):
@@ -22,7 +22,7 @@ class End(Struct, frozen=True, tag="end"):
     """End the student's cluster, if there is one."""
 
 
-class Running(Struct, frozen=True, tag="running"):
+class WhichRun(Struct, frozen=True, tag="which run"):
     """Which is the student's cluster?"""
 
 
@@ -33,7 +33,7 @@ class Vote(Struct, frozen=True, tag="vote"):
     choice: int
 
 
-Question = Start | End | Running | Vote
+Question = Start | End | WhichRun | Vote
 
 
 class Answer(Struct, frozen=True, tag="answer"):

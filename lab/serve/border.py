@@ -2,6 +2,8 @@
 
 import re
 
+from lab.exercises.home import NAME
+
 __all__ = ["GUEST", "NAME_RULE", "is_name", "size_of", "terminal_name"]
 
 GUEST = "guest-"
@@ -9,7 +11,6 @@ GUEST = "guest-"
 
 NAME_RULE = f"a letter or digit, then letters, digits, dots, dashes and underscores, 32 at most; not {GUEST}…"
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 _TERMINAL = re.compile(r"[a-z0-9][a-z0-9+._-]{0,31}")
 _USUAL_TERMINAL = "xterm-256color"
 _COLUMNS, _ROWS = (20, 500), (5, 200)
@@ -17,7 +18,7 @@ _COLUMNS, _ROWS = (20, 500), (5, 200)
 
 def is_name(text: str) -> bool:
     """Whether a student may be called so; the name is that of a folder, too."""
-    return _NAME.fullmatch(text) is not None and not text.lower().startswith(GUEST)
+    return NAME.fullmatch(text) is not None and not text.lower().startswith(GUEST)
 
 
 def terminal_name(text: str) -> str:

@@ -39,10 +39,8 @@ class Browsers:
             raise InvitationError(
                 "that is no code: it is sixteen letters, as in abcd-efgh-jkmn-pqrs; look for a wrong one"
             )
-        # the code first: a crash in between costs an invitation, and lets nobody in
-        name = self._invitations.use(code, "a browser")
         token = _new_token()
-        with alone(self._folder.browsers):
+        with self._invitations.used(code, "a browser") as name, alone(self._folder.browsers):
             since = datetime.now(UTC).isoformat(timespec="seconds")
             self._write([*self._lines(), f"{_hash(token)} {name} {since}"])
         return name, token

@@ -16,10 +16,18 @@ _NO_TERMINAL = "lab: the laboratory needs a terminal: connect with ssh -t, or as
 
 
 class Channel(asyncssh.SSHServerSession[bytes]):
-    """``closed`` is called when it has ended."""
+    """``refuse`` is told what cannot be had, and ``closed`` when it has ended."""
 
-    def __init__(self, house: House, student: str, address: str, closed: Callable[["Channel"], None]) -> None:
+    def __init__(
+        self,
+        house: House,
+        student: str,
+        address: str,
+        refuse: Callable[[str], bool],
+        closed: Callable[["Channel"], None],
+    ) -> None:
         self._house = house
+        self._refuse = refuse
         self._closed = closed
         self._student = student
         self._address = address
@@ -27,6 +35,11 @@ class Channel(asyncssh.SSHServerSession[bytes]):
         self._channel: asyncssh.SSHServerChannel[bytes]
         self._terminal: str | None = None
         self._command: str | None = None
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a session goes on in it."""
+        return self._seat.is_taken
 
     # what the client asks for
 
@@ -51,8 +64,7 @@ class Channel(asyncssh.SSHServerSession[bytes]):
 
     def subsystem_requested(self, subsystem: str) -> bool:
         """No sftp, nor any other."""
-        self._log("refused", f"subsystem {subsystem}")
-        return False
+        return self._refuse(f"subsystem {subsystem}")
 
     def session_started(self) -> None:
         """All that belongs to the request has been said: answer it."""

@@ -9,34 +9,37 @@ import sys
 import termios
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from lab.exercises.exercise import Exercise
-from lab.serve.orders import Fork, Room, SessionInfo
+from lab.exercises.home import Home
+from lab.exercises.noting import note_recording
+from lab.journal import NotARecordingError
+from lab.serve.orders import Fork, NoteInfo, Room, SessionInfo, Work
 
-__all__ = ["be_child"]
+__all__ = ["be_child", "move_in"]
 
 _FILES = 128
+"""A session needs less than half of that; a host has a connection to each of its nodes, and to all who look on."""
 _CONTROL = 3
 
 
 def be_child(order: Fork, descriptors: list[int], exercises: Sequence[Exercise]) -> NoReturn:
-    """Be the session, with these exercises, or the host that was ordered, and end with it."""
+    """Be what was ordered, with these exercises, and end with it."""
     status = 1
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
-        if order.session is None:
-            _take(descriptors)
-            _move_in(order.room)
-            status = _host(order.world)
-        else:
+        if isinstance(order.work, SessionInfo):
             terminal, control = descriptors
             _take([terminal, terminal, terminal, control])
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # a terminal that hangs up ends whoever controls it
-            _move_in(order.room)
-            status = _session(order.session, exercises)
+        else:
+            _take(descriptors)
+        move_in(order.room)
+        status = _do(order.work, exercises)
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else 1
     except BaseException:
@@ -55,7 +58,8 @@ def _take(descriptors: list[int]) -> None:
     os.closerange(len(descriptors), 1 << 12)
 
 
-def _move_in(room: Room) -> None:
+def move_in(room: Room) -> None:
+    """Have its environment, its folder and its bounds, and no others."""
     os.umask(0o077)
     os.chdir(room.folder)
     os.environ.clear()
@@ -70,11 +74,28 @@ def _move_in(room: Room) -> None:
     os.nice(room.nice)
 
 
+def _do(work: Work, exercises: Sequence[Exercise]) -> int:
+    if isinstance(work, SessionInfo):
+        return _session(work, exercises)
+    return _note(work, exercises) if isinstance(work, NoteInfo) else _host(work.world)
+
+
 def _session(info: SessionInfo, exercises: Sequence[Exercise]) -> int:
     from lab.serve.session import run_session  # noqa: PLC0415 - the zygote has it; the server has not
 
     with socket.socket(fileno=_CONTROL) as control:
         return run_session(info, control, exercises)
+
+
+def _note(info: NoteInfo, exercises: Sequence[Exercise]) -> int:
+    try:
+        note_recording(
+            Home(Path.cwd(), info.student), Path(info.recording), {each.name: each for each in exercises}
+        )
+    except (NotARecordingError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
 
 
 def _host(world: str) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from lab.serve.orders import Ended, Fork, Forked, Kill, NotForked, Room, SessionInfo
+from lab.serve.orders import Ended, Fork, Forked, Kill, NotForked, Room, Work
 from lab.worlds.host.lines import LineBuffer
 
 __all__ = ["Child", "Children", "start_zygote"]
@@ -67,23 +67,19 @@ class Children:
         self._ready = asyncio.Event()
         self._serial = 0
         self._forked: dict[int, asyncio.Future[Child]] = {}
-        zygote.setblocking(False)
         asyncio.get_running_loop().add_reader(zygote, self._read)
 
-    async def fork(
-        self, room: Room, descriptors: Sequence[int], session: SessionInfo | None = None, world: str = ""
-    ) -> Child:
+    async def fork(self, room: Room, descriptors: Sequence[int], work: Work) -> Child:
         """Have a child forked that has these descriptors; they stay the caller's to close. OSError.
 
         Who waits for it may be cancelled: the child then sees that the other ends of its descriptors are closed.
         """
         await self._ready.wait()
-        self._serial += 1
-        serial = self._serial
-        forked: asyncio.Future[Child] = asyncio.get_running_loop().create_future()
-        self._forked[serial] = forked
         async with self._forking:  # a fork takes some milliseconds: a crowd waits here, and in no buffer
-            order = Fork(serial, room, session, world)
+            self._serial += 1
+            forked: asyncio.Future[Child] = asyncio.get_running_loop().create_future()
+            self._forked[self._serial] = forked
+            order = Fork(self._serial, room, work)
             socket.send_fds(self._zygote, [_encode(order) + b"\n"], descriptors)
             return await forked
 
@@ -100,8 +96,8 @@ class Children:
             self._process.wait()
 
     def _signal(self, pid: int, number: int) -> None:
-        with contextlib.suppress(OSError):
-            self._zygote.send(_encode(Kill(pid, number)) + b"\n")
+        with contextlib.suppress(OSError):  # it does not wait: the zygote reads whatever it is told
+            self._zygote.sendall(_encode(Kill(pid, number)) + b"\n")
 
     def _read(self) -> None:
         data = b""

@@ -11,7 +11,7 @@ import msgspec
 
 from lab.journal import Exercised
 from lab.serve.children import Child, Children
-from lab.serve.orders import Room
+from lab.serve.orders import HostInfo, Room
 from lab.worlds.config import Ready, Refused, RunConfig
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
 from lab.worlds.runs import RunInfo
@@ -47,7 +47,7 @@ class ClusterProcess:
         stdin, owner = os.pipe()
         answers, stdout = os.pipe()
         try:
-            child = await children.fork(room, (stdin, stdout, log.fileno()), world=config.world)
+            child = await children.fork(room, (stdin, stdout, log.fileno()), HostInfo(config.world))
         except BaseException as error:
             for descriptor in (owner, answers):
                 os.close(descriptor)

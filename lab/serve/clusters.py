@@ -19,12 +19,12 @@ from lab.worlds.config import Ready, RunConfig
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
 from lab.worlds.runs import RunInfo
 
-__all__ = ["Clusters"]
+__all__ = ["ClusterPool"]
 
 T = TypeVar("T")
 
 
-class Clusters:
+class ClusterPool:
     """``room_of`` says what a student's host lives in; ``exercises`` are those that may be attempted, by name.
     ``seal`` is given the recording and the student of each run that has ended.
 

@@ -6,8 +6,8 @@ import socket
 import msgspec
 
 from lab.exercises.teacher import Notice
-from lab.serve.asking import Answer, End, Question, Running, Start, Vote
-from lab.serve.clusters import Clusters
+from lab.serve.asking import Answer, End, Question, Start, Vote, WhichRun
+from lab.serve.clusters import ClusterPool
 from lab.serve.desk import Desk
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
 from lab.worlds.host.lines import GARBAGE, LONGEST_LINE
@@ -17,7 +17,7 @@ __all__ = ["serve_control"]
 _decode = msgspec.json.Decoder(Question).decode
 
 
-async def serve_control(control: socket.socket, student: str, clusters: Clusters, desk: Desk) -> None:
+async def serve_control(control: socket.socket, student: str, clusters: ClusterPool, desk: Desk) -> None:
     """Answer until the session has gone."""
     reader, writer = await asyncio.open_unix_connection(sock=control, limit=LONGEST_LINE)
 
@@ -44,7 +44,7 @@ async def serve_control(control: socket.socket, student: str, clusters: Clusters
         writer.close()
 
 
-async def _answer(question: Start | End | Running, student: str, clusters: Clusters) -> Answer:
+async def _answer(question: Start | End | WhichRun, student: str, clusters: ClusterPool) -> Answer:
     if isinstance(question, Start):
         try:
             return Answer(ready=await clusters.start(student, question.config))

@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,8 @@ from msgspec import Struct
 from lab.durable import write_durably
 
 __all__ = ["DataFolder", "FolderError", "Running"]
+
+_SOCKETS = "lab-serve-"
 
 
 class FolderError(Exception):
@@ -41,12 +44,13 @@ class DataFolder:
         self.host_key = self.path / "host_key"
         self.keys = self.path / "keys"
         self.browsers = self.path / "browsers"
+        self.guests = self.path / "guests"
         self.invites = self.path / "invites.json"
         self.log = self.path / "log"
         self.seals = self.path / "seals"
         self.running = self.path / "server.json"
         self._students = self.path / "students"
-        self._lock = -1
+        self._lock = self._sockets_lock = -1
         try:
             self._students.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = self.path.lstat()
@@ -66,14 +70,19 @@ class DataFolder:
         """The folders of all students who have been here, by their names."""
         return {path.name: path for path in sorted(self._students.iterdir()) if path.is_dir()}
 
+    def recordings(self) -> Iterator[tuple[str, Path]]:
+        """Those of all attempts, and whose folder each lies in; what is no file of its own is passed over."""
+        for student, home in self.homes().items():
+            for path in sorted((home / "attempts").glob("*.jsonl")):
+                if path.is_file() and not path.is_symlink():
+                    yield student, path
+
     def new_home(self, prefix: str) -> str:
         """A name with this prefix that no student had before; the folder is made."""
-        number = 1
-        while True:
-            with contextlib.suppress(FileExistsError):
-                (self._students / f"{prefix}{number}").mkdir(mode=0o700)
-                return f"{prefix}{number}"
-            number += 1
+        had = (path.name.removeprefix(prefix) for path in self._students.glob(f"{prefix}*"))
+        name = f"{prefix}{max((int(number) for number in had if number.isdecimal()), default=0) + 1}"
+        (self._students / name).mkdir(mode=0o700)
+        return name
 
     def take(self) -> Path:
         """Be the one server of this folder; the folder for its sockets. FolderError where another one runs."""
@@ -85,8 +94,10 @@ class DataFolder:
                 f"a server runs on {self.path} already (lab serve status); end it, or name another: --data DIR"
             ) from None
         if (before := self.found()) is not None:
-            shutil.rmtree(before.sockets, ignore_errors=True)  # it was killed
-        return Path(tempfile.mkdtemp(prefix="lab-serve-"))
+            _remove_left(Path(before.sockets))
+        sockets = Path(tempfile.mkdtemp(prefix=_SOCKETS))
+        self._sockets_lock = _locked(sockets)
+        return sockets
 
     def tell(self, port: int, sockets: Path, web: int) -> None:
         """Say that the server runs, and where."""
@@ -103,4 +114,25 @@ class DataFolder:
         """The server has ended."""
         self.running.unlink(missing_ok=True)
         shutil.rmtree(sockets, ignore_errors=True)
+        os.close(self._sockets_lock)
         os.close(self._lock)
+
+
+def _remove_left(sockets: Path) -> None:
+    """Those of a server that was killed, and not those of one that runs, whose data folder was copied to this."""
+    if sockets.name.startswith(_SOCKETS):
+        with contextlib.suppress(OSError):
+            lock = _locked(sockets)
+            shutil.rmtree(sockets, ignore_errors=True)
+            os.close(lock)
+
+
+def _locked(folder: Path) -> int:
+    """Its lock, which also keeps away what cleans up folders of this kind by age. OSError where another has it."""
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import asyncssh
 from asyncssh import DISC_BY_APPLICATION, DISC_NO_MORE_AUTH_METHODS_AVAILABLE, DISC_TOO_MANY_CONNECTIONS
 
-from lab.serve.border import GUEST
 from lab.serve.channel import Channel
 from lab.serve.house import House
 from lab.serve.invites import InvitationError, is_code
@@ -23,6 +22,7 @@ __all__ = ["Gate"]
 
 _Challenge = bool | tuple[str, str, str, list[tuple[str, bool]]]
 _MOST_CHANNELS = 4
+_MOST_REFUSED = 100
 
 
 class Gate(asyncssh.SSHServer):
@@ -40,7 +40,8 @@ class Gate(asyncssh.SSHServer):
         self._told = False
         self._channels: list[Channel] = []
         self._held = False
-        self._unused: asyncio.TimerHandle | None = None
+        self._next_look: asyncio.TimerHandle | None = None
+        self._was_unused = True
 
     # the connection
 
@@ -56,8 +57,8 @@ class Gate(asyncssh.SSHServer):
     def connection_lost(self, exc: Exception | None) -> None:
         """It has gone."""
         self._half_open.discard(self)
-        if self._unused is not None:
-            self._unused.cancel()
+        if self._next_look is not None:
+            self._next_look.cancel()
         if not self._student and exc is not None:
             self._log("gone", f"before the log-in: {exc}")
 
@@ -114,6 +115,11 @@ class Gate(asyncssh.SSHServer):
     def auth_completed(self) -> None:
         """The client has proved that the key is its own."""
         self._half_open.discard(self)
+        who = self._house.admission.known(self._user, self._key) or self.address
+        if self._house.logins.too_often(who):
+            self._log("refused", f"too many log-ins of {who}")
+            self._connection.disconnect(DISC_TOO_MANY_CONNECTIONS, "too many log-ins; try again in a minute")
+            return
         try:
             student = self._house.admission.admit(self._user, self._key)
         except InvitationError as error:
@@ -126,14 +132,10 @@ class Gate(asyncssh.SSHServer):
                 DISC_BY_APPLICATION, "the server cannot write to its disk; tell your teacher"
             )
             return
-        if self._house.logins.too_often(self.address if student.startswith(GUEST) else student):
-            self._log("refused", f"too many log-ins of {student}")
-            self._connection.disconnect(DISC_TOO_MANY_CONNECTIONS, "too many log-ins; try again in a minute")
-            return
         self._student = student
         by = "no key" if self._key is None else self._key.get_fingerprint()
         self._log("log-in", f"user {sanitize(self._user, 40)}, {by}")
-        self._expect_session()
+        self._look_later()
 
     def _refuse(self, what: str) -> None:
         self._refused += 1
@@ -161,24 +163,24 @@ class Gate(asyncssh.SSHServer):
         """A channel, whatever it will be for."""
         if not self._student or len(self._channels) >= _MOST_CHANNELS:
             return False
-        channel = Channel(self._house, self._student, self.address, self._closed)
+        channel = Channel(self._house, self._student, self.address, self._no, self._channels.remove)
         channel.hold("connection", self._held)
         self._channels.append(channel)
-        if self._unused is not None:
-            self._unused.cancel()
         return channel
 
-    def _closed(self, channel: Channel) -> None:
-        self._channels.remove(channel)
-        if not self._channels:
-            self._expect_session()
+    def _look_later(self) -> None:
+        self._next_look = asyncio.get_running_loop().call_later(self._house.limits.unused_s, self._look)
 
-    def _expect_session(self) -> None:
-        self._unused = asyncio.get_running_loop().call_later(self._house.limits.unused_s, self._give_up)
-
-    def _give_up(self) -> None:
-        self._log("refused", "a connection without a session")
-        self._connection.disconnect(DISC_BY_APPLICATION, "there is nothing here but the laboratory: leave out -N")
+    def _look(self) -> None:
+        """End a connection that nobody uses; after a session there is time for its last words to arrive."""
+        is_unused = not any(channel.is_in_use for channel in self._channels)
+        if is_unused and self._was_unused:
+            self._log("refused", "a connection without a session")
+            why = "there is nothing here but the laboratory: leave out -N"
+            self._connection.disconnect(DISC_BY_APPLICATION, why)
+            return
+        self._was_unused = is_unused
+        self._look_later()
 
     # nothing else is to be had
 
@@ -208,6 +210,10 @@ class Gate(asyncssh.SSHServer):
 
     def _no(self, what: str) -> bool:
         self._log("refused", what)
+        self._refused += 1
+        if self._refused >= _MOST_REFUSED:
+            why = "nothing is forwarded here: leave out -L, -R, -D and the like"
+            self._connection.disconnect(DISC_BY_APPLICATION, why)
         return False
 
     def _log(self, event: str, text: str) -> None:

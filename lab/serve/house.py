@@ -9,11 +9,12 @@ from lab.exercises.home import Home
 from lab.serve.admission import Admission
 from lab.serve.border import terminal_name
 from lab.serve.children import Children
-from lab.serve.clusters import Clusters
+from lab.serve.clusters import ClusterPool
 from lab.serve.desk import Desk
 from lab.serve.folder import DataFolder
 from lab.serve.limits import Limits
 from lab.serve.log import Log
+from lab.serve.notes import Notes
 from lab.serve.orders import Room, SessionInfo
 from lab.serve.presence import Presence
 from lab.serve.rates import Rate
@@ -23,6 +24,7 @@ __all__ = ["House"]
 
 _SESSION_NICE = 5
 """Drawing makes way for the clusters, whose timers it would make late, and for the server."""
+_NOTE_NICE = 15
 _MIB = 1 << 20
 
 
@@ -47,15 +49,16 @@ class House:
         self.children = children
         self.port = 0
         self.web_port = 0
-        self.sealer = Sealer(folder.path, SealBook(folder.seals), log)
-        self.clusters = Clusters(
+        self.sealer = Sealer(folder, SealBook(folder.seals), log)
+        self.clusters = ClusterPool(
             children,
             self.exercises,
             limits,
             log,
             lambda student: self._room(student, "dumb", 0),
-            self.sealer.seal,
+            self._keep,
         )
+        self.notes = Notes(folder, children, log, lambda student: self._room(student, "dumb", _NOTE_NICE))
         self.presence = Presence(limits, self.clusters.come, self.clusters.leave)
         self.logins = Rate(limits.logins_per_minute, time.monotonic)
         self.refusals = Rate(limits.refusals_per_minute, time.monotonic)
@@ -75,6 +78,11 @@ class House:
     def session_room(self, student: str, terminal: str) -> Room:
         """What a session of this student lives in, at a terminal that the client calls so."""
         return self._room(student, terminal_name(terminal), _SESSION_NICE)
+
+    async def _keep(self, recording: Path, student: str) -> None:
+        """Nothing more is written to this."""
+        await self.sealer.seal(recording, student)
+        self.notes.begin(student, [recording])
 
     def _room(self, student: str, terminal: str, nice: int) -> Room:
         home = str(self.folder.home(student))

@@ -15,33 +15,40 @@ _KINDS = ("ssh-", "ecdsa-", "sk-")
 
 
 def read_keys(text: str, file: str) -> dict[bytes, str]:
-    """From public key to student. A student may have several keys; a key has one student. ListError."""
+    """From public key to student. A student may have several keys; a key has one student.
+
+    ListError, of the first line that is wrong, with the numbers of the others.
+    """
     students: dict[bytes, str] = {}
+    wrong: dict[int, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        place = f"{file}:{number}"
-        key, name = _key_and_name(line.split(None, 2), place)
+        try:
+            key, name = _key_and_name(line.split(None, 2))
+        except ListError as error:
+            wrong[number] = str(error)
+            continue
         if students.setdefault(key, name) != name:
-            raise ListError(f"{place}: this key is {students[key]}'s already; a key says who somebody is")
+            wrong[number] = f"this key is {students[key]}'s already; a key says who somebody is"
+    if wrong:
+        (number, said), *others = wrong.items()
+        more = f" (wrong, too: {', '.join(f'line {other}' for other, _ in others)})" if others else ""
+        raise ListError(f"{file}:{number}: {said}{more}")
     return students
 
 
-def _key_and_name(words: list[str], place: str) -> tuple[bytes, str]:
+def _key_and_name(words: list[str]) -> tuple[bytes, str]:
     expected = "write KIND KEY NAME, as in ssh-ed25519 AAAA… anna"
     if not words[0].startswith(_KINDS):
-        raise ListError(
-            f"{place}: {sanitize(words[0], 40)} is no kind of key, and options are refused; {expected}"
-        )
+        raise ListError(f"{sanitize(words[0], 40)} is no kind of key, and options are refused; {expected}")
     if len(words) < 3:
-        raise ListError(f"{place}: the student's name is missing; {expected}")
+        raise ListError(f"the student's name is missing; {expected}")
     name = words[2].strip()
     if not is_name(name):
-        raise ListError(f"{place}: {sanitize(name, 40)!r} cannot be a student's name: {NAME_RULE}")
+        raise ListError(f"{sanitize(name, 40)!r} cannot be a student's name: {NAME_RULE}")
     try:
         key = asyncssh.import_public_key(" ".join(words[:2]))
     except asyncssh.KeyImportError:
-        raise ListError(
-            f"{place}: the key of {name} cannot be read; copy the line of the .pub file whole"
-        ) from None
+        raise ListError(f"the key of {name} cannot be read; copy the line of the .pub file whole") from None
     return key.public_data, name

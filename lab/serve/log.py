@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,12 +12,16 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from lab.serve.rates import Rate
 from lab.text import sanitize
 
 __all__ = ["Log", "LogLine", "read_log"]
 
 _LONGEST = 300
 _LARGEST = 16 << 20
+_FLOODING = frozenset({"refused", "gone", "word"})
+"""What clients can cause as fast as they can send."""
+_MOST_A_MINUTE = 300
 
 
 class LogLine(Struct, frozen=True):
@@ -30,16 +35,23 @@ class LogLine(Struct, frozen=True):
 
 
 class Log:
-    """Appends to the file; when it is large it becomes ``log.1``, so that a flood of refusals fills no disk."""
+    """Appends to the file; when it is large it becomes ``log.1``, so that no disk is filled.
+
+    Of refusals, and the like, only so many a minute of each student or address are written down: a flood of them
+    washes nothing else away.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = self._open()
+        self._floods = Rate(_MOST_A_MINUTE, time.monotonic)
         self._is_torn = False
         self._has_failed = False
 
     def say(self, event: str, text: str = "", *, student: str = "", address: str = "") -> None:
         """Write down what happened. A full disk ends no session: it is said once on standard error."""
+        if event in _FLOODING and self._floods.too_often(student or address):
+            return
         line = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "event": event,

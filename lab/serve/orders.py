@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-__all__ = ["Ended", "Fork", "Forked", "Kill", "NotForked", "Room", "SessionInfo"]
+__all__ = ["Ended", "Fork", "Forked", "HostInfo", "Kill", "NotForked", "NoteInfo", "Room", "SessionInfo", "Work"]
 
 
 class Room(Struct, frozen=True):
@@ -15,22 +15,40 @@ class Room(Struct, frozen=True):
     nice: int
 
 
-class SessionInfo(Struct, frozen=True):
-    """Whose session it is. ``home`` is the student's folder; ``first`` the exercise it begins with, if any."""
+class SessionInfo(Struct, frozen=True, tag="session"):
+    """A session, which gets (terminal, control socket): whose it is.
+
+    ``home`` is the student's folder; ``first`` the exercise it begins with, if any.
+    """
 
     student: str
     home: str
     first: str = ""
 
 
+class HostInfo(Struct, frozen=True, tag="host"):
+    """A host of this world, which gets (standard input, output, error)."""
+
+    world: str
+
+
+class NoteInfo(Struct, frozen=True, tag="note"):
+    """Who notes in the student's folder, where it lives, what an attempt came to; gets the same."""
+
+    student: str
+    recording: str
+
+
+Work = SessionInfo | HostInfo | NoteInfo
+"""What a child is for."""
+
+
 class Fork(Struct, frozen=True, tag="fork"):
-    """To the zygote: fork a session, with (terminal, control socket), or a host of this world, with (standard
-    input, output, error)."""
+    """To the zygote: fork a child, with descriptors beside this."""
 
     serial: int
     room: Room
-    session: SessionInfo | None = None
-    world: str = ""
+    work: Work
 
 
 class Kill(Struct, frozen=True, tag="kill"):

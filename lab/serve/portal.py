@@ -8,10 +8,10 @@ from collections.abc import Callable
 import msgspec
 
 from lab.exercises.teacher import Notice
-from lab.serve.asking import Answer, End, Heard, Question, Running, Start, Vote
+from lab.serve.asking import Answer, End, Heard, Question, Start, Vote, WhichRun
 from lab.worlds.config import Ready, RunConfig
 from lab.worlds.host.launch import HostFailedError, HostRefusedError
-from lab.worlds.host.lines import LineBuffer
+from lab.worlds.host.lines import GARBAGE, LineBuffer
 from lab.worlds.runs import RunInfo
 
 __all__ = ["Portal"]
@@ -45,7 +45,7 @@ class Portal:
 
     def running(self) -> RunInfo | None:
         """The run that goes on, perhaps since an earlier connection."""
-        return self._ask(Running()).run
+        return self._ask(WhichRun()).run
 
     def vote(self, serial: int, choice: int) -> None:
         """Answer what the teacher asked under this number. HostFailedError where the server has gone."""
@@ -57,6 +57,7 @@ class Portal:
             self._hear = hear
             for notice in self._unheard:
                 hear(notice)
+            self._unheard.clear()
 
     def _ask(self, question: Question) -> Answer:
         with self._alone:
@@ -75,7 +76,7 @@ class Portal:
             while data := self._control.recv(65536):
                 for line in buffer.feed(data):
                     self._take(_decode(line))
-        except OSError:
+        except (OSError, *GARBAGE):
             pass
         self._has_ended = True
         self._answers.put(None)

@@ -43,7 +43,7 @@ class Presence:
     def fault_of(self) -> str:
         """Why there can be no further session; nothing where there can."""
         if len(self._sessions) >= self._limits.sessions:
-            return f"{len(self._sessions)} sessions are going on, and no more fit: try again in a while"
+            return f"there are as many sessions as this server bears, {len(self._sessions)}; try again in a while"
         return ""
 
     def enter(self, student: str, address: str, now_s: float, end: Callable[[str], None]) -> Present:

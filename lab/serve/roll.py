@@ -3,31 +3,51 @@
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
-from lab.exercises.home import Home
+from lab.exercises.home import PROGRESS, Home
 from lab.exercises.teacher import ClassReport, Pupil
 from lab.serve.cluster import ClusterProcess
 from lab.serve.house import House
 from lab.serve.presence import Present
 
-__all__ = ["class_report"]
+__all__ = ["Roll"]
 
 
-def class_report(house: House) -> ClassReport:
-    """All students who may come in, or were here."""
-    points = sum(each.points for each in house.exercises.values())
-    lecture = house.desk.lecture
-    title = "" if lecture is None else lecture.title
-    return ClassReport(house.port, tuple(_pupils(house)), len(house.exercises), points, title)
+class Roll:
+    """Is called often: what was read of a student's progress is kept as long as that file is the same."""
 
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._homes: dict[str, tuple[tuple[int, int], Home]] = {}
 
-def _pupils(house: House) -> Iterator[Pupil]:
-    homes = house.folder.homes()
-    on = {each.student: each for each in house.presence.all()}
-    clusters = house.clusters.all()
-    for name in sorted({*homes, *house.admission.names(), *on}):
-        home = Home(homes[name], name) if name in homes else None
-        yield _pupil(name, home, on.get(name), clusters.get(name), house.desk.has_keys(name))
+    def report(self) -> ClassReport:
+        """All students who may come in, or were here."""
+        house = self._house
+        points = sum(each.points for each in house.exercises.values())
+        lecture = house.desk.lecture
+        title = "" if lecture is None else lecture.title
+        return ClassReport(house.port, tuple(self._pupils()), len(house.exercises), points, title)
+
+    def _pupils(self) -> Iterator[Pupil]:
+        house = self._house
+        homes = house.folder.homes()
+        on = {each.student: each for each in house.presence.all()}
+        clusters = house.clusters.all()
+        for name in sorted({*homes, *house.admission.names(), *on}):
+            home = self._home(name, homes[name]) if name in homes else None
+            yield _pupil(name, home, on.get(name), clusters.get(name), house.desk.has_keys(name))
+
+    def _home(self, name: str, folder: Path) -> Home | None:
+        try:
+            found = (folder / PROGRESS).stat()
+            seen = found.st_mtime_ns, found.st_ino
+            if name not in self._homes or self._homes[name][0] != seen:
+                self._homes[name] = seen, Home(folder, name)
+        except OSError:  # none yet, or it cannot be read: the others are told of still
+            self._homes.pop(name, None)
+            return None
+        return self._homes[name][1]
 
 
 def _pupil(
@@ -63,5 +83,9 @@ def _pupil(
     )
 
 
-def _ago_s(at: str) -> float:
-    return round((datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds(), 1)
+def _ago_s(at: str) -> float | None:
+    try:
+        ago_s = (datetime.now(UTC) - datetime.fromisoformat(at)).total_seconds()
+    except (ValueError, TypeError):
+        return None  # by another hand than the program's
+    return max(0.0, round(ago_s, 1))  # the clock may have been put back

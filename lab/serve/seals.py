@@ -17,19 +17,17 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.serve.folder import DataFolder
 from lab.serve.log import Log
 
 __all__ = ["Measured", "Seal", "SealBook", "SealReport", "Sealer", "measure"]
 
-_CHUNK = 1 << 20
-
 
 class Measured(Struct, frozen=True):
-    """A file's size and digest; ``run`` is that of all behind its first line, which says whose it is."""
+    """A file's size and digest."""
 
     size: int
     sha256: str
-    run: str
 
 
 class Seal(Struct, frozen=True):
@@ -57,17 +55,9 @@ class SealReport(Struct, frozen=True):
 
 def measure(path: Path) -> Measured:
     """Read it once. OSError."""
-    whole, run = hashlib.sha256(), hashlib.sha256()
-    size = 0
     with path.open("rb") as file:
-        header = file.readline()
-        whole.update(header)
-        size += len(header)
-        while data := file.read(_CHUNK):
-            whole.update(data)
-            run.update(data)
-            size += len(data)
-    return Measured(size, whole.hexdigest(), run.hexdigest() if size > len(header) else "")
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        return Measured(file.tell(), sha256)
 
 
 class SealBook:
@@ -119,10 +109,10 @@ class SealBook:
 
 
 class Sealer:
-    """The server's. ``data`` is its folder."""
+    """The server's, of the recordings in its folder."""
 
-    def __init__(self, data: Path, book: SealBook, log: Log) -> None:
-        self._data = data
+    def __init__(self, folder: DataFolder, book: SealBook, log: Log) -> None:
+        self._folder = folder
         self._book = book
         self._log = log
         self._is_stopped = False
@@ -132,7 +122,7 @@ class Sealer:
         if self._is_stopped:
             return
         try:
-            file = str(recording.relative_to(self._data))
+            file = str(recording.relative_to(self._folder.path))
             at = datetime.now(UTC).isoformat(timespec="seconds")
             measured = await asyncio.to_thread(measure, recording)  # one of 64 MiB takes a while
             head = self._book.append(Seal(file, student, at, measured, witnessed))
@@ -148,9 +138,9 @@ class Sealer:
             self._is_stopped = True
             self._log.say("fault", f"{known.trouble}: it was edited; nothing more is sealed")
             return
-        for path in sorted(self._data.glob("students/*/attempts/*.jsonl")):
-            if str(path.relative_to(self._data)) not in known.seals:
-                await self.seal(path, path.parts[-3], witnessed=False)
+        for student, path in self._folder.recordings():
+            if str(path.relative_to(self._folder.path)) not in known.seals:
+                await self.seal(path, student, witnessed=False)
 
 
 def _digest(line: bytes) -> str:

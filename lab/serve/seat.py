@@ -5,6 +5,7 @@ import contextlib
 import signal
 import socket
 import time
+from datetime import datetime
 from typing import Protocol
 
 from lab.serve.children import Child
@@ -57,6 +58,12 @@ class Seat:
         self._why = ""
         self._answered: asyncio.Future[bytes] | None = None
         self._running: asyncio.Task[None] | None = None
+        self._idle: asyncio.TimerHandle
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether a session goes on, or is about to."""
+        return self._running is not None and not self._running.done()
 
     # what comes over the line
 
@@ -124,7 +131,7 @@ class Seat:
     async def _takes_over(self) -> bool:
         """Ask whether the student's other session is to end, and end it; it may be one whose line is dead."""
         (other, *_) = self._house.presence.of(self._student)
-        since = f"lab: you are on already, since {other.began} from {other.address}."
+        since = f"lab: you are on already, since {_clock(other.began)} from {other.address}."
         self._line.write(f"{since}\r\n     {_HOW_TO_TAKE_OVER}\r\n".encode())
         self._answered = asyncio.get_running_loop().create_future()
         try:
@@ -162,6 +169,7 @@ class Seat:
         control = asyncio.create_task(serve_control(ours, self._student, self._house.clusters, self._house.desk))
         try:
             with its, self._pty.lent_slave() as slave:
+                await self._house.notes.settled(self._student)
                 room = self._house.session_room(self._student, terminal)
                 info = self._house.session_of(self._student, first)
                 self._child = await self._house.children.fork(room, (slave, its.fileno()), info)
@@ -199,3 +207,8 @@ class Seat:
 
     def _log(self, event: str, text: str) -> None:
         self._house.log.say(event, text, student=self._student, address=self._address)
+
+
+def _clock(began: str) -> str:
+    """When that was, as a clock on this machine's wall has it."""
+    return f"{datetime.fromisoformat(began).astimezone():%H:%M}"

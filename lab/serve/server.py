@@ -133,6 +133,7 @@ class _Server:
                 options.lecture,
             )
             await house.sealer.seal_those_without()
+            house.notes.begin_those_without()
             with _on("--port", options.port):
                 listener = await self._listen(house)
             house.port = listener.get_port()
@@ -197,6 +198,7 @@ class _Server:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(house.presence.nobody.wait(), _END_WITHIN_S)
         await house.clusters.end_all()
+        house.notes.end()
 
     def _lost_zygote(self) -> None:
         self._log.say("fault", "the process that forks sessions has ended; the server ends, too")

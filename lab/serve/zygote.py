@@ -25,7 +25,7 @@ from lab.serve.child import be_child
 from lab.serve.orders import Ended, Fork, Forked, Kill, NotForked
 from lab.worlds.host.lines import LineBuffer
 
-__all__ = ["main"]
+__all__ = ["import_everything", "main"]
 
 _MOST_DESCRIPTORS = 3
 _PATIENCE_S = 2.0
@@ -123,7 +123,7 @@ def main() -> int:
     os.close(nowhere)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # it ends when the server does
-    _import_everything()
+    import_everything()
     exercises = all_exercises(Path(sys.argv[1]))
     gc.collect()
     gc.freeze()
@@ -137,7 +137,7 @@ def main() -> int:
     return 0
 
 
-def _import_everything() -> None:
+def import_everything() -> None:
     """What children need, so that they share it."""
     import lab.serve.session  # noqa: PLC0415
     import lab.worlds.host.host  # noqa: PLC0415

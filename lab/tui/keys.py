@@ -4,9 +4,21 @@ import string
 
 from textual.binding import Binding
 
-from lab.tui.actions import in_footer_order
+from lab.tui.actions import ACTIONS, Action, in_footer_order
 
-__all__ = ["bindings"]
+__all__ = ["action_bound", "bindings"]
+
+
+def _call(action: Action) -> str:
+    return f"do('{action.word}')"
+
+
+_BY_CALL = {_call(action): action for action in ACTIONS}
+
+
+def action_bound(binding: Binding) -> Action | None:
+    """The action that it is of; none for the keys of a view, or a digit."""
+    return _BY_CALL.get(binding.action)
 
 
 def bindings() -> list[Binding]:
@@ -15,7 +27,7 @@ def bindings() -> list[Binding]:
     actions = [
         Binding(
             action.keys,
-            f"do('{action.word}')",
+            _call(action),
             action.footer or action.help,
             show=bool(action.footer),
             key_display=action.shown,

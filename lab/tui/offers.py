@@ -145,6 +145,4 @@ def why_no_commands(source: Source) -> str:
         return "the run is over; R begins a new attempt"
     if source.ended:
         return "the run is over; B goes on from here in a run of its own"
-    if source.is_served:
-        return "it is your teacher's cluster; the cursor in time is yours"
-    return "this viewer gives no commands; lab attach without --viewer does"
+    return source.why_viewer

@@ -7,7 +7,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual import events, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -27,7 +27,7 @@ from lab.tui.frame.lines import FaultLines, LeaderLine, TitleLine, VerdictLine
 from lab.tui.frame.pace import Frames
 from lab.tui.frame.scrubbar import ScrubBar
 from lab.tui.frame.tabs import TabLine
-from lab.tui.keys import bindings
+from lab.tui.keys import action_bound, bindings
 from lab.tui.moving.predicting import Predicting
 from lab.tui.moving.seeking import Seeker
 from lab.tui.nodes.digits import Digits
@@ -121,7 +121,7 @@ class RunScreen(Screen[None]):
         yield TitleLine("said")
         yield CommandLine()
         yield SearchLine(self.finding, self.source.lines.header)
-        yield KeyLine()
+        yield KeyLine(self._is_shown)
 
     def on_screen_resume(self) -> None:
         """Begin, or go on after a dialog."""
@@ -193,11 +193,9 @@ class RunScreen(Screen[None]):
     # what the user does
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether an action applies now."""
-        wanted = action_named(str(parameters[0])) if action == "do" else None
-        if wanted is not None and wanted.word == "command" and isinstance(self.focused, TypedLine):
-            return False  # a colon there is a colon
-        return wanted is None or is_offered(wanted, self.source, self.pane, self._seen)
+        """Whether a key does what it is bound to. One that does not apply says why, in the order of the keys."""
+        is_colon = action == "do" and parameters[0] == "command"
+        return not (is_colon and isinstance(self.focused, TypedLine))  # a colon there is a colon
 
     @property
     def _seen(self) -> tuple[str, ...]:
@@ -209,6 +207,10 @@ class RunScreen(Screen[None]):
     def pane(self) -> Pane | None:
         """That of the selected node."""
         return next((pane for pane in self._panes if pane.id == self.selected), None)
+
+    def _is_shown(self, binding: Binding) -> bool:
+        action = action_bound(binding)
+        return action is None or action in self.offered
 
     def actions(self) -> list[Action]:
         """The actions that apply now."""
@@ -275,13 +277,6 @@ class RunScreen(Screen[None]):
             widget.refresh()
 
     # messages of the widgets
-
-    def on_key(self, event: events.Key) -> None:
-        """A key that does not apply says why."""
-        for action in ACTIONS:
-            if event.key in action.keys.split(",") and not self.check_action("do", (action.word,)):
-                event.stop()
-                self.action_do(action.word)
 
     def on_node_panes_selected(self, message: NodePanes.Selected) -> None:
         """A click or an arrow."""

@@ -56,6 +56,7 @@ def test_show(lab: Lab) -> None:
         (("grade", "."), "has no recordings in it"),
         (("grade", "x.py"), "say which exercise it repairs: --exercise NAME"),
         (("grade", "x.py", "--exercise", NAME), "repairs nothing"),
+        (("grade", "x.py", "--exercise", NAME, "--student", "anna"), "goes without --student"),
         (("status", "--student", "../x"), "write up to 32 letters"),
         (("list", "--exercises", "."), "has no exercises in it"),
         (("start", NAME), "the interface needs a terminal"),
@@ -75,6 +76,27 @@ def test_grade(lab: Lab, solved: Path) -> None:
     (row,) = csv.DictReader((lab.folder / "grades.csv").read_text().splitlines())
     assert (row["student"], row["points"], row["of"]) == ("anna", "5", "5")
     assert json.loads((lab.folder / "results.json").read_text())["score"] == 5
+
+
+def test_grade_of_one_student(lab: Lab, solved: Path) -> None:
+    """Another's recording is refused, in Gradescope's file too."""
+    assert lab("exercise", "grade", str(solved), "--student", "anna").status == 0
+    done = lab("exercise", "grade", str(solved), "--student", "ben", "--gradescope", "results.json")
+    assert done.status == 1
+    assert "not graded: it is an attempt of anna, and not of ben" in " ".join(done.out.split())
+    found = json.loads((lab.folder / "results.json").read_text())
+    assert (found["score"], found["tests"][0]["status"]) == (0, "failed")
+
+
+def test_grade_tells_that_an_end_is_missing(lab: Lab, solved: Path) -> None:
+    """Of one that was cut off."""
+    torn = lab.folder / "torn.jsonl"
+    torn.write_bytes(solved.read_bytes()[:-10])
+    done = lab("exercise", "grade", str(torn), "--csv", "grades.csv")
+    assert done.status == 0
+    assert "it has no end: a crash took it, or an editor" in " ".join(done.out.split())
+    (row,) = csv.DictReader((lab.folder / "grades.csv").read_text().splitlines())
+    assert row["cut off"] == "yes"
 
 
 def test_what_is_no_attempt_is_not_graded(lab: Lab, solved: Path) -> None:

@@ -112,6 +112,7 @@ def test_the_pages(lab: Lab) -> None:
     done = lab("guide")
     assert (done.status, done.err) == (0, "")
     pages = [
+        r"lab guide classes +A class",
         r"lab guide exercises +Exercises of your own",
         r"lab guide scenarios +Scenarios: .*",
         r"lab guide your-own-protocol +Your own protocol",
@@ -121,7 +122,7 @@ def test_the_pages(lab: Lab) -> None:
     assert lab("guide", "your-own-protocol").out == PAGE == lab("guide", "your-own-protocol", "--plain").out
     assert (
         lab("guide", "yours").refused()
-        == "there is no page 'yours'; there is: exercises, scenarios, your-own-protocol"
+        == "there is no page 'yours'; there is: classes, exercises, scenarios, your-own-protocol"
     )
 
 

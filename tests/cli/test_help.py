@@ -41,7 +41,7 @@ OPTIONS = {
     "exercise show": "--solution",
     "exercise start": "--student --home --exercises",
     "exercise status": "--student --home --exercises --json",
-    "exercise grade": "--exercise --every --csv --gradescope --exercises",
+    "exercise grade": "--exercise --student --every --csv --gradescope --exercises",
     "exercise check": "",
     "serve": "--port --web --listen --class --open --exercises --lecture --data --nodes --sessions --log-ins "
     "--idle --linger --recording",

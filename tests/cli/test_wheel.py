@@ -56,7 +56,9 @@ def test_what_is_in_the_wheel(wheel: Path) -> None:
     package = {str(path.relative_to(ROOT)) for path in (ROOT / "lab").rglob("*.py")}
     assert package <= names
     assert {
+        "lab/guide/classes.md",
         "lab/guide/your-own-protocol.md",
+        "lab/serve/web/static/xterm/LICENSE",
         "lab/script/grammar.lark",
         "lab/py.typed",
         f"lab/recordings/{SHIPPED.name}",

@@ -18,7 +18,7 @@ _ASSUMPTIONS = [f"assumption {number}" for number in range(1, 10)]
 
 @pytest.mark.parametrize("name", names())
 def test_it_can_be_solved_and_not_by_accident(name: str) -> None:
-    """The solution brings all; nothing, what is known to be wrong, and chance do not."""
+    """The solution brings all; nothing, and what is known to be wrong, none; chance does not solve it."""
     assert list(check_exercise(exercise_called(name), with_seeds=2, at_random=4)) == []
 
 
@@ -63,7 +63,7 @@ def test_an_exercise_that_solves_itself_is_found_out(tmp_path: Path) -> None:
     chance = made(tmp_path, '[[task]]\npoints = 1\nreach = "live <= 4"\n')
     (chance.folder / "wrong-two.script").write_text("when all normal: kill 1 2\n")
     found = list(check_exercise(chance))
-    assert "wrong-two.script solves it" in found
+    assert "wrong-two.script gets 1 of 1" in found
     assert any(said.startswith("it was solved at random: at ") for said in found)
 
 

@@ -32,7 +32,7 @@ def points_of(exercise: Exercise, path: Path, code: str, seed: int = 1) -> tuple
 
 @pytest.mark.parametrize("name", REPAIRS)
 def test_repair_is_solvable_and_by_nothing_else(name: str) -> None:
-    """The solution brings all points, the file as it was none, and the wrong mends not all."""
+    """The solution brings all points, the file as it was and the wrong mends none."""
     assert list(repair_amiss(exercise_named(name))) == []
 
 
@@ -178,7 +178,7 @@ def test_repair_stays_open_in_an_attempt() -> None:
     for record in (header, End(1, "its time was up")):
         assessment.observe(record)
     assert [result.state for result in assessment.results] == ["open"] * len(exercise.tasks)
-    assert assessment.points == 0
+    assert assessment.stand.points == 0
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_no_codes_come_from_a_foreign_recording(tmp_path: Path) -> None:
 
 def test_what_cannot_be_filmed_is_refused() -> None:
     """A view that there is not, or not in such a run; some of the nodes."""
-    with pytest.raises(ExportError, match=r"^there is no view 'x'; the views are log, diagram, "):
+    with pytest.raises(ExportError, match=r"^there is no view 'x'; the views are exercise, log, diagram, "):
         _cast(view="x")
     with pytest.raises(ExportError, match=r"^--view bank: bully has no bank; "):
         _cast(view="bank")

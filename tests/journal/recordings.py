@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from unittest.mock import patch
 
-from lab.journal import Cluster, Lines, Record, RecordedLines, reexecute, writer
+from lab.journal import Cluster, Lines, Record, RecordedLines, chain, reexecute
 from lab.journal.reexecution import Report
 from lab.protocols import Bully, source_of
 from tests.harness import Rig
@@ -47,7 +47,7 @@ def eventful(us: int = 5_000_000) -> Rig:
 @functools.cache
 def eventful_lines() -> tuple[bytes, ...]:
     """The lines of that run's recording, with a keyframe every 40 records, without newlines."""
-    with tempfile.TemporaryDirectory() as folder, patch.object(writer, "KEYFRAME_EVERY", 40):
+    with tempfile.TemporaryDirectory() as folder, patch.object(chain, "KEYFRAME_EVERY", 40):
         return tuple(eventful().write(Path(folder) / "run.jsonl").read_bytes().splitlines())
 
 

@@ -14,10 +14,10 @@ from lab.journal import (
     Parting,
     ProtocolInfo,
     RecordedLines,
+    chain,
     header_differences,
     open_recording,
     parting_of,
-    writer,
 )
 from lab.kernel import Timing
 from tests.journal.recordings import eventful, eventful_lines, write_lines
@@ -64,7 +64,7 @@ def test_one_is_the_beginning_of_the_other(tmp_path: Path) -> None:
 
 def test_keyframes_are_passed_over(tmp_path: Path) -> None:
     """However many there are: they only say again what the others say. The numbers are those of the files."""
-    with patch.object(writer, "KEYFRAME_EVERY", 60):
+    with patch.object(chain, "KEYFRAME_EVERY", 60):
         seldom = eventful().write(tmp_path / "c.jsonl").read_bytes().splitlines()
     assert len(seldom) < len(eventful_lines())
     assert not _parting(tmp_path, eventful_lines(), seldom).parts

@@ -13,9 +13,9 @@ from lab.journal import (
     NotARecordingError,
     RecordedLines,
     SpooledLines,
+    chain,
     decode,
     open_recording,
-    writer,
 )
 from tests.journal.recordings import eventful, eventful_lines, write_lines
 
@@ -34,7 +34,7 @@ def test_a_whole_recording(tmp_path: Path) -> None:
 def test_keyframes_are_at_most_half_of_a_recording(tmp_path: Path) -> None:
     """However large they are beside the records between them: of many nodes they come less often."""
     path = tmp_path / "run.jsonl"
-    with patch.object(writer, "KEYFRAME_EVERY", 1):
+    with patch.object(chain, "KEYFRAME_EVERY", 1):
         eventful().write(path)
     sizes = [len(line) for line in path.read_bytes().splitlines() if line.startswith(b'{"record":"keyframe"')]
     assert len(sizes) > 10

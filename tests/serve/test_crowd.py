@@ -1,6 +1,7 @@
 """Many who start at once, and one who starts twice: places are counted, and no recording is made over another."""
 
 import asyncio
+import contextlib
 from pathlib import Path
 from typing import cast
 
@@ -11,12 +12,12 @@ from lab.exercises.home import recording_of
 from lab.exercises.library import exercise_called
 from lab.journal import Exercised
 from lab.serve.children import Children
-from lab.serve.clusters import Clusters
+from lab.serve.clusters import ClusterPool
 from lab.serve.limits import Limits
 from lab.serve.log import Log
 from lab.serve.orders import Room
 from lab.worlds.config import Ready, RunConfig
-from lab.worlds.host.launch import HostFailedError, HostRefusedError
+from lab.worlds.host.launch import HostFailedError, HostProcess, HostRefusedError
 from lab.worlds.runs import RunInfo
 from tests.waiting import WAIT_S
 
@@ -31,6 +32,7 @@ class _Host:
     going = 0
 
     def __init__(self, config: RunConfig) -> None:
+        Path(config.recording).write_text("")
         self.child = self
         self.ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.attempt: Exercised | None = config.exercise
@@ -41,7 +43,6 @@ class _Host:
     @classmethod
     async def start(cls, children: Children, config: RunConfig, room: Room) -> "_Host":
         await _some_turns()
-        Path(config.recording).write_text("")
         cls.going += 1
         cls.most = max(cls.most, cls.going)
         return cls(config)
@@ -59,12 +60,12 @@ async def _some_turns() -> None:
 
 
 class _Class:
-    """``Clusters`` of students whose folders are here."""
+    """``ClusterPool`` of students whose folders are here."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
         self._folder = folder
         self.log = Log(folder / "log")
-        self.clusters = Clusters(
+        self.clusters = ClusterPool(
             cast(Children, None),
             {_NAME: _EXERCISE},
             limits,
@@ -121,7 +122,7 @@ def test_each_of_a_crowd_takes_the_place_of_another_cluster(tmp_path: Path) -> N
 def test_an_attempt_that_is_started_twice_at_once_is_recorded_once(tmp_path: Path) -> None:
     """The line dropped while the first start waited: the one that came first is kept."""
 
-    async def twice() -> list[Ready | BaseException]:
+    async def twice() -> tuple[Ready | BaseException, Ready | BaseException]:
         found = await asyncio.gather(here.start("anna"), here.start("anna"), return_exceptions=True)
         assert here.clusters.running("anna") is not None
         return found
@@ -132,3 +133,14 @@ def test_an_attempt_that_is_started_twice_at_once_is_recorded_once(tmp_path: Pat
     assert isinstance(first, Ready)
     assert isinstance(second, HostRefusedError)
     assert str(second) == f"attempt 1 at {_NAME} was made already"
+
+
+def test_the_host_itself_records_no_attempt_over_another(tmp_path: Path) -> None:
+    """Whoever has asked for it, and whatever was looked at before."""
+    recording = tmp_path / "run.jsonl"
+    recording.write_text("as it was")
+    with contextlib.closing(HostProcess(attempt_config(_EXERCISE, "anna", 1, recording))) as host:
+        with pytest.raises(HostRefusedError, match="File exists"):
+            host.ready()
+        host.process.wait()
+    assert recording.read_text() == "as it was"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import asyncssh
 import pytest
 
+from lab.serve.limits import Limits
 from tests.serve.conftest import School
 from tests.serve.serving import Client, Server, connected
 from tests.waiting import WAIT_S, wait_for
@@ -21,19 +22,6 @@ def _held(server: Server, number: int) -> Iterator[list[socket.socket]]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(connected(server)) for _ in range(number)]
-
-
-def test_a_thousand_half_open_connections_keep_nobody_out(server: Server, anna: Client) -> None:
-    """The oldest make room: whoever logs in meanwhile is in, although he comes from the same address."""
-    with _held(server, 1000) as strangers:
-        assert anna.run("help").returncode == 0
-        first = strangers[0]
-        first.settimeout(WAIT_S)
-        with contextlib.suppress(ConnectionResetError):
-            while first.recv(4096):
-                pass
-        server.logged("refused", "too many connections without a log-in")
-    assert anna.run("help").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -91,21 +79,31 @@ def test_a_connection_without_a_session_is_closed(server: Server, school: School
     assert "there is nothing here but the laboratory: leave out -N" in done.stderr
 
 
-def test_channels_of_a_connection_are_few(server: Server, school: School) -> None:
-    """A client can ask for thousands, without ever asking for a session in them."""
+def test_channels_that_are_used_for_nothing_are_few_and_hold_no_connection(server: Server, school: School) -> None:
+    """A client can ask for thousands, without ever asking for a session in them; who has one keeps it."""
+
+    def connect() -> contextlib.AbstractAsyncContextManager[asyncssh.SSHClientConnection]:
+        return asyncssh.connect(
+            "127.0.0.1", server.port, client_keys=[str(school.ben)], known_hosts=None, config=None
+        )
 
     async def ask() -> int:
         opened = 0
-        async with asyncssh.connect(
-            "127.0.0.1", server.port, client_keys=[str(school.ben)], known_hosts=None, config=None
-        ) as connection:
+        async with connect() as using, connect() as holding:
+            process = await using.create_process(term_type="xterm", encoding=None)
+            await process.stdout.read(1000)
             with contextlib.suppress(asyncssh.ChannelOpenError):
                 for _ in range(20):
                     channel = asyncssh.SSHClientChannel(
-                        connection, asyncio.get_running_loop(), "strict", None, "strict", 1 << 21, 1 << 15
+                        holding, asyncio.get_running_loop(), "strict", None, "strict", 1 << 21, 1 << 15
                     )
                     await channel._open(b"session")
                     opened += 1
+            await asyncio.wait_for(holding.wait_closed(), 3 * Limits().unused_s)
+            assert not using.is_closed()
+            process.stdin.write(b"q")
+            await asyncio.wait_for(process.wait(), WAIT_S)
+            assert process.exit_status == 0
         return opened
 
     assert asyncio.run(ask()) == 4
@@ -128,3 +126,16 @@ def test_a_client_cannot_ask_for_an_endless_window_and_read_nothing(server: Serv
 
     asyncio.run(ask())
     wait_for(lambda: "ben: 0 sessions" in Client(server, school.ben).run("status").stdout, "the session has ended")
+
+
+def test_a_thousand_half_open_connections_keep_nobody_out(server: Server, anna: Client) -> None:
+    """The oldest make room: whoever logs in meanwhile is in, although he comes from the same address."""
+    with _held(server, 1000) as strangers:
+        assert anna.run("help").returncode == 0
+        first = strangers[0]
+        first.settimeout(WAIT_S)
+        with contextlib.suppress(ConnectionResetError):
+            while first.recv(4096):
+                pass
+        server.logged("refused", "too many connections without a log-in")
+    assert anna.run("help").returncode == 0

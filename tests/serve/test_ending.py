@@ -11,6 +11,7 @@ from lab.journal import open_recording
 from lab.serve.folder import Running
 from tests.serve.conftest import School
 from tests.serve.serving import Client, Server, alive
+from tests.serve.watching import Watched
 from tests.waiting import wait_for
 
 _NAME = "two-coordinators"
@@ -40,13 +41,18 @@ def test_ctrl_c_ends_all_in_good_order(tmp_path: Path, school: School) -> None:
 
 def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None:
     """Sessions, hosts, nodes and the zygote see a pipe or a terminal close; the next server starts as if nothing
-    had been."""
+    had been, and what was solved is solved."""
     data = tmp_path / "data"
     with Server(data, class_file=school.class_file) as server:
         terminals = []
         for key in (school.anna, school.ben):
             terminals.append(Client(server, key).terminal("start", _NAME))
             terminals[-1].shows("5 leads")
+        screen = Watched(terminals[0])
+        screen.say("answer 1 4 and 5")
+        screen.sees("you answered: 4 and 5")
+        screen.type("5p")
+        screen.sees("5 of 5 points")
         running = server.processes()
         assert len(running) >= 2 + 2 + 2 * 7, "the server, its zygote, two sessions, two clusters"
         server.process.kill()
@@ -62,7 +68,8 @@ def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None
     assert sockets.is_dir()
     with Server(data, class_file=school.class_file) as again:
         assert not sockets.exists(), "what was left of the one before is gone"
-        assert Client(again, school.anna).run("status").returncode == 0
+        rows = [line.split() for line in Client(again, school.anna).run("exercises").stdout.splitlines()]
+        assert [_NAME, "5", "of", "5"] in [row[:4] for row in rows]
 
 
 def test_a_server_whose_zygote_is_killed_ends(tmp_path: Path, school: School) -> None:

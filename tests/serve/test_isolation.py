@@ -14,21 +14,33 @@ from lab.journal import Commanded, open_recording
 from tests.serve.conftest import School
 from tests.serve.serving import Client, Server
 from tests.serve.watching import Watched
+from tests.waiting import wait_for
 
 _NAME = "two-coordinators"
 _MIB = 1 << 20
 _PASTE, _PASTED = "\x1b[200~", "\x1b[201~"
 
 
+@pytest.fixture(scope="module")
+def server(school: School, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One on which each test has an attempt of its own, as none outlives its session."""
+    folder = tmp_path_factory.mktemp("serve")
+    options = ("--log-ins", "1000", "--linger", "1ms")
+    with Server(folder / "data", *options, class_file=school.class_file) as serving:
+        yield serving
+
+
 @pytest.fixture
 def screen(server: Server, school: School) -> Iterator[Watched]:
     """Anna's, with an attempt that goes on."""
-    with Client(server, school.anna).terminal("start", _NAME) as terminal:
+    anna = Client(server, school.anna)
+    with anna.terminal("start", _NAME) as terminal:
         screen = Watched(terminal)
         screen.sees("★ 5 leads", "you may: pause, resume")
         yield screen
         screen.type("\x03")
         terminal.status()
+    wait_for(lambda: "no cluster" in anna.run("status").stdout, "the attempt has ended", every_s=0.1)
 
 
 def _outside(server: Server) -> set[Path]:

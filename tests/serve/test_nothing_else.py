@@ -1,5 +1,6 @@
 """What is not to be had: a shell, programs, files, forwarding of any kind, the client's environment."""
 
+import asyncio
 import contextlib
 import os
 import socket
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import asyncssh
 import pytest
 
 from tests.serve.conftest import School
@@ -127,9 +129,6 @@ def test_there_is_no_agent_nor_display(server: Server, school: School) -> None:
 
 def test_there_is_no_tunnel(server: Server, school: School) -> None:
     """-w, of either kind: a client needs root to ask for it, so this one speaks for itself."""
-    import asyncio
-
-    import asyncssh
 
     async def ask() -> None:
         async with asyncssh.connect(
@@ -143,6 +142,28 @@ def test_there_is_no_tunnel(server: Server, school: School) -> None:
     asyncio.run(ask())
     assert server.logged("refused", "a tun device")
     assert server.logged("refused", "a tap device")
+
+
+@pytest.mark.parametrize("kind", ["forwarding", "subsystem"])
+def test_who_asks_for_nothing_else_is_sent_away(server: Server, school: School, kind: str) -> None:
+    """A client can ask thousands of times a second, and nobody else is to wait for the answers."""
+
+    async def ask() -> int:
+        asked = 0
+        async with asyncssh.connect(
+            "127.0.0.1", server.port, client_keys=[str(school.ben)], known_hosts=None, config=None
+        ) as connection:
+            while not connection.is_closed() and asked < 1000:
+                asked += 1
+                with contextlib.suppress(asyncssh.ChannelOpenError):
+                    if kind == "forwarding":
+                        await connection.open_connection("127.0.0.1", 1)
+                    else:
+                        await connection.create_process(subsystem="sftp")
+        return asked
+
+    assert asyncio.run(ask()) < 200
+    assert server.process.poll() is None
 
 
 def test_the_environment_of_the_client_stays_with_the_client(server: Server, school: School) -> None:
@@ -161,9 +182,9 @@ def test_a_child_has_the_environment_that_it_is_given_and_no_more(tmp_path: Path
     """So are its folder, its limits and the rights of its files."""
     code = f"""
 import os, resource, subprocess
-from lab.serve.child import _move_in
+from lab.serve.child import move_in
 from lab.serve.orders import Room
-_move_in(Room({{"TERM": "xterm"}}, {str(tmp_path)!r}, 1 << 30, 1 << 20, 3))
+move_in(Room({{"TERM": "xterm"}}, {str(tmp_path)!r}, 1 << 30, 1 << 20, 3))
 print(dict(os.environ), os.getcwd(), oct(os.umask(0)), os.nice(0))
 print([resource.getrlimit(each)[0] for each in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_AS)])
 """

@@ -22,8 +22,8 @@ from lab.serve.invites import InvitationError, Invitations, is_code
 from lab.serve.keylist import read_keys
 from lab.serve.limits import Limits, help_of
 from lab.serve.listfile import ListError
-from lab.serve.log import Log
-from lab.serve.orders import Room
+from lab.serve.log import Log, read_log
+from lab.serve.orders import HostInfo, Room
 from lab.serve.rates import HalfOpen, Rate
 from lab.serve.runcheck import fault_of
 from lab.worlds.config import RunConfig
@@ -98,9 +98,10 @@ def test_a_code_holds_once(tmp_path: Path) -> None:
     assert name == "anna"
     assert is_code(code)
     assert invitations.name_for(code.upper().replace("-", "")) == "anna"
-    assert invitations.use(code, "SHA256:x") == "anna"
-    with pytest.raises(InvitationError, match="used already"):
-        invitations.use(code, "SHA256:y")
+    with invitations.used(code, "SHA256:x") as name:
+        assert name == "anna"
+    with pytest.raises(InvitationError, match="used already"), invitations.used(code, "SHA256:y"):
+        pass
     with pytest.raises(InvitationError, match="there is no such code"):
         invitations.name_for("aaaa-aaaa-aaaa-aaaa")
     assert (tmp_path / "invites.json").stat().st_mode & 0o777 == 0o600
@@ -240,6 +241,21 @@ def test_a_log_that_grows_large_makes_room(tmp_path: Path, monkeypatch: pytest.M
     assert {each.name for each in tmp_path.iterdir()} == {"log", "log.1"}
 
 
+def test_a_flood_of_refusals_leaves_room_in_the_log(tmp_path: Path) -> None:
+    """Of one student, or one address, so many a minute are written down; of others, and what was done, all is."""
+    log = Log(tmp_path / "log")
+    for number in range(1000):
+        log.say("refused", f"forwarding {number}", student="anna", address="192.0.2.1")
+        log.say("sealed", f"{number}", student="anna")
+    log.say("refused", "forwarding", student="ben", address="192.0.2.1")
+    log.close()
+    lines = list(read_log(tmp_path / "log"))
+    assert sum(line.event == "sealed" for line in lines) == 1000
+    refused = [line for line in lines if line.event == "refused"]
+    assert 100 <= len(refused) <= 400
+    assert refused[-1].student == "ben"
+
+
 def test_the_data_folder_is_its_owners_alone(tmp_path: Path) -> None:
     """A folder that others can read is closed to them; a file in its place is a mistake."""
     (tmp_path / "data").mkdir(mode=0o755)
@@ -259,7 +275,7 @@ def full():
     os.fork = fork
     raise BlockingIOError(11, "no more processes")
 fork, os.fork = os.fork, full
-zygote._import_everything = lambda: None
+zygote.import_everything = lambda: None
 zygote.all_exercises = lambda folder: []
 raise SystemExit(zygote.main())
 """
@@ -275,8 +291,8 @@ raise SystemExit(zygote.main())
         room = Room({}, "/", 1 << 30, 1 << 20, 0)
         nowhere = os.open(os.devnull, os.O_RDWR)
         with pytest.raises(OSError, match="no more processes"):
-            await children.fork(room, (nowhere, nowhere, nowhere), world="live")
-        child = await children.fork(room, (nowhere, nowhere, nowhere), world="live")
+            await children.fork(room, (nowhere, nowhere, nowhere), HostInfo("live"))
+        child = await children.fork(room, (nowhere, nowhere, nowhere), HostInfo("live"))
         assert await child.ended == 2, "a host that is told nothing"
         os.close(nowhere)
         await children.close()

@@ -16,7 +16,7 @@ from lab.exercises.home import recording_of
 from lab.exercises.library import SHIPPED, exercise_called
 from lab.journal import open_recording
 from lab.serve.children import Children, start_zygote
-from lab.serve.clusters import Clusters
+from lab.serve.clusters import ClusterPool
 from lab.serve.control import serve_control
 from lab.serve.desk import Desk
 from lab.serve.limits import Limits
@@ -55,7 +55,7 @@ def _at_the_server(
         children = Children(*start_zygote(SHIPPED), gone=lambda: None)
         with_sockets = {"XDG_RUNTIME_DIR": str(sockets), "HOME": str(home)}
         room = Room(with_sockets, str(home), 1024 * _MIB, file_bytes, 0)
-        clusters = Clusters(children, _EXERCISES, limits or Limits(), log, lambda _: room)
+        clusters = ClusterPool(children, _EXERCISES, limits or Limits(), log, lambda _: room)
         ours, its = socket.socketpair()
         clusters.come("anna")
         control = asyncio.create_task(serve_control(ours, "anna", clusters, Desk(log)))
@@ -137,13 +137,13 @@ def test_what_is_no_question_is_answered_so(home: Path) -> None:
     log = Log(home / "log")
 
     async def serve() -> None:
-        clusters = Clusters(cast(Children, None), {}, Limits(), log, lambda _: Room({}, str(home), 0, 0, 0))
+        clusters = ClusterPool(cast(Children, None), {}, Limits(), log, lambda _: Room({}, str(home), 0, 0, 0))
         control = asyncio.create_task(serve_control(ours, "anna", clusters, Desk(log)))
         reader, writer = await asyncio.open_unix_connection(sock=its)
         for line in (b"{}", b"\xff\x00", b'{"type":"start"}', b"[" * 5000):
             writer.write(line + b"\n")
             assert b"the server does not understand this" in await reader.readline()
-        writer.write(b'{"type":"running"}\n')
+        writer.write(b'{"type":"which run"}\n')
         assert b'"failure":""' in await reader.readline()
         writer.close()
         await control

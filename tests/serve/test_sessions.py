@@ -80,6 +80,24 @@ def test_a_session_in_which_no_key_is_pressed_ends(tmp_path: Path, school: Schoo
         terminal.is_as_before()
 
 
+def test_so_many_sessions_and_no_more(tmp_path: Path, school: School) -> None:
+    """Who comes when the server is full is told so; who leaves makes room."""
+    with Server(tmp_path / "data", "--sessions", "1", class_file=school.class_file) as server:
+        anna, ben = Client(server, school.anna), Client(server, school.ben)
+        with anna.terminal() as first, ben.terminal() as second:
+            first.shows("lab exercises")
+            second.shows("lab: there are as many sessions as this server bears, 1; try again in a while")
+            assert second.status() == 1
+            server.logged("refused", "as many sessions as this server bears", "ben")
+            first.type("q")
+            assert first.status() == 0
+        server.logged("session ended", student="anna")
+        with ben.terminal() as again:
+            again.shows("lab exercises")
+            again.type("q")
+            assert again.status() == 0
+
+
 def test_a_killed_session_leaves_a_terminal_that_is_put_right(anna: Client, server: Server) -> None:
     """By the server, as the session cannot."""
     with anna.terminal() as terminal:

@@ -14,7 +14,7 @@ from lab.serve.seals import Measured, Seal, SealBook
 
 
 @contextmanager
-def _room_for(size: int) -> Iterator[None]:
+def room_for(size: int) -> Iterator[None]:
     """No file grows larger than this meanwhile."""
     before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
@@ -35,7 +35,7 @@ def test_a_line_of_the_log_that_was_cut_off_spoils_no_other(
     path = tmp_path / "log"
     log = Log(path)
     log.say("log-in", "first")
-    with _room_for(path.stat().st_size + 20):
+    with room_for(path.stat().st_size + 20):
         log.say("log-in", "lost")
         log.say("log-in", "lost, too")
     log.say("log-in", "again")
@@ -70,7 +70,7 @@ def test_a_seal_that_was_cut_off_is_no_seal(tmp_path: Path) -> None:
     path = tmp_path / "seals"
     book = SealBook(path)
     book.append(_seal("anna"))
-    with _room_for(path.stat().st_size + 50), pytest.raises(OSError, match="No space left"):
+    with room_for(path.stat().st_size + 50), pytest.raises(OSError, match="No space left"):
         book.append(_seal("ben"))
     book.append(_seal("carla"))
     report = SealBook(path).read()
@@ -78,4 +78,4 @@ def test_a_seal_that_was_cut_off_is_no_seal(tmp_path: Path) -> None:
 
 
 def _seal(student: str) -> Seal:
-    return Seal(student, student, "2026-01-01T00:00:00+00:00", Measured(1, "a" * 64, "b" * 64), witnessed=True)
+    return Seal(student, student, "2026-01-01T00:00:00+00:00", Measured(1, "a" * 64), witnessed=True)

@@ -50,7 +50,7 @@ class Class:
                 await sealer.seal_those_without()
 
         log = Log(self.folder.log)
-        sealer = Sealer(self.folder.path, SealBook(self.folder.seals), log)
+        sealer = Sealer(self.folder, SealBook(self.folder.seals), log)
         asyncio.run(sealed())
         log.close()
 
@@ -68,20 +68,20 @@ def school_class(tmp_path: Path, solved: Path) -> Class:
     return Class(tmp_path / "data", Lab(tmp_path, tmp_path / "home"), solved)
 
 
-def _named(path: Path, student: str) -> None:
-    """Edit whose recording it says that it is."""
-    header, _, rest = path.read_bytes().partition(b"\n")
+def _renamed(path: Path, student: str) -> None:
+    """Edit whose recording it says that it is, and take off its end, which would tell."""
+    header, *rest, _ = path.read_bytes().splitlines(keepends=True)
     assert b'"student":"anna"' in header
-    path.write_bytes(header.replace(b'"student":"anna"', f'"student":"{student}"'.encode()) + b"\n" + rest)
+    path.write_bytes(header.replace(b'"student":"anna"', f'"student":"{student}"'.encode()) + b"".join(rest))
 
 
 def test_what_was_sealed_and_not_touched_is_graded(school_class: Class, tmp_path: Path) -> None:
     """In a table, and for Gradescope a file for each student; a run that goes on as far as it has come."""
     school_class.seal(school_class.put("anna"))
-    ben = school_class.put("ben")
-    _named(ben, "ben")
+    ben = recording_of(school_class.folder.home("ben"), _EXERCISE, 1)
+    run_attempt(exercise_called(_EXERCISE), [], ben, "ben", 1_000_000)
     lines = ben.read_bytes().splitlines(keepends=True)
-    ben.write_bytes(b"".join(lines[: len(lines) // 4]) + lines[-1][:7])  # it goes on: its last line is torn
+    ben.write_bytes(b"".join(lines[:-1]) + lines[-1][:7])  # it goes on: its last line is torn
     called, rows = school_class.export("--gradescope", str(tmp_path / "results"))
     assert (called.status, called.err) == (0, "")
     assert [row["student"] for row in rows] == ["anna", "ben"]
@@ -125,11 +125,11 @@ def test_a_recording_in_another_s_folder_is_refused(school_class: Class) -> None
 def test_a_copy_with_another_name_in_it_is_refused(school_class: Class) -> None:
     """Put there while the server was down, and so sealed when it began: the run is one that anna made."""
     school_class.seal(school_class.put("anna"))
-    _named(school_class.put("ben"), "ben")
+    _renamed(school_class.put("ben"), "ben")
     school_class.seal()
     _, rows = school_class.export()
     assert [(row["student"], row["points"]) for row in rows] == [("anna", "5"), ("ben", "")]
-    assert rows[1]["refused"] == "it is the same run as one of anna, but for its first line"
+    assert rows[1]["refused"] == "the same run was handed in by anna"
 
 
 def test_a_sealed_recording_that_is_gone_is_told(school_class: Class) -> None:
@@ -175,7 +175,12 @@ def test_a_server_that_was_killed_while_it_sealed_goes_on(school_class: Class) -
     assert called.status == 0
 
 
-def test_it_is_said_where_to(school_class: Class) -> None:
-    """Grades are not made for nothing."""
-    called = school_class._lab("serve", "export", "--data", str(school_class.folder.path))
-    assert called.refused() == "say where the grades are to go: --csv FILE, or --gradescope DIR"
+def test_what_each_student_has_is_printed(school_class: Class) -> None:
+    """Everybody who has a folder, also who has attempted nothing."""
+    school_class.seal(school_class.put("anna"))
+    (school_class.folder.path / "students" / "cara" / "attempts").mkdir(parents=True)
+    called, (grade,) = school_class.export()
+    assert [line.split() for line in called.out.splitlines()[1:3]] == [
+        ["anna", grade["points"], "1", "1"],
+        ["cara", "0", "0", "0"],
+    ]

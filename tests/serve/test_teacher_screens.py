@@ -90,7 +90,7 @@ def test_the_teacher_takes_the_keys_and_the_student_knows(
     lines = open_recording(recording)
     told = [record.text for record in lines.records() if isinstance(record, Commanded | Captioned)]
     lines.close()
-    assert told[-3:] == ["your teacher has the keys of this cluster, too", "pause 5", "resume 5"]
+    assert told[-3:] == ["your teacher took the keys of this cluster, too", "pause 5", "resume 5"]
 
 
 def test_a_message_is_sent_from_the_screen(server: Server, school: School, teacher: Teacher) -> None:
@@ -98,6 +98,10 @@ def test_a_message_is_sent_from_the_screen(server: Server, school: School, teach
     with Client(server, school.ben).terminal() as student, teacher("watch") as watch:
         student.shows("begins an attempt")
         watch.shows("1 of 2 students on")
+        watch.type("L")
+        watch.shows("a lecture on what?")
+        watch.type("bullx\r")
+        watch.shows("did you mean bully?")
         watch.type("m")
         watch.shows("a message to ben")
         watch.type("well done\r")
@@ -110,6 +114,14 @@ def test_a_message_is_sent_from_the_screen(server: Server, school: School, teach
         assert watch.status() == 0
         student.type("q")
         assert student.status() == 0
+
+
+def _leave_lecture(terminal: Terminal) -> None:
+    before = len(terminal.output)
+    terminal.type("q")
+    terminal.shows("light or dark", before)
+    terminal.type("q")
+    assert terminal.status() == 0, terminal.last()
 
 
 def test_a_lecture_is_seen_by_who_is_on_and_by_who_comes(server: Server, school: School, teacher: Teacher) -> None:
@@ -135,14 +147,8 @@ def test_a_lecture_is_seen_by_who_is_on_and_by_who_comes(server: Server, school:
             lecture.type("q")
             assert lecture.status() == 0, lecture.last()
             server.logged("lecture", "over")
-            ben.type("q")
-            ben.shows("begins an attempt")
-            ben.type("q")
-            assert ben.status() == 0
-        anna.type("q")
-        anna.shows("begins an attempt")
-        anna.type("q")
-        assert anna.status() == 0
+            _leave_lecture(ben)
+        _leave_lecture(anna)
 
 
 def test_the_class_votes_and_sees_the_tally(server: Server, school: School, teacher: Teacher) -> None:

@@ -181,7 +181,7 @@ def test_a_student_logs_in_so_often_and_no_more(tmp_path: Path) -> None:
     asyncio.run(come())
 
 
-@pytest.mark.parametrize("in_the_way", ["browsers", ".browsers.new"])
+@pytest.mark.parametrize("in_the_way", ["browsers", ".browsers.lock"])
 def test_a_disk_that_takes_nothing_is_told_of(tmp_path: Path, in_the_way: str) -> None:
     """To the student in words, and in the log; nobody is let in."""
 

@@ -226,7 +226,7 @@ def test_nothing_leads_out_of_the_folder_of_whoever_is_served(tmp_path: Path) ->
 
     taught(test, tmp_path, is_served=True)
     written = {path.relative_to(tmp_path / "anna").parts[0] for path in (tmp_path / "anna").rglob("*")}
-    assert written == {"attempts", "progress.json", "settings.json"}
+    assert written == {"attempts", "progress.json", ".progress.json.lock", "settings.json"}
 
 
 def test_a_progress_that_cannot_be_noted_is_said_and_ends_nothing(

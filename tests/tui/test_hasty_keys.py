@@ -95,5 +95,8 @@ def test_what_is_typed_ahead_is_done_in_its_order() -> None:
             await seen.pilot.pause()
             await seen.pilot.pause()
             assert (seen.selected(), seen.said) == (int(node), f"node {node} selected")
+        for key in ("comma", "k"):
+            seen.app.post_message(events.Key(key, key))
+        await seen.says("this is a recording")
 
     replay(test)

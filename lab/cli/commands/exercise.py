@@ -110,7 +110,7 @@ def status(student: Student = None, home: HomeFolder = None, exercises: Folder =
     epilog="""Examples:\n
     lab exercise grade two-coordinators-001.jsonl\n
     lab exercise grade handed-in/ --csv grades.csv\n
-    lab exercise grade submission/ --gradescope results.json\n
+    lab exercise grade submission/ --student anna --gradescope results.json\n
     lab exercise grade bully.py --exercise mend-the-bully"""
 )
 def grade(
@@ -127,6 +127,9 @@ def grade(
             autocompletion=complete_exercise,
         ),
     ] = None,
+    student: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Whose they are to be: another's is not graded.")
+    ] = None,
     every: Annotated[bool, typer.Option("--every", help="Every attempt, not each student's best.")] = False,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write them for a spreadsheet, too.")] = None,
     gradescope: Annotated[
@@ -137,14 +140,16 @@ def grade(
     """Grade what was handed in, by running it again from its inputs.
 
     A recording is not graded where it is not what its inputs give, where something was done in it that no command
-    did, where a command is not allowed in the exercise, or where two students have handed in the same run. Made on
-    a student's own machine it is as good as that machine is: what lab serve keeps itself cannot be edited.
+    did, where a command is not allowed in the exercise, or where two students have handed in the same run: give
+    those of all in one call. Where each student is graded alone, as by Gradescope, --student NAME refuses what is
+    another's. Made on a student's own machine a recording is as good as that machine is: what lab serve keeps
+    itself cannot be edited.
 
     Exit status: 0 all were graded, 1 one was not, 2 a mistake in the call, 130 Ctrl-C.
     """
     from lab.cli.grading import GradeRequest, grade_all  # noqa: PLC0415
 
-    return grade_all(GradeRequest(named, exercise_, every, csv, gradescope, exercises))
+    return grade_all(GradeRequest(named, exercise_, every, student, csv, gradescope, exercises))
 
 
 @exercise.command()

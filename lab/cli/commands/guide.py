@@ -22,7 +22,7 @@ def guide(
         bool, typer.Option("--plain", help="As it is written, in Markdown, on a terminal too.")
     ] = False,
 ) -> int:
-    """Read a page of the guide: exercises, scenarios, or your-own-protocol, from first line to first campaign."""
+    """Read a page of the guide: classes, exercises, scenarios, or your-own-protocol."""
     pages = {path.stem: path for path in sorted(_FOLDER.glob("*.md"))}
     if topic is None:
         for name, path in pages.items():

@@ -78,7 +78,9 @@ def serve_now(
 
 @serve.command()
 def invite(
-    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="The students.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME…]", help="The students; without, print whose codes wait.")
+    ] = None,
     days: Annotated[str, typer.Option(help="The codes hold for so many days.")] = "14",
     data: Data = None,
 ) -> int:
@@ -88,4 +90,4 @@ def invite(
     """
     from lab.cli.serving import print_invitations  # noqa: PLC0415
 
-    return print_invitations(names, days, data)
+    return print_invitations(names or [], days, data)

@@ -29,10 +29,11 @@ def status(data: Data = None, json: Json = False) -> int:
 
 @serve.command()
 def watch(exercises: Folder = None, data: Data = None) -> int:
-    """Watch the class: the same as it changes. From there:
+    """Watch the class, look over a shoulder, take the keys, too, send messages, give a lecture.
 
-    Enter looks over a student's shoulder, with a cursor in time of your own; t takes the keys, too, which the
-    student sees, and whose keys go on working; m and M send a message to one, or to all; L gives a lecture.
+    It shows what lab serve status prints, as it changes. Enter looks over a student's shoulder, with a cursor in
+    time of your own; t takes the keys, too, which the student sees, and whose keys go on working; m and M send a
+    message to one, or to all; L gives a lecture.
     """
     from lab.cli.lecturing import watch_class  # noqa: PLC0415
 
@@ -47,7 +48,7 @@ def watch(exercises: Folder = None, data: Data = None) -> int:
 )
 def lecture(
     target: Annotated[
-        str, typer.Argument(metavar="NAME|PROTOCOL", help="What lab run takes: a scenario, a protocol.")
+        str, typer.Argument(metavar="NAME|PROTOCOL", help="A scenario, a protocol, or an exercise, as it begins.")
     ],
     sim: Annotated[bool, typer.Option("--sim", help="In simulation.")] = False,
     data: Data = None,
@@ -102,6 +103,7 @@ def log(
 
 @serve.command(
     epilog="""Examples:\n
+    lab serve export\n
     lab serve export --csv grades.csv\n
     lab serve export --gradescope results/   (results/NAME.json for each student)\n
     lab serve export --csv all.csv --every"""
@@ -115,7 +117,7 @@ def export(
     exercises: Folder = None,
     data: Data = None,
 ) -> int:
-    """Grade the whole class, by running every recording in the data folder again from its inputs.
+    """Grade the whole class, by running every recording again, and print what each student has.
 
     When a run ends the server seals its recording. One that differs from its seal, is another student's, or is
     gone, is not graded, and the table says why. A run that goes on is graded as far as it has come.

@@ -3,45 +3,15 @@
 from bisect import bisect_right
 from collections.abc import Callable
 
-from msgspec import Struct
-
-from lab.exercises.assessment import Assessment, Result
+from lab.exercises.assessment import Assessment, Result, Stand
 from lab.exercises.exercise import Exercise, Task
 from lab.journal import Header, Record
 from lab.properties import Judge
 
-__all__ = ["AttemptLog", "Note", "Stand", "points_said"]
+__all__ = ["AttemptLog", "Note", "points_said"]
 
 Note = Callable[[tuple[Result, ...], bool], None]
 """Is told how the tasks stand, and whether that is all of them done."""
-
-
-class Stand(Struct, frozen=True):
-    """How the tasks stand from this record on; ``given`` is how many commands there were by then."""
-
-    record: int
-    results: tuple[Result, ...]
-    given: int = 0
-
-    @property
-    def points(self) -> int:
-        """How many have been brought."""
-        return sum(result.points for result in self.results)
-
-    @property
-    def is_solved(self) -> bool:
-        """Whether every task is done."""
-        return all(result.state == "done" for result in self.results)
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether nothing is open any more."""
-        return all(result.state in ("done", "missed") for result in self.results)
-
-    @property
-    def next_open(self) -> int | None:
-        """The first task that something can be done for yet."""
-        return next((result.task for result in self.results if result.state == "open"), None)
 
 
 class AttemptLog:
@@ -52,7 +22,6 @@ class AttemptLog:
         self.number = 1 if header.exercise is None else header.exercise.attempt
         self._assessment = Assessment(exercise, header, judge)
         self._note = note
-        self._record = -1
         self._told = 1
         self._stands = [Stand(0, self._assessment.results)]
 
@@ -73,13 +42,12 @@ class AttemptLog:
     def observe(self, record: Record | None) -> None:
         """The next record, the header being the first."""
         self._assessment.observe(record)
-        self._record += 1
-        results, given = self._assessment.results, self._assessment.given
-        is_news = results != self.last.results
-        if is_news or given != self.last.given:
-            self._stands.append(Stand(self._record, results, given))
-        if self._note is not None and (is_news or not self._record):
-            self._note(results, self._assessment.is_solved)
+        now, before = self._assessment.stand, self.last
+        is_news = now.results != before.results
+        if is_news or now.given != before.given:
+            self._stands.append(now)
+        if self._note is not None and (is_news or not now.record):
+            self._note(now.results, now.is_solved)
 
     @property
     def count(self) -> int:

@@ -106,10 +106,13 @@ class ListScreen(Screen[None]):
         yield TitleLine("said")
         yield KeyLine()
 
+    def on_mount(self) -> None:
+        """Follow the theme."""
+        self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
+
     def on_screen_resume(self) -> None:
         """Seen, or seen again."""
         self.query_one(SiftedList).focus()
-        self.app.theme_changed_signal.subscribe(self, lambda theme: self._redraw())
         self._redraw()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -180,6 +183,8 @@ class ListScreen(Screen[None]):
     # drawing
 
     def _redraw(self) -> None:
+        if not self.query(SiftedList):
+            return  # it is being left
         self._look.dark = self.app.current_theme.dark
         self.query_one("#head", TitleLine).put(self._head())
         self.query_one(SiftedList).put(self._entries())

@@ -7,10 +7,10 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from lab.exercises.assessment import Result
+from lab.exercises.assessment import Result, Stand
 from lab.exercises.exercise import Exercise, Task
 from lab.text import sanitize
-from lab.tui.classroom.attempt import Stand, points_said
+from lab.tui.classroom.attempt import points_said
 from lab.tui.classroom.markdown import lines_of, pieces_of, wrapped
 from lab.tui.terminal.fitting import Piece
 from lab.tui.terminal.look import DIM, Look

@@ -8,7 +8,8 @@ from textual import events
 from textual.geometry import Size
 from textual.strip import Strip
 
-from lab.tui.classroom.attempt import AttemptLog, Stand
+from lab.exercises.assessment import Stand
+from lab.tui.classroom.attempt import AttemptLog
 from lab.tui.offers import takes_commands
 from lab.tui.run.moment import Moment
 from lab.tui.run.source import Source

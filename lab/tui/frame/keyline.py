@@ -4,13 +4,14 @@ Textual's footer has a widget for each key, and makes all of them anew whenever 
 quarters of what it cost to turn to another view.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from msgspec import Struct
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
+from textual.binding import Binding
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -34,7 +35,7 @@ class _Key(Struct, frozen=True):
 
 
 class KeyLine(Widget):
-    """What does not fit is cut off at the right end."""
+    """What does not fit is cut off at the right end. ``is_shown`` leaves out some of the keys that are bound."""
 
     DEFAULT_CSS = """
     KeyLine { dock: bottom; height: 1; color: $footer-foreground; background: $footer-background; }
@@ -42,8 +43,9 @@ class KeyLine(Widget):
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key-line--key"}
 
-    def __init__(self) -> None:
+    def __init__(self, is_shown: Callable[[Binding], bool] = lambda binding: True) -> None:
         super().__init__()
+        self._is_shown = is_shown
         self._keys: tuple[_Key, ...] = ()
 
     def on_mount(self) -> None:
@@ -88,7 +90,7 @@ class KeyLine(Widget):
     def _offered(self) -> Iterator[_Key]:
         actions = set()
         for _, binding, enabled, tooltip in self.screen.active_bindings.values():
-            if binding.show and enabled and binding.action not in actions:
+            if binding.show and enabled and binding.action not in actions and self._is_shown(binding):
                 actions.add(binding.action)
                 shown = self.app.get_key_display(binding)
                 yield _Key(binding.key, shown, binding.description, tooltip or binding.description)

@@ -47,7 +47,7 @@ class Source:
 
     ``clock`` says how virtual time goes, in a simulated run that is going on; ``recording`` is the file that the
     records are in, as far as that is known. ``attempt`` tells what comes of the exercise that they are of, if any.
-    ``is_served``: to somebody who has no shell on this machine.
+    ``is_served``: to somebody who has no shell on this machine. ``why_viewer`` tells a viewer of commands.
     """
 
     can_command = False
@@ -57,6 +57,7 @@ class Source:
     recording: Path | None = None
     attempt: "AttemptLog | None" = None
     is_served = False
+    why_viewer = "this viewer gives no commands; lab attach without --viewer does"
 
     def __init__(self, lines: Lines) -> None:
         self.lines = lines

@@ -21,7 +21,7 @@ __all__ = ["PupilRows"]
 
 _STUCK_S = 300
 """After that a line is as loud as a warning."""
-_NAME, _ON, _AT, _TASKS, _STUCK, _POINTS = 22, 10, 34, 9, 9, 8
+_NAME, _STUCK, _TASKS, _POINTS, _AT, _ON = 20, 7, 9, 8, 34, 10
 _BOLD = Style(bold=True)
 
 
@@ -90,7 +90,7 @@ class PupilRows(ScrollView, can_focus=True, inherit_bindings=False):
         """One row; the first is the heads of the columns."""
         width, row = self.size.width, self.scroll_offset.y + y
         if row == 0:
-            pieces = _columns("student", "on for", "exercise", "tasks", "stuck", "points", "", style=DIM)
+            pieces = _columns("student", "stuck", "tasks", "points", "exercise", "on for", "", style=DIM)
         elif row <= len(self._shown):
             pieces = self._shown[row - 1]
         else:
@@ -118,28 +118,29 @@ class PupilRows(ScrollView, can_focus=True, inherit_bindings=False):
         said = "you have the keys" if pupil.keys else "" if is_on or not pupil.cluster else "the cluster goes on"
         pieces = _columns(
             f"{sign} {sanitize(pupil.name, _NAME - 3)}",
-            "off" if pupil.on_s is None else in_minutes(pupil.on_s),
-            f"{sanitize(pupil.exercise, _AT - 6)} {pupil.attempt}" if pupil.exercise else "",
-            f"{pupil.done} of {pupil.tasks}" if pupil.tasks else "",
             "" if stuck_s is None else in_minutes(stuck_s),
+            f"{pupil.done} of {pupil.tasks}" if pupil.tasks else "",
             str(pupil.points),
+            f"{sanitize(pupil.exercise, _AT - 6)} {pupil.attempt}" if pupil.exercise else "",
+            "off" if pupil.on_s is None else in_minutes(pupil.on_s),
             said,
             style=_BOLD if is_on else DIM,
         )
         if stuck_s is not None and stuck_s >= _STUCK_S:
-            pieces = [(text, look.warning if place == 4 else style) for place, (text, style) in enumerate(pieces)]
+            pieces = [(text, look.warning if place == 1 else style) for place, (text, style) in enumerate(pieces)]
         return pieces
 
 
 def _columns(
-    name: str, on: str, at: str, tasks: str, stuck: str, points: str, said: str, style: Style
+    name: str, stuck: str, tasks: str, points: str, at: str, on: str, said: str, style: Style
 ) -> list[Piece]:
+    """What a narrow screen cuts off is at the right."""
     return [
         (f" {name:{_NAME}}", style),
-        (f"{on:>{_ON}}  ", style),
-        (f"{at:{_AT}}", style),
-        (f"{tasks:>{_TASKS}}  ", style),
         (f"{stuck:>{_STUCK}}  ", style),
+        (f"{tasks:>{_TASKS}}  ", style),
         (f"{points:>{_POINTS}}  ", style),
+        (f"{at:{_AT}}", style),
+        (f"{on:>{_ON}}  ", style),
         (said, style),
     ]

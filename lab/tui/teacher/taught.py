@@ -29,6 +29,7 @@ __all__ = ["TaughtApp"]
 
 _LOOK_S = 0.5
 _MOST_KEPT = 5
+_WHY_VIEWER = "it is your teacher's cluster; the cursor in time is yours"
 _KEYS = "your teacher has the keys of this cluster, too; yours go on working"
 
 
@@ -84,6 +85,7 @@ class TaughtApp(ClassroomApp):
                 self._answer()
             case Tally():
                 self._told = [*self._told, _said_of(notice)][-_MOST_KEPT:]
+                self._say("the vote is closed")
         if isinstance(notice, Tally) or (isinstance(notice, Lecture) and not notice.socket):
             self._ask_no_more()
         self._show()
@@ -136,7 +138,7 @@ class TaughtApp(ClassroomApp):
 
     async def _join(self, lecture: Lecture) -> None:
         source = await FeedSource.open(lecture.socket, "viewer")
-        source.is_served = True
+        source.is_served, source.why_viewer = True, _WHY_VIEWER
         self._watched = source
         await self._put(source, None, f"lecture: {lecture.title}", None)
         self._say("your teacher's cluster; the cursor in time is your own, q goes back")

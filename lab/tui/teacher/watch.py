@@ -31,7 +31,8 @@ __all__ = ["Held", "Office", "WatchApp"]
 
 _LOOK_S = 0.5
 _HINT = "Enter looks over a shoulder, t takes the keys too, m tells one, M tells all, / sifts, L lectures"
-_KEYS_NOTE = 'say "your teacher has the keys of this cluster, too"'
+_WHY_VIEWER = "you look over a shoulder; q goes back, and t there takes the keys"
+_KEYS_NOTE = 'say "your teacher took the keys of this cluster, too"'
 
 
 class Held(Protocol):
@@ -83,8 +84,8 @@ class ClassScreen(Screen[None]):
         yield TitleLine("said")
         yield KeyLine()
 
-    def on_screen_resume(self) -> None:
-        """Seen, or seen again."""
+    def on_mount(self) -> None:
+        """What can be done."""
         self.query_one(PupilRows).focus()
         self.say(_HINT)
 
@@ -192,7 +193,7 @@ class WatchApp(RunsApp):
                     said = self._give_lecture(what.strip())
                 self._class.say(said or "the lecture is over", warn=bool(said))
 
-        said = [Text("A scenario or a protocol: two-coordinators, bully. q ends the lecture and comes back here.")]
+        said = [Text("A scenario, a protocol or an exercise: bully, two-coordinators. q in it comes back here.")]
         self.push_screen(LineDialog("a lecture on what?", said, "", self.look), named)
 
     def _ask_text(self, title: str, students: tuple[str, ...]) -> None:
@@ -232,6 +233,7 @@ class WatchApp(RunsApp):
                     closing(await asyncio.to_thread(self._office.take_keys, pupil.name))
                 )
             source = until_shown.enter_context(closing(await FeedSource.open(pupil.socket, role)))
+            source.why_viewer = _WHY_VIEWER
             await self._put(source, None, f"{pupil.name}, {pupil.exercise} {pupil.attempt}", None)
             until_shown.pop_all()
         if role == "driver":

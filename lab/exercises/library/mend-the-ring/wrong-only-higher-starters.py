@@ -1,4 +1,4 @@
-"""Only a newer election is entered; but that of a dead starter goes round still."""
+"""Only the election of a higher starter is entered; but a lower one may have begun later."""
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ class MyRing(Ring):
         if message.number.starter == self.id:
             self._come_round(message)
         else:
-            if message.number > self.number:
+            if message.number.starter > self.number.starter:
                 self._enter(message.number)
             met = max(message.met, self.number)
             self._pass(replace(message, members=(*message.members, self.id), met=met))

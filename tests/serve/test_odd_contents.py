@@ -1,0 +1,93 @@
+"""Odd things in the data folder: what was left there by hand or by a crash stops none of the teacher's tools."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lab.durable import write_durably
+from lab.exercises.home import recording_of
+from lab.serve.admin_line import AdminLine
+from lab.serve.folder import DataFolder
+from lab.serve.invites import InvitationError, Invitations
+from tests.cli.calling import Lab
+from tests.serve.conftest import School
+from tests.serve.serving import Client, Server
+from tests.serve.test_teacher_export import Class, school_class, solved
+
+__all__ = ["school_class", "solved"]
+
+_EXERCISE = "two-coordinators"
+
+
+def test_a_folder_that_is_no_folder_hides_nobody_else(tmp_path: Path, school: School) -> None:
+    """Nor does what is no recording keep the server from starting."""
+    students = tmp_path / "data" / "students"
+    for name in ("file", "kinds"):
+        (students / name).mkdir(parents=True)
+    (students / "file" / "attempts").write_text("")
+    (students / "kinds" / "attempts").mkdir()
+    recording_of(students / "kinds", _EXERCISE, 1).mkdir()
+    recording_of(students / "kinds", _EXERCISE, 2).symlink_to("nowhere")
+    os.mkfifo(recording_of(students / "kinds", _EXERCISE, 3))
+    recording_of(students / "kinds", _EXERCISE, 4).symlink_to("/etc/passwd")
+    serving = Server(tmp_path / "data", class_file=school.class_file)
+    with serving as server, AdminLine(DataFolder(server.data)) as line:
+        found = [each.name for each in line.report().pupils]
+    assert found == ["anna", "ben", "file", "kinds"]
+
+
+@pytest.mark.parametrize(
+    ("since", "stuck_s"),
+    [("yesterday", None), ("2026-01-01T00:00:00", None), ("2999-01-01T00:00:00+00:00", 0.0)],
+    ids=["none", "of no zone", "to come"],
+)
+def test_a_time_that_cannot_be_stops_no_report(
+    server: Server, school: School, since: str, stuck_s: float | None
+) -> None:
+    """Be it written by hand, or before the clock was put back."""
+    doing = f'"exercise": "{_EXERCISE}", "attempt": {{}}, "done": 0, "tasks": 3, "since": "{since}"'
+    progress = server.data / "students" / "anna" / "progress.json"
+    with Client(server, school.anna).terminal("start", _EXERCISE) as terminal:
+        terminal.shows("5 leads")
+        with AdminLine(DataFolder(server.data)) as line:
+            attempt = line.report().pupils[0].attempt
+            write_durably(progress, f'{{"doing": {{{doing.replace("{}", str(attempt))}}}}}'.encode())
+            pupil = line.report().pupils[0]
+        terminal.type("\x03")
+        terminal.status()
+    assert (pupil.name, pupil.tasks, pupil.stuck_s) == ("anna", 3, stuck_s)
+
+
+def test_what_is_no_recording_is_refused_by_itself(school_class: Class, tmp_path: Path) -> None:
+    """With its student and its exercise, by the names of its folder and file; all others are graded."""
+    school_class.seal(school_class.put("anna"))
+    attempts = school_class.folder.home("ben") / "attempts"
+    for name in ("ben", "carla"):
+        recording_of(school_class.folder.home(name), _EXERCISE, 1).touch()
+    (attempts / "notes.jsonl").write_text("{}\n")
+    (attempts / "a-folder.jsonl").mkdir()
+    (attempts / "gone.jsonl").symlink_to("nowhere")
+    called, rows = school_class.export("--gradescope", str(tmp_path / "results"))
+    assert called.status == 1
+    found = [(row["student"], row["exercise"], row["points"]) for row in rows]
+    assert found == [
+        ("anna", _EXERCISE, "5"),
+        ("ben", "notes", ""),
+        ("ben", _EXERCISE, ""),
+        ("carla", _EXERCISE, ""),
+    ]
+    names = sorted(path.name for path in (tmp_path / "results").iterdir())
+    assert names == ["anna.json", "ben.json", "carla.json"]
+
+
+def test_invitations_that_cannot_be_read_are_a_mistake_to_mend(tmp_path: Path) -> None:
+    """The command says so in a line, and whoever comes with a code is told, too."""
+    (tmp_path / "home").mkdir()
+    folder = DataFolder(tmp_path / "data")
+    folder.invites.write_text("[{]")
+    said = Lab(tmp_path, tmp_path / "home")("serve", "invite", "anna", "--data", str(folder.path)).refused()
+    assert said.startswith(f"{folder.invites} cannot be read; mend it")
+    with pytest.raises(InvitationError, match="the server cannot read its invitations; tell your teacher"):
+        Invitations(folder.invites).name_for("abcd-efgh-jkmn-pqrs")
+    assert folder.invites.read_text() == "[{]"
