@@ -30,6 +30,10 @@ class RunInfo(Struct, frozen=True):
     world: str = "live"
 
 
+_LONGEST_SOCKET = 103
+"""In bytes: what all systems take."""
+
+
 class NoSuchRunError(LookupError):
     """There is no such run, or more than one that could be meant; the text is for the user."""
 
@@ -39,10 +43,14 @@ class RunFolder:
 
     def __init__(self, run: str) -> None:
         self.path = runs_folder() / run
+        self.socket = self.path / "feed.sock"
+        if len(os.fsencode(self.socket)) > _LONGEST_SOCKET:
+            raise OSError(
+                f"no socket can have a path as long as {self.socket}; set XDG_RUNTIME_DIR to a short one"
+            )
         self.path.mkdir(mode=0o700)
         self.safe = self.path / "safe"
         self.safe.mkdir()
-        self.socket = self.path / "feed.sock"
         self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 

@@ -14,7 +14,7 @@ from tests.waiting import wait_for
 __all__ = ["CHROMIUM", "Browser"]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
-_WITHIN_S = 30.0
+_WITHIN_S = 60.0
 _ROWS = "[...document.querySelectorAll('.xterm-rows > div')].map(row => row.textContent).join('\\n')"
 _KEYS = {"\r": ("Enter", 13), "\t": ("Tab", 9), "\x1b": ("Escape", 27)}
 

@@ -21,7 +21,7 @@ from tests.waiting import wait_for
 __all__ = ["ROOT", "Client", "Server", "alive", "connected", "new_key"]
 
 ROOT = Path(__file__).parents[2]
-_WITHIN_S = 30.0
+_WITHIN_S = 60.0
 _MARK = "LAB_TEST_SERVER"
 
 

@@ -16,7 +16,7 @@ __all__ = ["FORM", "Answer", "Shown", "Surfer", "raw"]
 
 FORM = "application/x-www-form-urlencoded"
 
-_WITHIN_S = 30.0
+_WITHIN_S = 60.0
 
 
 class Answer(Struct):

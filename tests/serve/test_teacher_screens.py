@@ -1,5 +1,7 @@
 """The teacher's screens at a terminal of their own, and what students with OpenSSH's client see of that."""
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +17,11 @@ _EXERCISE = "two-coordinators"
 class Teacher:
     """Terminals in which ``lab serve WORDS`` runs, with folders of its own."""
 
-    def __init__(self, server: Server, home: Path) -> None:
+    def __init__(self, server: Server, home: Path, sockets: str) -> None:
         self._server = server
         self._environment = {
             **{f"XDG_{name}_HOME": str(home) for name in ("DATA", "CONFIG", "STATE", "CACHE")},
-            "XDG_RUNTIME_DIR": str(home),
+            "XDG_RUNTIME_DIR": sockets,
         }
 
     def __call__(self, *words: str) -> Terminal:
@@ -29,9 +31,10 @@ class Teacher:
 
 
 @pytest.fixture
-def teacher(server: Server, tmp_path: Path) -> Teacher:
+def teacher(server: Server, tmp_path: Path) -> Iterator[Teacher]:
     """The one of the server."""
-    return Teacher(server, tmp_path)
+    with tempfile.TemporaryDirectory(prefix="lab-") as sockets:  # a short path, as sockets need
+        yield Teacher(server, tmp_path, sockets)
 
 
 def _leave_attempt(terminal: Terminal) -> None:

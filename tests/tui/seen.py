@@ -26,7 +26,7 @@ from tests.tui.recorded import SHIPPED
 
 __all__ = ["Seen", "attached", "over", "replay", "served"]
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 W = TypeVar("W", bound=Widget)
 Test = Callable[["Seen"], Awaitable[None]]
 

@@ -21,7 +21,7 @@ __all__ = ["Terminal", "colours", "without_codes"]
 
 _MARK = "LAB_TEST_TERMINAL"
 _CODE = re.compile(rb"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[()][A-Z0-9]|[ -/]*[0-~])")
-_WITHIN_S = 20.0
+_WITHIN_S = 60.0
 
 
 def without_codes(output: bytes) -> str:
@@ -58,6 +58,8 @@ class Terminal:
         changed[3] &= ~termios.ECHOK
         termios.tcsetattr(self._slave, termios.TCSANOW, changed)
         self.before = termios.tcgetattr(self._slave)
+        # what says the size of another terminal would hide that of this one
+        outside = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         out, reports = os.pipe()
         until, self._held = os.pipe()
         self._reports = os.fdopen(out, "rb", buffering=0)
@@ -68,7 +70,7 @@ class Terminal:
             stderr=self._slave,
             pass_fds=(reports, until),
             start_new_session=True,
-            env={**os.environ, _MARK: self._mark, **(environment or {})},
+            env={**outside, _MARK: self._mark, **(environment or {})},
             cwd=folder,
         )
         os.close(reports)

@@ -1,4 +1,8 @@
-"""Which folders ``list_runs`` removes: those of dead hosts, and nothing else."""
+"""The folders of running hosts: which of them ``list_runs`` removes, and where there can be none."""
+
+from pathlib import Path
+
+import pytest
 
 from lab.places import runs_folder
 from lab.worlds.runs import RunFolder, RunInfo, list_runs
@@ -30,3 +34,13 @@ def test_only_what_a_dead_host_left_is_removed() -> None:
     finally:
         alive.remove()
     assert list_runs() == ([], [])
+
+
+def test_a_path_that_no_socket_can_have_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what to do about it, and nothing is left behind."""
+    far = tmp_path / ("deep" * 30)
+    far.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(far))
+    with pytest.raises(OSError, match="set XDG_RUNTIME_DIR to a short one"):
+        RunFolder("alive")
+    assert not list((far / "lab").iterdir())

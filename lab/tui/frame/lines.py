@@ -56,7 +56,11 @@ def title_text(source: Source, number: int, hidden: int, name: str, look: Look, 
     dot = f" {look.glyphs.dot} "
     settings = [sanitize(" ".join(header.protocol.settings), 40)] if header.protocol.settings else []
     world = header.world if source.is_live else "recording"
-    parts: list[str] = [*([score] if score else []), *settings, world, f"record {number}"]
+    own = [sanitize(name, 60)]
+    first, last = (
+        (own, []) if header.exercise is not None else ([], own)
+    )  # whose attempt it is comes before all else
+    parts: list[str] = [*first, *([score] if score else []), *settings, world, f"record {number}"]
     if header.parent is not None:
         parts.append(f"branch of record {header.parent.record}")
     if clock is not None:
@@ -71,7 +75,7 @@ def title_text(source: Source, number: int, hidden: int, name: str, look: Look, 
         parts.append(f"{hidden} heartbeats hidden (f)")
     t_us = header.timing.t_us
     t = f"{t_us / 1e6:g} s" if t_us >= 1_000_000 else f"{t_us / 1000:g} ms"
-    parts += [f"T {t}", count_of(len(header.nodes), "node"), sanitize(name, 60)]
+    parts += [f"T {t}", count_of(len(header.nodes), "node"), *last]
     text = Text()
     text.append("lab ", "bold")
     text.append(sanitize(header.protocol.title, 30), look.accent)
