@@ -107,6 +107,8 @@ class ChooseDialog(Dialog[None]):
 
     async def _list(self) -> None:
         reply = await self._source.choices()
+        if not self.query(OptionList):
+            return  # it was closed meanwhile
         self._show()  # what has come with the reply: a row tells where a node waits now
         self._choices = reply.choices
         nodes, now_us = self._now_nodes(), self._source.now_us() or 0
@@ -129,4 +131,5 @@ class ChooseDialog(Dialog[None]):
 
     def _say(self, text: str, warn: bool) -> None:
         style = self._look.warning if warn else self._look.accent
-        self.query_one("#done", Static).update(Text(sanitize(text, 200), style))
+        for line in self.query("#done").results(Static):  # none, where it was closed meanwhile
+            line.update(Text(sanitize(text, 200), style))

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -30,8 +31,8 @@ class RunInfo(Struct, frozen=True):
     world: str = "live"
 
 
-_LONGEST_SOCKET = 103
-"""In bytes: what all systems take."""
+_LONGEST_SOCKET = 107 if sys.platform == "linux" else 103
+"""In bytes."""
 
 
 class NoSuchRunError(LookupError):

@@ -39,7 +39,7 @@ CASES = (
     Case("3pc", "tell 3 transfer 100 savings checking"),
     Case("3pc", "tell 3 transfer 100 savings moneymarket"),
 )
-IN_PAIRS = dict.fromkeys(CASES, 1) if SOAK else {CASES[0]: 1, CASES[2]: 5, CASES[4]: 20}
+IN_PAIRS = dict.fromkeys(CASES, 1) if SOAK else {CASES[0]: 2, CASES[2]: 5, CASES[4]: 20}
 """Of how many second crashes one is tried."""
 
 COORDINATES = {

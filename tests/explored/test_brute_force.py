@@ -21,7 +21,7 @@ from tests.explored.toys import Asking, Beating, Counting, Telling, explorer_of
         (Counting, 2, 0, None),
         (Counting, 2, 1, None),
         (Beating, 2, 1, 9),
-        (Bully, 2, 1, 6),
+        (Bully, 2, 1, 5),
         (Bully, 3, 0, 4),
     ],
 )

@@ -1,5 +1,6 @@
 """A real terminal with a program in it: a PTY, a session with it as its terminal, and a reader that can stall."""
 
+import contextlib
 import fcntl
 import os
 import re
@@ -84,7 +85,8 @@ class Terminal:
 
     def __exit__(self, *_: object) -> None:
         for process in self.processes():
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         if self._up:
             self.hang_up()
         os.close(self._held)

@@ -80,7 +80,7 @@ class KeyLine(Widget):
         return None
 
     def _follow(self, screen: Screen[object]) -> None:
-        self.call_after_refresh(self._show)
+        self._show()
 
     def _show(self) -> None:
         if self.is_attached and (keys := tuple(self._offered())) != self._keys:
