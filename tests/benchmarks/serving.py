@@ -58,7 +58,7 @@ def measure(folder: Path, short: bool) -> list[Figure]:
 def _measured(server: Server, pupils: "Sequence[_Pupil]", works_s: float) -> list[Figure]:
     _read_until(pupils, lambda: all(each.has_cluster for each in pupils), _STARTS_WITHIN_S)
     processes = server.processes()
-    sessions = [each for each in processes if os.readlink(f"/proc/{each.pid}/fd/0").startswith("/dev/pts/")]
+    sessions = [each for each in processes if _has_terminal(each)]
     clusters = [each for each in processes if each not in sessions and each.pid != server.process.pid]
     before_s = [_cpu_s(each) for each in ([*sessions], [*clusters], [psutil.Process(server.process.pid)])]
     shown = sum(each.shown for each in pupils)
@@ -189,4 +189,14 @@ def _cpu_s(processes: Sequence[psutil.Process]) -> float:
 
 
 def _memory_mib(processes: Sequence[psutil.Process]) -> float:
-    return sum(each.memory_full_info().uss for each in processes) / _MIB
+    taken = 0
+    for each in processes:
+        with contextlib.suppress(psutil.Error):  # one that noted what an attempt came to has ended
+            taken += each.memory_full_info().uss
+    return taken / _MIB
+
+
+def _has_terminal(process: psutil.Process) -> bool:
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/{process.pid}/fd/0").startswith("/dev/pts/")
+    return False
