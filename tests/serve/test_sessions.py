@@ -84,10 +84,11 @@ def test_so_many_sessions_and_no_more(tmp_path: Path, school: School) -> None:
     """Who comes when the server is full is told so; who leaves makes room."""
     with Server(tmp_path / "data", "--sessions", "1", class_file=school.class_file) as server:
         anna, ben = Client(server, school.anna), Client(server, school.ben)
-        with anna.terminal() as first, ben.terminal() as second:
+        with anna.terminal() as first:
             first.shows("lab exercises")
-            second.shows("lab: there are as many sessions as this server bears, 1; try again in a while")
-            assert second.status() == 1
+            with ben.terminal() as second:
+                second.shows("lab: there are as many sessions as this server bears, 1; try again in a while")
+                assert second.status() == 1
             server.logged("refused", "as many sessions as this server bears", "ben")
             first.type("q")
             assert first.status() == 0
