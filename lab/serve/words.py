@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from lab.serve.house import House
 from lab.text import did_you_mean, sanitize
+from lab.units import count_of
 
 __all__ = ["WORDS", "Word", "answer_to", "first_exercise"]
 
@@ -37,7 +38,7 @@ def _status(house: House, student: str, words: list[str]) -> str:
     cluster = (
         "no cluster" if run is None else f"a cluster: {run.protocol}, {len(run.nodes)} nodes, since {run.began}"
     )
-    return f"{student}: {sessions} session{'s' * (sessions != 1)}, {cluster}"
+    return f"{student}: {count_of(sessions, 'session')}, {cluster}"
 
 
 def _exercises(house: House, student: str, words: list[str]) -> str:

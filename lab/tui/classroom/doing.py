@@ -48,7 +48,7 @@ class Doing:
         if words and is_asked:
             self._give_answer(task, words.strip().strip('"'))
         elif words:
-            self._screen.say(f"{_why_no_answer(task, result)}", warn=True)
+            self._screen.say(_why_no_answer(task, result), warn=True)
         elif is_asked and takes_commands(self._screen.source):
             self._ask(task)
         else:

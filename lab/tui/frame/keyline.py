@@ -80,9 +80,6 @@ class KeyLine(Widget):
         return None
 
     def _follow(self, screen: Screen[object]) -> None:
-        self._show()
-
-    def _show(self) -> None:
         if self.is_attached and (keys := tuple(self._offered())) != self._keys:
             self._keys = keys
             self.refresh()
