@@ -161,8 +161,10 @@ class Gate(asyncssh.SSHServer):
 
     def session_requested(self) -> Channel | bool:
         """A channel, whatever it will be for."""
-        if not self._student or len(self._channels) >= _MOST_CHANNELS:
+        if not self._student:
             return False
+        if len(self._channels) >= _MOST_CHANNELS:
+            return self._no("one channel more at once")
         channel = Channel(self._house, self._student, self.address, self._no, self._channels.remove)
         channel.hold("connection", self._held)
         self._channels.append(channel)
@@ -212,7 +214,7 @@ class Gate(asyncssh.SSHServer):
         self._log("refused", what)
         self._refused += 1
         if self._refused >= _MOST_REFUSED:
-            why = "nothing is forwarded here: leave out -L, -R, -D and the like"
+            why = "there is nothing here but the laboratory: leave out -L, -R, -D and the like"
             self._connection.disconnect(DISC_BY_APPLICATION, why)
         return False
 
