@@ -7,8 +7,8 @@ from pathlib import Path
 
 import platformdirs
 
-from lab.journal.bookmarks import bookmarks_file
-from lab.journal.family import ancestors_of
+from lab.analysis.bookmarks import bookmarks_file
+from lab.recording.lineage import ancestors_of
 
 __all__ = [
     "KEPT_RECORDINGS",

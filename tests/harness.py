@@ -14,10 +14,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lab.journal import Cluster, End, Header, Link, MemoryLog, Record, Routed, Writer, agreed_coordinator
+from lab.analysis.elections import agreed_coordinator
 from lab.kernel import Message, Node, Payload, Protocol, Started, Step, Timing
 from lab.network import Hold, Links, Lose, Rule
 from lab.protocols import Algorithm, Bully
+from lab.recording.cluster_state import Cluster
+from lab.recording.memory import MemoryLog
+from lab.recording.records import End, Header, Link, Record, Routed
+from lab.recording.writer import Writer
 from lab.script import parse
 from lab.worlds.config import RunConfig, header_of
 from lab.worlds.simulated.simulation import Simulation

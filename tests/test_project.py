@@ -45,7 +45,7 @@ def test_imports_point_down() -> None:
     ("rooms", "strangers"),
     [
         ("lab.kernel lab.network lab.protocols", "asyncio textual trio lark"),
-        ("lab.journal lab.script", "asyncio textual trio"),
+        ("lab.recording lab.replay lab.analysis lab.script", "asyncio textual trio"),
     ],
 )
 def test_the_lower_rooms_bring_nothing_along(rooms: str, strangers: str) -> None:

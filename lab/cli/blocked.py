@@ -5,10 +5,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from lab.analysis.bank_state import Standing, has_bank
+from lab.analysis.blocked_transactions import Stuck, blocked_in
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED, UsageError
 from lab.cli.progress import counted
 from lab.cli.reading import head_of, opened, tell_damage
-from lab.journal import Cluster, RecordedLines, Standing, Stuck, blocked_in, has_bank
+from lab.recording.cluster_state import Cluster
+from lab.recording.reader import RecordedLines
 from lab.text import sanitize
 from lab.units import count_of, format_us, parse_us
 

@@ -13,8 +13,10 @@ from lab.cli.files import recording_path
 from lab.cli.reading import opened
 from lab.cli.settings import World, check_command, check_headless, positive, seed_of
 from lab.cli.terminal import need_terminal
-from lab.journal import RecordedLines, Timeline, Twig, family_of
 from lab.places import recordings_folder
+from lab.recording.lineage import Twig, family_of
+from lab.recording.reader import RecordedLines
+from lab.recording.timeline import Timeline
 from lab.script import At
 from lab.text import sanitize
 from lab.units import listed, parse_us

@@ -1,6 +1,7 @@
 """What came of the lines that a run was given beside its script: with ``--do``, by hand, or with ``lab ctl``."""
 
-from lab.journal import Captioned, Cluster, Commanded, Expected, Record
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Captioned, Commanded, Expected, Record
 from lab.scenario.values import why_unmet
 from lab.script import Caption, Scripted, parse
 from lab.script.holding import Suspicions

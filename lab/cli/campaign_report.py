@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
+from lab.analysis.assumptions import ASSUMPTIONS
 from lab.cli.judging import moment_line
 from lab.cli.terminal import print_wrapped
-from lab.journal import ASSUMPTIONS
 from lab.properties import ASSERTIONS, account
 from lab.protocols import Algorithm
 from lab.units import count_of

@@ -15,9 +15,9 @@ from lab.cli.files import writable, writable_recording
 from lab.cli.progress import progress_line
 from lab.cli.settings import parameters_of, protocol_named, timing_of
 from lab.cli.terminal import print_wrapped
-from lab.journal import Link
 from lab.properties import RAISES
 from lab.protocols import Algorithm
+from lab.recording.records import Link
 from lab.units import count_of
 from lab.worlds.campaign.campaign import Campaign, Outcome, Table, Wanted, outcomes
 from lab.worlds.campaign.draw import FAULTS, plan_of

@@ -5,10 +5,9 @@ from typing import Any
 
 import msgspec
 
+from lab.analysis.commit_history import PURPOSES, Commits, Held, Purpose, Transacted
 from lab.cli.chart import Axis, Chart, Series, whole_numbers
 from lab.cli.spreads import spread_chart, spread_json, time_cell
-from lab.journal import Commits, Held, Transacted
-from lab.journal.commits import PURPOSES, Purpose
 from lab.protocols import CommitCost
 from lab.units import format_us, listed
 from lab.worlds.campaign.comparison import Sums, quantile

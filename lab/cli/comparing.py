@@ -22,8 +22,8 @@ from lab.cli.settings import (
     timing_of,
     whole_number,
 )
-from lab.journal import Link
 from lab.protocols import Algorithm, Field, commit_protocol
+from lab.recording.records import Link
 from lab.script import numbered_lines
 from lab.units import count_of
 from lab.worlds.campaign.bank_courses import usual_course

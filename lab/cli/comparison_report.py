@@ -7,12 +7,12 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from lab.analysis.field_work import Work
 from lab.cli.chart import Chart
 from lab.cli.commit_report import COMMITS_REMARK, commit_charts, commit_rows, commits_as_json, longest_blocked
 from lab.cli.plots import plot
 from lab.cli.spreads import count_cell, spread_chart, spread_json, time_cell
 from lab.cli.svg import picture
-from lab.journal import Work
 from lab.properties import A4
 from lab.units import count_of, format_us
 from lab.worlds.campaign.comparison import Sums, quantile

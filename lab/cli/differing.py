@@ -5,11 +5,15 @@ from pathlib import Path
 
 import msgspec
 
+from lab.analysis.delivery import LogPage
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED
 from lab.cli.progress import counted
 from lab.cli.reading import log_row, opened, tell_damage
-from lab.journal import End, Lines, LogPage, count_lines, header_differences, parting_of
-from lab.journal.fields import differing_fields, plain
+from lab.recording.log_lines import count_lines
+from lab.recording.reader import Lines
+from lab.recording.record_fields import differing_fields, plain
+from lab.recording.records import End
+from lab.replay.divergence import header_differences, parting_of
 from lab.text import sanitize
 
 __all__ = ["diff"]

@@ -10,16 +10,19 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.analysis.failures import failed_steps, failure_lines
 from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, UsageError
 from lab.cli.files import writable_recording
 from lab.cli.progress import progress_line
 from lab.cli.settings import World, check_command, parameters_of, protocol_named
 from lab.cli.terminal import print_wrapped
-from lab.journal import Cluster, Header, Link, Writer, open_recording
-from lab.journal.failures import failed_steps, failure_lines
 from lab.kernel import Timing, Told
 from lab.properties import A2, ASSERTIONS, ENDS
 from lab.protocols import Algorithm, Election
+from lab.recording.cluster_state import Cluster
+from lab.recording.reader import open_recording
+from lab.recording.records import Header, Link
+from lab.recording.writer import Writer
 from lab.script import Tell, resolve_nodes
 from lab.text import sanitize
 from lab.units import count_of

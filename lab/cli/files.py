@@ -5,8 +5,9 @@ from pathlib import Path
 
 from lab.cli.errors import UsageError
 from lab.durable import write_durably
-from lab.journal import BeingWrittenError, NotARecordingError, open_alone, open_recording
 from lab.places import new_recording_path
+from lab.recording.reader import NotARecordingError, open_recording
+from lab.recording.writer import BeingWrittenError, open_alone
 
 __all__ = ["picture_file", "recording_path", "writable", "writable_recording", "write_whole"]
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import drawsvg
 from rich.style import Style
 
+from lab.analysis.group_history import GroupLog
 from lab.glyphs import UNICODE
-from lab.journal import GroupLog, Header
+from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
 from lab.tui.terminal.look import Look

@@ -10,6 +10,7 @@ from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
+from lab.analysis.group_history import GroupLife, GroupLog, Point
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED, UsageError
 from lab.cli.files import writable
 from lab.cli.groupsvg import group_picture
@@ -17,8 +18,8 @@ from lab.cli.progress import counted
 from lab.cli.reading import opened, tell_damage
 from lab.export.dot import graph_of
 from lab.glyphs import draws_unicode, glyphs_for
-from lab.journal import GroupLife, GroupLog, Header, RecordedLines
-from lab.journal.groups import Point
+from lab.recording.reader import RecordedLines
+from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece, fit
 from lab.tui.terminal.look import Look

@@ -2,8 +2,9 @@
 
 from msgspec import Struct
 
-from lab.journal import End, Lines
 from lab.properties import Judge, Moment, Verdict, account
+from lab.recording.reader import Lines
+from lab.recording.records import End
 from lab.text import sanitize
 from lab.units import count_of
 

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from lab.analysis.assumptions import ASSUMPTIONS
 from lab.cli.settings import protocol_named
-from lab.journal import ASSUMPTIONS
 from lab.properties import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, commit_protocol
 from lab.protocols.parameters import Parameter, parameters_told, together_told

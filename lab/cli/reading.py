@@ -4,22 +4,16 @@ import contextlib
 import sys
 from pathlib import Path
 
+from lab.analysis.delivery import LogPage
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError, fail
 from lab.cli.judging import account_lines, verdict_lines
 from lab.cli.progress import counted
-from lab.journal import (
-    WHATS,
-    Header,
-    LogLine,
-    LogPage,
-    NotARecordingError,
-    RecordedLines,
-    Report,
-    open_recording,
-    reexecute,
-)
 from lab.properties import Judge
 from lab.protocols import source_of
+from lab.recording.log_lines import WHATS, LogLine
+from lab.recording.reader import NotARecordingError, RecordedLines, open_recording
+from lab.recording.records import Header
+from lab.replay.reexecution import Report, reexecute
 from lab.text import did_you_mean, sanitize
 from lab.units import count_of, listed
 from lab.worlds.targets import TargetError, load_protocol, recorded_protocol

@@ -12,26 +12,20 @@ from types import FrameType
 import msgspec
 from msgspec.structs import replace
 
+from lab.analysis.commit_history import CommitLog
+from lab.analysis.elections import ElectionLog
+from lab.analysis.failures import failed_steps, failure_lines
+from lab.analysis.run_summary import NoteLog, Summary, summarize
 from lab.cli.by_hand import ByHand
 from lab.cli.errors import EXIT_INTERRUPTED, EXIT_NOT_AS_EXPECTED, fail
 from lab.cli.judging import verdict_lines, verdict_summaries
 from lab.cli.progress import counted, progress_line
 from lab.cli.scenario_report import report_lines
 from lab.cli.terminal import need_terminal
-from lab.journal import (
-    Cluster,
-    CommitLog,
-    ElectionLog,
-    NotARecordingError,
-    NoteLog,
-    RecordedLines,
-    Summary,
-    open_recording,
-    summarize,
-)
-from lab.journal.failures import failed_steps, failure_lines
 from lab.kernel import Step
 from lab.properties import Judge
+from lab.recording.cluster_state import Cluster
+from lab.recording.reader import NotARecordingError, RecordedLines, open_recording
 from lab.scenario.file import Scenario
 from lab.scenario.report import Course, report_of
 from lab.script import read_script

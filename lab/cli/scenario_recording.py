@@ -6,7 +6,7 @@ from pathlib import Path
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED, UsageError
 from lab.cli.files import writable
 from lab.cli.progress import progress_line
-from lab.journal import NotARecordingError
+from lab.recording.reader import NotARecordingError
 from lab.scenario.file import SUFFIX
 from lab.scenario.head import LONGEST_TITLE
 from lab.scenario.recorded import UnfitError, make_scenario

@@ -12,8 +12,8 @@ from lab.cli.running import run_headless, run_with_interface
 from lab.cli.scenario_report import report_lines
 from lab.cli.scenarios import read_named
 from lab.cli.settings import positive, seed_of, world_of
-from lab.journal import NotARecordingError, open_recording
 from lab.protocols import PROTOCOLS, TASKS
+from lab.recording.reader import NotARecordingError, open_recording
 from lab.scenario.file import SUFFIX, Scenario, World
 from lab.scenario.library import is_path, meant, names
 from lab.scenario.report import report_of

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from lab.cli.errors import EXIT_USAGE, UsageError
 from lab.cli.terminal import print_table, print_wrapped
-from lab.journal import ProtocolInfo
 from lab.protocols import PROTOCOLS, TASKS
+from lab.recording.records import ProtocolInfo
 from lab.scenario.file import Scenario, ScenarioError, read_scenario
 from lab.scenario.head import read_head, split_scenario
 from lab.scenario.library import find, shipped

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from lab.cli.errors import UsageError
 from lab.cli.files import recording_path
-from lab.journal import Link
 from lab.kernel import Protocol, Timing
 from lab.protocols import Algorithm, Election
+from lab.recording.records import Link
 from lab.script import (
     FASTEST,
     SLOWEST,

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from lab.exercises.conditions import Followed, Watch, reached, watch_for
 from lab.exercises.exercise import FREE, Exercise, Task
-from lab.journal import Commanded, End, Header, Record
 from lab.properties import Judge
+from lab.recording.records import Commanded, End, Header, Record
 from lab.script import Answer, CommandError, Hint, Scripted, parse
 
 __all__ = ["Assessment", "Result", "Stand", "State", "is_given", "read_given"]

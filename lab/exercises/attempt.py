@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from lab.exercises.exercise import Exercise
-from lab.journal import Exercised
+from lab.recording.records import Exercised
 from lab.scenario.file import World
 from lab.scenario.running import config_of
 from lab.worlds.config import RunConfig

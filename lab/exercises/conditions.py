@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from typing import Literal, Protocol
 
 from lab.exercises.exercise import Task
-from lab.journal import Cluster, Header, Injected, Record, Routed
 from lab.kernel import Message, Received, Step
 from lab.properties import Judge
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Header, Injected, Record, Routed
 from lab.scenario.report import is_meant
 from lab.script import Director, Onset, parse_predicate, read_script
 from lab.script.expectations import ExpectViolation, Settled

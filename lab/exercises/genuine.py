@@ -18,7 +18,10 @@ from pathlib import Path
 from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.exercises.laws import Laws
-from lab.journal import Chain, End, Keyframe, Lines, NotARecordingError, Record, Reexecution
+from lab.recording.digest_chain import Chain
+from lab.recording.reader import Lines, NotARecordingError
+from lab.recording.records import End, Keyframe, Record
+from lab.replay.reexecution import Reexecution
 from lab.text import sanitize
 from lab.worlds.config import header_of
 from lab.worlds.targets import load_protocol

@@ -16,8 +16,9 @@ from lab.exercises.genuine import why_not_genuine
 from lab.exercises.home import attempt_in
 from lab.exercises.library import SHIPPED, exercise_called
 from lab.exercises.reading import ExerciseError
-from lab.journal import End, Exercised, Header, Keyframe, NotARecordingError, RecordedLines, open_recording
 from lab.kernel import Step
+from lab.recording.reader import NotARecordingError, RecordedLines, open_recording
+from lab.recording.records import End, Exercised, Header, Keyframe
 
 __all__ = ["Grade", "best_of", "grade_recording", "grade_recordings", "only_of", "unless_shared"]
 

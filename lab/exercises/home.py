@@ -15,7 +15,7 @@ from msgspec import Struct
 from lab.durable import alone, write_durably
 from lab.exercises.assessment import Result
 from lab.exercises.exercise import Exercise
-from lab.journal import Exercised
+from lab.recording.records import Exercised
 
 __all__ = ["NAME", "PROGRESS", "Doing", "Home", "Standing", "attempt_in", "recording_of"]
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 
 from lab.exercises.assessment import read_given
 from lab.exercises.exercise import Exercise
-from lab.journal import (
+from lab.kernel import Fired, Message, Node, Received, Step
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import (
     STRUCK_BY,
     Captioned,
-    Cluster,
     Commanded,
     Expected,
     Fault,
@@ -21,7 +22,6 @@ from lab.journal import (
     Record,
     Routed,
 )
-from lab.kernel import Fired, Message, Node, Received, Step
 from lab.script import Caption, Every, LinkFault, NodeCommand, Partition, Scripted, Slow, fault_rule
 from lab.text import sanitize
 from lab.units import format_us

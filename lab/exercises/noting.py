@@ -8,7 +8,8 @@ from pathlib import Path
 from lab.exercises.assessment import Assessment
 from lab.exercises.exercise import Exercise
 from lab.exercises.home import Home
-from lab.journal import Header, open_recording
+from lab.recording.reader import open_recording
+from lab.recording.records import Header
 
 __all__ = ["note_recording", "time_of"]
 

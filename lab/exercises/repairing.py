@@ -17,12 +17,13 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lab.analysis.commit_history import CommitLog
 from lab.exercises.assessment import Result
 from lab.exercises.exercise import Exercise, Repair, Task
-from lab.journal import CommitLog, Header, Link, Record
 from lab.kernel import Step, Timing
 from lab.properties import RAISES
 from lab.protocols import Algorithm, commit_protocol
+from lab.recording.records import Header, Link, Record
 from lab.worlds.campaign.draw import Plan, draw, plan_of
 from lab.worlds.campaign.schedule import Schedule, Strike
 from lab.worlds.campaign.trial import RunawayError, Trial, carry_out

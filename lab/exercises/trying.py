@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from lab.exercises.assessment import Assessment
 from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise import Exercise
-from lab.journal import End, MemoryLog
+from lab.recording.memory import MemoryLog
+from lab.recording.records import End
 from lab.script import CommandError, check_line, numbered_lines, parse
 from lab.worlds.config import Begun, header_of
 from lab.worlds.settings import usual_link

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import drawsvg
 
+from lab.analysis.spacetime import Arrow
 from lab.export.frame import Frame
 from lab.export.paper import HALO, INK, PAPER, Labels, Place, arrow_head, cross, line, text
 from lab.export.words import fault_said, message_said, safe
-from lab.journal import Arrow
 from lab.palette import Palette
 
 __all__ = ["DASHES", "SHARES", "Arrows"]

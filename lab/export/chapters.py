@@ -5,9 +5,11 @@ from itertools import groupby
 
 from msgspec import Struct
 
+from lab.analysis.elections import agreed_coordinator
+from lab.analysis.spacetime import Stretch
 from lab.export.excerpt import Excerpt
 from lab.export.words import fault_said
-from lab.journal import NodeView, Stretch, agreed_coordinator
+from lab.recording.snapshot import NodeView
 from lab.text import sanitize
 
 __all__ = ["Chapter", "chapters_of"]

@@ -1,12 +1,12 @@
 """What each message's sender could know when it sent it, as vector clocks over the numbers of records.
 
 A message ``a`` is in the causal past of a message ``b`` exactly when the clock of ``b`` has come to the record
-with which ``a`` arrived: see ``lab.journal.causality``.
+with which ``a`` arrived: see ``lab.analysis.causality``.
 """
 
-from lab.journal import Process, Record
-from lab.journal.causality import Causality, Clock
+from lab.analysis.causality import Causality, Clock
 from lab.kernel import Fired, Received, Step
+from lab.recording.records import Process, Record
 
 __all__ = ["Clocks"]
 

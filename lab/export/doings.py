@@ -5,8 +5,10 @@ A step does all of this at one instant, so tools that know events and not steps 
 
 from msgspec import Struct
 
+from lab.analysis.group_history import Point
+from lab.analysis.spacetime import Arrow
 from lab.export.excerpt import Excerpt
-from lab.journal import Arrow, LogLine, Point
+from lab.recording.log_lines import LogLine
 from lab.text import sanitize
 
 __all__ = ["Doing", "arrivals_of", "doings_of", "is_forged"]

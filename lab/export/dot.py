@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import TextIO
 
+from lab.analysis.group_history import GroupLife, GroupLog
 from lab.export.excerpt import Excerpt, ExportError
-from lab.journal import GroupLife, GroupLog, Header
 from lab.palette import Palette
+from lab.recording.records import Header
 from lab.text import sanitize
 from lab.units import listed
 

@@ -10,22 +10,15 @@ from typing import Literal
 
 from msgspec import Struct
 
+from lab.analysis.causality import Clock
+from lab.analysis.spacetime import Arrow, SpaceTime, Stretch, Strike
 from lab.export.clocks import Clocks
 from lab.export.film import Film
-from lab.journal import (
-    Arrow,
-    Header,
-    Keyframe,
-    LogLine,
-    Record,
-    RecordedLines,
-    SpaceTime,
-    Stretch,
-    Strike,
-    Timeline,
-)
-from lab.journal.causality import Clock
 from lab.properties import Judge, Violation
+from lab.recording.log_lines import LogLine
+from lab.recording.reader import RecordedLines
+from lab.recording.records import Header, Keyframe, Record
+from lab.recording.timeline import Timeline
 from lab.units import format_us, listed
 
 __all__ = ["Excerpt", "ExportError", "Table", "Wanted", "excerpt_of", "nodes_in"]

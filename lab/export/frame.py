@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from lab.analysis.spacetime import Arrow, Stretch, Strike
 from lab.export.excerpt import Excerpt
 from lab.export.paper import Place
 from lab.export.scale import Scale
 from lab.export.words import Remark, remarks_of
-from lab.journal import Arrow, Stretch, Strike
 
 __all__ = ["Frame"]
 

@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import drawsvg
 
+from lab.analysis.spacetime import Strike
 from lab.export.frame import Frame
 from lab.export.paper import FAINT, HALO, INK, PAPER, Labels, Place, letters, line, text
 from lab.export.words import fault_said, safe, stands, stretch_said
 from lab.glyphs import UNICODE
-from lab.journal import Strike
 from lab.palette import Palette
 
 __all__ = ["LANES", "WHOLE", "faults_drawn", "lanes_drawn", "nodes_drawn", "words_drawn"]

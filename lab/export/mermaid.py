@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import TextIO
 
+from lab.analysis.spacetime import Arrow, Stretch
 from lab.export.excerpt import Excerpt
 from lab.export.rows import Row, is_slow, rows_of, standing_at_first
 from lab.export.words import fate_said, head_said, safe, stands
-from lab.journal import Arrow, Stretch
 
 __all__ = ["MOST_ARROWS", "write_mermaid"]
 

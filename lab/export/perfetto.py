@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from lab.export.doings import Doing, arrivals_of, doings_of, is_forged
 from lab.export.excerpt import Excerpt
-from lab.journal.records import encode
+from lab.recording.records import encode
 from lab.text import sanitize
 from lab.units import listed
 

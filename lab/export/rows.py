@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
+from lab.analysis.spacetime import Arrow, Stretch
 from lab.export.excerpt import Excerpt
 from lab.export.words import Remark, remarks_of, stands
-from lab.journal import Arrow, Stretch
 
 __all__ = ["Row", "is_slow", "rows_of", "standing_at_first"]
 

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from lab.export.doings import Doing, doings_of
 from lab.export.excerpt import Excerpt, ExportError
-from lab.journal.records import encode
+from lab.recording.records import encode
 from lab.units import format_us
 
 __all__ = ["write_shiviz"]

@@ -9,10 +9,11 @@ import csv
 from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
+from lab.analysis.group_history import Point
+from lab.analysis.spacetime import Arrow
 from lab.export.doings import arrivals_of
 from lab.export.excerpt import Excerpt, Table
-from lab.journal import Arrow, Point
-from lab.journal.records import encode
+from lab.recording.records import encode
 from lab.text import sanitize
 
 __all__ = ["COLUMNS", "write_csv", "write_jsonl"]

@@ -2,11 +2,11 @@
 
 from typing import TextIO
 
+from lab.analysis.spacetime import Arrow, Stretch
 from lab.export.excerpt import Excerpt
 from lab.export.rows import Row, is_slow, rows_of, standing_at_first
 from lab.export.words import fate_said, head_said, safe, stands
 from lab.glyphs import ASCII, UNICODE
-from lab.journal import Arrow, Stretch
 from lab.units import listed
 
 __all__ = ["write_text"]

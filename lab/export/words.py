@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from lab.analysis.spacetime import Arrow, Stretch, Strike
 from lab.export.excerpt import Excerpt
-from lab.journal import Arrow, Commanded, Fault, FaultView, Stretch, Strike
 from lab.kernel import Step
+from lab.recording.records import Commanded, Fault
+from lab.recording.snapshot import FaultView
 from lab.text import sanitize
 from lab.units import format_us, listed
 

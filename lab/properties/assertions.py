@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 import msgspec
 from msgspec import Struct
 
-from lab.journal import NodeView
+from lab.recording.snapshot import NodeView
 
 __all__ = [
     "A1_1",

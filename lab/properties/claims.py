@@ -2,9 +2,9 @@
 
 from collections.abc import Hashable, Iterable, Iterator
 
-from lab.journal import NodeView
 from lab.properties.assertions import Claim
 from lab.properties.verdicts import LocalState
+from lab.recording.snapshot import NodeView
 from lab.units import format_us
 
 __all__ = ["Claims"]

@@ -12,8 +12,8 @@ breaks nothing.
 
 from bisect import bisect_right
 
-from lab.journal import Fault, Process, Routed
 from lab.properties.verdicts import Broken
+from lab.recording.records import Fault, Process, Routed
 from lab.units import format_us
 
 __all__ = ["Conditions"]

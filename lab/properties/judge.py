@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import PROCESS_AFTER, Fault, Header, Injected, NodeView, Process, Record, Routed
-from lab.journal.causality import Causality, Clock
+from lab.analysis.causality import Causality, Clock
 from lab.kernel import Fired, Received, Started, Step, Wait
 from lab.properties.assertions import A2, A4, AGREEMENTS, ASSERTIONS, BOOKED, CLAIMS, ENDS, RAISES
 from lab.properties.books import Books
@@ -24,6 +23,8 @@ from lab.properties.conditions import Conditions
 from lab.properties.liveness import Liveness
 from lab.properties.pairs import Epoch, Pairs, Said, described
 from lab.properties.verdicts import Broken, LocalState, Verdict, Violation, verdict_of
+from lab.recording.records import PROCESS_AFTER, Fault, Header, Injected, Process, Record, Routed
+from lab.recording.snapshot import NodeView
 from lab.units import format_us
 
 __all__ = ["MOST_KEPT", "Judge"]

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from lab.journal import NodeView
 from lab.properties.assertions import A2, A4, ENDS, Assertion
 from lab.properties.books import is_open
+from lab.recording.snapshot import NodeView
 
 __all__ = ["Liveness", "parties"]
 

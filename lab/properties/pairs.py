@@ -10,10 +10,10 @@ from collections.abc import Hashable, Iterator
 
 from msgspec import Struct
 
-from lab.journal import NodeView
-from lab.journal.causality import Clock
+from lab.analysis.causality import Clock
 from lab.properties.assertions import Agreement
 from lab.properties.verdicts import Broken
+from lab.recording.snapshot import NodeView
 
 __all__ = ["Epoch", "Pairs", "Said", "described"]
 

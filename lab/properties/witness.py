@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Fault, Injected, Lines, Process, Record
 from lab.kernel import Fired, Message, Received, Started, Step, Told, Wait
 from lab.properties.verdicts import Broken, LocalState, Violation
+from lab.recording.reader import Lines
+from lab.recording.records import Fault, Injected, Process, Record
 from lab.units import format_us
 
 __all__ = ["Moment", "account"]

@@ -12,10 +12,10 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 
-from lab.journal import Link
 from lab.kernel import Timing
 from lab.properties import RAISES
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
+from lab.recording.records import Link
 from lab.scenario.head import (
     LONGEST_TITLE,
     LONGEST_US,

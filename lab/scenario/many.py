@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import NotARecordingError
+from lab.recording.reader import NotARecordingError
 from lab.scenario.file import Scenario, World
 from lab.scenario.report import Finding, Report
 from lab.scenario.running import LiveRun, run_simulated

@@ -4,8 +4,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from lab.journal import Cluster, Fault, NodeView, agreed_coordinator
+from lab.analysis.elections import agreed_coordinator
 from lab.properties import Judge, Violation
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Fault
+from lab.recording.snapshot import NodeView
 from lab.scenario.report import is_meant
 from lab.script import Expect, Expectation, ExpectViolation
 from lab.script.holding import Suspicions, holds

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from lab.journal import open_recording
+from lab.recording.reader import open_recording
 from lab.scenario.file import SUFFIX, Scenario, ScenarioError, World, scenario_in
 from lab.scenario.head import LONGEST_US, MOST_NODES
 from lab.scenario.notes import notes_on

@@ -10,10 +10,13 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from lab.journal import Cluster, Deed, End, Fault, Header, Lines, Record, deed_of, inert_deeds
-from lab.journal.failures import failure_lines
+from lab.analysis.failures import failure_lines
+from lab.analysis.script_log import Deed, deed_of, inert_deeds
 from lab.kernel import Step
 from lab.properties import RAISES, Judge, Violation
+from lab.recording.cluster_state import Cluster
+from lab.recording.reader import Lines
+from lab.recording.records import End, Fault, Header, Record
 from lab.scenario.file import Scenario, World
 from lab.scenario.values import why_unmet
 from lab.script import ExpectThroughout, ExpectViolation, Scripted, predecessors

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from lab.journal import open_recording
+from lab.recording.reader import open_recording
 from lab.scenario.file import Scenario, World
 from lab.scenario.report import Report, report_of
 from lab.worlds.config import RunConfig, new_run_name

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Header
 from lab.kernel import Protocol
+from lab.recording.records import Header
 from lab.scenario.anchors import Anchor, anchors, exact_anchors
 from lab.scenario.head import LONGEST_US
 from lab.scenario.outcome import Outcome

@@ -8,7 +8,9 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
-from lab.journal import Cluster, ElectionLog, Header, agreed_coordinator
+from lab.analysis.elections import ElectionLog, agreed_coordinator
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Header
 from lab.scenario.outcome import outcome_of
 from lab.scenario.searching import Draft, Found, Line, Search
 from lab.scenario.trial import faults_of

@@ -4,20 +4,12 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from lab.journal import (
-    Captioned,
-    Cluster,
-    Commanded,
-    End,
-    Fault,
-    Header,
-    Lines,
-    Process,
-    Record,
-    agreed_coordinator,
-)
+from lab.analysis.elections import agreed_coordinator
 from lab.kernel import Message, Received, Step
 from lab.properties import Judge
+from lab.recording.cluster_state import Cluster
+from lab.recording.reader import Lines
+from lab.recording.records import Captioned, Commanded, End, Fault, Header, Process, Record
 from lab.script import Caption, Scripted, WorldCommand, parse
 from lab.script.printing import said
 

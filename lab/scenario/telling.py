@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from lab.journal import Cluster, agreed_coordinator
+from lab.analysis.elections import agreed_coordinator
+from lab.recording.cluster_state import Cluster
 from lab.scenario.head import LONGEST_TITLE
 from lab.scenario.outcome import Outcome
 from lab.scenario.searching import Found

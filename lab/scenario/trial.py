@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Cluster, End, Fault, Header, Link, Record, deed_of, inert_deeds
+from lab.analysis.script_log import deed_of, inert_deeds
 from lab.kernel import Protocol
 from lab.properties import Judge
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import End, Fault, Header, Link, Record
 from lab.script import read_script
 from lab.worlds.campaign.trial import judged_log
 from lab.worlds.simulated.simulation import Simulation

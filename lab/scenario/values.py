@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lab.journal import Cluster, NodeView
+from lab.recording.cluster_state import Cluster
+from lab.recording.snapshot import NodeView
 from lab.script import Expect, ExpectThroughout, predicates
 from lab.script.banking import balance_of
 from lab.script.holding import (

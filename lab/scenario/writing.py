@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from lab.journal import Header, Link
+from lab.recording.records import Header, Link
 from lab.scenario.head import quoted
 from lab.scenario.outcome import Outcome
 from lab.scenario.searching import Found, Line

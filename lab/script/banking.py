@@ -9,10 +9,13 @@ from typing import Any
 
 import msgspec
 
-from lab.journal import Cluster, NodeView, Share, blocked_since_us, entries_of, open_at, share_of
+from lab.analysis.bank_state import Share, entries_of, open_at, share_of
+from lab.analysis.blocked_transactions import blocked_since_us
 from lab.kernel import Protocol
 from lab.protocols.accounts import account_names
 from lab.protocols.ledger import LEADS_TO
+from lab.recording.cluster_state import Cluster
+from lab.recording.snapshot import NodeView
 from lab.script.commands import CommandError
 from lab.text import did_you_mean
 

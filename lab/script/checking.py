@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from lab.journal import Cluster
 from lab.kernel import Payload, Protocol
 from lab.properties import ASSERTIONS, RAISES
 from lab.properties.assertions import A2, A4
 from lab.protocols import Election
+from lab.recording.cluster_state import Cluster
 from lab.script.banking import ATTRIBUTES_OF_BANK, COUNTS_OF_BANK, check_account, check_bank, is_bank
 from lab.script.commands import (
     CommandError,

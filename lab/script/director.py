@@ -14,8 +14,9 @@ from collections.abc import Callable, Collection, Iterable
 
 from msgspec.structs import replace
 
-from lab.journal import Event, Log, Process, Record
 from lab.kernel import Message
+from lab.recording.memory import Log
+from lab.recording.records import Event, Process, Record
 from lab.script.agenda import Agenda
 from lab.script.expectations import Expect, Expectation, ExpectThroughout, ExpectViolation, Settled
 from lab.script.following import Following

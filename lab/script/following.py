@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from lab.journal import Event, Process
+from lab.recording.records import Event, Process
 from lab.script.lines import predecessors
 from lab.script.triggers import OnMessage, OnStatus, Scripted
 

@@ -2,8 +2,8 @@
 
 from msgspec import Struct
 
-from lab.journal import Process, Record
 from lab.kernel import Message, Started, Step
+from lab.recording.records import Process, Record
 from lab.script.triggers import OnMessage, OnStatus, Scripted
 
 __all__ = ["Happenings"]

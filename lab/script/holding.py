@@ -7,8 +7,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lab.journal import Cluster, NodeView, Record, agreed_coordinator, blocked_since_us
+from lab.analysis.blocked_transactions import blocked_since_us
+from lab.analysis.elections import agreed_coordinator
 from lab.kernel import Fired, Received, Started, Step, Wait
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Record
+from lab.recording.snapshot import NodeView
 from lab.script import predicates
 from lab.script.banking import ATTRIBUTES_OF_BANK, COUNTS_OF_BANK, balance_of, counted_in_bank, is_bank
 from lab.script.expectations import Expect, ExpectThroughout

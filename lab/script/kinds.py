@@ -8,9 +8,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from msgspec import Struct
 
-from lab.journal import ProcessState
 from lab.kernel import Protocol
 from lab.protocols.transaction import State
+from lab.recording.snapshot import ProcessState
 from lab.script.banking import is_bank
 from lab.script.commands import CommandError
 from lab.script.predicates import Arithmetic, Attribute, Balance, Compare, Count, Number, Text, Value

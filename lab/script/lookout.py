@@ -5,8 +5,9 @@ Never before all nodes have been started, as until then ``4 down`` or ``live < 3
 
 from msgspec import Struct
 
-from lab.journal import Log, Record
 from lab.kernel import Step
+from lab.recording.memory import Log
+from lab.recording.records import Record
 from lab.script.holding import Suspicions, holds, is_seen_in_messages, names_suspicion
 from lab.script.predicates import Predicate
 from lab.script.triggers import Scripted

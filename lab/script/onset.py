@@ -1,6 +1,7 @@
 """The records with which a predicate becomes true."""
 
-from lab.journal import Cluster, Header, Record
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Header, Record
 from lab.script.predicates import Predicate
 from lab.script.sight import Sight
 

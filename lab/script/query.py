@@ -11,9 +11,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from lab.journal import FATES, WHATS, Header, LogLine
+from lab.analysis.delivery import FATES
 from lab.kernel import Protocol
 from lab.protocols import UnknownProtocolError, find_protocol
+from lab.recording.log_lines import WHATS, LogLine
+from lab.recording.records import Header
 from lab.script.checking import check_predicate
 from lab.script.commands import CommandError
 from lab.script.parse import parse_predicate

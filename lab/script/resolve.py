@@ -1,10 +1,11 @@
 """From what the user named to nodes, links and rules, as the cluster is now."""
 
-from lab.journal import Cluster, NodeView
 from lab.kernel import Protocol
 from lab.network import Cut, Delay, Duplicate, Hold, Links, Lose, Reorder, Rule, links_among
 from lab.network import Slow as SlowRule
 from lab.protocols import Election
+from lab.recording.cluster_state import Cluster
+from lab.recording.snapshot import NodeView
 from lab.script.commands import CommandError, LinkFault, LinkSet, Nodes, Partition, Slow, Tell
 
 __all__ = [

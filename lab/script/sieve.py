@@ -12,7 +12,10 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator
 
-from lab.journal import Fates, Header, Lines, LogLine, Record, RecordedLines, lines_of
+from lab.analysis.delivery import Fates
+from lab.recording.log_lines import LogLine, lines_of
+from lab.recording.reader import Lines, RecordedLines
+from lab.recording.records import Header, Record
 from lab.script.query import Query, matches
 from lab.script.sight import Sight
 

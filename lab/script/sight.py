@@ -1,7 +1,8 @@
 """At which records a predicate holds: of a recording, or of a run as it goes on."""
 
-from lab.journal import Cluster, Header, Record
 from lab.kernel import Step
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Header, Record
 from lab.script.holding import Suspicions, holds, is_seen_in_messages, parts_of
 from lab.script.predicates import Predicate, Suspects
 

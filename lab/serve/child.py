@@ -15,7 +15,7 @@ from typing import NoReturn
 from lab.exercises.exercise import Exercise
 from lab.exercises.home import Home
 from lab.exercises.noting import note_recording
-from lab.journal import NotARecordingError
+from lab.recording.reader import NotARecordingError
 from lab.serve.orders import Fork, NoteInfo, Room, SessionInfo, Work
 
 __all__ = ["be_child", "move_in"]

@@ -9,7 +9,7 @@ from typing import IO
 
 import msgspec
 
-from lab.journal import Exercised
+from lab.recording.records import Exercised
 from lab.serve.children import Child, Children
 from lab.serve.orders import HostInfo, Room
 from lab.worlds.config import Ready, Refused, RunConfig

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from lab.exercises.assessment import is_given
 from lab.exercises.noting import time_of
-from lab.journal import Commanded, NotARecordingError, open_recording
+from lab.recording.reader import NotARecordingError, open_recording
+from lab.recording.records import Commanded
 from lab.serve.folder import DataFolder
 from lab.serve.log import LogLine
 

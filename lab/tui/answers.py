@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from lab.journal import has_field
+from lab.analysis.field_map import has_field
 from lab.text import sanitize
 from lab.tui.run.player import Player
 from lab.tui.run.source import Source

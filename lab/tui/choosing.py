@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from lab.journal import NodeView
+from lab.recording.snapshot import NodeView
 from lab.text import sanitize
 from lab.tui.dialog import Dialog, frame
 from lab.tui.run.source import Source

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from lab.journal import has_bank, has_field
+from lab.analysis.bank_state import has_bank
+from lab.analysis.field_map import has_field
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS, Action
 from lab.tui.clusterkeys import applies

@@ -11,7 +11,9 @@ from textual.app import SystemCommand
 from textual.screen import Screen
 
 from lab.glyphs import glyphs_for
-from lab.journal import Header, NotARecordingError, Twig
+from lab.recording.lineage import Twig
+from lab.recording.reader import NotARecordingError
+from lab.recording.records import Header
 from lab.tui.frame.layout import Layout, read_layout, write_layout
 from lab.tui.moving.branching import Branched, BranchedRun, Left, TreeDialog, TreeWanted
 from lab.tui.run.source import FileSource, Source

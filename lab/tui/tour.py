@@ -10,10 +10,10 @@ from msgspec import Struct
 from rich.style import Style
 from rich.text import Text
 
-from lab.journal.cluster import Cluster
-from lab.journal.decisions import Decision, DecisionLog
-from lab.journal.records import Record
+from lab.analysis.leader_decisions import Decision, DecisionLog
 from lab.kernel import Step
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Record
 from lab.tui.dialogs import RecordDialog
 from lab.tui.frame.lines import Line
 from lab.tui.terminal.look import DIM, Look

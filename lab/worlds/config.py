@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from lab import __version__
-from lab.journal import FORMAT, Exercised, Header, Link, ProtocolInfo
 from lab.kernel import Timing
 from lab.protocols import Algorithm, source_of
+from lab.recording.records import FORMAT, Exercised, Header, Link, ProtocolInfo
 from lab.script import Director, Scripted, parse, read_script
 from lab.worlds.targets import recorded_target
 

@@ -7,9 +7,11 @@ returns. So what is changed is changed before it is recorded, and what was read 
 from collections import deque
 from collections.abc import Callable
 
-from lab.journal import Captioned, Cluster, Commanded, Event, Expected, Log, Record
 from lab.kernel import Protocol, Timing
 from lab.network import Network, Rule
+from lab.recording.cluster_state import Cluster
+from lab.recording.memory import Log
+from lab.recording.records import Captioned, Commanded, Event, Expected, Record
 from lab.script import (
     Answer,
     Caption,

@@ -5,9 +5,10 @@ Whatever is recorded of one may let another line end it, or others: see ``Contro
 
 from collections.abc import Callable
 
-from lab.journal import Cluster, Fault, Record, Routed
 from lab.kernel import Timing
 from lab.network import Links, Network, Rule
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Fault, Record, Routed
 from lab.script import Heal, resolve_links
 from lab.units import count_of
 from lab.worlds.outcome import Outcome

@@ -8,9 +8,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from lab.journal import Cluster, Event, Fault, Injected, Record
 from lab.kernel import Message, Protocol, encode
 from lab.protocols import Election
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Event, Fault, Injected, Record
 from lab.script import CAUSES, Inject, NodeCommand, Tell, forged, nodes_told, resolve_nodes, told_by
 from lab.worlds.handles import NodeHandles
 from lab.worlds.outcome import Outcome, ids_of

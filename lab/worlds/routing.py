@@ -2,9 +2,9 @@
 
 from random import Random
 
-from lab.journal import Header, Routed
 from lab.kernel import Message, Timing
 from lab.network import Network, Sending
+from lab.recording.records import Header, Routed
 
 __all__ = ["network_of", "records_of", "spare_of"]
 

@@ -17,10 +17,12 @@ from random import Random
 
 from msgspec import Struct
 
-from lab.journal import Cluster, ElectionLog, Header, Link, Record
+from lab.analysis.elections import ElectionLog
 from lab.kernel import Step, Timing
 from lab.protocols import Algorithm
 from lab.protocols.cost import Noticed
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Header, Link, Record
 from lab.units import format_us
 from lab.worlds.config import RunConfig, header_of
 from lab.worlds.noticing import NOTICING, ByEach

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from lab.journal import Link
 from lab.kernel import Timing
 from lab.protocols import ELECTION, TASKS, Algorithm
+from lab.recording.records import Link
 from lab.text import did_you_mean
 from lab.units import parse_us
 from lab.worlds.targets import above

@@ -18,7 +18,6 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-from lab.journal import ProtocolInfo
 from lab.kernel import ProtocolError
 from lab.protocols import (
     ELECTION,
@@ -31,6 +30,7 @@ from lab.protocols import (
     find_protocol,
     stacked,
 )
+from lab.recording.records import ProtocolInfo
 from lab.worlds.declarations import DeclarationError, check_declarations
 
 __all__ = ["TargetError", "above", "absolute_target", "load_protocol", "recorded_protocol", "recorded_target"]

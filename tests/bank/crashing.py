@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from lab.journal import Record
 from lab.kernel import Fired, Received, Started, Step, Told
 from lab.properties import Judge, Violation
 from lab.protocols import Algorithm
+from lab.recording.records import Record
 from tests.harness import T_US, Rig
 
 __all__ = ["AT_ONCE_US", "LATER_US", "Crash", "Crashed", "every_run"]

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import pytest
 
-from lab.journal import Header, MemoryLog
 from lab.kernel import Timing, Told
 from lab.properties import Judge
 from lab.protocols import Algorithm, find_protocol
+from lab.recording.memory import MemoryLog
+from lab.recording.records import Header
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.performing import Performance
 from lab.worlds.explored.states import Move, Timeouts

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import pytest
 
-from lab.journal import Captioned, Cluster, Process
 from lab.kernel import Timing
 from lab.protocols import find_protocol
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Captioned, Process
 from tests.worlds.live import QUICK, STEADY, LiveRun
 
 SOAK = "LAB_SOAK" in os.environ

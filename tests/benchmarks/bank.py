@@ -11,10 +11,12 @@ from typing import Any
 
 import msgspec
 
-from lab.journal import CommitLog, Commits, Header, Link, MemoryLog, Record
+from lab.analysis.commit_history import CommitLog, Commits
 from lab.kernel import Node, Started, Timing
 from lab.protocols import TASKS, Committing, TwoPhaseCommit, commit_protocol, find_protocol
 from lab.protocols.transaction import Change, Entry, Transaction
+from lab.recording.memory import MemoryLog
+from lab.recording.records import Header, Link, Record
 from lab.script import parse
 from lab.worlds.live.safe_storage import SafeStorage
 from lab.worlds.simulated.simulation import Simulation

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from random import Random
 
-from lab.journal import Fault, Process
 from lab.kernel import Received, Step, Timing
+from lab.recording.records import Fault, Process
 from tests.benchmarks.figures import Figure, median, p95
 from tests.worlds.live import LiveRun, Tail
 

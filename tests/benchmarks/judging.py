@@ -14,9 +14,11 @@ from typing import Any
 
 import msgspec
 
-from lab.journal import MemoryLog, Record, open_recording
 from lab.properties import Judge
 from lab.protocols import Bully
+from lab.recording.memory import MemoryLog
+from lab.recording.reader import open_recording
+from lab.recording.records import Record
 from lab.script import parse
 from lab.worlds.simulated.simulation import Simulation
 from tests.benchmarks.figures import Figure, median

@@ -17,8 +17,11 @@ import msgspec
 import psutil
 from msgspec.structs import replace
 
-from lab.journal import Fault, Header, Keyframe, Process, Record, Routed, Timeline, Writer, open_recording
 from lab.kernel import Message, Received, Started, Step
+from lab.recording.reader import open_recording
+from lab.recording.records import Fault, Header, Keyframe, Process, Record, Routed
+from lab.recording.timeline import Timeline
+from lab.recording.writer import Writer
 from tests.benchmarks.figures import Figure, median, p95
 from tests.worlds.live import QUICK, LiveRun
 

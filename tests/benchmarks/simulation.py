@@ -5,9 +5,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from lab.journal import Header, Link, MemoryLog, Writer
 from lab.kernel import Timing
 from lab.protocols import Bully
+from lab.recording.memory import MemoryLog
+from lab.recording.records import Header, Link
+from lab.recording.writer import Writer
 from lab.script import parse
 from lab.worlds.simulated.simulation import Simulation
 from tests.benchmarks.figures import Figure, median

@@ -4,7 +4,7 @@ import sys
 import time
 from pathlib import Path
 
-from lab.journal import Fault, Process
+from lab.recording.records import Fault, Process
 from tests.benchmarks.figures import Figure, median, p95
 from tests.worlds.live import STEADY, LiveRun
 

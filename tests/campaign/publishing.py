@@ -4,8 +4,8 @@ from random import Random
 
 from msgspec.structs import replace
 
-from lab.journal import Header
 from lab.protocols import Election, Field, stacked
+from lab.recording.records import Header
 from lab.worlds.campaign.draw import Plan, draw, plan_of
 from lab.worlds.campaign.schedule import Schedule, Strike
 from lab.worlds.campaign.trial import Trial, carry_out

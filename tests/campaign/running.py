@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from lab.journal import Header
 from lab.kernel import Timing
 from lab.protocols import Algorithm
+from lab.recording.records import Header
 from lab.worlds.campaign.draw import Plan, draw, plan_of
 from lab.worlds.campaign.trial import Trial, carry_out
 from tests.harness import simulated_header

@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from lab.journal import Link
 from lab.protocols import Bully
+from lab.recording.records import Link
 from lab.worlds.campaign.draw import FAULTS
 from lab.worlds.campaign.schedule import Schedule, Strike
 from lab.worlds.campaign.trial import carry_out

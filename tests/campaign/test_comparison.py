@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lab.journal import Header, Link
 from lab.kernel import Timing
 from lab.protocols import Bully
 from lab.protocols.transaction import Transaction
+from lab.recording.records import Header, Link
 from lab.script import At, parse, read_script
 from lab.worlds.campaign.bank_courses import usual_course
 from lab.worlds.campaign.comparison import Comparison, Course, compared, course_of, measure, quantile

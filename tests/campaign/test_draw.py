@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.journal import Cluster, Commanded, Process, Routed
 from lab.kernel import Step
 from lab.protocols import Bully
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Commanded, Process, Routed
 from lab.script import parse
 from lab.worlds.campaign.draw import FAULTS, draw
 from lab.worlds.campaign.schedule import Schedule, Strike

@@ -7,10 +7,10 @@ import os
 
 import pytest
 
-from lab.journal import Routed
 from lab.kernel import Step
 from lab.properties import A9, Judge
 from lab.protocols import Bully, BullyTanenbaum, Election, Field, InvitationElection, Ring, stacked
+from lab.recording.records import Routed
 from tests.campaign import guard_mutants as mutants
 from tests.campaign.publishing import publishing_trial
 from tests.harness import T_US, Rig

@@ -10,9 +10,9 @@ from random import Random
 import msgspec
 import pytest
 
-from lab.journal import Header
 from lab.properties import Violation
 from lab.protocols import InvitationElection
+from lab.recording.records import Header
 from lab.worlds.campaign.draw import FAULTS, draw
 from lab.worlds.campaign.trial import carry_out
 from tests.campaign.running import TIMING, plan

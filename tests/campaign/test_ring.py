@@ -7,9 +7,9 @@ import os
 
 import pytest
 
-from lab.journal import Link
 from lab.kernel import procedure
 from lab.protocols import Ring
+from lab.recording.records import Link
 from lab.worlds.campaign.draw import FAULTS
 from lab.worlds.campaign.schedule import Schedule, Strike
 from lab.worlds.campaign.trial import carry_out

@@ -16,7 +16,9 @@ from types import TracebackType
 import msgspec
 import psutil
 
-from lab.journal import End, Process, agreed_coordinator, open_recording
+from lab.analysis.elections import agreed_coordinator
+from lab.recording.reader import open_recording
+from lab.recording.records import End, Process
 from lab.worlds.runs import RunInfo
 from tests.cli.warm import WarmLab
 from tests.waiting import wait_for

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import open_recording
 from lab.places import KEPT_RECORDINGS
+from lab.recording.reader import open_recording
 from tests.cli.calling import Called, Lab
-from tests.journal.recordings import eventful_lines, write_lines
+from tests.recording.samples import eventful_lines, write_lines
 from tests.waiting import wait_for
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from lab.cli.campaign_report import nothing_found
-from lab.journal import open_recording, reexecute
 from lab.properties import Judge
 from lab.protocols import Bully, source_of
+from lab.recording.reader import open_recording
+from lab.replay.reexecution import reexecute
 from lab.worlds.campaign.campaign import Table
 from tests.cli.calling import ROOT, Called, Lab
 from tests.worlds.live import is_gone

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from lab.analysis.field_work import Work
 from lab.cli.comparing import CompareRequest, run_compare
 from lab.cli.comparison_report import as_json, report
 from lab.cli.spreads import course
-from lab.journal import Work
 from lab.worlds.campaign.comparison import Comparison, Measured, Sums, compared
 from tests.cli.calling import Lab
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from lab.analysis.commit_history import Commits, Transacted
 from lab.cli.commit_report import commit_rows, commits_as_json
-from lab.journal import Commits, Transacted
 from lab.protocols import TwoPhaseCommit
 from lab.worlds.campaign.comparison import Measured, Sums
 from tests.cli.calling import Lab

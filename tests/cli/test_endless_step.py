@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Link
 from lab.kernel import Timing
+from lab.recording.records import Link
 from lab.worlds.config import RunConfig
 from lab.worlds.host.launch import HostProcess
 from tests.cli.calling import Lab

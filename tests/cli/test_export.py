@@ -10,7 +10,7 @@ import pytest
 from lab.cli.completion import complete_format
 from lab.tui.saving.formats import ALL_FORMATS
 from tests.cli.calling import ROOT, SHIPPED, Lab
-from tests.journal.recordings import eventful_lines, write_lines
+from tests.recording.samples import eventful_lines, write_lines
 
 MISTAKES = """
 run.jsonl --to gif

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Header, Record, open_recording
 from lab.kernel import Step, Told
+from lab.recording.reader import open_recording
+from lab.recording.records import Header, Record
 from tests.cli.calling import Lab
 
 MINE = '''"""Bully, by another name."""

@@ -7,9 +7,10 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
+from lab.analysis.group_history import GroupLog
 from lab.cli.groupsvg import group_picture
 from lab.export.dot import graph_of
-from lab.journal import Fault, GroupLog
+from lab.recording.records import Fault
 from tests.cli.calling import SHIPPED, Lab
 from tests.properties.synthetic import header
 from tests.tui.grouped import parted, parted_file

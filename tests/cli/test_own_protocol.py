@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Header, open_recording
 from lab.properties import ASSERTIONS
+from lab.recording.reader import open_recording
+from lab.recording.records import Header
 from tests.cli.calling import Called, Lab
 
 MINE = '''"""Bully, by another name."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calling import ROOT, Lab
-from tests.journal.recordings import eventful_lines
+from tests.recording.samples import eventful_lines
 
 NORMAL = b'"changed":{"status":"Normal"'
 

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.cli.completion import complete_scenario, complete_target
-from lab.journal import open_recording
+from lab.recording.reader import open_recording
 from lab.scenario.library import names
 from tests.cli.calling import ROOT, Called, Lab
 from tests.waiting import wait_for

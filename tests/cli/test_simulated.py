@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import End, Link, open_recording
 from lab.kernel import Timing
+from lab.recording.reader import open_recording
+from lab.recording.records import End, Link
 from lab.worlds.config import RunConfig
 from lab.worlds.host.launch import HostProcess
 from tests.cli.calling import Lab

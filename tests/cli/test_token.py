@@ -4,7 +4,7 @@ import contextlib
 import json
 import re
 
-from lab.journal import open_recording
+from lab.recording.reader import open_recording
 from tests.cli.calling import Lab
 
 

@@ -11,7 +11,7 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.genuine import why_not_genuine
 from lab.exercises.grading import Grade, grade_recording
 from lab.exercises.library import exercise_called
-from lab.journal import open_recording
+from lab.recording.reader import open_recording
 from tests.exercises.attempts import (
     Lines,
     chained,

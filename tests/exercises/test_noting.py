@@ -11,7 +11,7 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.home import Home, recording_of
 from lab.exercises.library import exercise_called
 from lab.exercises.noting import note_recording
-from lab.journal import NotARecordingError, open_recording
+from lab.recording.reader import NotARecordingError, open_recording
 from tests.exercises.attempts import run_attempt, solution_of
 
 _NAME = "two-coordinators"

@@ -10,7 +10,7 @@ from lab.exercises.exercise import Exercise
 from lab.exercises.library import all_exercises, exercise_named
 from lab.exercises.reading import ExerciseError, read_exercise
 from lab.exercises.repairing import grade_repair, repair_amiss
-from lab.journal import End, Link
+from lab.recording.records import End, Link
 from lab.worlds.config import RunConfig, header_of
 from lab.worlds.targets import load_protocol
 

@@ -1,8 +1,9 @@
 """Moves that the explorer found, made by real nodes, and judged as any run is."""
 
-from lab.journal import MemoryLog, Record
 from lab.properties import Judge, Violation
 from lab.protocols import Election
+from lab.recording.memory import MemoryLog
+from lab.recording.records import Record
 from lab.worlds.explored.performing import Performance
 from lab.worlds.explored.states import Move, Timeouts
 from tests.explored.toys import header_of

@@ -5,10 +5,11 @@ What an explored state is said to break, the judge says of the recording of the 
 
 import pytest
 
-from lab.journal import Header, MemoryLog
 from lab.kernel import Timing, Told
 from lab.properties import Judge
 from lab.protocols import TwoPhaseCommit
+from lab.recording.memory import MemoryLog
+from lab.recording.records import Header
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.performing import Performance
 from tests.campaign import commit_mutants as mutants

@@ -5,8 +5,10 @@ from itertools import product
 
 import pytest
 
-from lab.journal import Commanded, Fault, MemoryLog, Record, Reexecution
 from lab.protocols import Bully, Election
+from lab.recording.memory import MemoryLog
+from lab.recording.records import Commanded, Fault, Record
+from lab.replay.reexecution import Reexecution
 from lab.worlds.explored.cuts import WHOLE, Cuts
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.performing import Performance

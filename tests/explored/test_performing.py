@@ -5,10 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Cluster, MemoryLog, Process, Record, Routed, Writer, open_recording, reexecute
 from lab.kernel import Step
 from lab.properties import Violation
 from lab.protocols import Bully, Election, source_of
+from lab.recording.cluster_state import Cluster
+from lab.recording.memory import MemoryLog
+from lab.recording.reader import open_recording
+from lab.recording.records import Process, Record, Routed
+from lab.recording.writer import Writer
+from lab.replay.reexecution import reexecute
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.performing import Performance
 from lab.worlds.explored.states import State, Timeouts, links_of

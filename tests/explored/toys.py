@@ -2,9 +2,9 @@
 
 from typing import ClassVar
 
-from lab.journal import Header
 from lab.kernel import Payload, Request, Safe, Timing, on, periodic, procedure
 from lab.protocols import Election, Group, Status
+from lab.recording.records import Header
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.states import Timeouts
 from tests.harness import simulated_header

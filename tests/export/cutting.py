@@ -8,8 +8,8 @@ from typing import Any, TextIO
 import msgspec
 
 from lab.export.excerpt import Excerpt, Wanted, excerpt_of
-from lab.journal import RecordedLines, open_recording
-from tests.journal.recordings import eventful_lines, write_lines
+from lab.recording.reader import RecordedLines, open_recording
+from tests.recording.samples import eventful_lines, write_lines
 
 __all__ = ["EVIL", "RECORDINGS", "eventful_recording", "evil_recording", "excerpt_in", "written"]
 

@@ -8,8 +8,8 @@ from typing import TextIO
 from hypothesis import strategies as st
 
 from lab.export.excerpt import Excerpt, Wanted, excerpt_of
-from lab.journal import NotARecordingError, RecordedLines, open_recording
 from lab.protocols import Algorithm, Bully, InvitationElection, TwoPhaseCommit
+from lab.recording.reader import NotARecordingError, RecordedLines, open_recording
 from lab.script import CommandError, parse
 from tests.harness import T_US, Rig
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from lab.export.chapters import chapters_of
 from lab.export.excerpt import ExportError, Wanted, excerpt_of
 from lab.export.film import Film
-from lab.journal import open_recording
+from lab.recording.reader import open_recording
 from lab.tui.saving.cast import write_cast
 from tests.export.struck import excerpt_in, exported
 from tests.harness import Rig

@@ -4,9 +4,11 @@ from collections import defaultdict
 
 import pytest
 
+from lab.analysis.spacetime import SpaceTime
 from lab.export.clocks import Clocks
-from lab.journal import Process, RecordedLines, SpaceTime
 from lab.kernel import Fired, Received, Step
+from lab.recording.reader import RecordedLines
+from lab.recording.records import Process
 from tests.export.cutting import RECORDINGS
 
 

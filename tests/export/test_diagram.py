@@ -13,9 +13,9 @@ from lab.export.diagram import MOST_ARROWS, diagram_of, write_svg
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.paper import letters
 from lab.export.scale import Scale
-from lab.journal import RecordedLines, open_recording
+from lab.recording.reader import RecordedLines, open_recording
 from tests.export.cutting import EVIL, RECORDINGS, eventful_recording, evil_recording, excerpt_in, written
-from tests.journal.recordings import eventful_lines, write_lines
+from tests.recording.samples import eventful_lines, write_lines
 
 SVG = "{http://www.w3.org/2000/svg}"
 TIMES = ("down", "right")

@@ -4,9 +4,12 @@ import re
 
 import pytest
 
+from lab.analysis.delivery import LogPage
+from lab.analysis.spacetime import Stretch
 from lab.export.excerpt import Excerpt, ExportError, Wanted, excerpt_of
-from lab.journal import LogPage, RecordedLines, Stretch, Timeline
 from lab.properties import Judge
+from lab.recording.reader import RecordedLines
+from lab.recording.timeline import Timeline
 from tests.export.cutting import RECORDINGS, eventful_recording, excerpt_in
 
 BEGINS_US = (1, 300_000, 777_777, 1_250_000, 1_900_001, 2_600_000, 3_600_000, 4_150_000)

@@ -8,7 +8,7 @@ import pytest
 from lab.export.excerpt import Excerpt, Wanted, excerpt_of
 from lab.export.files import write_file
 from lab.export.formats import FORMATS, Format
-from lab.journal import RecordedLines
+from lab.recording.reader import RecordedLines
 from tests.export.cutting import RECORDINGS
 
 RECORDING = RECORDINGS / "scenarios" / "two-coordinators-invite-each-other.jsonl"

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.export.page import write_html
-from lab.journal import open_recording
+from lab.recording.reader import open_recording
 from tests.export.cutting import RECORDINGS, evil_recording, excerpt_in, written
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")

@@ -9,7 +9,7 @@ import pytest
 from lab.export.excerpt import ExportError
 from lab.export.mermaid import write_mermaid
 from lab.export.text import write_text
-from lab.journal import open_recording
+from lab.recording.reader import open_recording
 from tests.export.cutting import RECORDINGS, eventful_recording, evil_recording, excerpt_in, written
 
 SHORT = RECORDINGS / "scenarios" / "token-lost-on-its-way.jsonl"

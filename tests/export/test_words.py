@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from lab.analysis.spacetime import Strike
 from lab.export.excerpt import Excerpt
 from lab.export.words import remarks_of
-from lab.journal import FaultView, Strike, open_recording
+from lab.recording.reader import open_recording
+from lab.recording.snapshot import FaultView
 from tests.export.cutting import RECORDINGS, eventful_recording, excerpt_in
 from tests.harness import Rig
-from tests.journal.recordings import write_lines
+from tests.recording.samples import write_lines
 
 NEAR = ("at 500ms lose all 10%", "at 510ms kill 3")
 

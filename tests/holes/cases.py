@@ -10,9 +10,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Cluster, Header, Link, Record
 from lab.kernel import Step, Timing
 from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection, Ring
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Header, Link, Record
 from lab.worlds.config import RunConfig, header_of
 
 __all__ = ["HOLES", "Hole"]

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import End, Writer, open_recording
 from lab.properties import Judge
+from lab.recording.reader import open_recording
+from lab.recording.records import End
+from lab.recording.writer import Writer
 from lab.script import parse
 from lab.worlds.simulated.simulation import Simulation
 from tests.holes.cases import HOLES, Hole

@@ -6,8 +6,8 @@ Before 4 gives up, 7 crashes; the others would notice at their next question, wh
 
 from collections.abc import Iterable, Sequence
 
-from lab.journal import Process, Record
 from lab.kernel import Step, Timing
+from lab.recording.records import Process, Record
 from lab.units import format_us
 
 __all__ = ["NODES", "STAGES", "ask_every_us", "assert_stages", "messages_since_crash", "script"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from lab.journal import Process
 from lab.kernel import Step
 from lab.protocols import Status
+from lab.recording.records import Process
 from tests.harness import T_US, TM_US, Rig
 
 SEEDS = range(300)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from lab.journal import Process, Record
 from lab.kernel import Step
 from lab.protocols import PROTOCOLS, Definition, Election, Field, Survey, stacked
 from lab.protocols.survey import NOBODY, Made, join
+from lab.recording.records import Process, Record
 from tests.campaign.publishing import FAULTS, plain_trial
 from tests.harness import T_US, Rig, Solo
 

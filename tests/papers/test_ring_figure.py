@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from lab.journal import Link, Record
 from lab.kernel import Message, Step, Timing
 from lab.protocols import Ring
+from lab.recording.records import Link, Record
 from tests.harness import T_US, Rig
 from tests.worlds.live import LiveRun
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.journal import Process
 from lab.properties import Judge, Violation
 from lab.protocols import Token
 from lab.protocols.token import PassToken, RequestToken, TokenStatus
+from lab.recording.records import Process
 from lab.worlds.campaign.draw import draw, plan_of
 from lab.worlds.campaign.trial import carry_out
 from tests.campaign.running import TIMING as CAMPAIGN_TIMING

@@ -10,9 +10,11 @@ from itertools import combinations
 
 from msgspec import Struct
 
-from lab.journal import Cluster, Header, NodeView, Process, Record
 from lab.kernel import Fired, Received, Step
 from lab.properties import Agreement, offend
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Header, Process, Record
+from lab.recording.snapshot import NodeView
 
 __all__ = ["Cut", "Run"]
 

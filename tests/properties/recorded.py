@@ -5,10 +5,9 @@ from typing import Any, Self
 
 import msgspec
 
-from lab.journal import Fault, Header, Process, Record
-from lab.journal.records import Event
 from lab.kernel import Fired, Message, Received, Step, Wait
 from lab.properties import Judge, Violation
+from lab.recording.records import Event, Fault, Header, Process, Record
 from tests.properties.synthetic import header
 
 __all__ = ["WITHIN_US", "Records", "judged", "said"]

@@ -9,8 +9,8 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from lab.journal import Header, Link, Process, ProtocolInfo, Record, Routed
 from lab.kernel import Fired, Message, Received, Started, Step, Timing
+from lab.recording.records import Header, Link, Process, ProtocolInfo, Record, Routed
 
 __all__ = ["Act", "acts", "header", "run_of"]
 

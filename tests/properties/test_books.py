@@ -4,11 +4,11 @@ from typing import Any, Self
 
 import pytest
 
-from lab.journal import encode
 from lab.kernel import Fired, Started, Step
 from lab.properties import account
-from tests.journal.test_mutations import ODD
+from lab.recording.records import encode
 from tests.properties.recorded import WITHIN_US, Records, judged, said
+from tests.recording.test_mutations import ODD
 
 PROMISES = ("A6", "A7", "A8", "ends")
 RELIES_ON: dict[str, tuple[int, ...]] = dict.fromkeys(PROMISES, (4,))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lab.journal import Record, encode
 from lab.properties import AGREEMENTS, Judge, Violation, offend
+from lab.recording.records import Record, encode
 from tests.harness import T_US, Rig
 from tests.properties.brute import Run
 from tests.properties.synthetic import Act, acts, run_of

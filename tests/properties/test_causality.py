@@ -1,6 +1,6 @@
 """Vector clocks over record numbers."""
 
-from lab.journal.causality import Causality
+from lab.analysis.causality import Causality
 
 
 def test_a_message_tells_what_its_sender_knew_then() -> None:

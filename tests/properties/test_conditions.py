@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lab.journal import Injected, Routed
 from lab.kernel import Message
+from lab.recording.records import Injected, Routed
 from tests.properties.recorded import WITHIN_US, Records, said
 
 

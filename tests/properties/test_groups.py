@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from lab.journal import NodeView, encode
 from lab.kernel import Fired, Step
 from lab.protocols import InvitationElection
+from lab.recording.records import encode
+from lab.recording.snapshot import NodeView
 from tests.harness import T_US, Rig
-from tests.journal.test_mutations import ODD
 from tests.properties.recorded import WITHIN_US, Records, judged, said
+from tests.recording.test_mutations import ODD
 
 PROMISES = ("A3.1", "A3.2", "A4", "A5")
 RELIES_ON = {"A3.1": (4,), "A3.2": (4,), "A5": (4,)}

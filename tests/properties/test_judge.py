@@ -5,9 +5,9 @@ from unittest.mock import patch
 
 import pytest
 
-from lab.journal import Commanded, End, Fault, Header, Routed, encode
 from lab.kernel import Fired, Received, Started, Step
 from lab.properties import ASSERTIONS, Judge, judge
+from lab.recording.records import Commanded, End, Fault, Header, Routed, encode
 from tests.harness import T_US, Rig
 from tests.properties.recorded import WITHIN_US, Records, judged, said
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.journal import End, Fault, Routed
 from lab.properties.liveness import parties
+from lab.recording.records import End, Fault, Routed
 from tests.properties.recorded import WITHIN_US, Records, judged, said
 
 Cut = tuple[tuple[int, int], ...]

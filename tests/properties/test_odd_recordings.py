@@ -6,10 +6,11 @@ from random import Random
 
 import pytest
 
-from lab.journal import NotARecordingError, encode, open_recording
 from lab.properties import Judge, account
-from tests.journal.recordings import eventful_lines
-from tests.journal.test_mutations import FIRST, ODD, mutate_bytes, mutate_values
+from lab.recording.reader import NotARecordingError, open_recording
+from lab.recording.records import encode
+from tests.recording.samples import eventful_lines
+from tests.recording.test_mutations import FIRST, ODD, mutate_bytes, mutate_values
 
 NUMBERS, BATCH = 400, 100
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import open_recording
 from lab.kernel import Step
 from lab.properties import Broken, LocalState, Violation, account
+from lab.recording.reader import open_recording
 from tests.harness import Rig
 from tests.properties.recorded import Records, judged
 

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 
-from lab.journal import End, Header, Link, Writer
 from lab.protocols import PROTOCOLS, Algorithm, Bully, find_protocol
+from lab.recording.records import End, Header, Link
+from lab.recording.writer import Writer
 from lab.script import At, parse, read_script
 from lab.worlds.simulated.simulation import Simulation
 from tests.harness import simulated_header

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Link
 from lab.kernel import Timing
+from lab.recording.records import Link
 from lab.scenario.file import Scenario, ScenarioError, read_scenario, scenario_in
 from lab.script import Expect, NodeCommand
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Link, NotARecordingError
 from lab.protocols import Bully, BullyTanenbaum, InvitationElection, Token
+from lab.recording.reader import NotARecordingError
+from lab.recording.records import Link
 from lab.scenario import recorded
 from lab.scenario.file import Scenario, read_scenario
 from lab.scenario.outcome import Outcome

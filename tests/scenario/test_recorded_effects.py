@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Header
-from lab.journal.records import decode
 from lab.kernel import Received, Step
 from lab.protocols import InvitationElection, Token
+from lab.recording.records import Header, decode
 from lab.scenario.recorded import Made, make_scenario
 from lab.scenario.writing import Source
 from tests.scenario.recorded_runs import session

@@ -9,7 +9,8 @@ import msgspec
 import psutil
 import pytest
 
-from lab.journal import Captioned, Header, Link, open_recording
+from lab.recording.reader import open_recording
+from lab.recording.records import Captioned, Header, Link
 from lab.scenario.file import Scenario
 from lab.scenario.junit import as_junit
 from lab.scenario.many import Job, jobs_of, run_all

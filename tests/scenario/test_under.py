@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Cluster, Header, Link, ProtocolInfo
 from lab.kernel import Timing
 from lab.properties import Judge
 from lab.properties.verdicts import Broken, Violation
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Header, Link, ProtocolInfo
 from lab.scenario.outcome import Outcome
 from lab.scenario.report import is_meant
 from lab.scenario.running import run_simulated

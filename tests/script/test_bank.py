@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from lab.journal import Cluster, NodeView
 from lab.protocols import PROTOCOLS, TASKS, find_protocol
 from lab.protocols.accounts import parse_cents
+from lab.recording.cluster_state import Cluster
+from lab.recording.snapshot import NodeView
 from lab.script import CommandError, Tell, When, check_line, nodes_told, parse
 from lab.script.commands import Nodes
 from lab.script.holding import Suspicions, holds

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lab.journal import Captioned
 from lab.protocols import Bully, TwoPhaseCommit
+from lab.recording.records import Captioned
 from lab.script import CommandError, check_line, parse
 from lab.script.holding import Suspicions, holds
 from lab.script.triggers import When

@@ -7,8 +7,8 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
-from lab.journal import Captioned, Commanded, Expected, Fault, Injected, Process, Record
 from lab.kernel import Message, Step
+from lab.recording.records import Captioned, Commanded, Expected, Fault, Injected, Process, Record
 from lab.script import Director, Scripted, parse, read_script
 from lab.worlds.targets import load_protocol
 from tests.harness import T_US, Rig

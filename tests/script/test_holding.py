@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from lab.journal import Cluster, FaultView, Flight, NodeView
 from lab.kernel import Fired, Received, Started, Step, Wait
+from lab.recording.cluster_state import Cluster
+from lab.recording.snapshot import FaultView, Flight, NodeView
 from lab.script import When, parse
 from lab.script.holding import Suspicions, holds, is_seen_in_messages, names_suspicion
 from lab.script.predicates import Predicate

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.journal import FATES, WHATS, LogLine
+from lab.analysis.delivery import FATES
 from lab.kernel import Timing
 from lab.protocols import Bully
+from lab.recording.log_lines import WHATS, LogLine
 from lab.script import CommandError, query_said, read_query
 from lab.script.query import FIELDS, Query, Term, matches
 from tests.harness import simulated_header

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from lab.journal import Cluster, NodeView
 from lab.network import Cut, Delay, Duplicate, Lose, Reorder
 from lab.protocols import PROTOCOLS, find_protocol
+from lab.recording.cluster_state import Cluster
+from lab.recording.snapshot import NodeView
 from lab.script import (
     CommandError,
     Tell,

@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Header, Lines, LogLine, LogPage, SpooledLines, encode, lines_of, open_recording
+from lab.analysis.delivery import LogPage
+from lab.recording.log_lines import LogLine, lines_of
+from lab.recording.reader import Lines, SpooledLines, open_recording
+from lab.recording.records import Header, encode
 from lab.script import Query, Sieve, Sight, read_query
 from lab.script.query import matches
 from tests.harness import Rig
-from tests.journal.recordings import EVENTFUL
+from tests.recording.samples import EVENTFUL
 
 QUERIES = (
     "",

@@ -10,7 +10,7 @@ import pytest
 from lab.exercises.attempt import attempt_config
 from lab.exercises.home import recording_of
 from lab.exercises.library import exercise_called
-from lab.journal import Exercised
+from lab.recording.records import Exercised
 from lab.serve.children import Children
 from lab.serve.clusters import ClusterPool
 from lab.serve.limits import Limits

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from lab.journal import open_recording
+from lab.recording.reader import open_recording
 from lab.serve.folder import Running
 from tests.serve.conftest import School
 from tests.serve.serving import Client, Server, alive

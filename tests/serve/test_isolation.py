@@ -10,7 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab.journal import Commanded, open_recording
+from lab.recording.reader import open_recording
+from lab.recording.records import Commanded
 from tests.serve.conftest import School
 from tests.serve.serving import Client, Server
 from tests.serve.watching import Watched

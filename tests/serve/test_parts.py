@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from lab.exercises.attempt import attempt_config
 from lab.exercises.home import recording_of
 from lab.exercises.library import exercise_called
-from lab.journal import Exercised
+from lab.recording.records import Exercised
 from lab.serve.border import is_name, size_of, terminal_name
 from lab.serve.children import Children
 from lab.serve.folder import DataFolder, FolderError

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from lab.exercises.attempt import attempt_config
 from lab.exercises.home import recording_of
 from lab.exercises.library import SHIPPED, exercise_called
-from lab.journal import open_recording
+from lab.recording.reader import open_recording
 from lab.serve.children import Children, start_zygote
 from lab.serve.clusters import ClusterPool
 from lab.serve.control import serve_control

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Captioned, Commanded, open_recording
+from lab.recording.reader import open_recording
+from lab.recording.records import Captioned, Commanded
 from tests.serve.conftest import School
 from tests.serve.serving import Client, Server
 from tests.tui.terminal import Terminal

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from lab.glyphs import glyphs_for
-from lab.journal import Timeline, open_recording
+from lab.recording.reader import open_recording
+from lab.recording.timeline import Timeline
 from lab.tui.run.moment import Moment
 from lab.tui.terminal.look import Look
 from lab.tui.views.diagram.canvas import Canvas

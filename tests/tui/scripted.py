@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from lab.journal import Link
 from lab.kernel import Timing
+from lab.recording.records import Link
 from lab.worlds.config import RunConfig
 from lab.worlds.simulated.running import run_flat
 

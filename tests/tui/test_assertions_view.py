@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lab.journal import ASSUMPTIONS, open_recording
+from lab.analysis.assumptions import ASSUMPTIONS
 from lab.properties import ASSERTIONS, Judge
+from lab.recording.reader import open_recording
 from lab.tui.run.moment import Moment
 from lab.tui.views.assertions.rows import judged_at
 from lab.tui.views.assertions.view import AssertionsView

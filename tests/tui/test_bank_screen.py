@@ -8,9 +8,10 @@ import pytest
 from rich.cells import cell_len
 
 from lab.glyphs import glyphs_for
-from lab.journal import Link, Writer
 from lab.kernel import Timing
 from lab.protocols import Bully, ThreePhaseCommit, TwoPhaseCommit, stacked
+from lab.recording.records import Link
+from lab.recording.writer import Writer
 from lab.tui.frame.lines import title_text
 from lab.tui.nodes.bank import bank_pane, bank_pieces
 from lab.tui.run.source import FileSource

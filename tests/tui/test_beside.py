@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Comparison, open_recording, parting_of
+from lab.recording.reader import open_recording
+from lab.replay.divergence import Comparison, parting_of
 from lab.tui.dialogs import RecordDialog
 from lab.tui.frame.lines import Line
 from lab.tui.moving.branching import TreeDialog

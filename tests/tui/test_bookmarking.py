@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import OptionList
 
-from lab.journal import bookmarks_file
+from lab.analysis.bookmarks import bookmarks_file
 from lab.tui.frame.scrubbar import ScrubBar
 from lab.tui.moving.bookmarking import BookmarkDialog
 from tests.tui.recorded import SHIPPED

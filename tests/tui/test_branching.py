@@ -6,15 +6,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab.journal import End, Header, Lines, Link, open_recording
 from lab.kernel import Timing
 from lab.places import recordings_folder
+from lab.recording.reader import Lines, open_recording
+from lab.recording.records import End, Header, Link
 from lab.tui.moving.branching import TreeDialog
 from lab.tui.run.source import FileSource, Source
 from lab.tui.screen import RunScreen
 from lab.worlds.config import RunConfig
 from lab.worlds.host.launch import HostProcess
-from tests.journal.recordings import execute_again
+from tests.recording.samples import execute_again
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, attached, over, replay
 from tests.worlds.branches import grow

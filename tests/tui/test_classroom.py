@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from lab.exercises.library import exercise_called
-from lab.journal import End, open_recording
+from lab.recording.reader import open_recording
+from lab.recording.records import End
 from lab.tui.classroom.listing import ListScreen
 from lab.tui.screen import RunScreen
 from tests.tui.classroom import (

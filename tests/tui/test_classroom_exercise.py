@@ -12,7 +12,8 @@ from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.exercises.library import exercise_called
 from lab.glyphs import UNICODE
-from lab.journal import Commanded, open_recording
+from lab.recording.reader import open_recording
+from lab.recording.records import Commanded
 from lab.tui.classroom.dialogs import LONGEST_ANSWER, ChoiceDialog, LineDialog, TextDialog, WordsDialog, as_line
 from lab.tui.classroom.markdown import lines_of
 from lab.tui.terminal.look import Look

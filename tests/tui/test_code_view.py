@@ -6,9 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from lab.analysis.lookback import LastStep, LastSteps
 from lab.glyphs import glyphs_for
-from lab.journal import LastStep, LastSteps, Link, Listing, installed, lines_run, open_recording
 from lab.kernel import Fired, Step
+from lab.recording.reader import open_recording
+from lab.recording.records import Link
+from lab.replay.line_trace import installed, lines_run
+from lab.replay.source_listing import Listing
 from lab.tui.terminal.look import Look
 from lab.tui.views.code.text import coloured, rows_of
 from lab.tui.views.code.view import CodeView

@@ -7,8 +7,13 @@ from random import Random
 import pytest
 from msgspec import Raw
 
-from lab.journal import Cluster, Point, Record, RecordedLines, Routed, SpaceTime, Timeline, open_recording
+from lab.analysis.group_history import Point
+from lab.analysis.spacetime import SpaceTime
 from lab.kernel import Fired, Message, Received, Step
+from lab.recording.cluster_state import Cluster
+from lab.recording.reader import RecordedLines, open_recording
+from lab.recording.records import Record, Routed
+from lab.recording.timeline import Timeline
 from lab.tui.run.moment import Moment
 from lab.tui.views.diagram import window as windows
 from lab.tui.views.diagram.focus import Focus

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Link, Writer
+from lab.recording.records import Link
+from lab.recording.writer import Writer
 from lab.tui.actions import ACTIONS
 from lab.tui.screen import RunScreen
 from lab.tui.views.views import LOG, VIEWS
 from lab.worlds.config import Ready, RunConfig
+from tests.analysis.split_field import split_run
 from tests.harness import TIMING
-from tests.journal.split_field import split_run
 from tests.tui.classroom import attempted
 from tests.tui.recorded import SHIPPED, blocked_run
 from tests.tui.seen import Seen, Test, attached, replay, served

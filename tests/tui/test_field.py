@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Writer
+from lab.recording.writer import Writer
 from lab.tui.views.map import FieldView
 from lab.tui.views.views import Views
-from tests.journal.split_field import SPLIT_US, STRUCK_US, split_run
+from tests.analysis.split_field import SPLIT_US, STRUCK_US, split_run
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 

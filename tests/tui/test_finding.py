@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from lab.journal import LogLine, lines_of
+from lab.recording.log_lines import LogLine, lines_of
 from lab.tui.frame.tabs import TabLine
 from lab.tui.search.searchline import SearchLine, complete_query
 from lab.tui.views.groups.view import GroupView

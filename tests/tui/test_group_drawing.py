@@ -9,9 +9,9 @@ import pytest
 from rich.cells import cell_len
 from rich.style import Style
 
+from lab.analysis.group_history import HUES, GroupLife, GroupLog, Happening, Point, Spell, Stay
 from lab.glyphs import glyphs_for
-from lab.journal import GroupLife, GroupLog, open_recording
-from lab.journal.groups import HUES, Happening, Point, Spell, Stay
+from lab.recording.reader import open_recording
 from lab.tui.terminal.look import Look
 from lab.tui.views.groups.drawing import GroupDrawing
 from tests.harness import T_US

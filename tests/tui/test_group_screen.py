@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import GroupLog, LogPage, open_recording
+from lab.analysis.delivery import LogPage
+from lab.analysis.group_history import GroupLog
+from lab.recording.reader import open_recording
 from lab.tui.views.groups.view import GroupView
 from lab.tui.views.views import Views
 from tests.tui.grouped import parted_file

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Link
 from lab.kernel import Timing
+from lab.recording.records import Link
 from lab.tui.commandline import CommandLine
 from lab.tui.dialogs import PartitionDialog
 from lab.tui.nodes.panes import NodePanes

@@ -5,18 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import (
-    Ending,
-    Header,
-    Lines,
-    LogLine,
-    LogPage,
-    RecordedLines,
-    SpooledLines,
-    Timeline,
-    decode,
-    open_recording,
-)
+from lab.analysis.delivery import Ending, LogPage
+from lab.recording.log_lines import LogLine
+from lab.recording.reader import Lines, RecordedLines, SpooledLines, open_recording
+from lab.recording.records import Header, decode
+from lab.recording.timeline import Timeline
 from lab.tui.views.log.rows import LogRows
 from tests.tui.recorded import SHIPPED, written
 

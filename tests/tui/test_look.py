@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.theme import Theme
 
+from lab.analysis.delivery import FATES
 from lab.glyphs import Glyphs, glyphs_for
-from lab.journal.fates import FATES
 from lab.protocols.transaction import State
 from lab.tui.terminal.look import Look
 from lab.tui.terminal.themes import OWN_THEMES

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lab.journal import open_recording
+from lab.recording.reader import open_recording
 from lab.tui.run.outcome import course_of, shown_by
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import SCENARIO, scripted_config, scripted_file

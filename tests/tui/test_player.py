@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Marks, RecordedLines, SpooledLines, encode, open_recording
+from lab.analysis.marks import Marks
+from lab.recording.reader import RecordedLines, SpooledLines, open_recording
+from lab.recording.records import encode
 from lab.tui.run.player import SPEEDS, Player
 from tests.tui.recorded import SHIPPED, written
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Link
-from lab.journal.decisions import Decision
+from lab.analysis.leader_decisions import Decision
+from lab.recording.records import Link
 from lab.tui.frame.scrubbar import ScrubBar
 from lab.tui.moving.predicting import NOBODY, PredictDialog, outcome_said
 from lab.worlds.config import Ready, RunConfig

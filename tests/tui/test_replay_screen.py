@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import LogPage, MarkKind, Marks, open_recording
+from lab.analysis.delivery import LogPage
+from lab.analysis.marks import MarkKind, Marks
+from lab.recording.reader import open_recording
 from lab.tui.frame.scrubbar import ScrubBar
 from lab.tui.nodes.panes import NodePanes
 from lab.tui.views.log.view import MessageLog

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Captioned, Commanded, Expected, open_recording
+from lab.recording.reader import open_recording
+from lab.recording.records import Captioned, Commanded, Expected
 from lab.tui.frame.captions import CaptionLine
 from lab.tui.frame.scrubbar import ScrubBar
 from lab.tui.views.script.view import ScriptView

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from lab.journal import Captioned, Commanded, Deed, Expected, Record, ScriptLog
+from lab.analysis.script_log import Deed, ScriptLog
+from lab.recording.records import Captioned, Commanded, Expected, Record
 from lab.tui.views.script.text import script_in, states_of
 from tests.tui.scripted import SCENARIO
 

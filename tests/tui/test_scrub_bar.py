@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from lab.journal import Places
+from lab.analysis.marks import Places
 from lab.tui.frame.barmarks import BarMarks
 from lab.tui.frame.scrubbar import ScrubBar
 from lab.tui.run.source import FileSource

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Hunt, Lines, Link, MessageOf, Process, Quarry, RecordOf
+from lab.analysis.record_search import Hunt, MessageOf, Quarry, RecordOf
 from lab.kernel import Received, Step, Timing
+from lab.recording.reader import Lines
+from lab.recording.records import Link, Process
 from lab.script import Onset, parse_predicate
 from lab.tui.commandline import CommandLine
 from lab.tui.moving import seeking

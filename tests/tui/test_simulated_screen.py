@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from textual.widgets import OptionList, Static
 
-from lab.journal import Link
 from lab.kernel import Timing
+from lab.recording.records import Link
 from lab.tui.choosing import ChooseDialog
 from lab.tui.frame.scrubbar import ScrubBar
 from lab.tui.views.log.view import MessageLog

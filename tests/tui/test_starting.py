@@ -8,7 +8,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lab.journal import encode, open_recording
+from lab.recording.reader import open_recording
+from lab.recording.records import encode
 from lab.tui.frame.scrubbar import ScrubBar
 from lab.tui.run.source import FeedSource, Source
 from lab.worlds.orders import Clock

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import End, open_recording
 from lab.kernel import Step
+from lab.recording.reader import open_recording
+from lab.recording.records import End
 from tests.tui.recorded import SHIPPED
 from tests.tui.terminal import Terminal, colours, without_codes
 from tests.waiting import wait_for

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from lab.glyphs import glyphs_for
-from lab.journal import Commanded, NodeView, Snapshot
 from lab.protocols import Token
+from lab.recording.records import Commanded
+from lab.recording.snapshot import NodeView, Snapshot
 from lab.tui.nodes.pane import leaders_said, pane_of, panes_of
 from lab.tui.terminal.look import Look
 from tests.harness import Rig

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Link
-from lab.journal.cluster import Cluster
 from lab.protocols import Bully
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Link
 from lab.tui.frame.lines import Line
 from lab.tui.tour import STEPS, Place, TourLog
 from lab.worlds.config import Ready, RunConfig

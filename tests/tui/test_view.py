@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from lab.journal import FaultView, Flight, NodeView, Snapshot
 from lab.kernel import Wait
+from lab.recording.snapshot import FaultView, Flight, NodeView, Snapshot
 from lab.tui.nodes.pane import Pane, faults_said, leaders_said, pane_of, panes_of, short_body
 
 EVIL = "a\x1b[31m\x1b]0;t\x07\x9b5n\x90q\x9c\u202eb\rc"

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab.journal import Marks, RecordedLines, open_recording
+from lab.analysis.marks import Marks
+from lab.recording.reader import RecordedLines, open_recording
 from lab.tui.run.player import Player
 from lab.tui.run.worldtime import WORLD_SPEEDS, pace_said, time_command
 from lab.worlds.orders import Clock

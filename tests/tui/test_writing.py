@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, Static
 
-from lab.journal import NotARecordingError
+from lab.recording.reader import NotARecordingError
 from lab.scenario.file import read_scenario
 from lab.scenario.recorded import Made
 from lab.scenario.running import run_simulated

@@ -4,13 +4,16 @@ import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from lab.journal import End, Record, Writer, agreed_coordinator, open_recording
+from lab.analysis.elections import agreed_coordinator
 from lab.protocols import Bully, Election
+from lab.recording.reader import open_recording
+from lab.recording.records import End, Record
+from lab.recording.writer import Writer
 from lab.script import parse
 from lab.worlds.config import RunConfig
 from lab.worlds.simulated.branch import Branch, begin_branch
 from tests.harness import T_US
-from tests.journal.recordings import execute_again
+from tests.recording.samples import execute_again
 
 __all__ = ["Grown", "grow"]
 

@@ -18,20 +18,14 @@ from typing import Any, Literal, TypeVar
 import msgspec
 import psutil
 
-from lab.journal import (
-    Cluster,
-    ElectionLog,
-    Link,
-    Process,
-    Record,
-    agreed_coordinator,
-    decode,
-    open_recording,
-    reexecute,
-)
+from lab.analysis.elections import ElectionLog, agreed_coordinator
 from lab.kernel import Timing
 from lab.places import runs_folder
 from lab.protocols import Algorithm, Bully, source_of
+from lab.recording.cluster_state import Cluster
+from lab.recording.reader import open_recording
+from lab.recording.records import Link, Process, Record, decode
+from lab.replay.reexecution import reexecute
 from lab.worlds.config import Ready, RunConfig
 from lab.worlds.host.launch import FeedClient, HostFailedError, HostProcess
 from lab.worlds.orders import Reply

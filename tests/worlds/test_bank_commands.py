@@ -6,10 +6,11 @@ from typing import ClassVar
 
 import pytest
 
-from lab.journal import Cluster, Commanded
-from lab.journal.summary import Note, NoteLog
+from lab.analysis.run_summary import Note, NoteLog
 from lab.kernel import Step, Told
 from lab.protocols import TwoPhaseCommit, find_protocol
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Commanded
 from lab.script import parse
 from lab.script.holding import attribute_of
 from lab.worlds.outcome import Outcome

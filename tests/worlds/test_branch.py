@@ -6,26 +6,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lab.journal import (
-    Captioned,
-    Cluster,
-    Expected,
-    Fault,
-    Parent,
-    Process,
-    Record,
-    Routed,
-    agreed_coordinator,
-    decode,
-    open_recording,
-)
+from lab.analysis.elections import agreed_coordinator
 from lab.kernel import Message, Received, Started, Step
 from lab.network import links_among
 from lab.protocols import Bully
 from lab.protocols.bully import NewState, NewStateAnswer
+from lab.recording.cluster_state import Cluster
+from lab.recording.reader import open_recording
+from lab.recording.records import Captioned, Expected, Fault, Parent, Process, Record, Routed, decode
 from lab.worlds.simulated.past import NotBranchableError, relive
 from tests.harness import T_US, Rig
-from tests.journal.recordings import eventful_lines, write_lines
+from tests.recording.samples import eventful_lines, write_lines
 from tests.worlds.branches import Grown, grow
 
 LIVE = Path(__file__).parents[2] / "recordings" / "two-coordinators.jsonl"

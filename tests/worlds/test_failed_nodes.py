@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Process
 from lab.kernel import Step
+from lab.recording.records import Process
 from tests.worlds.live import LiveRun
 from tests.worlds.protocols import Brittle, Rude, Twofaced
 

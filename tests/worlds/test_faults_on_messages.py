@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Commanded, Fault, Process, Routed
 from lab.kernel import Message, Received, Step
+from lab.recording.records import Commanded, Fault, Process, Routed
 from tests.worlds.live import STEADY, LiveRun, Tail
 
 

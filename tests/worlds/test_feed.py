@@ -11,8 +11,9 @@ import msgspec
 import psutil
 import pytest
 
-from lab.journal import End, Header, Keyframe, RecordedLines, decode
 from lab.kernel import Step
+from lab.recording.reader import RecordedLines
+from lab.recording.records import End, Header, Keyframe, decode
 from lab.worlds.host.launch import FeedClient
 from tests.waiting import wait_for
 from tests.worlds.live import STEADY, LiveRun

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from lab.journal import Cluster
 from lab.kernel import Step, Timing
 from lab.protocols import InvitationElection
+from lab.recording.cluster_state import Cluster
 from tests.papers import figure_10_9
 from tests.papers.figure_10_9 import CHECK_T, NODES
 from tests.worlds.live import LiveRun

@@ -7,7 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab.journal import CommitLog, End, Fault, Header, NoteLog, Process, summarize
+from lab.analysis.commit_history import CommitLog
+from lab.analysis.run_summary import NoteLog, summarize
+from lab.recording.records import End, Fault, Header, Process
 from lab.worlds.runs import list_runs
 from tests.worlds.live import STEADY, LiveRun
 

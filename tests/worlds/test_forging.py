@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Commanded, Fault, Injected, Routed, open_recording
 from lab.kernel import Received, Step
 from lab.properties import Judge, account
+from lab.recording.reader import open_recording
+from lab.recording.records import Commanded, Fault, Injected, Routed
 from lab.script import parse
 from tests.harness import T_US, Rig
-from tests.journal.recordings import execute_again
+from tests.recording.samples import execute_again
 from tests.worlds.branches import grow
 from tests.worlds.live import STEADY, LiveRun
 

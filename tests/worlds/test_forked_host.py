@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import End, Link, open_recording
 from lab.kernel import Timing
+from lab.recording.reader import open_recording
+from lab.recording.records import End, Link
 from lab.worlds.config import RunConfig, new_run_name
 from lab.worlds.host.forked import ForkedHost, warm_up
 from lab.worlds.host.launch import HostFailedError

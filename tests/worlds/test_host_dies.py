@@ -11,7 +11,9 @@ import msgspec
 import psutil
 import pytest
 
-from lab.journal import End, Link, Timeline, open_recording
+from lab.recording.reader import open_recording
+from lab.recording.records import End, Link
+from lab.recording.timeline import Timeline
 from lab.worlds.config import RunConfig
 from lab.worlds.runs import list_runs
 from tests.waiting import wait_for

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Fault, FaultView, Link, Routed
 from lab.kernel import Message, Received, Step
+from lab.recording.records import Fault, Link, Routed
+from lab.recording.snapshot import FaultView
 from tests.worlds.live import STEADY, LiveRun, Tail
 from tests.worlds.protocols import Flood
 

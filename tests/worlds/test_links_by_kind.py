@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Fault, FaultView, Routed
 from lab.properties import Judge
+from lab.recording.records import Fault, Routed
+from lab.recording.snapshot import FaultView
 from lab.script import parse
 from tests.harness import T_US, TIMING, Rig
-from tests.journal.recordings import execute_again
+from tests.recording.samples import execute_again
 
 
 def _settled() -> Rig:

@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from lab.journal import End
 from lab.protocols import PROTOCOLS, Algorithm, find_protocol
+from lab.recording.records import End
 from lab.worlds.runs import list_runs
 from tests.worlds.live import LiveRun, is_gone
 from tests.worlds.random_faults import random_commands

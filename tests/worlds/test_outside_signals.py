@@ -4,7 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-from lab.journal import Commanded, Fault
+from lab.recording.records import Commanded, Fault
 from tests.worlds.live import STEADY, LiveRun
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab.journal import Routed
+from lab.recording.records import Routed
 from lab.worlds.live.connection import MOST_PENDING
 from tests.waiting import wait_for
 from tests.worlds.live import LiveRun

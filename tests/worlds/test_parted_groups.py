@@ -5,10 +5,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from lab.journal import Cluster, Fault, Record
 from lab.kernel import Timing
 from lab.properties import Judge
 from lab.protocols import InvitationElection
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Fault, Record
 from tests.worlds.live import LiveRun
 
 TIMING = Timing(100_000, 50_000)

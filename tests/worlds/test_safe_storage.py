@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Process
 from lab.kernel import Started, Step
+from lab.recording.records import Process
 from lab.worlds.live.safe_storage import SafeStorage, wipe
 from tests.waiting import wait_for
 from tests.worlds.live import STEADY, LiveRun, Tail

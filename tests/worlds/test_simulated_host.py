@@ -11,8 +11,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from lab.journal import Commanded, End, Link, open_recording
 from lab.kernel import Fired, Received, Step
+from lab.recording.reader import open_recording
+from lab.recording.records import Commanded, End, Link
 from lab.worlds.config import RunConfig
 from lab.worlds.host.launch import FeedClient
 from lab.worlds.orders import ASIDES, CLOCK_PREFIX, REPLY_PREFIX, Clock, Order, Reply

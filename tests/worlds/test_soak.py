@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from lab.journal import End
 from lab.protocols import Bully
+from lab.recording.records import End
 from lab.worlds.runs import list_runs
 from tests.worlds.live import QUICK, LiveRun, is_gone, reexecutes
 from tests.worlds.random_faults import random_commands

@@ -9,7 +9,6 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from lab.journal import Link, ProtocolInfo
 from lab.kernel import Payload, ProtocolError, Safe, on
 from lab.protocols import (
     PROTOCOLS,
@@ -25,6 +24,7 @@ from lab.protocols import (
     source_of,
     stacked,
 )
+from lab.recording.records import Link, ProtocolInfo
 from lab.worlds.config import RunConfig, branch_config, header_of
 from lab.worlds.settings import SettingError, parameters_of
 from lab.worlds.targets import TargetError, absolute_target, load_protocol, recorded_protocol, recorded_target

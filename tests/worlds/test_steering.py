@@ -6,14 +6,15 @@ from typing import TypeGuard
 
 import pytest
 
-from lab.journal import Captioned, Commanded, End, Link, Record, Routed, open_recording
 from lab.kernel import Fired, Received
+from lab.recording.reader import open_recording
+from lab.recording.records import Captioned, Commanded, End, Link, Record, Routed
 from lab.script import parse
 from lab.worlds.config import RunConfig
 from lab.worlds.simulated.choices import Deliver
 from lab.worlds.simulated.running import run_flat
 from tests.harness import T_US, TIMING, Rig
-from tests.journal.recordings import execute_again
+from tests.recording.samples import execute_again
 from tests.worlds.live import QUICK, LiveRun
 
 SCRIPT = """

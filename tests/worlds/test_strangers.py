@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lab.journal import Process
+from lab.recording.records import Process
 from tests.waiting import wait_for
 from tests.worlds.live import STEADY, LiveRun
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import ProtocolInfo
 from lab.properties import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, Bully, source_of
+from lab.recording.records import ProtocolInfo
 from lab.worlds.declarations import check_declarations
 from lab.worlds.targets import TargetError, absolute_target, load_protocol, recorded_protocol
 from tests.harness import Rig

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import Commanded, Link, Record, decode, lines_of, open_recording
 from lab.kernel import Step, Told
+from lab.recording.log_lines import lines_of
+from lab.recording.reader import open_recording
+from lab.recording.records import Commanded, Link, Record, decode
 from lab.script import parse
 from lab.worlds.campaign.schedule import Schedule, Strike
 from lab.worlds.campaign.trial import carry_out

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from lab.journal import Cluster, Process
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Process
 from tests.worlds.live import QUICK, LiveRun
 
 

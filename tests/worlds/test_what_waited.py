@@ -1,7 +1,7 @@
 """What waits for a simulated node that stands still: it is taken in turn, and dies with the node."""
 
-from lab.journal import Process, Routed
 from lab.kernel import Received, Step
+from lab.recording.records import Process, Routed
 from tests.harness import Rig
 
 

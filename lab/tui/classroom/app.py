@@ -16,7 +16,8 @@ from lab.exercises.attempt import attempt_config
 from lab.exercises.clusters import Clusters
 from lab.exercises.exercise import Exercise
 from lab.exercises.home import Home
-from lab.journal import Header, NotARecordingError, open_recording
+from lab.recording.reader import NotARecordingError, open_recording
+from lab.recording.records import Header
 from lab.tui.classroom.attempt import AttemptLog
 from lab.tui.classroom.deeds import AgainWanted, HandInWanted
 from lab.tui.classroom.dialogs import ChoiceDialog

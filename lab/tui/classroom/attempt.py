@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from lab.exercises.assessment import Assessment, Result, Stand
 from lab.exercises.exercise import Exercise, Task
-from lab.journal import Header, Record
 from lab.properties import Judge
+from lab.recording.records import Header, Record
 
 __all__ = ["AttemptLog", "Note", "points_said"]
 

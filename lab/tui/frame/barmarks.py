@@ -3,7 +3,8 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from lab.journal import Places, lines_of
+from lab.analysis.marks import Places
+from lab.recording.log_lines import lines_of
 from lab.text import sanitize
 from lab.tui.run.source import Source
 from lab.units import count_of

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from lab.journal import Captioned
+from lab.recording.records import Captioned
 from lab.text import sanitize
 from lab.tui.frame.lines import Line
 from lab.tui.terminal.fitting import Piece, fit

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from lab.journal import Snapshot
+from lab.recording.snapshot import Snapshot
 from lab.tui.frame.captions import MOST_CAPTIONS, CaptionLine
 from lab.tui.frame.lines import FaultLines, LeaderLine, TitleLine, VerdictLine, title_text
 from lab.tui.frame.tabs import Tab, TabLine

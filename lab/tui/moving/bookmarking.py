@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from lab.journal import Bookmark, Bookmarks
+from lab.analysis.bookmarks import Bookmark, Bookmarks
 from lab.text import sanitize
 from lab.tui.dialog import Dialog, frame
 from lab.tui.terminal.look import DIM, Look

@@ -12,8 +12,8 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import OptionList
 
-from lab.journal import Twig, family_of
 from lab.places import new_recording_path
+from lab.recording.lineage import Twig, family_of
 from lab.text import sanitize
 from lab.tui.dialog import Dialog, frame
 from lab.tui.run.source import FeedSource, Source

@@ -12,8 +12,8 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from lab.journal.cluster import Cluster
-from lab.journal.decisions import Decision, DecisionLog
+from lab.analysis.leader_decisions import Decision, DecisionLog
+from lab.recording.cluster_state import Cluster
 from lab.text import sanitize
 from lab.tui.dialog import Dialog
 from lab.tui.terminal.look import DIM, Look

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.worker import Worker
 
-from lab.journal import Hunt, MessageOf, Quarry, RecordOf
+from lab.analysis.record_search import Hunt, MessageOf, Quarry, RecordOf
 from lab.protocols import UnknownProtocolError, find_protocol
 from lab.script import CommandError, Onset, check_predicate, parse_predicate
 from lab.script.predicates import Predicate

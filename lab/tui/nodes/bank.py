@@ -4,8 +4,9 @@ from msgspec import Struct
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.journal import NodeView, entries_of, share_of
+from lab.analysis.bank_state import entries_of, share_of
 from lab.protocols.accounts import format_cents
+from lab.recording.snapshot import NodeView
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
 from lab.tui.terminal.look import DIM, Look

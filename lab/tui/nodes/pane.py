@@ -5,7 +5,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lab.journal import ASSUMPTIONS, FaultView, GroupLog, NodeView, Snapshot, in_short
+from lab.analysis.assumptions import ASSUMPTIONS
+from lab.analysis.group_history import GroupLog
+from lab.recording.payload_text import in_short
+from lab.recording.snapshot import FaultView, NodeView, Snapshot
 from lab.text import sanitize
 from lab.tui.nodes.bank import BankPane, bank_pane
 from lab.units import count_of, listed

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from lab.journal import Cluster
+from lab.recording.cluster_state import Cluster
 
 __all__ = ["Moment"]
 

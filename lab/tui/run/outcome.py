@@ -6,7 +6,7 @@ None of it is run, nor is its protocol looked for: a recording may be anybody's.
 from collections.abc import Sequence
 
 from lab.glyphs import Glyphs
-from lab.journal import Header
+from lab.recording.records import Header
 from lab.scenario.head import as_key, read_head, split_scenario
 from lab.scenario.report import Course, Finding
 from lab.script import CommandError, read_script

@@ -2,7 +2,11 @@
 
 from collections.abc import Callable
 
-from lab.journal import Bookmarks, Cluster, Lines, MarkKind, Marks, Timeline
+from lab.analysis.bookmarks import Bookmarks
+from lab.analysis.marks import MarkKind, Marks
+from lab.recording.cluster_state import Cluster
+from lab.recording.reader import Lines
+from lab.recording.timeline import Timeline
 
 __all__ = ["FOLLOWING", "SAID", "SPEEDS", "Player"]
 

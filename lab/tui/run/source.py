@@ -10,22 +10,15 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
-from lab.journal import (
-    Bookmarks,
-    Density,
-    End,
-    GroupLog,
-    Marks,
-    Record,
-    RecordedLines,
-    SafeFields,
-    ScriptLog,
-    SpooledLines,
-    decode,
-    open_recording,
-)
-from lab.journal.reader import Lines
+from lab.analysis.bookmarks import Bookmarks
+from lab.analysis.density import Density
+from lab.analysis.group_history import GroupLog
+from lab.analysis.marks import Marks
+from lab.analysis.script_log import ScriptLog
+from lab.analysis.stored_fields import SafeFields
 from lab.properties import Judge
+from lab.recording.reader import Lines, RecordedLines, SpooledLines, open_recording
+from lab.recording.records import End, Record, decode
 from lab.scenario.report import Finding
 from lab.tui.run.outcome import course_of
 from lab.worlds.orders import CLOCK_PREFIX, REPLY_PREFIX, Attach, Clock, Order, Reply

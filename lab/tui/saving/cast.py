@@ -20,7 +20,7 @@ from lab.export.chapters import chapters_of
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.film import Pace, frames
 from lab.glyphs import UNICODE
-from lab.journal.records import encode
+from lab.recording.records import encode
 from lab.text import sanitize
 from lab.tui.actions import action_named
 from lab.tui.offers import why_not

@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from lab.export.excerpt import ExportError, Wanted, excerpt_of, nodes_in
 from lab.export.files import file_for, write_file
 from lab.export.formats import Format
-from lab.journal import NotARecordingError, open_recording
+from lab.recording.reader import NotARecordingError, open_recording
 from lab.text import did_you_mean, sanitize
 from lab.tui.dialog import Dialog, frame
 from lab.tui.saving.formats import ALL_FORMATS, format_named

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from lab.journal import NotARecordingError
+from lab.recording.reader import NotARecordingError
 from lab.scenario.file import SUFFIX
 from lab.scenario.recorded import UnfitError, make_scenario
 from lab.scenario.writing import Source as Recording

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Literal
 from textual.widget import Widget
 from textual.widgets import Input
 
-from lab.journal import FATES, WHATS, Header
+from lab.analysis.delivery import FATES
+from lab.recording.log_lines import WHATS
+from lab.recording.records import Header
 from lab.script.query import FIELDS, kinds_in
 from lab.tui.commandline import complete
 from lab.tui.typedline import TypedLine

@@ -14,7 +14,7 @@ from textual.screen import Screen
 
 from lab.exercises.exercise import Exercise
 from lab.exercises.teacher import ClassReport, OfficeError, Pupil, stuck_first
-from lab.journal import Header
+from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.classroom.dialogs import LineDialog
 from lab.tui.frame.keyline import KeyLine

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from lab.journal import Lines
+from lab.recording.reader import Lines
 from lab.text import sanitize
 from lab.units import count_of
 

@@ -11,9 +11,12 @@ from textual.binding import BindingType
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.journal import Account, Bank, Header, Split, Standing, Stuck, bank_in, splits_in, stuck_of
+from lab.analysis.bank_state import Account, Bank, Standing, bank_in
+from lab.analysis.blocked_transactions import Stuck, stuck_of
+from lab.analysis.split_outcomes import Split, splits_in
 from lab.protocols.accounts import format_cents
 from lab.protocols.transaction import DECIDED
+from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.nodes.bank import state_pieces
 from lab.tui.run.moment import Moment

@@ -9,8 +9,10 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.journal import Cluster, FieldMap, GroupLog, Header, idle_nodes, maps_of
-from lab.journal.fieldmap import Cell
+from lab.analysis.field_map import Cell, FieldMap, idle_nodes, maps_of
+from lab.analysis.group_history import GroupLog
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.run.moment import Moment
 from lab.tui.terminal.fitting import Piece, fit

@@ -10,10 +10,11 @@ from functools import partial
 
 from msgspec import Struct
 
-from lab.journal import CommitLog, Header, Record
+from lab.analysis.commit_history import CommitLog
 from lab.kernel import Step
 from lab.properties import Violation
 from lab.protocols import Algorithm, commit_protocol
+from lab.recording.records import Header, Record
 from lab.worlds.campaign.coverage import reached
 from lab.worlds.campaign.draw import Plan, draw
 from lab.worlds.campaign.trial import Touched, carry_out, tally

@@ -15,8 +15,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Cluster, CommitLog, Commits, Header, Leadership, Link, Record, Work, WorkLog
+from lab.analysis.commit_history import CommitLog, Commits
+from lab.analysis.field_work import Work, WorkLog
+from lab.analysis.leadership import Leadership
 from lab.protocols import Algorithm, CommitCost, Field, commit_protocol
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Header, Link, Record
 from lab.script import After, At, Scripted, read_script
 from lab.worlds.campaign.bank_courses import load_until
 from lab.worlds.campaign.draw import Plan, draw

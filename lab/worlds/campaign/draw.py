@@ -10,9 +10,9 @@ from random import Random
 
 from msgspec import Struct
 
-from lab.journal import Link
 from lab.kernel import Request, Timing
 from lab.protocols import Algorithm
+from lab.recording.records import Link
 from lab.units import format_us
 from lab.worlds.campaign.schedule import Schedule, Strike
 

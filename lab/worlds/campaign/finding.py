@@ -7,9 +7,10 @@ from shlex import quote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import End, Header, Record, Writer
 from lab.kernel import Protocol
 from lab.properties import Violation
+from lab.recording.records import End, Header, Record
+from lab.recording.writer import Writer
 from lab.script import read_script
 from lab.units import format_us
 from lab.worlds.campaign.campaign import Campaign

@@ -5,7 +5,7 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Link
+from lab.recording.records import Link
 from lab.units import format_us
 
 __all__ = ["Schedule", "Strike"]

@@ -17,8 +17,8 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from lab.journal import Commanded, Link
 from lab.properties import Violation
+from lab.recording.records import Commanded, Link
 from lab.worlds.campaign.schedule import Schedule, Strike
 from lab.worlds.campaign.trial import RunawayError, Trial
 

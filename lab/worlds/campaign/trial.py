@@ -5,9 +5,10 @@ import functools
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import STRUCK_BY, End, Fault, Header, Log, MemoryLog, Process, Record, Routed
 from lab.kernel import Protocol
 from lab.properties import Judge, Violation
+from lab.recording.memory import Log, MemoryLog
+from lab.recording.records import STRUCK_BY, End, Fault, Header, Process, Record, Routed
 from lab.script import At, Scripted, parse
 from lab.worlds.campaign.schedule import Schedule, Strike
 from lab.worlds.simulated.runaway import most_records, runaway_said

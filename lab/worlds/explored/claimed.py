@@ -7,8 +7,8 @@ and to keep it apart costs next to nothing.
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
-from lab.journal import NodeView
 from lab.properties import Claim
+from lab.recording.snapshot import NodeView
 
 __all__ = ["NOTHING", "Claimed", "Made"]
 

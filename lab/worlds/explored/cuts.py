@@ -7,8 +7,8 @@ may still pass; so two cuts that differ on others are one, and one that stops no
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
-from lab.journal import Cluster
 from lab.network import Links
+from lab.recording.cluster_state import Cluster
 from lab.script import LinkFault, Partition, link_rule, parse, partition_rule
 
 __all__ = ["WHOLE", "Cuts"]

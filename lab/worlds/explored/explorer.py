@@ -14,10 +14,10 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from lab.journal import Header
 from lab.kernel import Told
 from lab.properties import CLAIMS, RAISES
 from lab.protocols import Algorithm
+from lab.recording.records import Header
 from lab.worlds.explored.claimed import Claimed
 from lab.worlds.explored.judging import StateJudge
 from lab.worlds.explored.local import Ages, LearnedError, LocalStates

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from lab.journal import NodeView
 from lab.properties import A2, A4, AGREEMENTS, BOOKED, ENDS, RAISES, offend
 from lab.properties.books import Books, booked
 from lab.properties.liveness import Liveness
+from lab.recording.snapshot import NodeView
 from lab.worlds.explored.local import LocalStates
 from lab.worlds.explored.moves import Moves
 from lab.worlds.explored.states import CLAIMED, CUT, State

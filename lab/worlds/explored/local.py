@@ -19,13 +19,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import NodeView
 from lab.kernel import Fired, Message, Node, Started, Step, Timing, Told
 from lab.kernel.sight import ERA_US, HEARD, Rest, age, oldest_us, open_requests, rest_of, resume, sight_of
 from lab.kernel.state import plain
 from lab.properties import BOOKED
 from lab.properties.books import booked
 from lab.protocols import Algorithm
+from lab.recording.snapshot import NodeView
 from lab.worlds.explored.queues import STALE, Queues
 from lab.worlds.watchdog import watch_steps
 

@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from lab.journal import End, Fault, Header, Log, Process, Record, Routed
 from lab.kernel import Fired, Message, Node, Protocol, Started, Told, as_lists
 from lab.network import Network
+from lab.recording.memory import Log
+from lab.recording.records import End, Fault, Header, Process, Record, Routed
 from lab.script import Director, parse
 from lab.worlds.control import Control
 from lab.worlds.explored.states import BREAKS, Move, Timeouts

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 import trio
 
-from lab.journal import Writer
+from lab.recording.writer import Writer
 from lab.worlds.host.lines import GARBAGE, LineBuffer, TooLongError
 from lab.worlds.orders import Attach, Order, Reply
 

@@ -17,7 +17,8 @@ from typing import TypeVar
 
 import trio
 
-from lab.journal import End, Writer
+from lab.recording.records import End
+from lab.recording.writer import Writer
 from lab.script import CommandError, Director, Scripted, check_by_hand, parse
 from lab.worlds.config import NotRunnableError, Ready, Refused, RunConfig
 from lab.worlds.control import Control

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from lab.journal import Writer
+from lab.recording.writer import Writer
 from lab.worlds.config import Ready, Refused, RunConfig, header_of
 from lab.worlds.targets import TargetError, load_protocol
 

@@ -14,7 +14,7 @@ import time
 import msgspec
 import trio
 
-from lab.journal import Writer
+from lab.recording.writer import Writer
 from lab.script import Director
 from lab.worlds.config import Begun, RunConfig
 from lab.worlds.control import Control

@@ -9,8 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from lab.journal import Process
 from lab.kernel import Message, Told
+from lab.recording.records import Process
 from lab.worlds.handles import NodeHandles
 from lab.worlds.live.connection import Connection
 from lab.worlds.live.safe_storage import wipe

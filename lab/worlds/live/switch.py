@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from lab.journal import Cluster, Record, Routed, Writer
 from lab.kernel import Message, Received, Step, Told
 from lab.network import Network
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Record, Routed
+from lab.recording.writer import Writer
 from lab.script import Director, Scripted
 from lab.worlds.host.lines import GARBAGE
 from lab.worlds.live.connection import Connection

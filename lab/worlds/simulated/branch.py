@@ -13,8 +13,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from lab import __version__
-from lab.journal import Header, Log, NotARecordingError, Parent, Routed, Writer, open_recording
 from lab.protocols import Algorithm
+from lab.recording.memory import Log
+from lab.recording.reader import NotARecordingError, open_recording
+from lab.recording.records import Header, Parent, Routed
+from lab.recording.writer import Writer
 from lab.worlds.config import RunConfig
 from lab.worlds.simulated.life import Life
 from lab.worlds.simulated.past import Arrival, NotBranchableError, Past, relive

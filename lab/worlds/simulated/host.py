@@ -10,7 +10,7 @@ import time
 import msgspec
 import trio
 
-from lab.journal import Writer
+from lab.recording.writer import Writer
 from lab.script import Scripted, WorldCommand
 from lab.units import count_of
 from lab.worlds.config import RunConfig

@@ -13,7 +13,11 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from lab.journal import (
+from lab.kernel import Message, Protocol, Received, Step, Told
+from lab.network import Rule
+from lab.protocols import Algorithm, source_of
+from lab.recording.reader import Lines, NotARecordingError
+from lab.recording.records import (
     PROCESS_AFTER,
     STRUCK_BY,
     Captioned,
@@ -22,16 +26,11 @@ from lab.journal import (
     Expected,
     Fault,
     Injected,
-    Lines,
-    NotARecordingError,
     Process,
     Record,
-    Reexecution,
     Routed,
 )
-from lab.kernel import Message, Protocol, Received, Step, Told
-from lab.network import Rule
-from lab.protocols import Algorithm, source_of
+from lab.replay.reexecution import Reexecution
 from lab.script import CommandError, LinkFault, Partition, Scripted, Slow, Tell, parse, rule_over
 from lab.worlds.config import NotRunnableError
 

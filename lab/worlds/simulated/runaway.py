@@ -1,6 +1,6 @@
 """When a run is given up: there is so much of it that it will not come to an end."""
 
-from lab.journal import Writer
+from lab.recording.writer import Writer
 from lab.units import format_us
 
 __all__ = ["most_records", "outgrown", "runaway_said"]

@@ -9,7 +9,8 @@ import shutil
 import time
 from collections.abc import Callable
 
-from lab.journal import End, Writer
+from lab.recording.records import End
+from lab.recording.writer import Writer
 from lab.worlds.config import Begun, RunConfig
 from lab.worlds.host.starting import new_writer
 from lab.worlds.simulated.branch import begin_branch

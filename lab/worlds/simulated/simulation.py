@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from lab.journal import Header, Log, Process, Record, Routed
 from lab.kernel import Fired, Message, Node, Protocol, Started, Told, as_lists
+from lab.recording.memory import Log
+from lab.recording.records import Header, Process, Record, Routed
 from lab.script import Director, WorldCommand
 from lab.worlds.control import Control
 from lab.worlds.handles import NodeHandles

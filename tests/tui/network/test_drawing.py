@@ -5,9 +5,12 @@ from collections.abc import Iterable
 import pytest
 from rich.cells import cell_len
 
+from lab.analysis.connectivity import Pair
+from lab.analysis.group_history import GroupLog
 from lab.glyphs import glyphs_for
-from lab.journal import Cluster, Fault, GroupLog, Link, Pair
 from lab.protocols import InvitationElection
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Fault, Link
 from lab.tui.terminal.fitting import Piece
 from lab.tui.terminal.look import Look
 from lab.tui.views.network.links import NetworkNow, network_now

@@ -6,10 +6,13 @@ from random import Random
 import pytest
 from msgspec import Raw
 
-from lab.journal import Cluster, Fault, FaultView, GroupLog
+from lab.analysis.group_history import GroupLog
 from lab.kernel import Message
 from lab.network import Sending
 from lab.protocols import InvitationElection
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Fault
+from lab.recording.snapshot import FaultView
 from lab.script import parse
 from lab.tui.views.network.links import NetworkNow, network_now, trouble_of
 from tests.harness import T_US, Rig

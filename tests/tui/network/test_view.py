@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.journal import End, Fault, Header, Link, Process, Writer, open_recording
 from lab.kernel import Timing
 from lab.protocols import InvitationElection
+from lab.recording.reader import open_recording
+from lab.recording.records import End, Fault, Header, Link, Process
+from lab.recording.writer import Writer
 from lab.tui.commandline import CommandLine
 from lab.tui.views.network.editing import LinkDialog
 from lab.tui.views.network.view import NetworkView

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 from rich.style import Style
 
-from lab.journal import ASSUMPTIONS, Header
+from lab.analysis.assumptions import ASSUMPTIONS
 from lab.properties import ASSERTIONS, RAISES, Assertion, Broken, Judge, Verdict, Violation, verdict_of
+from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
 from lab.tui.terminal.look import DIM, Look

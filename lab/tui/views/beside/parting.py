@@ -2,8 +2,8 @@
 
 import msgspec
 
-from lab.journal import Comparison, header_differences
-from lab.journal.fields import differing_fields, plain
+from lab.recording.record_fields import differing_fields, plain
+from lab.replay.divergence import Comparison, header_differences
 from lab.text import sanitize
 from lab.tui.run.moment import Moment
 

@@ -13,7 +13,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.worker import Worker
 
-from lab.journal import Comparison, NotARecordingError, RecordedLines, Timeline, Twig, open_recording
+from lab.recording.lineage import Twig
+from lab.recording.reader import NotARecordingError, RecordedLines, open_recording
+from lab.recording.timeline import Timeline
+from lab.replay.divergence import Comparison
 from lab.text import sanitize
 from lab.tui.dialogs import RecordDialog
 from lab.tui.frame.lines import Line

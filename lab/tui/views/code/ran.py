@@ -4,19 +4,14 @@ import asyncio
 
 from msgspec import Struct
 
-from lab.journal import (
-    CannotTellError,
-    LastStep,
-    Lines,
-    Listing,
-    Timeline,
-    installed,
-    lines_about,
-    lines_run,
-    message_received,
-)
+from lab.analysis.lookback import LastStep, message_received
 from lab.kernel import Received
 from lab.protocols import Algorithm
+from lab.recording.reader import Lines
+from lab.recording.timeline import Timeline
+from lab.replay.approximate_lines import lines_about
+from lab.replay.line_trace import CannotTellError, installed, lines_run
+from lab.replay.source_listing import Listing
 from lab.worlds.watchdog import watch_steps
 
 __all__ = ["Ran", "RanLines"]

@@ -9,7 +9,9 @@ from rich.style import Style
 from textual.geometry import Region, Size
 from textual.strip import Strip
 
-from lab.journal import LastStep, LastSteps, Listing, NodeView
+from lab.analysis.lookback import LastStep, LastSteps
+from lab.recording.snapshot import NodeView
+from lab.replay.source_listing import Listing
 from lab.text import sanitize
 from lab.tui.run.moment import Moment
 from lab.tui.run.source import Source

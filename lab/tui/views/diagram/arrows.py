@@ -7,7 +7,8 @@ from collections import Counter
 
 from rich.style import Style
 
-from lab.journal import Arrow, Point
+from lab.analysis.group_history import Point
+from lab.analysis.spacetime import Arrow
 from lab.text import sanitize
 from lab.tui.views.diagram.canvas import Canvas
 from lab.tui.views.diagram.scene import QUIET, Scene

@@ -1,6 +1,7 @@
 """What part of a run the diagram looks at: it follows the cursor in time, or stays where it was scrolled to."""
 
-from lab.journal import Lines, Point
+from lab.analysis.group_history import Point
+from lab.recording.reader import Lines
 from lab.tui.run.moment import Moment
 from lab.tui.views.diagram.scale import STEPS_US, Scale, zoomed
 from lab.tui.views.diagram.window import MOST_RECORDS, Window

@@ -3,7 +3,7 @@
 from msgspec import Struct
 from rich.style import Style
 
-from lab.journal import Stretch
+from lab.analysis.spacetime import Stretch
 from lab.tui.views.diagram.canvas import Canvas
 from lab.tui.views.diagram.scene import QUIET, Scene
 

@@ -7,8 +7,11 @@ it was quiet for longer than a message may take, a row more says for how long.
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
-from lab.journal import Fates, Flight, Header, Keyframe, Process, Record, Routed, count_lines
+from lab.analysis.delivery import Fates
 from lab.kernel import Received, Step
+from lab.recording.log_lines import count_lines
+from lab.recording.records import Header, Keyframe, Process, Record, Routed
+from lab.recording.snapshot import Flight
 
 __all__ = ["Order"]
 

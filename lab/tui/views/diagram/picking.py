@@ -2,9 +2,11 @@
 
 from bisect import bisect_left, bisect_right
 
-from lab.journal import Arrow, Lines, Point
-from lab.journal.cone import Future, Happened, past_of
+from lab.analysis.causal_cone import Future, Happened, past_of
+from lab.analysis.group_history import Point
+from lab.analysis.spacetime import Arrow
 from lab.kernel import Fired, Received, Step, Told
+from lab.recording.reader import Lines
 from lab.text import sanitize
 from lab.tui.views.diagram.window import Window
 from lab.units import count_of

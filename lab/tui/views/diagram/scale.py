@@ -3,7 +3,7 @@
 import sys
 from bisect import bisect_left, bisect_right
 
-from lab.journal import Point
+from lab.analysis.group_history import Point
 from lab.tui.views.diagram.order import Order
 from lab.units import format_us
 

@@ -6,8 +6,10 @@ from collections.abc import Set as AbstractSet
 from msgspec import Struct
 from rich.style import Style
 
-from lab.journal import Arrow, LogLine, Point, SpaceTime, Stretch
+from lab.analysis.group_history import Point
+from lab.analysis.spacetime import Arrow, SpaceTime, Stretch
 from lab.properties import Violation
+from lab.recording.log_lines import LogLine
 from lab.tui.terminal.look import Look
 from lab.tui.views.diagram.plane import Plane
 from lab.tui.views.diagram.scale import Scale

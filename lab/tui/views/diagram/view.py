@@ -10,7 +10,8 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.journal import Arrow, LogLine
+from lab.analysis.spacetime import Arrow
+from lab.recording.log_lines import LogLine
 from lab.text import sanitize
 from lab.tui.run.moment import Moment
 from lab.tui.run.source import Source

@@ -6,9 +6,11 @@ it, and forgets what is far behind; so it holds a bounded number of records, how
 
 from bisect import bisect_right
 
-from lab.journal import Arrow, Keyframe, Lines, Record, SpaceTime, Stretch
-from lab.journal.cone import Happened, happened_in
-from lab.journal.fates import fate_in
+from lab.analysis.causal_cone import Happened, happened_in
+from lab.analysis.delivery import fate_in
+from lab.analysis.spacetime import Arrow, SpaceTime, Stretch
+from lab.recording.reader import Lines
+from lab.recording.records import Keyframe, Record
 from lab.tui.views.diagram.order import Order
 
 __all__ = ["MOST_RECORDS", "Window"]

@@ -5,7 +5,9 @@ import itertools
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.journal import LogLine, Point, Stretch
+from lab.analysis.group_history import Point
+from lab.analysis.spacetime import Stretch
+from lab.recording.log_lines import LogLine
 from lab.text import sanitize
 from lab.tui.terminal.look import DIM
 from lab.tui.views.diagram.canvas import Canvas

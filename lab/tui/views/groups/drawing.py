@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.journal.groups import GroupLife, Happening
+from lab.analysis.group_history import GroupLife, Happening
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
 from lab.tui.terminal.look import DIM, Look

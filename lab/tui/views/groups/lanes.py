@@ -11,7 +11,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from lab.journal.groups import GroupLife, Happening, Point, Stay
+from lab.analysis.group_history import GroupLife, Happening, Point, Stay
 
 __all__ = ["Lane", "Row", "rows_of"]
 

@@ -7,7 +7,8 @@ from textual import events
 from textual.geometry import Size
 from textual.strip import Strip
 
-from lab.journal import GroupLog, Header
+from lab.analysis.group_history import GroupLog
+from lab.recording.records import Header
 from lab.tui.run.moment import Moment
 from lab.tui.terminal.fitting import Piece, fit, lit
 from lab.tui.terminal.look import DIM, Look

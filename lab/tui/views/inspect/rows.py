@@ -7,9 +7,11 @@ from typing import Any
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.journal import Change, Inspection, Listing, NodeView, Pending, in_short
-from lab.journal.wording import body_said, entries_said
+from lab.analysis.inspection import Change, Inspection, Pending
 from lab.kernel import Fired, Message, Received, Started, Step, Told
+from lab.recording.payload_text import body_said, entries_said, in_short
+from lab.recording.snapshot import NodeView
+from lab.replay.source_listing import Listing
 from lab.text import sanitize
 from lab.tui.nodes.pane import short_body
 from lab.tui.terminal.fitting import Piece

@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from lab.journal import LifeLine, life_of, message_at
+from lab.analysis.message_trace import LifeLine, life_of, message_at
 from lab.text import sanitize
 from lab.tui.dialog import Dialog
 from lab.tui.terminal.look import DIM, Look

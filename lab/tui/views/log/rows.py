@@ -7,7 +7,10 @@ is on, its sieve knows the records of the rows, and each of them is a page of it
 
 from bisect import bisect_right
 
-from lab.journal import Cluster, Ending, Lines, LogLine, LogPage, lines_of
+from lab.analysis.delivery import Ending, LogPage
+from lab.recording.cluster_state import Cluster
+from lab.recording.log_lines import LogLine, lines_of
+from lab.recording.reader import Lines
 from lab.script import Sieve
 
 __all__ = ["LogRows"]

@@ -2,7 +2,8 @@
 
 from rich.style import Style
 
-from lab.journal import Ending, LogLine
+from lab.analysis.delivery import Ending
+from lab.recording.log_lines import LogLine
 from lab.text import sanitize
 from lab.tui.nodes.pane import short_body
 from lab.tui.terminal.fitting import Piece

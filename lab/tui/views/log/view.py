@@ -9,7 +9,8 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from lab.journal import Ending, LogLine
+from lab.analysis.delivery import Ending
+from lab.recording.log_lines import LogLine
 from lab.script import Sieve
 from lab.tui.run.moment import Moment
 from lab.tui.terminal.fitting import Piece, fit, lit

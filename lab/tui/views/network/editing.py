@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from lab.journal import Pair
+from lab.analysis.connectivity import Pair
 from lab.script import VERBS
 from lab.tui.dialog import Dialog, frame
 from lab.tui.offers import takes_commands, why_no_commands

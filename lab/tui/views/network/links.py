@@ -8,7 +8,10 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from lab.journal import Cluster, Connections, FaultView, Flight, GroupLog, NodeView, Pair, connected
+from lab.analysis.connectivity import Connections, Pair, connected
+from lab.analysis.group_history import GroupLog
+from lab.recording.cluster_state import Cluster
+from lab.recording.snapshot import FaultView, Flight, NodeView
 from lab.script import CommandError, LinkFault, parse
 from lab.script.commands import Slow
 from lab.script.printing import amount_said

@@ -14,7 +14,7 @@ from itertools import chain
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.journal import Pair
+from lab.analysis.connectivity import Pair
 from lab.tui.terminal.fitting import Piece, fit
 from lab.tui.terminal.look import DIM, Look
 from lab.tui.views.network.links import GONE, NetworkNow, Stand

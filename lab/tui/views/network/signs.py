@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.journal import Flight
+from lab.recording.snapshot import Flight
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
 from lab.tui.terminal.look import DIM, Look

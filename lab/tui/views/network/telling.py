@@ -1,6 +1,7 @@
 """A link in words: how long a message takes, which faults are in force there, and what is on its way."""
 
-from lab.journal import Link, Pair
+from lab.analysis.connectivity import Pair
+from lab.recording.records import Link
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
 from lab.tui.terminal.look import DIM, Look

@@ -15,7 +15,10 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.journal import Cluster, GroupLog, Header, Pair
+from lab.analysis.connectivity import Pair
+from lab.analysis.group_history import GroupLog
+from lab.recording.cluster_state import Cluster
+from lab.recording.records import Header
 from lab.tui.run.moment import Moment
 from lab.tui.terminal.fitting import Piece, fit
 from lab.tui.terminal.look import DIM, Look

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.journal import Deed
+from lab.analysis.script_log import Deed
 from lab.properties import Violation
 from lab.scenario.head import read_head, split_scenario
 from lab.scenario.report import is_meant

@@ -1,0 +1,1 @@
+"""Folds over records: elections, groups, transactions, space-time, causality, delivery outcomes and more."""

@@ -1,0 +1,171 @@
+"""What a run came to, as one object: ``lab run --json``."""
+
+from msgspec import Struct
+
+from lab.analysis.blocked_transactions import Stuck, blocked_in
+from lab.analysis.commit_history import CommitLog, Commits
+from lab.analysis.elections import ElectionLog, SettledElection
+from lab.kernel import Step, Told
+from lab.protocols.bank_words import Load
+from lab.recording.cluster_state import Cluster
+from lab.recording.conversion import converted
+from lab.recording.records import Header, Process, Record
+from lab.recording.snapshot import FaultView, NodeView
+from lab.units import count_of
+
+__all__ = [
+    "FaultSummary",
+    "NodeSummary",
+    "Note",
+    "NoteLog",
+    "OpenSummary",
+    "Summary",
+    "TransactionSummary",
+    "summarize",
+]
+
+
+class NodeSummary(Struct, frozen=True):
+    """A node at the end of the run. ``alive``: its process exists, even if paused. ``group``: such as ``5.3``."""
+
+    alive: bool
+    process: str
+    status: str
+    coordinator: int | None
+    up: tuple[int, ...]
+    definition_version: int
+    group: str | None
+
+
+class FaultSummary(Struct, frozen=True):
+    """A fault of the run. ``touched`` counts nodes for a fault of nodes, messages for one of links; 0: inert."""
+
+    command: str
+    touched: int
+    messages: int
+    assumptions: tuple[int, ...]
+
+
+class TransactionSummary(Struct, frozen=True):
+    """What became of the transactions of a bank, and how long nodes were blocked, added up over the nodes."""
+
+    committed: int
+    aborted: int
+    open: int
+    blocked_us: int
+
+
+class OpenSummary(Struct, frozen=True):
+    """A transaction that somebody is not done with at the end, and why; blocked since ``blocked_us``, if it is."""
+
+    transaction: str
+    why: str
+    blocked_us: int | None
+
+
+class Note(Struct, frozen=True):
+    """What came of a command of its protocol's own that a node was given: what it noted, or left undone."""
+
+    at_us: int
+    node: int
+    text: str
+
+
+class NoteLog:
+    """Collects these notes while records go by."""
+
+    def __init__(self) -> None:
+        self.notes: list[Note] = []
+        self._told: set[int] = set()
+        self._unbegun: dict[int, int] = {}
+
+    def observe(self, record: Record | None) -> None:
+        """Look at ``record``."""
+        if isinstance(record, Step):
+            if isinstance(record.input, Told):
+                self._told.add(record.node)
+            if record.notes and record.node in self._told:
+                self.notes += [Note(record.at_us, record.node, text) for text in record.notes]
+            if "load" in record.changed:
+                load = converted(record.changed["load"], Load) or Load()
+                self._unbegun[record.node] = load.left
+        elif isinstance(record, Process) and record.event in ("killed", "failed"):
+            unbegun = self._unbegun.pop(record.node, 0)
+            if unbegun:
+                said = f"{record.event}, and its load ended: {count_of(unbegun, 'transfer')} never begun"
+                self.notes.append(Note(record.at_us, record.node, said))
+
+
+class Summary(Struct, frozen=True):
+    """Durations and instants in microseconds since the run began; ``recording`` is a path.
+
+    ``settings`` are the parameters that were set, as ``name=value``.
+    """
+
+    world: str
+    protocol: str
+    settings: tuple[str, ...]
+    nodes: dict[int, NodeSummary]
+    elections: tuple[SettledElection, ...]
+    messages: dict[str, int]
+    faults: tuple[FaultSummary, ...]
+    notes: tuple[Note, ...]
+    transactions: TransactionSummary | None
+    open: tuple[OpenSummary, ...]
+    duration_us: int
+    recording: str
+
+
+def summarize(
+    header: Header,
+    cluster: Cluster,
+    elections: ElectionLog,
+    notes: NoteLog,
+    commits: CommitLog,
+    recording: str,
+) -> Summary:
+    """The summary of a run whose records were all applied to ``cluster`` and shown to the logs."""
+    faults = sorted([*cluster.lifted, *cluster.faults.values()], key=lambda fault: fault.id)
+    return Summary(
+        header.world,
+        header.protocol.title,
+        header.protocol.settings,
+        {node: _node(view) for node, view in sorted(cluster.nodes.items())},
+        tuple(elections.settled),
+        dict(sorted(cluster.messages.items())),
+        tuple(map(_fault, faults)),
+        tuple(notes.notes),
+        _transactions(commits.commits(cluster.at_us)),
+        tuple(map(_open, blocked_in(cluster, header))),
+        cluster.at_us,
+        recording,
+    )
+
+
+def _node(view: NodeView) -> NodeSummary:
+    return NodeSummary(
+        view.process in ("running", "paused"),
+        view.process,
+        view.status,
+        view.coordinator,
+        view.up,
+        view.definition_version,
+        None if view.group is None else ".".join(map(str, view.group)),
+    )
+
+
+def _transactions(commits: Commits) -> TransactionSummary | None:
+    """None where there was none."""
+    if not commits.transactions:
+        return None
+    outcomes = [each.outcome for each in commits.transactions]
+    counts = (outcomes.count("committed"), outcomes.count("aborted"), outcomes.count(None))
+    return TransactionSummary(*counts, sum(commits.blocked_us))
+
+
+def _open(stuck: Stuck) -> OpenSummary:
+    return OpenSummary(str(stuck.transaction), stuck.sentences[0], stuck.blocked_us)
+
+
+def _fault(fault: FaultView) -> FaultSummary:
+    return FaultSummary(fault.text, fault.touched, fault.messages, fault.breaks)

@@ -1,0 +1,1 @@
+"""The recording format: record types, writer and reader, and the state of the cluster after any record."""

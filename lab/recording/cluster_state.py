@@ -1,0 +1,237 @@
+"""The fold: records in, the state of the whole cluster out.
+
+The host, the interface, triggers and summaries all look at a run through this one class. ``apply`` takes
+records in their order; ``snapshot`` freezes what it has come to.
+"""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from lab.kernel import Message, Received, Started, Step, Told, as_lists
+from lab.recording.decided_transactions import Outcomes
+from lab.recording.log_lines import count_lines
+from lab.recording.records import (
+    PROCESS_AFTER,
+    STRUCK_BY,
+    Fault,
+    Header,
+    Injected,
+    Keyframe,
+    Process,
+    Record,
+    Routed,
+)
+from lab.recording.snapshot import FaultView, Flight, NodeView, Snapshot
+
+__all__ = ["Cluster"]
+
+_ENDED_BY = {"started": "kill", "resumed": "pause", "killed": "pause", "failed": "pause"}
+
+
+def _log_of(view: NodeView) -> dict[str, Any]:
+    """What safe storage has kept of a log: what a dead node knows is what others may have to wait for."""
+    return {"log": view.state["log"]} if "log" in view.state else {}
+
+
+class Cluster:
+    """The cluster after the records applied so far. ``lifted`` are the faults that are over.
+
+    ``nodes`` are the nodes' views by id, ``flights`` the messages on their way, by source and serial. Most steps
+    change no more than where procedures wait, most messages are soon there, and most runs have no transactions, so
+    neither these nor ``outcomes`` are brought up to date before somebody looks.
+    """
+
+    def __init__(self, nodes: tuple[int, ...]) -> None:
+        self.record = -1
+        self.at_us = 0
+        self.lines = 0
+        self._nodes = {node: NodeView(node) for node in nodes}
+        self._newest: dict[int, Step] = {}
+        self._flights: dict[tuple[int, int], Flight] = {}
+        self._sent: dict[tuple[int, int], tuple[Message, int]] = {}
+        self._outcomes = Outcomes()
+        self.faults: dict[int, FaultView] = {}
+        self.lifted: list[FaultView] = []
+        self.messages: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, header: Header) -> "Cluster":
+        """The cluster before anything happened."""
+        return cls(header.nodes)
+
+    @classmethod
+    def resume(cls, snapshot: Snapshot) -> "Cluster":
+        """The cluster as of a snapshot; faults that were over by then are not known."""
+        cluster = cls(())
+        cluster.record, cluster.at_us, cluster.lines = snapshot.record, snapshot.at_us, snapshot.lines
+        cluster._nodes = {view.id: view for view in snapshot.nodes}
+        cluster._flights = {(flight.source, flight.serial): flight for flight in snapshot.flights}
+        cluster.faults = {fault.id: fault for fault in snapshot.faults}
+        cluster.messages = dict(snapshot.messages)
+        return cluster
+
+    @property
+    def nodes(self) -> dict[int, NodeView]:
+        """The nodes' views, by id."""
+        for node, step in self._newest.items():
+            view = self._nodes[node]
+            self._nodes[node] = NodeView(
+                view.id,
+                view.process,
+                view.life,
+                view.pid,
+                as_lists(view.state),
+                step.waits,
+                step.at_us,
+                step.failed,
+            )
+        self._newest.clear()
+        return self._nodes
+
+    @property
+    def flights(self) -> dict[tuple[int, int], Flight]:
+        """The messages on their way, in the order sent."""
+        for key, (message, at_us) in self._sent.items():
+            self._flights[key] = Flight(message.source, message.serial, message.target, message.kind, at_us)
+        self._sent.clear()
+        return self._flights
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """What the logs of all nodes say of transactions."""
+        for view in self.nodes.values():
+            log = view.state.get("log")
+            self._outcomes.read(view.id, log if isinstance(log, list) else [])
+        return self._outcomes
+
+    def snapshot(self) -> Snapshot:
+        """This state, frozen."""
+        return Snapshot(
+            self.record,
+            self.at_us,
+            tuple(self.nodes.values()),
+            tuple(self.flights.values()),
+            tuple(self.faults.values()),
+            dict(self.messages),
+            self.lines,
+        )
+
+    def apply(self, record: Record | None) -> None:
+        """Take the next record; None stands for a line that could not be read."""
+        self.record += 1
+        if isinstance(record, Step):
+            told = isinstance(record.input, Told)
+            plain = not (record.changed or record.logged or record.notes or record.failed or told)  # as most are
+            self.lines += len(record.sent) if plain else count_lines(record)
+            self._step(record)
+            return
+        if record is None or isinstance(record, Header | Keyframe):
+            return
+        self.at_us = max(self.at_us, record.at_us)
+        self.lines += count_lines(record)
+        if isinstance(record, Routed):
+            self._routed(record)
+        elif isinstance(record, Process):
+            self._process(record)
+        elif isinstance(record, Fault):
+            self._fault(record)
+        elif isinstance(record, Injected):
+            self._under_way(record.message, record.at_us)
+
+    def _step(self, step: Step) -> None:
+        node, given = step.node, step.input
+        self.at_us = max(self.at_us, step.at_us)
+        if isinstance(given, Received):
+            if given.serial < 0:
+                self._touch(-given.serial)  # a forged message has the number of its fault
+            self._arrived(given.source, given.serial)
+        if step.changes_state or isinstance(given, Started) or node not in self._nodes:
+            view = self._nodes.get(node) or NodeView(node)
+            before = view.state
+            if isinstance(given, Started):  # rule M3; what was stored comes last, as it does in a first life
+                before = {**dict.fromkeys(step.changed), **given.stored}
+            self._nodes[node] = replace(view, state=step.state_after(before))
+        self._newest[node] = step
+        for message in step.sent:
+            self.messages[message.kind] = self.messages.get(message.kind, 0) + 1
+            self._under_way(message, step.at_us)
+
+    def _under_way(self, message: Message, at_us: int) -> None:
+        self._sent[message.source, message.serial] = (message, at_us)
+        if self.faults:
+            for fault in self._node_faults("pause", message.target):
+                self._touch(fault.id)
+
+    def _arrived(self, source: int, serial: int) -> None:
+        forged = self.faults.get(-serial)
+        if forged is not None and forged.kind == "inject":
+            self.lifted.append(self.faults.pop(-serial))
+        if self._sent.pop((source, serial), None) is not None:
+            return
+        flight = self._flights.pop((source, serial), None)
+        if flight is not None and flight.copies > 1:
+            self._flights[source, serial] = replace(flight, copies=flight.copies - 1)
+
+    def _routed(self, routed: Routed) -> None:
+        for number in routed.by:
+            self._touch(number)
+        key = (routed.source, routed.serial)
+        flight = self.flights.get(key)
+        if flight is None:
+            return
+        if routed.fate == "dropped":
+            if routed.why in ("down", "killed"):
+                for fault in self._node_faults("kill", flight.target):
+                    self._touch(fault.id)
+            self._arrived(*key)
+        elif routed.fate == "duplicated":
+            self.flights[key] = replace(flight, copies=flight.copies + 1)
+        elif routed.fate in ("held", "released"):
+            self.flights[key] = replace(flight, held=routed.fate == "held")
+
+    def _process(self, record: Process) -> None:
+        view = self.nodes.get(record.node) or NodeView(record.node)
+        if record.event in PROCESS_AFTER:
+            view = replace(view, process=PROCESS_AFTER[record.event], life=record.life, pid=record.pid)
+        if record.event in ("killed", "failed"):
+            view = replace(view, waits=())
+        if record.event == "killed":
+            view = replace(view, state={"status": "Down", **_log_of(view)})  # rule M4
+        if record.event == "started":
+            view = replace(view, state=_log_of(view), traceback="")
+        if record.event == "wiped":
+            view = replace(view, state={name: value for name, value in view.state.items() if name != "log"})
+        self.nodes[record.node] = view
+        for fault in self._node_faults(STRUCK_BY.get(record.event), record.node):
+            self.faults[fault.id] = replace(fault, struck=fault.struck + 1)
+        for fault in self._node_faults(_ENDED_BY.get(record.event), record.node):
+            self._lift_from(fault, record.node)
+
+    def _fault(self, record: Fault) -> None:
+        if record.lifted:
+            over = self.faults.pop(record.id, None)
+            if over is not None:
+                self.lifted.append(over)
+        elif record.id in self.faults:
+            self.faults[record.id] = replace(self.faults[record.id], links=record.links)
+        else:
+            self.faults[record.id] = FaultView(
+                record.id, record.kind, record.text, record.at_us, record.nodes, record.breaks, record.links
+            )
+
+    def _node_faults(self, kind: str | None, node: int) -> list[FaultView]:
+        if kind is None or not self.faults:
+            return []
+        return [fault for fault in self.faults.values() if fault.kind == kind and node in fault.nodes]
+
+    def _touch(self, fault: int) -> None:
+        touched = self.faults.get(fault)
+        if touched is not None:
+            self.faults[fault] = replace(touched, messages=touched.messages + 1)
+
+    def _lift_from(self, fault: FaultView, node: int) -> None:
+        left = [n for n in fault.nodes if n != node and self.nodes[n].process in ("killed", "paused")]
+        if not left:
+            del self.faults[fault.id]
+            self.lifted.append(fault)

@@ -1,0 +1,136 @@
+"""The log that people read: which lines a record gives.
+
+How many lines a record gives depends on the record alone, so a reader can count them without the state of
+the cluster, and find line one million of a recording by its keyframes.
+"""
+
+from msgspec import Struct
+
+from lab.kernel import Message, Step, Told
+from lab.recording.payload_text import body_said, entries_said
+from lab.recording.records import Captioned, Commanded, End, Expected, Injected, Process, Record
+from lab.recording.snapshot import group_in
+from lab.units import format_us
+
+__all__ = ["WHATS", "LogLine", "count_lines", "lines_of"]
+
+_Event = Process | Commanded | Captioned | Expected | Injected | End
+"""The records that are a line each."""
+
+WHATS = (
+    *("message", "status", "process", "command", "caption", "mark", "expectation"),
+    *("told", "log", "note", "failure", "end"),
+)
+"""What a line can be of."""
+
+
+class LogLine(Struct, frozen=True, omit_defaults=True, gc=False):
+    """One line: a message sent (``source`` to ``target``), or something that happened at ``source``, if anywhere.
+
+    ``what`` is one of WHATS; *log* is what a step appended to a log of the node, before its messages left.
+    """
+
+    record: int
+    at_us: int
+    what: str
+    text: str
+    source: int | None = None
+    target: int | None = None
+    kind: str = ""
+    serial: int = 0
+    answers: int = 0
+
+    @property
+    def message(self) -> tuple[int, int]:
+        """(source, serial): what names a message."""
+        assert self.source is not None
+        return self.source, self.serial
+
+
+def count_lines(record: Record) -> int:
+    """How many lines ``lines_of`` gives."""
+    if isinstance(record, Step):
+        told = isinstance(record.input, Told)
+        lines = len(record.sent) + len(record.notes) + sum(map(bool, record.logged.values()))
+        return lines + _has_status(record) + bool(record.failed) + told
+    return isinstance(record, _Event)
+
+
+def lines_of(number: int, record: Record) -> list[LogLine]:
+    """The lines of the record with that number; in a step what it was told, status and log before messages."""
+    if isinstance(record, Step):
+        return _step_lines(number, record)
+    return [_event_line(number, record)] if isinstance(record, _Event) else []
+
+
+def _event_line(number: int, record: _Event) -> LogLine:
+    at_us = record.at_us
+    if isinstance(record, Process):
+        return LogLine(number, at_us, "process", _process_text(record), record.node, kind=record.event)
+    if isinstance(record, Commanded):
+        text = f"{record.text} · {record.outcome}" if record.outcome else record.text
+        return LogLine(number, at_us, "command", text)
+    if isinstance(record, Captioned):
+        return LogLine(number, at_us, "mark" if record.mark else "caption", record.text)
+    if isinstance(record, Expected):
+        why = f": {record.why}" if record.why else ""
+        text = f"{record.text} · {'met' if record.met else f'NOT MET{why}'}"
+        return LogLine(number, at_us, "expectation", text, kind="met" if record.met else "unmet")
+    if isinstance(record, Injected):
+        return _message_line(number, at_us, record.message)
+    return LogLine(number, at_us, "end", f"the run ended: {record.why}")
+
+
+def _step_lines(number: int, step: Step) -> list[LogLine]:
+    lines = []
+    if isinstance(step.input, Told):
+        text = " ".join((step.input.command, *step.input.words))
+        lines.append(LogLine(number, step.at_us, "told", text, step.node, kind=step.input.command))
+    if _has_status(step):
+        status = step.changed.get("status")
+        told = [str(status)] if status else []
+        if step.changed.get("coordinator") is not None:
+            told.append(f"coordinator {step.changed['coordinator']}")
+        if (group := group_in(step.changed)) is not None:
+            told.append(f"group {group[0]}.{group[1]}")
+        text = ", ".join(told) or "no coordinator"
+        lines.append(LogLine(number, step.at_us, "status", text, step.node, kind=str(status or "")))
+    lines += [
+        LogLine(number, step.at_us, "log", entries_said(log, entries), step.node, kind=log)
+        for log, entries in step.logged.items()
+        if entries  # a new log is empty
+    ]
+    lines += [_message_line(number, step.at_us, message) for message in step.sent]
+    lines += [LogLine(number, step.at_us, "note", note, step.node) for note in step.notes]
+    if step.failed:
+        lines.append(LogLine(number, step.at_us, "failure", step.failed.rpartition("\n")[2], step.node))
+    return lines
+
+
+def _message_line(number: int, at_us: int, message: Message) -> LogLine:
+    return LogLine(
+        number,
+        at_us,
+        "message",
+        body_said(message),
+        message.source,
+        message.target,
+        message.kind,
+        message.serial,
+        message.answers,
+    )
+
+
+def _has_status(step: Step) -> bool:
+    changed = step.changed
+    return "status" in changed or "coordinator" in changed or group_in(changed) is not None
+
+
+def _process_text(record: Process) -> str:
+    if record.event == "started":
+        return f"started (life {record.life}, process {record.pid})"
+    if record.event == "resumed":
+        return f"resumed after {format_us(round(record.paused_us, -3))}"
+    if record.event == "wiped":
+        return "safe storage wiped"
+    return record.event

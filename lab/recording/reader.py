@@ -1,0 +1,237 @@
+"""Reading recordings: from a file, mapped and decoded on demand, or from a feed as it grows.
+
+Both are lists of lines with an index, so a million records cost a few megabytes, and any of them is a
+microsecond away. A torn last line is left out; a line that cannot be read is None, and is listed in
+``damage``; a record of a kind that this version does not know is None too, and counted in ``unknown``.
+"""
+
+import mmap
+import os
+import re
+import tempfile
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from lab.recording.records import FORMAT, Header, Record, decode
+
+__all__ = ["Lines", "NotARecordingError", "RecordedLines", "SpooledLines", "open_recording"]
+
+
+class NotARecordingError(Exception):
+    """The file is no recording, or one that this version cannot read; the text says which and why."""
+
+
+class _Kind(Struct):
+    record: str
+
+
+class _LinesAt(Struct):
+    class _Of(Struct):
+        lines: int
+        messages: dict[str, int]
+
+    at_us: int
+    snapshot: _Of
+
+
+_KNOWN = {"header", "step", "routed", "process", "fault", "command", "keyframe", "end"}
+LONGEST_HEADER = 1 << 20
+_KEYFRAME = b'{"record":"keyframe"'
+UNREADABLE = (ValueError, RecursionError)
+"""What decoding raises: msgspec.DecodeError and UnicodeDecodeError are ValueErrors; the other is for nesting."""
+
+_kind_of = msgspec.json.Decoder(_Kind).decode
+_lines_at = msgspec.json.Decoder(_LinesAt).decode
+
+
+class Lines:
+    """A recording as numbered lines.
+
+    ``keyframes`` are the numbers of keyframe records, ``times_us`` says when each of them is, ``lines_at`` how
+    many lines the log has at it, ``heartbeats_at`` how many of those are heartbeats. ``torn``: the last line was
+    cut off, and is left out.
+    """
+
+    header: Header
+
+    def __init__(self) -> None:
+        self.offsets = array("Q", [0])
+        self.keyframes: list[int] = []
+        self.times_us: list[int] = []
+        self.lines_at: list[int] = []
+        self.heartbeats_at: list[int] = []
+        self.damage: dict[int, str] = {}
+        self.unknown: set[int] = set()
+        self.torn = False
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def _read(self, start: int, end: int) -> bytes:
+        raise NotImplementedError
+
+    def raw(self, number: int) -> bytes:
+        """The line with that number, without its newline. IndexError."""
+        return self._read(self.offsets[number], self.offsets[number + 1] - 1)
+
+    def record(self, number: int) -> Record | None:
+        """The record with that number, or None if it cannot be read (see ``damage`` and ``unknown``)."""
+        line = self.raw(number)
+        try:
+            return decode(line)
+        except UNREADABLE as error:
+            self._note_unreadable(number, line, error)
+            return None
+
+    def records(self, start: int = 0, end: int | None = None) -> Iterator[Record | None]:
+        """The records from ``start`` up to, and without, ``end``."""
+        for number in range(start, len(self) if end is None else end):
+            yield self.record(number)
+
+    def keyframe_before(self, number: int) -> int | None:
+        """The number of the last keyframe at or before that record."""
+        place = bisect_right(self.keyframes, number)
+        return self.keyframes[place - 1] if place else None
+
+    def _add_keyframe(self, number: int, line: bytes) -> None:
+        try:
+            told = _lines_at(line)
+        except UNREADABLE:
+            return  # a damaged keyframe is no keyframe
+        at = told.snapshot
+        self.keyframes.append(number)
+        self.times_us.append(told.at_us)
+        self.lines_at.append(at.lines)
+        self.heartbeats_at.append(sum(at.messages.get(kind, 0) for kind in self.header.protocol.heartbeats))
+
+    def _note_unreadable(self, number: int, line: bytes, error: Exception) -> None:
+        try:
+            known = _kind_of(line).record in _KNOWN
+        except UNREADABLE:
+            known = True
+        if known:
+            self.damage[number] = str(error)
+        else:
+            self.unknown.add(number)
+
+
+class RecordedLines(Lines):
+    """A recording in a file, mapped. NotARecordingError, or OSError where it cannot be opened."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size == 0:
+                raise NotARecordingError(f"{path} is empty, not a recording")
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        end = self._map.find(b"\n")
+        self.header = read_header(self._map[: end if end >= 0 else min(size, LONGEST_HEADER)], str(path))
+        self._index(size)
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)  # the index has touched every page of the file
+
+    def _read(self, start: int, end: int) -> bytes:
+        return self._map[start:end]
+
+    def find(self, needles: tuple[bytes, ...], chunk: int) -> Iterator[tuple[float, list[int]]]:
+        """(share done, numbers of lines with one of the needles) for one piece of the file after another."""
+        number, start = 0, 0
+        while start < self.offsets[-1]:
+            end = self.offsets[self._line_of(min(start + chunk, self.offsets[-1]) - 1, number) + 1]
+            hits = set()
+            for needle in needles:
+                at, low = self._map.find(needle, start, end), number
+                while at >= 0:
+                    low = self._line_of(at, low)
+                    hits.add(low)
+                    at = self._map.find(needle, self.offsets[low + 1], end)
+            yield end / self.offsets[-1], sorted(hits)
+            number, start = self._line_of(end - 1, number) + 1, end
+
+    def close(self) -> None:
+        """Unmap the file."""
+        self._map.close()
+
+    def _line_of(self, offset: int, low: int) -> int:
+        """The number of the line, not before line ``low``, that the byte at ``offset`` is in."""
+        return bisect_right(self.offsets, offset, low + 1) - 1
+
+    def _index(self, size: int) -> None:
+        self.offsets = array("Q", [0])
+        self.offsets.extend(match.end() for match in re.finditer(b"\n", self._map))
+        if self.offsets[-1] != size:
+            self._take_last(size)
+        number, found = 0, self._map.find(b"\n" + _KEYFRAME)
+        while found >= 0:
+            number = self._line_of(found + 1, number)
+            if number < len(self):
+                self._add_keyframe(number, self.raw(number))
+            found = self._map.find(b"\n" + _KEYFRAME, found + 1)
+
+    def _take_last(self, size: int) -> None:
+        try:
+            decode(self._map[self.offsets[-1] : size])
+        except UNREADABLE:
+            self.torn = True
+        else:
+            self.offsets.append(size + 1)  # whole but for its newline
+
+
+class SpooledLines(Lines):
+    """Lines that come from a feed, kept in an unnamed temporary file."""
+
+    def __init__(self, header_line: bytes) -> None:
+        super().__init__()
+        self.header = read_header(header_line, "the feed")
+        self._file: Any = tempfile.TemporaryFile("w+b", buffering=0)  # noqa: SIM115
+        self.append(header_line)
+
+    def append(self, line: bytes) -> None:
+        """Add a line, without its newline."""
+        if line.startswith(_KEYFRAME):
+            self._add_keyframe(len(self), line)
+        self._file.write(line + b"\n")
+        self.offsets.append(self.offsets[-1] + len(line) + 1)
+
+    def _read(self, start: int, end: int) -> bytes:
+        return os.pread(self._file.fileno(), end - start, start)
+
+    def close(self) -> None:
+        """Give the space back."""
+        self._file.close()
+
+
+def read_header(line: bytes, where: str) -> Header:
+    """The header in a recording's first line. NotARecordingError."""
+    told = re.match(rb'\{"record":"header","format":(\d{1,9})\b', line)
+    if told and int(told[1]) != FORMAT:  # looked for first: a newer header need not be one to this version
+        found = int(told[1])
+        raise NotARecordingError(
+            f"{where} has format {found}; this version reads format {FORMAT}: "
+            + ("a newer version of lab can read it" if found > FORMAT else "it is too old")
+        )
+    try:
+        header = decode(line)
+    except UNREADABLE as error:
+        raise NotARecordingError(f"{where} is not a recording: its first line is no header ({error})") from None
+    if not isinstance(header, Header):
+        raise NotARecordingError(f"{where} is not a recording: its first line is no header")
+    if header.format != FORMAT:
+        raise NotARecordingError(f"{where} has format {header.format}; this version reads format {FORMAT}")
+    return header
+
+
+def open_recording(path: Path) -> RecordedLines:
+    """Open a recording. NotARecordingError, with a text for the user, for whatever is wrong with it."""
+    try:
+        return RecordedLines(path)
+    except OSError as error:
+        raise NotARecordingError(f"{path} cannot be opened: {error.strerror}") from None

@@ -1,0 +1,1 @@
+"""Replay: re-execute a recording, trace the lines a step ran, and find where two recordings diverge."""

@@ -1,0 +1,50 @@
+"""About what a node ran in a step, where it cannot be told exactly: by its input, the waits before and after."""
+
+from collections.abc import Iterator, Sequence
+
+from lab.kernel import Fired, Started, Step, Told, Wait
+from lab.replay.source_listing import Function, Listing
+
+__all__ = ["lines_about"]
+
+
+def lines_about(listing: Listing, step: Step, kind: str, before: Sequence[Wait]) -> tuple[int, ...]:
+    """The lines of what began in the step, and of each procedure those from where it waited to where it waits.
+
+    ``kind`` is that of the message which it received, if it did; ``before`` are the node's waits before.
+    """
+    lines: dict[int, None] = {}
+    handler = listing.handler_of(kind)
+    for function in (*_begun(listing, step), *([] if handler is None else [handler])):
+        lines.update(dict.fromkeys(range(function.line, function.last + 1)))
+    earlier = {wait.procedure: wait for wait in before}
+    later = {wait.procedure: wait for wait in step.waits}
+    for procedure in dict.fromkeys([*earlier, *later]):
+        was, now = earlier.get(procedure), later.get(procedure)
+        if was is None or now is None or (was.line, was.what, was.since_us) != (now.line, now.what, now.since_us):
+            lines.update(dict.fromkeys(_between(listing, was, now)))
+    return tuple(lines)
+
+
+def _begun(listing: Listing, step: Step) -> tuple[Function, ...]:
+    match step.input:
+        case Started():
+            return listing.named("started")[:1]
+        case Told(command=command):
+            return listing.named(command)[:1]
+        case Fired(procedure=procedure) if not step.waits:
+            return listing.named(procedure)[:1]
+    return ()
+
+
+def _between(listing: Listing, was: Wait | None, now: Wait | None) -> Iterator[int]:
+    """From the line of one wait to that of the other; what began anew begins at its first line."""
+    start = None if was is None else listing.line_of(was)
+    end = None if now is None else listing.line_of(now)
+    known = start or end
+    function = None if known is None else listing.function_at(known)
+    if function is None:
+        return
+    if start is None or (end is not None and end < start):
+        start = function.line
+    yield from range(start, (function.last if end is None else end) + 1)

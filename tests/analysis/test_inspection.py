@@ -1,0 +1,125 @@
+"""One node as a whole: what its last step changed, who has answered, what safe storage holds."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.analysis.inspection import Inspection, Inspector
+from lab.analysis.lookback import LastSteps
+from lab.analysis.stored_fields import SafeFields
+from lab.kernel import Received, Started, Step
+from lab.recording.reader import Lines, open_recording
+from tests.harness import T_US, Rig
+from tests.recording.in_memory import MemoryLines
+
+BANK = Path(__file__).parents[2] / "recordings" / "scenarios" / "same-blocking-crash-2pc.jsonl"
+
+
+def _safe(lines: Lines) -> SafeFields:
+    safe = SafeFields()
+    for record in lines.records():
+        safe.observe(record)
+    return safe
+
+
+def _of(lines: Lines, number: int, node: int) -> Inspection:
+    last = LastSteps(lines).at(number, node)
+    assert last is not None
+    return Inspector(lines, _safe(lines)).of(last)
+
+
+@pytest.fixture(scope="module")
+def bully() -> Lines:
+    """Three nodes elect; 3 is killed, its storage is emptied, and it comes back."""
+    rig = Rig((1, 2, 3)).started()
+    rig.settle()
+    rig.do("kill 3")
+    rig.run(20 * T_US)
+    rig.do("wipe 3")
+    rig.do("restart 3")
+    rig.run(20 * T_US)
+    return MemoryLines(rig.header, rig.records[1:])
+
+
+def test_what_a_step_changed_is_told_with_what_it_was(bully: Lines) -> None:
+    """Every field that the record names, with its value in the step before; and nothing else."""
+    state: dict[int, dict[str, object]] = {}
+    looked_at = 0
+    inspector, steps = Inspector(bully, _safe(bully)), LastSteps(bully)
+    for number, record in enumerate(bully.records()):
+        if not isinstance(record, Step):
+            continue
+        last = steps.at(number, record.node)
+        assert last is not None
+        found = inspector.of(last)
+        before = {} if isinstance(record.input, Started) else state.get(record.node, {})
+        after = {**record.changed, **record.stored}
+        assert {change.name: change.after for change in found.changes} == after
+        for change in found.changes:
+            assert change.before == before.get(change.name)
+            assert change.is_new == (change.name not in before)
+            assert change.is_safe == (change.name in record.stored)
+            looked_at += not change.is_new
+        state[record.node] = found.state
+        assert found.state == {**before, **after}
+    assert looked_at > 10
+
+
+def test_the_message_that_a_step_took_is_known(bully: Lines) -> None:
+    """With what was in it."""
+    number = next(
+        n
+        for n, each in enumerate(bully.records())
+        if isinstance(each, Step) and isinstance(each.input, Received) and each.changed.get("status") == "Normal"
+    )
+    record = bully.record(number)
+    assert isinstance(record, Step)
+    found = _of(bully, number, record.node)
+    assert found.received is not None
+    assert found.received.kind == "NewState"
+
+
+def test_who_has_answered_and_who_has_not_are_all_who_were_asked(bully: Lines) -> None:
+    """As long as a wait lasts."""
+    inspector, steps = Inspector(bully, _safe(bully)), LastSteps(bully)
+    answered = 0
+    for number, record in enumerate(bully.records()):
+        last = steps.at(number, record.node) if isinstance(record, Step) else None
+        if last is None:
+            continue
+        for pending in inspector.of(last).waits:
+            if pending.wait.procedure == "check" and pending.wait.peers:
+                asked = {*pending.answered, *pending.wait.peers}
+                assert pending.is_known
+                assert asked == {1, 2, 3} - {last.step.node}
+                answered += bool(pending.answered)
+    assert answered
+
+
+def test_safe_storage_is_what_steps_were_seen_to_store(bully: Lines) -> None:
+    """It outlives the node, and is empty once it was emptied; what was never stored is no part of it."""
+    safe = _safe(bully)
+    assert [*safe.names] == ["version"]
+    killed = next(n for n, line in enumerate(map(bully.raw, range(len(bully)))) if b'"killed"' in line)
+    before = _of(bully, killed, 3)
+    assert before.stored == {"version": before.state["version"]}
+    wiped = next(n for n, line in enumerate(map(bully.raw, range(len(bully)))) if b'"wiped"' in line)
+    assert _of(bully, wiped - 1, 3).stored == before.stored
+    assert _of(bully, wiped, 3).last.wiped
+    assert _of(bully, wiped, 3).stored == {}
+
+
+def test_a_log_is_told_with_all_its_entries() -> None:
+    """Of a bank, whose nodes log."""
+    lines = open_recording(BANK)
+    found = _of(lines, len(lines) - 1, 4)
+    assert found.logs == ("log",)
+    logged = [
+        entry
+        for each in lines.records()
+        if isinstance(each, Step) and each.node == 4
+        for entry in each.logged.get("log", [])
+    ]
+    assert found.stored["log"] == logged
+    assert logged
+    lines.close()

@@ -1,0 +1,82 @@
+"""When it is open who will lead next, and what came of it, in recordings."""
+
+from pathlib import Path
+
+import pytest
+
+from lab.analysis.leader_decisions import Decision, DecisionLog, settled_leaders
+from lab.recording.cluster_state import Cluster
+from lab.recording.reader import open_recording
+from lab.recording.snapshot import NodeView
+
+RECORDINGS = Path(__file__).parents[2] / "recordings"
+
+
+def _decisions(name: str) -> list[Decision]:
+    lines = open_recording(RECORDINGS / name)
+    log = DecisionLog(Cluster.of(lines.header))
+    found: list[Decision] = []
+    for record in lines.records():
+        log.observe(record)
+        if log.decision is not None and (not found or found[-1] is not log.decision):
+            found.append(log.decision)
+    lines.close()
+    return found
+
+
+def _view(node: int, leader: int, status: str = "Normal", process: str = "running") -> NodeView:
+    return NodeView(node, process, state={"status": status, "coordinator": leader})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ([_view(1, 2), _view(2, 2)], (2,)),
+        ([_view(1, 1), _view(2, 2)], (1, 2)),
+        ([_view(1, 2), _view(2, 2, process="killed")], None),
+        ([_view(1, 2), _view(2, 2, process="paused")], None),
+        ([_view(1, 1, process="killed"), _view(2, 2)], (2,)),
+        ([_view(1, 2), _view(2, 2, status="Reorganization")], None),
+        ([_view(1, 2, status="Election"), _view(2, 2)], None),
+        ([], None),
+    ],
+)
+def test_who_leads_is_settled_where_all_that_run_follow_one_that_leads(
+    nodes: list[NodeView], expected: tuple[int, ...] | None
+) -> None:
+    """In groups each may follow its own; whoever does not run neither follows nor leads."""
+    assert settled_leaders({view.id: view for view in nodes}) == expected
+
+
+def test_a_bully_run_has_a_decision_for_every_loss_and_every_return() -> None:
+    """The first is held when all have come up; who told whom is known of each."""
+    found = _decisions("two-coordinators.jsonl")
+    assert [(each.before, each.leaders) for each in found] == [
+        ((), (5,)),
+        ((5,), (4,)),
+        ((4,), (5,)),
+        ((5,), (4,)),
+        ((4, 5), (5,)),
+    ]
+    assert all(each.settled is not None and each.began < each.settled for each in found)
+    assert sorted(found[1].told) == [(4, node, 4, "SetCoordinator") for node in (1, 2, 3)]
+
+
+def test_groups_are_settled_each_under_its_own() -> None:
+    found = _decisions("scenarios/invitation-partition-in-two.jsonl")
+    assert found[0].leaders == (1, 2, 3, 4, 5), "everyone leads its own group at first"
+    assert found[1].leaders == (5,)
+    assert (2, 5) in [each.leaders for each in found]
+    assert (5, 1, 2, "Invitation") in found[-1].told, "told by a member of its old group"
+
+
+def test_a_ring_tells_from_node_to_node() -> None:
+    found = _decisions("holes/ring-starter-dies.jsonl")
+    assert found[0].leaders == (3,)
+    assert (3, 2, 1, "ELECTION") in found[0].told
+
+
+@pytest.mark.parametrize("name", ["holes/ring-starter-dies.jsonl", "holes/invitation-starves.jsonl"])
+def test_an_election_that_never_settles_stays_open(name: str) -> None:
+    last = _decisions(name)[-1]
+    assert (last.settled, last.leaders) == (None, ())

@@ -1,0 +1,23 @@
+"""A recording in memory, for tests that look back and forth in one."""
+
+from collections.abc import Iterable
+
+from lab.recording.reader import Lines
+from lab.recording.records import Header, Record, encode
+
+__all__ = ["MemoryLines"]
+
+
+class MemoryLines(Lines):
+    """The header, and these records behind it."""
+
+    def __init__(self, header: Header, records: Iterable[Record]) -> None:
+        super().__init__()
+        self.header = header
+        self._bytes = b""
+        for record in (header, *records):
+            self._bytes += encode(record) + b"\n"
+            self.offsets.append(len(self._bytes))
+
+    def _read(self, start: int, end: int) -> bytes:
+        return self._bytes[start:end]

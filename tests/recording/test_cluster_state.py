@@ -1,0 +1,209 @@
+"""The fold: what the whole cluster has come to, with its messages in flight and the faults in force."""
+
+import pytest
+
+from lab.analysis.commit_history import CommitLog
+from lab.analysis.elections import ElectionLog, SettledElection, agreed_coordinator
+from lab.analysis.run_summary import NoteLog, summarize
+from lab.recording.cluster_state import Cluster
+from lab.recording.snapshot import FaultView, Snapshot
+from tests.harness import T_US, Rig
+from tests.recording.samples import eventful
+
+
+def _rig(nodes: int = 3) -> Rig:
+    rig = Rig(range(1, nodes + 1)).started()
+    rig.settle()
+    return rig
+
+
+def _fault(rig: Rig, kind: str) -> FaultView:
+    (found,) = [fault for fault in [*rig.cluster.lifted, *rig.cluster.faults.values()] if fault.kind == kind]
+    return found
+
+
+def test_the_fold_shows_what_the_nodes_have() -> None:
+    """At every moment of a run with every fault in it, for every node that is up."""
+    rig = eventful(0)
+    wrong = []
+
+    def look() -> None:
+        for node, life in rig.lives.items():
+            view = rig.cluster.nodes[node]
+            if view.state and view.state.get("status") != rig.protocol(node).status.value:
+                wrong.append((rig.now_us, node))
+            assert view.life == life.number
+
+    rig.run(1)
+    rig.watchers.append(look)
+    rig.run(5_000_000)
+    assert wrong == []
+
+
+def test_a_killed_node_is_down_and_waits_for_nothing() -> None:
+    """M4. Its state is gone, and so is where its procedures waited; its life and its number stay."""
+    rig = _rig()
+    rig.run_until(lambda: bool(rig.cluster.nodes[3].waits), 2 * T_US, "3 checks")
+    rig.do("kill 3")
+    view = rig.cluster.nodes[3]
+    assert (view.process, view.state, view.waits, view.life) == ("killed", {"status": "Down"}, (), 1)
+    rig.do("restart 3")
+    assert (rig.cluster.nodes[3].process, rig.cluster.nodes[3].life) == ("running", 2)
+
+
+def test_a_paused_node_keeps_its_state() -> None:
+    """It is where it was."""
+    rig = _rig()
+    before = rig.cluster.nodes[3]
+    rig.do("pause 3")
+    after = rig.cluster.nodes[3]
+    assert (after.process, after.state) == ("paused", before.state)
+    rig.do("resume 3")
+    assert rig.cluster.nodes[3].process == "running"
+
+
+def test_messages_in_flight() -> None:
+    """From the step that sends them to the one that takes them in."""
+    rig = _rig()
+    rig.run(15_000)
+    assert not rig.cluster.flights
+    rig.run_until(lambda: bool(rig.cluster.flights), 2 * T_US, "a check is on its way")
+    assert [(flight.source, flight.target, flight.kind) for flight in rig.cluster.flights.values()] == [
+        (3, 1, "AreYouNormal"),
+        (3, 2, "AreYouNormal"),
+    ]
+    rig.run(rig.header.link.latency_us)
+    assert {flight.kind for flight in rig.cluster.flights.values()} == {"AreYouNormalAnswer"}
+
+
+def test_a_duplicated_message_is_in_flight_twice() -> None:
+    """The first arrival leaves one."""
+    rig = _rig()
+    rig.do("duplicate 3->1 100%", "delay 3->1 20ms")
+    rig.run_until(lambda: bool(rig.cluster.flights), 2 * T_US, "a check is on its way")
+    (flight,) = [flight for flight in rig.cluster.flights.values() if flight.target == 1]
+    assert flight.copies == 2
+    key = (flight.source, flight.serial)
+    rig.run_until(lambda: rig.cluster.flights[key].copies == 1, 2 * T_US, "one has arrived")
+    rig.run_until(lambda: key not in rig.cluster.flights, 2 * T_US, "both have")
+    assert _fault(rig, "duplicate").messages == 1, "one message, however often it arrives"
+
+
+def test_nothing_is_in_flight_when_all_has_come_to_rest() -> None:
+    """Whatever became of a message, it is not left over."""
+    rig = eventful(5_000_000)
+    rig.do("kill 1")
+    rig.run_until(lambda: rig.agreed() == 4, 60 * T_US, "a quiet cluster")
+    rig.run(2 * T_US)
+    rig.do("kill all")
+    rig.run(10 * T_US)
+    assert not rig.cluster.flights
+
+
+@pytest.mark.parametrize(
+    ("command", "touched"),
+    [("kill 1", 1), ("pause 1 2", 2), ("cut 1->2", 0), ("lose 3->1 100%", 1), ("delay 3->1 5ms", 1)],
+)
+def test_a_fault_counts_what_it_touched(command: str, touched: int) -> None:
+    """Nodes struck, or messages; a fault of a link that nobody uses is inert."""
+    rig = _rig()
+    rig.run(T_US // 2)
+    rig.do(command)
+    rig.run(T_US)
+    assert _fault(rig, command.partition(" ")[0]).touched == touched
+
+
+def test_what_a_dead_or_paused_node_missed_is_counted() -> None:
+    """Messages that came for it are the fault's doing."""
+    rig = _rig()
+    rig.do("kill 1", "pause 2")
+    rig.run(T_US)
+    assert _fault(rig, "kill").messages > 0
+    assert _fault(rig, "pause").messages > 0
+    assert _fault(rig, "kill").touched == 1, "what it struck is nodes"
+
+
+def test_a_fault_of_several_nodes_is_over_when_the_last_is_back() -> None:
+    """A kill by a restart, a pause by a resume."""
+    rig = _rig()
+    rig.do("kill 1 2", "restart 1")
+    assert [fault.kind for fault in rig.cluster.faults.values()] == ["kill"]
+    rig.do("restart 2", "pause 1", "resume 1")
+    assert not rig.cluster.faults
+    assert [fault.kind for fault in rig.cluster.lifted] == ["kill", "pause"]
+
+
+def test_messages_are_counted_by_kind() -> None:
+    """As they are sent."""
+    rig = _rig()
+    assert rig.cluster.messages["SetCoordinator"] == len(rig.sent("SetCoordinator")) == 2
+
+
+def test_a_snapshot_is_frozen_and_whole() -> None:
+    """Going on does not change it; it is as of one record."""
+    rig = _rig()
+    snapshot = rig.cluster.snapshot()
+    assert isinstance(snapshot, Snapshot)
+    nodes = snapshot.nodes
+    rig.do("kill 3")
+    rig.run(20 * T_US)
+    assert snapshot.nodes is nodes
+    assert [view.process for view in snapshot.nodes] == ["running"] * 3
+    assert Cluster.resume(snapshot).snapshot() == snapshot
+
+
+def test_agreement_counts_running_nodes_only() -> None:
+    """A2: every running node is Normal under one that runs and says so itself."""
+    rig = _rig()
+    assert agreed_coordinator(rig.cluster.nodes) == 3
+    rig.do("pause 1")
+    assert agreed_coordinator(rig.cluster.nodes) == 3
+    rig.do("kill 3")
+    assert agreed_coordinator(rig.cluster.nodes) is None, "2 still follows 3"
+    rig.do("kill 2", "kill 1")
+    assert agreed_coordinator(rig.cluster.nodes) is None, "nobody runs"
+
+
+def test_the_elections_of_a_run() -> None:
+    """When a coordinator was lost, and when all agreed on the next; the first has lost none before."""
+    rig = Rig([1, 2, 3])
+    log = ElectionLog()
+    rig.watchers.append(lambda: log.observe(rig.records[-1], rig.cluster))
+    rig.started()
+    rig.settle()
+    settled_us = rig.now_us
+    rig.run(T_US)
+    rig.do("kill 3")
+    lost_us = rig.now_us
+    assert rig.agreed() is None
+    rig.settle()
+    assert log.settled == [SettledElection(None, settled_us, 3), SettledElection(lost_us, rig.now_us, 2)]
+    assert log.coordinator == 2
+    rig.do("restart 3")
+    rig.settle()
+    assert [each.coordinator for each in log.settled] == [3, 2, 3]
+    assert log.settled[2].lost_at_us is None, "2 was not lost: 3 took over"
+
+
+def test_the_summary_of_a_run() -> None:
+    """One object with what it came to."""
+    rig = Rig([1, 2, 3])
+    log = ElectionLog()
+    rig.watchers.append(lambda: log.observe(rig.records[-1], rig.cluster))
+    rig.started()
+    rig.settle()
+    rig.do("cut 1->2", "kill 1")
+    rig.settle()
+    rig.run(5 * T_US)
+    summary = summarize(rig.header, rig.cluster, log, NoteLog(), CommitLog(), "run.jsonl")
+    assert (summary.world, summary.protocol, summary.recording) == ("simulated", "bully", "run.jsonl")
+    assert [(fault.command, fault.touched, fault.assumptions) for fault in summary.faults] == [
+        ("cut 1->2", 0, (8,)),
+        ("kill 1", 1, ()),
+    ]
+    assert (summary.nodes[1].alive, summary.nodes[1].status) == (False, "Down")
+    node = summary.nodes[2]
+    assert (node.alive, node.process, node.status, node.coordinator) == (True, "running", "Normal", 3)
+    assert node.definition_version > 1
+    assert summary.messages == dict(sorted(rig.cluster.messages.items()))
+    assert len(summary.elections) == len(log.settled) >= 1

@@ -1,0 +1,125 @@
+"""Any moment of a recording: what a timeline says is what the records from the start add up to."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from lab.recording.cluster_state import Cluster
+from lab.recording.reader import RecordedLines, SpooledLines
+from lab.recording.records import Keyframe, encode
+from lab.recording.snapshot import Snapshot
+from lab.recording.timeline import Timeline
+from tests.recording.samples import eventful, eventful_lines, fold, write_lines
+
+LONG_US = 50_000_000
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> RecordedLines:
+    """A recording of more than 3,000 records, with a keyframe every thousand."""
+    path = eventful(LONG_US).write(tmp_path_factory.mktemp("long") / "run.jsonl")
+    return RecordedLines(path)
+
+
+@pytest.fixture(scope="module")
+def states(long: RecordedLines) -> list[bytes]:
+    """The snapshot after each of its records, by a fold from the start."""
+    cluster = Cluster.of(long.header)
+    found = []
+    for record in long.records():
+        cluster.apply(record)
+        found.append(encode(cluster.snapshot()))
+    return found
+
+
+def test_a_long_recording_has_keyframes(long: RecordedLines) -> None:
+    """One every thousand records, themselves included."""
+    assert len(long) > 3_000
+    assert long.keyframes == [
+        number for number, record in enumerate(long.records()) if isinstance(record, Keyframe)
+    ]
+    assert long.keyframes[0] == 1_000
+    assert len(long.keyframes) == len(long) // 1_000
+
+
+def test_every_moment_forwards(long: RecordedLines, states: list[bytes]) -> None:
+    """One record after the other."""
+    timeline = Timeline(long)
+    assert [encode(timeline.at(number).snapshot()) == states[number] for number in range(len(long))].count(
+        False
+    ) == 0
+
+
+def test_moments_backwards_and_anywhere(long: RecordedLines, states: list[bytes]) -> None:
+    """Stepping back, jumping over keyframes, and onto them."""
+    timeline = Timeline(long)
+    chance = Random("moments")
+    around = [number + by for number in long.keyframes for by in (2, 1, 0, -1, -2)]
+    jumps = [chance.randrange(len(long)) for _ in range(60)]
+    for number in [len(long) - 1, *range(1_010, 985, -1), *around, *jumps, 5, 4, 3, 2, 1, 0]:
+        assert encode(timeline.at(number).snapshot()) == states[number], number
+
+
+def test_before_the_first_record_and_past_the_last(long: RecordedLines, states: list[bytes]) -> None:
+    """-1 is before anything happened; a number past the end means the last record."""
+    timeline = Timeline(long)
+    assert encode(timeline.at(10**9).snapshot()) == states[-1]
+    assert encode(timeline.at(-1).snapshot()) == encode(Cluster.of(long.header).snapshot())
+    assert encode(timeline.at(-5).snapshot()) == encode(Cluster.of(long.header).snapshot())
+
+
+def test_a_keyframe_is_what_the_records_before_it_add_up_to(long: RecordedLines, states: list[bytes]) -> None:
+    """So a reader may begin there."""
+    for number in long.keyframes:
+        keyframe = long.record(number)
+        assert isinstance(keyframe, Keyframe)
+        assert encode(keyframe.snapshot) == states[number - 1]
+
+
+def test_a_cluster_goes_on_from_any_snapshot(long: RecordedLines, states: list[bytes]) -> None:
+    """``resume`` is the inverse of ``snapshot``, as far as what is still in force is concerned."""
+    timeline = Timeline(long)
+    for number in range(0, 500, 7):
+        cluster = Cluster.resume(timeline.at(number).snapshot())
+        cluster.apply(long.record(number + 1))
+        assert encode(cluster.snapshot()) == states[number + 1], number
+
+
+def test_a_damaged_keyframe_is_done_without(tmp_path: Path) -> None:
+    """The timeline goes back to the one before it, or to the start."""
+    kept = list(eventful_lines())
+    frames = [number for number, line in enumerate(kept) if line.startswith(b'{"record":"keyframe"')]
+    assert len(frames) > 5
+    kept[frames[1]] = kept[frames[1]].replace(b'"nodes":[', b'"nodes":[5,', 1)
+    kept[frames[2]] = kept[frames[2]][:50]
+    lines = RecordedLines(write_lines(tmp_path / "run.jsonl", kept))
+    whole = RecordedLines(write_lines(tmp_path / "whole.jsonl", eventful_lines()))
+    timeline = Timeline(lines)
+    for number in (frames[3] - 1, frames[1] + 1, frames[2] + 1, frames[1] - 1):
+        assert encode(timeline.at(number).snapshot()) == encode(_folded(whole, number))
+
+
+def _folded(lines: RecordedLines, number: int) -> Snapshot:
+    return fold(lines.records(0, number + 1), lines).snapshot()
+
+
+def test_a_feed_has_the_same_timeline(tmp_path: Path) -> None:
+    """It grows while it is looked at."""
+    recorded = RecordedLines(write_lines(tmp_path / "run.jsonl", eventful_lines()))
+    spooled = SpooledLines(eventful_lines()[0])
+    timeline, other = Timeline(spooled), Timeline(recorded)
+    for number, line in enumerate(eventful_lines()[1:], 1):
+        spooled.append(line)
+        assert encode(timeline.at(number).snapshot()) == encode(other.at(number).snapshot())
+    spooled.close()
+
+
+def test_the_record_at_an_instant(long: RecordedLines) -> None:
+    """The last that is not later; before the first there is the header, past the last the end."""
+    timeline = Timeline(long)
+    times = [getattr(record, "at_us", 0) for record in long.records()]
+    chance = Random("instants")
+    for at_us in [0, 1, LONG_US, LONG_US * 2, *(chance.randrange(LONG_US) for _ in range(40))]:
+        wanted = next((n - 1 for n, time_us in enumerate(times) if time_us > at_us), len(times) - 1)
+        assert timeline.record_at(at_us) == wanted, at_us
