@@ -18,7 +18,7 @@ from lab.analysis.elections import agreed_coordinator
 from lab.kernel import Message, Node, Payload, Protocol, Started, Step, Timing
 from lab.network import Hold, Links, Lose, Rule
 from lab.protocols import Algorithm, Bully
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.memory import MemoryLog
 from lab.recording.records import End, Header, Link, Record, Routed
 from lab.recording.writer import Writer
@@ -75,7 +75,7 @@ class Rig(Simulation):
         return self._memory.records
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ClusterState:
         """The cluster after the last of them."""
         return self._memory.cluster
 
@@ -200,9 +200,9 @@ class Solo:
         """The protocol's own object."""
         return self.node.protocol
 
-    def start(self, stored: dict[str, Any] | None = None, life: int = 1, serial: int = 1) -> Step:
+    def start(self, stored: dict[str, Any] | None = None, incarnation: int = 1, serial: int = 1) -> Step:
         """The node comes up."""
-        return self.node.step(Started(stored or {}, life, serial), self.now_us)
+        return self.node.step(Started(stored or {}, incarnation, serial), self.now_us)
 
     def hear(self, source: int, payload: Payload, answers: int = 0) -> Step:
         """A message is delivered."""

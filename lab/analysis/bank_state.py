@@ -14,10 +14,10 @@ from lab.protocols.accounts import account_names
 from lab.protocols.committing import Committing
 from lab.protocols.ledger import Ledger, Part
 from lab.protocols.transaction import Entry, Open, Transaction
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.conversion import converted
 from lab.recording.records import Header
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 
 __all__ = [
     "Account",
@@ -60,7 +60,7 @@ class Standing(Struct, frozen=True):
     ``crashed``: since its vote.
     """
 
-    view: NodeView
+    view: NodeState
     part: Part
     told: Open | None
     wait: Wait | None
@@ -109,23 +109,23 @@ def has_bank(header: Header) -> bool:
     return "A8" in header.protocol.promises
 
 
-def open_at(view: NodeView) -> tuple[Open, ...]:
+def open_at(view: NodeState) -> tuple[Open, ...]:
     """The transactions that this node is not done with, as it says."""
     return converted(view.state.get("open"), tuple[Open, ...]) or ()
 
 
-def share_of(view: NodeView) -> Share | None:
+def share_of(view: NodeState) -> Share | None:
     """What it says of the bank; None where it is down, or there is none."""
     return converted(view.state, Share) if _is_up(view) else None
 
 
-def entries_of(view: NodeView, last: int | None = None) -> tuple[Entry, ...]:
+def entries_of(view: NodeState, last: int | None = None) -> tuple[Entry, ...]:
     """Its log; or its end, the ``last`` so many entries."""
     log = _log(view)
     return _entries(log if last is None else log[-last:])
 
 
-def bank_in(cluster: Cluster, header: Header) -> Bank:
+def bank_in(cluster: ClusterState, header: Header) -> Bank:
     """The bank, as far as it is known at that record."""
     books = {node: _book(view, header) for node, view in cluster.nodes.items()}
     wanted = sorted({transaction for book in books.values() for transaction in book.open})
@@ -149,7 +149,7 @@ def bank_in(cluster: Cluster, header: Header) -> Bank:
 class _Book(Struct, frozen=True):
     """What one node has of the bank; ``open`` has what it says of a transaction, if it can say anything."""
 
-    view: NodeView
+    view: NodeState
     balances: Mapping[str, int]
     locks: Mapping[str, Transaction]
     open: Mapping[Transaction, Open | None]
@@ -157,7 +157,7 @@ class _Book(Struct, frozen=True):
     crashed_in: tuple[Transaction, ...] = ()
 
 
-def _book(view: NodeView, header: Header) -> _Book:
+def _book(view: NodeState, header: Header) -> _Book:
     told = share_of(view)
     if told is not None:
         opened = {each.transaction: each for each in told.open}
@@ -206,11 +206,11 @@ def _ledger_of(log: list[Any], opening: Mapping[str, int]) -> Ledger:
     return ledger
 
 
-def _is_up(view: NodeView) -> bool:
+def _is_up(view: NodeState) -> bool:
     return view.process in ("running", "paused")
 
 
-def _log(view: NodeView) -> list[Any]:
+def _log(view: NodeState) -> list[Any]:
     log = view.state.get("log")
     return log if isinstance(log, list) else []
 

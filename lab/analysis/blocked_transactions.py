@@ -6,9 +6,9 @@ from lab.analysis.bank_state import Bank, Case, bank_in, has_bank, open_at
 from lab.analysis.blocking_reasons import Why
 from lab.analysis.situation import Situation
 from lab.protocols.transaction import Transaction
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 
 __all__ = ["Stuck", "blocked_in", "blocked_since_us", "stuck_of"]
 
@@ -47,17 +47,17 @@ class Stuck(Struct, frozen=True):
         return tuple(sorted({other for each in told for other in each.turned_away}))
 
 
-def blocked_since_us(view: NodeView) -> int | None:
+def blocked_since_us(view: NodeState) -> int | None:
     """Since when this node has known that it has to wait, though it asked everybody; None if it does not."""
     return min((each.blocked_us for each in open_at(view) if each.blocked_us is not None), default=None)
 
 
-def blocked_in(cluster: Cluster, header: Header) -> tuple[Stuck, ...]:
+def blocked_in(cluster: ClusterState, header: Header) -> tuple[Stuck, ...]:
     """Every transaction that somebody is not done with at that record: first what is blocked, and for longest."""
     return stuck_of(bank_in(cluster, header), cluster, header) if has_bank(header) else ()
 
 
-def stuck_of(bank: Bank, cluster: Cluster, header: Header) -> tuple[Stuck, ...]:
+def stuck_of(bank: Bank, cluster: ClusterState, header: Header) -> tuple[Stuck, ...]:
     """The same, where the bank as of that record is known already."""
     by_majority = header.protocol.election is not None  # who is elected ends what a coordinator left behind
     found = (Stuck(case, tuple(Why(Situation(case, cluster, by_majority)).sentences())) for case in bank.cases)

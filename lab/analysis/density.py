@@ -8,7 +8,7 @@ from array import array
 
 from lab.kernel import Step
 from lab.recording.log_lines import count_lines
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.recording.records import Header, Record
 
 __all__ = ["Density"]
@@ -23,7 +23,7 @@ class Density:
     Time is in buckets of one width. What is later than the last of them makes all of them twice as wide.
     """
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: RecordStore) -> None:
         self.observed = 0
         self._lines = lines
         self._heartbeats = frozenset(lines.header.protocol.heartbeats)

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from lab.kernel import Step
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Process, Record
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 
 __all__ = ["ElectionLog", "SettledElection", "agreed_coordinator", "may_change_leader"]
 
@@ -24,7 +24,7 @@ class SettledElection(Struct, frozen=True):
     coordinator: int
 
 
-def agreed_coordinator(nodes: Mapping[int, NodeView]) -> int | None:
+def agreed_coordinator(nodes: Mapping[int, NodeState]) -> int | None:
     """The node that every running node, itself included, is Normal under; None where there is none (A2).
 
     A node that has yet to come up for the first time has yet to agree: the first of all is not alone.
@@ -42,7 +42,7 @@ def agreed_coordinator(nodes: Mapping[int, NodeView]) -> int | None:
     return agreed if leader is not None and leader.process == "running" else None
 
 
-def _followed(view: NodeView) -> int | None:
+def _followed(view: NodeState) -> int | None:
     return view.coordinator if view.status == "Normal" else None
 
 
@@ -63,7 +63,7 @@ class ElectionLog:
         self._last: int | None = None
         self._lost_at_us: int | None = None
 
-    def observe(self, record: Record | None, cluster: Cluster) -> None:
+    def observe(self, record: Record | None, cluster: ClusterState) -> None:
         """Look at the cluster after ``record``."""
         if not may_change_leader(record):
             return

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from lab.kernel import Step
-from lab.recording.reader import RecordedLines
+from lab.recording.reader import FileRecords
 
 __all__ = ["failed_steps", "failure_lines"]
 
@@ -13,7 +13,7 @@ _CHUNK = 1 << 22
 _FRAME = re.compile(r"(\S+):\d+ in \w+: ")
 
 
-def failed_steps(lines: RecordedLines) -> Iterator[Step]:
+def failed_steps(lines: FileRecords) -> Iterator[Step]:
     """The steps at which nodes failed, found without decoding the whole recording."""
     for _, numbers in lines.find((b'"failed":',), _CHUNK):
         for number in numbers:

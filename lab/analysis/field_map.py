@@ -8,7 +8,7 @@ from msgspec import Struct
 from lab.protocols import Field
 from lab.recording.conversion import converted
 from lab.recording.records import Header
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 
 __all__ = ["Cell", "FieldMap", "has_field", "idle_nodes", "maps_of"]
 
@@ -63,25 +63,25 @@ def has_field(header: Header) -> bool:
     return header.protocol.name == Field.name
 
 
-def maps_of(nodes: Mapping[int, NodeView]) -> tuple[FieldMap, ...]:
+def maps_of(nodes: Mapping[int, NodeState]) -> tuple[FieldMap, ...]:
     """One for each coordinator that a node follows, the highest first; none where nobody surveys a field."""
     told = {node: state for node, view in nodes.items() if (state := converted(view.state, _State)) is not None}
     leaders = {leader for node in told if (leader := _follows(nodes[node])) is not None}
     return tuple(_map_of(leader, told, nodes) for leader in sorted(leaders, reverse=True))
 
 
-def idle_nodes(nodes: Mapping[int, NodeView]) -> tuple[tuple[int, str], ...]:
+def idle_nodes(nodes: Mapping[int, NodeState]) -> tuple[tuple[int, str], ...]:
     """The nodes that survey nothing, each with what it is instead."""
     instead = {node: view.status if view.process == "running" else view.process for node, view in nodes.items()}
     return tuple((node, instead[node]) for node in sorted(nodes) if instead[node] != "Normal")
 
 
-def _follows(view: NodeView) -> int | None:
+def _follows(view: NodeState) -> int | None:
     """The coordinator that it is Normal under, itself or another, as far as anybody can see."""
     return view.coordinator if view.status == "Normal" and view.process in ("running", "paused") else None
 
 
-def _map_of(leader: int, told: dict[int, _State], nodes: Mapping[int, NodeView]) -> FieldMap:
+def _map_of(leader: int, told: dict[int, _State], nodes: Mapping[int, NodeState]) -> FieldMap:
     members = [node for node in sorted(told) if _follows(nodes[node]) == leader]
     # where the coordinator is there no more, it is as the members know it, who have not noticed
     knowing = [leader] if leader in members else members

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from lab.kernel import Step
 from lab.protocols.survey import Survey, join
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.conversion import converted
 from lab.recording.records import Record
 
@@ -42,7 +42,7 @@ class WorkLog:
                 if each.node == record.node:
                     self._made[each.node, each.since_us] = each.readings
 
-    def work(self, cluster: Cluster, regions: int) -> Work:
+    def work(self, cluster: ClusterState, regions: int) -> Work:
         """What has become of it in the end, which is the cluster's; of a field with so many regions."""
         known = join(_survey_in(view.state) for view in cluster.nodes.values() if view.process == "running")
         made = sum(self._made.values())

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from lab.kernel import Started, Step
 from lab.protocols.history import Formed
 from lab.recording.records import Fault, Process, Record
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 
 __all__ = ["HUES", "GroupLife", "GroupLog", "Happening", "Point", "Spell", "Stay"]
 
@@ -135,7 +135,7 @@ class GroupLog:
         self.record = -1
         self._named: dict[tuple[int, int], list[int]] = {}
         """The numbers of all groups with an identifier."""
-        self._nodes: dict[int, NodeView] = {}
+        self._nodes: dict[int, NodeState] = {}
         self._in: dict[int, tuple[int, int]] = {}
         """Of each node, its group's number, and the place of its stay there."""
         self._taken: dict[int, list[tuple[int, int]]] = {}
@@ -174,7 +174,7 @@ class GroupLog:
         groups = (_as_of(group, record) for group in self.groups if group.formed.record <= record)
         return tuple(groups), tuple(each for each in self.happenings if each.at.record <= record)
 
-    def group_of(self, view: NodeView, record: int) -> GroupLife | None:
+    def group_of(self, view: NodeState, record: int) -> GroupLife | None:
         """The group that the node is in, as it is seen at that record; None where that is not known yet."""
         taken = self._taken.get(view.id, [])
         place = bisect_right(taken, record, key=itemgetter(0))
@@ -182,10 +182,10 @@ class GroupLog:
         return group if group is not None and group.group == view.group else None
 
     def _step(self, step: Step, now: Point) -> None:
-        before = self._nodes.get(step.node) or NodeView(step.node)
+        before = self._nodes.get(step.node) or NodeState(step.node)
         state = step.input.stored if isinstance(step.input, Started) else before.state
         told = {**step.changed, **step.stored}
-        view = NodeView(step.node, state={**state, **told})
+        view = NodeState(step.node, state={**state, **told})
         self._nodes[step.node] = view
         was = self._in.get(step.node)
         if view.group != (None if was is None else self.groups[was[0]].group):
@@ -197,7 +197,7 @@ class GroupLog:
         self._be_normal(step.node, view.status == "Normal", now)
         self._define(told.get("definition"), now)
 
-    def _form(self, view: NodeView, identifier: tuple[int, int], is_new: bool, now: Point) -> None:
+    def _form(self, view: NodeState, identifier: tuple[int, int], is_new: bool, now: Point) -> None:
         """A group begins, unless the node joins one that there is, or is still in it by its safe storage."""
         known = self._named.setdefault(identifier, [])
         if known and not (is_new and self._is_formed_again(known[-1], view.id)):

@@ -8,7 +8,7 @@ from msgspec import Struct
 from lab.analysis.lookback import LastStep, first_of_wait, message_received
 from lab.analysis.stored_fields import SafeFields
 from lab.kernel import Message, Received, Started, Wait
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.recording.timeline import Timeline
 
 __all__ = ["Change", "Inspection", "Inspector", "Pending"]
@@ -50,7 +50,7 @@ class Inspection(Struct, frozen=True):
 class Inspector:
     """Looks at nodes, one after the other, and keeps what it found of the last one."""
 
-    def __init__(self, lines: Lines, safe: SafeFields) -> None:
+    def __init__(self, lines: RecordStore, safe: SafeFields) -> None:
         self._lines = lines
         self._safe = safe
         self._timeline = Timeline(lines)

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from lab.analysis.elections import may_change_leader
 from lab.kernel import Received, Step
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 
 __all__ = ["Decision", "DecisionLog", "settled_leaders"]
 
@@ -32,7 +32,7 @@ class Decision(Struct):
     told: list[tuple[int, int, int, str]] = []
 
 
-def settled_leaders(nodes: Mapping[int, NodeView]) -> tuple[int, ...] | None:
+def settled_leaders(nodes: Mapping[int, NodeState]) -> tuple[int, ...] | None:
     """Who leads, where that is settled."""
     running = [view for view in nodes.values() if view.process == "running"]
     leaders = {view.id for view in running if view.leads}
@@ -46,7 +46,7 @@ class DecisionLog:
     ``decision`` is the last one that began, ``leaders`` who leads while that is settled.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterState) -> None:
         self.cluster = cluster
         self.decision: Decision | None = None
         self.leaders = settled_leaders(cluster.nodes)
@@ -75,7 +75,7 @@ class DecisionLog:
         if not isinstance(record, Step) or not isinstance(record.input, Received):
             return []
         leader = record.changed.get("coordinator")
-        flight = self.cluster.flights.get((record.input.source, record.input.serial))
+        flight = self.cluster.in_flight.get((record.input.source, record.input.serial))
         if not isinstance(leader, int) or leader == record.node or flight is None:
             return []
         return [(leader, record.node, flight.source, flight.kind)]

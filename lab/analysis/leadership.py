@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from lab.analysis.elections import ElectionLog, may_change_leader
 from lab.kernel import Step
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 
 __all__ = ["Leadership", "Span", "lasting"]
 
@@ -45,7 +45,7 @@ class Leadership:
         self._log = ElectionLog()
         self._messages = 0
 
-    def observe(self, record: Record | None, cluster: Cluster) -> None:
+    def observe(self, record: Record | None, cluster: ClusterState) -> None:
         """Look at the cluster after ``record``."""
         settled, agreed_before = len(self._log.settled), self._log.coordinator
         self._log.observe(record, cluster)
@@ -58,7 +58,7 @@ class Leadership:
                 self.elections.append(self._messages)
             self._messages = 0
 
-    def _look(self, cluster: Cluster) -> None:
+    def _look(self, cluster: ClusterState) -> None:
         running = [view for view in cluster.nodes.values() if view.process == "running"]
         leaders = {view.id for view in running if view.leads}
         self._was_led |= bool(leaders)
@@ -67,7 +67,7 @@ class Leadership:
         lasting(self.several, len(leaders) > 1, cluster.at_us)
 
 
-def _is_astray(view: NodeView, leaders: set[int]) -> bool:
+def _is_astray(view: NodeState, leaders: set[int]) -> bool:
     return view.status == "Normal" and view.coordinator not in leaders
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from lab.kernel import Message, Received, Step, Wait
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.recording.records import Injected, Process, Record
 
 __all__ = ["LastStep", "LastSteps", "first_of_wait", "message_in", "message_received", "sending_of"]
@@ -28,7 +28,7 @@ class LastStep(Struct, frozen=True):
 class LastSteps:
     """The last step at or before a record. From one record to a later one it looks only at what is between."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: RecordStore) -> None:
         self._lines = lines
         self._found: dict[int | None, tuple[int, LastStep | None]] = {}
 
@@ -50,7 +50,7 @@ class LastSteps:
         return None if before is None else LastStep(before.number, before.step, before.wiped or wiped)
 
 
-def first_of_wait(lines: Lines, number: int, node: int, wait: Wait) -> Step | None:
+def first_of_wait(lines: RecordStore, number: int, node: int, wait: Wait) -> Step | None:
     """The step in which this wait began, which lasts as of that record; None where none is near enough."""
     found = None
     for _, record in _back(lines, number, -1, b"%d" % node):
@@ -61,13 +61,13 @@ def first_of_wait(lines: Lines, number: int, node: int, wait: Wait) -> Step | No
     return found
 
 
-def message_received(lines: Lines, number: int, given: Received) -> Message | None:
+def message_received(lines: RecordStore, number: int, given: Received) -> Message | None:
     """The message that the step with that number received; None where it was not sent near enough before it."""
     found = sending_of(lines, number, (given.source, given.serial))
     return None if found is None else found[1]
 
 
-def sending_of(lines: Lines, number: int, key: tuple[int, int]) -> tuple[int, Message] | None:
+def sending_of(lines: RecordStore, number: int, key: tuple[int, int]) -> tuple[int, Message] | None:
     """The record that sent the message of that source and serial, and the message; None as above."""
     for earlier, record in _back(lines, number, -1, b"%d" % key[1]):
         if (message := message_in(record, key)) is not None:
@@ -87,7 +87,7 @@ def _is_same(one: Wait, other: Wait) -> bool:
     return (one.procedure, one.line, one.since_us) == (other.procedure, other.line, other.since_us)
 
 
-def _back(lines: Lines, number: int, seen: int, needle: bytes) -> Iterator[tuple[int, Record | None]]:
+def _back(lines: RecordStore, number: int, seen: int, needle: bytes) -> Iterator[tuple[int, Record | None]]:
     """The records from that one back to, and without, ``seen``, as far as they have the needle in them."""
     for earlier in range(number, max(seen, number - _FARTHEST, -1), -1):
         if needle in lines.raw(earlier):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from lab.analysis.script_log import ScriptLog
 from lab.kernel import Step
-from lab.recording.reader import Lines, RecordedLines
+from lab.recording.reader import FileRecords, RecordStore
 from lab.recording.records import Captioned, Commanded, Expected, Header, Process, Record
 
 __all__ = ["MarkKind", "Marks", "Places", "mark_of"]
@@ -30,7 +30,7 @@ def mark_of(record: Record | None) -> MarkKind | None:
             return None
         return "election" if status == "Election" else "status"
     if isinstance(record, Process):
-        return "fault" if record.event != "started" or record.life > 1 else None
+        return "fault" if record.event != "started" or record.incarnation > 1 else None
     if isinstance(record, Captioned):
         return "mark" if record.mark else "caption"
     if isinstance(record, Expected):
@@ -89,12 +89,12 @@ class Marks:
             places = range(bisect_left(self.records, number) - 1, -1, -1)
         return next((self.records[place] for place in places if wanted(self.kinds[place])), None)
 
-    def find_in(self, lines: Lines, also: ScriptLog | None = None) -> Iterator[float]:
+    def find_in(self, lines: RecordStore, also: ScriptLog | None = None) -> Iterator[float]:
         """Find all marks of a whole recording, a piece at a time; yields the share that is done.
 
         ``also`` learns what came of the script: the same pass finds that.
         """
-        if not isinstance(lines, RecordedLines):
+        if not isinstance(lines, FileRecords):
             raise TypeError("marks of a feed are added as it comes")
         for done, numbers in lines.find(_NEEDLES, _CHUNK):
             for number in numbers:

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from lab.analysis.delivery import fate_in
 from lab.analysis.lookback import message_in, message_received, sending_of
-from lab.kernel import Fired, Message, Received, Started, Step, Told
+from lab.kernel import CommandInput, Fired, Message, Received, Started, Step
 from lab.recording.log_lines import lines_of
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.recording.records import Fault, Injected, Process, Record, Routed
 from lab.recording.timeline import Timeline
 from lab.units import format_us
@@ -51,7 +51,7 @@ class LifeLine(Struct, frozen=True):
     depth: int = 0
 
 
-def message_at(lines: Lines, number: int) -> tuple[int, Key] | None:
+def message_at(lines: RecordStore, number: int) -> tuple[int, Key] | None:
     """The last message that the record sent, else the one that it took, behind the record that sent it."""
     record = lines.record(number)
     if isinstance(record, Injected):
@@ -67,13 +67,13 @@ def message_at(lines: Lines, number: int) -> tuple[int, Key] | None:
     return None
 
 
-def life_of(lines: Lines, key: Key, sent: int) -> Iterator[LifeLine]:
+def life_of(lines: RecordStore, key: Key, sent: int) -> Iterator[LifeLine]:
     """The life of the message that this record sent."""
     return _Life(lines, sent).of(key, sent, 0)
 
 
 class _Life:
-    def __init__(self, lines: Lines, start: int) -> None:
+    def __init__(self, lines: RecordStore, start: int) -> None:
         self._lines = lines
         self._faults = {fault.id: fault.text for fault in Timeline(lines).at(start).faults.values()}
 
@@ -115,7 +115,7 @@ class _Life:
                 return f"sent because {'a message' if found is None else found.kind} of {given.source} came"
             case Fired(procedure):
                 return f"sent because a timer of {procedure} fired"
-            case Told(command, words):
+            case CommandInput(command, words):
                 return f"sent because it was told {' '.join((command, *words))}"
             case Started():
                 return "sent because the node came up"

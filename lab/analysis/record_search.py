@@ -7,8 +7,8 @@ from keyframe to keyframe, and the last find between two of them is the nearest.
 from typing import Protocol
 
 from lab.kernel import Received, Step
-from lab.recording.cluster_state import Cluster
-from lab.recording.reader import Lines
+from lab.recording.cluster_state import ClusterState
+from lab.recording.reader import RecordStore
 from lab.recording.records import Header, Injected, Keyframe, Process, Record
 from lab.recording.timeline import Timeline
 
@@ -20,7 +20,7 @@ class Quarry(Protocol):
 
     needs_all: bool
 
-    def begin(self, cluster: Cluster) -> None:
+    def begin(self, cluster: ClusterState) -> None:
         """The cluster before the records that come next; the quarry may change it."""
 
     def take(self, record: Record | None) -> bool:
@@ -35,7 +35,7 @@ class RecordOf:
     def __init__(self, node: int | None) -> None:
         self._node = node
 
-    def begin(self, cluster: Cluster) -> None:
+    def begin(self, cluster: ClusterState) -> None:
         """It does not matter how the cluster is."""
 
     def take(self, record: Record | None) -> bool:
@@ -53,9 +53,9 @@ class MessageOf:
     def __init__(self, node: int | None, hidden: frozenset[str]) -> None:
         self._node = node
         self._hidden = hidden
-        self._cluster = Cluster(())
+        self._cluster = ClusterState(())
 
-    def begin(self, cluster: Cluster) -> None:
+    def begin(self, cluster: ClusterState) -> None:
         """It knows which messages are on their way."""
         self._cluster = cluster
 
@@ -75,7 +75,7 @@ class MessageOf:
         given = record.input
         if not isinstance(given, Received):
             return False
-        flight = self._cluster.flights.get((given.source, given.serial))
+        flight = self._cluster.in_flight.get((given.source, given.serial))
         return flight is None or flight.kind not in self._hidden
 
 
@@ -85,7 +85,7 @@ class Hunt:
     ``place`` is the number of the record that it has come to.
     """
 
-    def __init__(self, lines: Lines, number: int, forward: bool, quarry: Quarry) -> None:
+    def __init__(self, lines: RecordStore, number: int, forward: bool, quarry: Quarry) -> None:
         self.found: int | None = None
         self._lines = lines
         self._forward = forward

@@ -5,12 +5,12 @@ from msgspec import Struct
 from lab.analysis.blocked_transactions import Stuck, blocked_in
 from lab.analysis.commit_history import CommitLog, Commits
 from lab.analysis.elections import ElectionLog, SettledElection
-from lab.kernel import Step, Told
+from lab.kernel import CommandInput, Step
 from lab.protocols.bank_words import Load
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.conversion import converted
 from lab.recording.records import Header, Process, Record
-from lab.recording.snapshot import FaultView, NodeView
+from lab.recording.snapshot import ActiveFault, NodeState
 from lab.units import count_of
 
 __all__ = [
@@ -82,7 +82,7 @@ class NoteLog:
     def observe(self, record: Record | None) -> None:
         """Look at ``record``."""
         if isinstance(record, Step):
-            if isinstance(record.input, Told):
+            if isinstance(record.input, CommandInput):
                 self._told.add(record.node)
             if record.notes and record.node in self._told:
                 self.notes += [Note(record.at_us, record.node, text) for text in record.notes]
@@ -118,7 +118,7 @@ class Summary(Struct, frozen=True):
 
 def summarize(
     header: Header,
-    cluster: Cluster,
+    cluster: ClusterState,
     elections: ElectionLog,
     notes: NoteLog,
     commits: CommitLog,
@@ -142,7 +142,7 @@ def summarize(
     )
 
 
-def _node(view: NodeView) -> NodeSummary:
+def _node(view: NodeState) -> NodeSummary:
     return NodeSummary(
         view.process in ("running", "paused"),
         view.process,
@@ -167,5 +167,5 @@ def _open(stuck: Stuck) -> OpenSummary:
     return OpenSummary(str(stuck.transaction), stuck.sentences[0], stuck.blocked_us)
 
 
-def _fault(fault: FaultView) -> FaultSummary:
+def _fault(fault: ActiveFault) -> FaultSummary:
     return FaultSummary(fault.text, fault.touched, fault.messages, fault.breaks)

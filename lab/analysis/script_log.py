@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Captioned, Commanded, End, Expected, Fault, Record
 
 __all__ = ["Deed", "ScriptLog", "deed_of", "inert_deeds"]
@@ -52,7 +52,7 @@ def _how_and_why(record: Captioned | Commanded | Expected) -> tuple[_How, str]:
     return "done" if record.changed else "no effect", record.outcome
 
 
-def inert_deeds(records: Iterable[tuple[int, Record | None]], cluster: Cluster) -> list[Deed]:
+def inert_deeds(records: Iterable[tuple[int, Record | None]], cluster: ClusterState) -> list[Deed]:
     """The lines whose faults touched nothing, all of a line together, each at the first of its faults.
 
     ``records`` come with their numbers; ``cluster`` is what they have come to.

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from lab.analysis.bank_state import Case, Standing
 from lab.protocols.termination import StateAnswer, next_state
 from lab.protocols.transaction import DECIDED, State
-from lab.recording.cluster_state import Cluster
-from lab.recording.snapshot import NodeView
+from lab.recording.cluster_state import ClusterState
+from lab.recording.snapshot import NodeState
 
 __all__ = ["Situation"]
 
@@ -17,14 +17,14 @@ __all__ = ["Situation"]
 class Situation:
     """One transaction's. ``by_majority``: one that is elected may end it, if most participants answer."""
 
-    def __init__(self, case: Case, cluster: Cluster, by_majority: bool) -> None:
+    def __init__(self, case: Case, cluster: ClusterState, by_majority: bool) -> None:
         self.transaction = case.transaction
         self.all = case.standings
         self.by_majority = by_majority
         self._nodes = cluster.nodes
         cuts = (fault for fault in cluster.faults.values() if fault.kind in ("cut", "partition"))
         self._cut = {link for fault in cuts for link in fault.links}
-        self._held = {(flight.source, flight.target) for flight in cluster.flights.values() if flight.held}
+        self._held = {(flight.source, flight.target) for flight in cluster.in_flight.values() if flight.held}
 
     def groups(self) -> list[list[Standing]]:
         """Of the participants that are up and not done with it, those that are alike together."""
@@ -50,7 +50,7 @@ class Situation:
         """What keeps one from having an answer of another, as far as that one is concerned; or nothing."""
         return self._hindrance(one.node, other.view)
 
-    def _hindrance(self, node: int, other: NodeView) -> str:
+    def _hindrance(self, node: int, other: NodeState) -> str:
         if node == other.id:
             return ""
         if other.process != "running":

@@ -11,19 +11,19 @@ from msgspec import Struct
 from lab.analysis.delivery import Fates, message_met
 from lab.analysis.group_history import Point
 from lab.kernel import Started, Step
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.log_lines import LogLine, lines_of
 from lab.recording.records import Header, Keyframe, Process, Record, Routed
-from lab.recording.snapshot import FaultView, Flight, NodeView, ProcessState, Snapshot
+from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState, ProcessState, Snapshot
 
-__all__ = ["Arrow", "SpaceTime", "Stretch", "Strike"]
+__all__ = ["FaultInterval", "MessageEdge", "SpaceTime", "StatusInterval"]
 
 _MATTERS = ("killed", "paused", "failed", "absent")
 _STANDING = frozenset(("status", "coordinator", "group"))
 """What a node stands as, of its state."""
 
 
-class Stretch(Struct):
+class StatusInterval(Struct):
     """A time in which a node stood as it did; ``until`` is None as long as it does."""
 
     node: int
@@ -45,7 +45,7 @@ class Stretch(Struct):
         return self.shown == "Normal" and self.coordinator == self.node
 
 
-class Arrow(Struct):
+class MessageEdge(Struct):
     """A message. ``line`` is that of the log; ``fate`` as the log has it, met at ``end``, None before that.
 
     ``end`` of one that arrived is the step that took it, of any other the record that says what became of it.
@@ -70,10 +70,10 @@ class Arrow(Struct):
         return self.fate in ("delivered", "too late", "forged")
 
 
-class Strike(Struct):
+class FaultInterval(Struct):
     """A fault: as it was when it was over, or as it is now. ``until`` is None while it is in force."""
 
-    fault: FaultView
+    fault: ActiveFault
     since: Point
     until: Point | None = None
 
@@ -86,19 +86,19 @@ class SpaceTime:
 
     def __init__(self, header: Header, start: Snapshot | None = None) -> None:
         """After the header; or after the keyframe with the snapshot ``start``."""
-        self._cluster = Cluster.of(header) if start is None else Cluster.resume(start)
-        self.stretches: list[Stretch] = []
-        self.arrows: list[Arrow] = []
-        self.strikes: list[Strike] = []
+        self._cluster = ClusterState.of(header) if start is None else ClusterState.resume(start)
+        self.stretches: list[StatusInterval] = []
+        self.arrows: list[MessageEdge] = []
+        self.strikes: list[FaultInterval] = []
         self.events: list[LogLine] = []
-        self._standing: dict[int, Stretch] = {}
+        self._standing: dict[int, StatusInterval] = {}
         self._fates = Fates()
-        self._under_way: dict[tuple[int, int], Arrow] = {}
+        self._under_way: dict[tuple[int, int], MessageEdge] = {}
         """Those of which a copy is."""
-        self._striking: dict[int, Strike] = {}
+        self._striking: dict[int, FaultInterval] = {}
         self._cluster.record += 1  # the header or the keyframe itself
         if start is not None:
-            self._resume(start.flights)
+            self._resume(start.in_flight)
         self._stand(self._cluster.nodes.values(), self.last)
         self._strike(self.last)
 
@@ -115,7 +115,7 @@ class SpaceTime:
             return
         for line in lines_of(cluster.record, record):
             if line.what == "message":
-                self._send(Arrow(line))
+                self._send(MessageEdge(line))
             else:
                 self.events.append(line)
         at = Point(cluster.record, record.at_us)
@@ -125,19 +125,19 @@ class SpaceTime:
         if cluster.faults or self._striking:
             self._strike(at)
 
-    def _resume(self, flights: Iterable[Flight]) -> None:
-        for flight in flights:
+    def _resume(self, in_flight: Iterable[InFlightMessage]) -> None:
+        for flight in in_flight:
             line = LogLine(
                 -1, flight.sent_us, "message", "", flight.source, flight.target, flight.kind, flight.serial
             )
-            self._send(Arrow(line, "held" if flight.held else "in flight"), flight.copies)
+            self._send(MessageEdge(line, "held" if flight.held else "in flight"), flight.copies)
 
-    def _send(self, arrow: Arrow, copies: int = 1) -> None:
+    def _send(self, arrow: MessageEdge, copies: int = 1) -> None:
         self.arrows.append(arrow)
         self._under_way[arrow.line.message] = arrow
         self._fates.sent(arrow.line.message, copies)
 
-    def _stand(self, views: Iterable[NodeView], at: Point) -> None:
+    def _stand(self, views: Iterable[NodeState], at: Point) -> None:
         for view in views:
             now = (view.status, view.process, view.coordinator, view.group)
             before = self._standing.get(view.id)
@@ -145,7 +145,7 @@ class SpaceTime:
                 if (before.status, before.process, before.coordinator, before.group) == now:
                     continue
                 before.until = at
-            self._standing[view.id] = Stretch(view.id, *now, at)
+            self._standing[view.id] = StatusInterval(view.id, *now, at)
             self.stretches.append(self._standing[view.id])
 
     def _meet(self, record: Record, at: Point) -> None:
@@ -174,7 +174,7 @@ class SpaceTime:
             if number in self._striking:
                 self._striking[number].fault = fault
             else:
-                self._striking[number] = Strike(fault, Point(at.record, fault.since_us))
+                self._striking[number] = FaultInterval(fault, Point(at.record, fault.since_us))
                 self.strikes.append(self._striking[number])
 
 

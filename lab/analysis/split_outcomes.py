@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from lab.protocols.transaction import Transaction
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.decided_transactions import outcome_of
 
 __all__ = ["Split", "splits_in"]
@@ -17,7 +17,7 @@ class Split(Struct, frozen=True, order=True):
     aborted: tuple[int, ...]
 
 
-def splits_in(cluster: Cluster) -> tuple[Split, ...]:
+def splits_in(cluster: ClusterState) -> tuple[Split, ...]:
     """All that there are at that record, by their names. The logs are read again only where there is one."""
     return tuple(
         Split(Transaction(*name), _nodes_with(cluster, name, "committed"), _nodes_with(cluster, name, "aborted"))
@@ -25,7 +25,7 @@ def splits_in(cluster: Cluster) -> tuple[Split, ...]:
     )
 
 
-def _nodes_with(cluster: Cluster, name: tuple[int, int], outcome: str) -> tuple[int, ...]:
+def _nodes_with(cluster: ClusterState, name: tuple[int, int], outcome: str) -> tuple[int, ...]:
     """The nodes whose logs have this outcome of the transaction."""
     return tuple(
         node

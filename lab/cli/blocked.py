@@ -10,8 +10,8 @@ from lab.analysis.blocked_transactions import Stuck, blocked_in
 from lab.cli.errors import EXIT_NOT_AS_EXPECTED, UsageError
 from lab.cli.progress import counted
 from lab.cli.reading import head_of, opened, tell_damage
-from lab.recording.cluster_state import Cluster
-from lab.recording.reader import RecordedLines
+from lab.recording.cluster_state import ClusterState
+from lab.recording.reader import FileRecords
 from lab.text import sanitize
 from lab.units import count_of, format_us, parse_us
 
@@ -65,9 +65,9 @@ def show_blocked(request: BlockedRequest) -> int:
     return EXIT_NOT_AS_EXPECTED if damaged else 0
 
 
-def _cluster_at(lines: RecordedLines, at_us: int | None) -> tuple[Cluster, bool]:
+def _cluster_at(lines: FileRecords, at_us: int | None) -> tuple[ClusterState, bool]:
     """As of that instant; and whether the recording ends before it."""
-    cluster = Cluster.of(lines.header)
+    cluster = ClusterState.of(lines.header)
     with counted(len(lines)) as progress:
         for number, record in enumerate(lines.records()):
             if at_us is not None and getattr(record, "at_us", 0) > at_us:

@@ -15,7 +15,7 @@ from lab.cli.settings import World, check_command, check_headless, positive, see
 from lab.cli.terminal import need_terminal
 from lab.places import recordings_folder
 from lab.recording.lineage import Twig, family_of
-from lab.recording.reader import RecordedLines
+from lab.recording.reader import FileRecords
 from lab.recording.timeline import Timeline
 from lab.script import At
 from lab.text import sanitize
@@ -73,7 +73,7 @@ def wanted_branch(
     )
 
 
-def _place(lines: RecordedLines, file: Path, at: str) -> int:
+def _place(lines: FileRecords, file: Path, at: str) -> int:
     """The record that is meant: by its number, or the last that is not later than a time."""
     if at.strip().isdecimal():
         if int(at) >= len(lines):

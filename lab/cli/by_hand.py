@@ -1,6 +1,6 @@
 """What came of the lines that a run was given beside its script: with ``--do``, by hand, or with ``lab ctl``."""
 
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Captioned, Commanded, Expected, Record
 from lab.scenario.values import why_unmet
 from lab.script import Caption, Scripted, parse
@@ -12,7 +12,7 @@ __all__ = ["ByHand"]
 class ByHand:
     """Watches a run that was given these lines; ``cluster`` is as each record leaves it."""
 
-    def __init__(self, lines: tuple[str, ...], cluster: Cluster) -> None:
+    def __init__(self, lines: tuple[str, ...], cluster: ClusterState) -> None:
         self._left = [parse(line) for line in lines]
         self._cluster = cluster
         self._suspicions = Suspicions()

@@ -10,7 +10,7 @@ from lab.cli.errors import EXIT_NOT_AS_EXPECTED
 from lab.cli.progress import counted
 from lab.cli.reading import log_row, opened, tell_damage
 from lab.recording.log_lines import count_lines
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.recording.record_fields import differing_fields, plain
 from lab.recording.records import End
 from lab.replay.divergence import header_differences, parting_of
@@ -42,7 +42,7 @@ def diff(one: Path, other: Path) -> int:
     return EXIT_NOT_AS_EXPECTED if differences or parting.parts or damaged else 0
 
 
-def _before(lines: Lines, number: int | None) -> tuple[int, int]:
+def _before(lines: RecordStore, number: int | None) -> tuple[int, int]:
     """The records, from and to, of the last lines of the log before that record."""
     end = start = len(lines) if number is None else number
     count = 0
@@ -53,7 +53,7 @@ def _before(lines: Lines, number: int | None) -> tuple[int, int]:
     return start, end
 
 
-def _print_side(name: str, path: Path, lines: Lines, number: int | None) -> None:
+def _print_side(name: str, path: Path, lines: RecordStore, number: int | None) -> None:
     if number is None:
         print(f"{name}  {path} ends here")
         return
@@ -73,7 +73,7 @@ def _print_side(name: str, path: Path, lines: Lines, number: int | None) -> None
     _print_rows(lines, number, end)
 
 
-def _print_rows(lines: Lines, start: int, end: int) -> None:
+def _print_rows(lines: RecordStore, start: int, end: int) -> None:
     """The log's lines of these records, with the fates of their messages as known by then."""
     page = LogPage(start, end)
     for record in lines.records(start, end):

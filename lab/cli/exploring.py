@@ -16,10 +16,10 @@ from lab.cli.files import writable_recording
 from lab.cli.progress import progress_line
 from lab.cli.settings import World, check_command, parameters_of, protocol_named
 from lab.cli.terminal import print_wrapped
-from lab.kernel import Timing, Told
+from lab.kernel import CommandInput, Timing
 from lab.properties import A2, ASSERTIONS, ENDS
 from lab.protocols import Algorithm, Election
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
 from lab.recording.records import Header, Link
 from lab.recording.writer import Writer
@@ -135,9 +135,9 @@ def _given(options: Options, protocol: type[Algorithm]) -> list[str]:
     return options.do or [f"tell {options.nodes} {command}" for command in protocol.kept_busy_by[:1]]
 
 
-def _told(lines: list[str], protocol: type[Algorithm], header: Header) -> tuple[tuple[int, Told], ...]:
+def _told(lines: list[str], protocol: type[Algorithm], header: Header) -> tuple[tuple[int, CommandInput], ...]:
     """The commands with the node that each is for."""
-    found: list[tuple[int, Told]] = []
+    found: list[tuple[int, CommandInput]] = []
     for line in lines:
         world = World(simulated=True, headless=True)
         scripted = check_command(line, protocol, header.nodes, world, header.protocol.parameters)
@@ -147,8 +147,8 @@ def _told(lines: list[str], protocol: type[Algorithm], header: Header) -> tuple[
                 f"--do {line!r}: here only a command of the protocol's own can be given, at once, and to nodes by "
                 f"their numbers: tell {header.nodes[-1]} COMMAND; kills and cuts are tried by themselves"
             )
-        told = Told(command.command, command.words)
-        found += [(node, told) for node in resolve_nodes(command.nodes, Cluster.of(header))]
+        told = CommandInput(command.command, command.words)
+        found += [(node, told) for node in resolve_nodes(command.nodes, ClusterState.of(header))]
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from lab.glyphs import UNICODE
 from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.groups.drawing import words_of, wrapped
 from lab.tui.views.groups.lanes import Row, rows_of
 
@@ -34,7 +34,7 @@ class _Picture:
         self._title = f"{sanitize(header.protocol.name, 60)}: the history of groups"
         self._groups = log.groups
         self._rows = rows_of(log.groups, log.happenings, header.timing.t_us)
-        self._look = Look(UNICODE)
+        self._look = ThemeStyles(UNICODE)
         self._look.dark = False
         nodes = sorted({*header.nodes, *(node for row in self._rows for node in row.changes)})
         self._x = {node: _LEFT + _LANE * place + _LANE // 2 for place, node in enumerate(nodes)}

@@ -18,12 +18,12 @@ from lab.cli.progress import counted
 from lab.cli.reading import opened, tell_damage
 from lab.export.dot import graph_of
 from lab.glyphs import draws_unicode, glyphs_for
-from lab.recording.reader import RecordedLines
+from lab.recording.reader import FileRecords
 from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece, fit
-from lab.tui.terminal.look import Look
 from lab.tui.terminal.plain import ascii_of
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.groups.drawing import GroupDrawing
 
 __all__ = ["HistoryRequest", "run_history"]
@@ -77,7 +77,7 @@ def run_history(request: HistoryRequest) -> int:
     return EXIT_NOT_AS_EXPECTED if damaged else 0
 
 
-def _log_of(lines: RecordedLines) -> GroupLog:
+def _log_of(lines: FileRecords) -> GroupLog:
     log = GroupLog()
     with counted(len(lines)) as progress:
         for number, record in enumerate(lines.records()):
@@ -90,7 +90,9 @@ def _print(header: Header, log: GroupLog) -> None:
     unicode = draws_unicode()
     width = min(shutil.get_terminal_size((100, 30)).columns, _WIDEST)
     console = Console(width=width, highlight=False, soft_wrap=True)
-    drawing = GroupDrawing(log.groups, log.happenings, header.nodes, header.timing.t_us, Look(glyphs_for()), width)
+    drawing = GroupDrawing(
+        log.groups, log.happenings, header.nodes, header.timing.t_us, ThemeStyles(glyphs_for()), width
+    )
 
     def put(pieces: list[Piece]) -> None:
         fitted = ((text if unicode else ascii_of(text), style) for text, style in fit(pieces, width))

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from lab.properties import Judge, Moment, Verdict, account
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.recording.records import End
 from lab.text import sanitize
 from lab.units import count_of
@@ -33,7 +33,7 @@ def verdict_summaries(judge: Judge) -> tuple[VerdictSummary, ...]:
     )
 
 
-def verdict_lines(judge: Judge, lines: Lines) -> list[str]:
+def verdict_lines(judge: Judge, lines: RecordStore) -> list[str]:
     """A line for each assertion, and whether there is more to come, or nothing to be judged."""
     said = [_said(verdict) for verdict in judge.verdicts()]
     if not said:
@@ -53,7 +53,7 @@ def _said(verdict: Verdict) -> str:
     return sanitize(f"{verdict} ({', '.join(said for count, said in counts if count)})")
 
 
-def account_lines(verdict: Verdict, lines: Lines) -> list[str]:
+def account_lines(verdict: Verdict, lines: RecordStore) -> list[str]:
     """How the first violation, if there is one, came about, with the numbers of the lines in the file."""
     if verdict.first is None:
         return []

@@ -11,7 +11,7 @@ from lab.cli.progress import counted
 from lab.properties import Judge
 from lab.protocols import source_of
 from lab.recording.log_lines import WHATS, LogLine
-from lab.recording.reader import NotARecordingError, RecordedLines, open_recording
+from lab.recording.reader import FileRecords, NotARecordingError, open_recording
 from lab.recording.records import Header
 from lab.replay.reexecution import Report, reexecute
 from lab.text import did_you_mean, sanitize
@@ -22,7 +22,7 @@ from lab.worlds.watchdog import watch_steps
 __all__ = ["head_of", "log_row", "opened", "show", "tell_damage", "verify"]
 
 
-def opened(path: Path) -> RecordedLines:
+def opened(path: Path) -> FileRecords:
     """The recording, or the end of the program with what is wrong with it."""
     try:
         return open_recording(path)
@@ -139,7 +139,7 @@ def head_of(header: Header) -> str:
     )
 
 
-def tell_damage(path: Path, lines: RecordedLines) -> bool:
+def tell_damage(path: Path, lines: FileRecords) -> bool:
     """Say which lines were found that cannot be read; whether there are any."""
     for number, why in lines.damage.items():
         print(f"lab: {path}:{number + 1}: cannot be read: {sanitize(why)}", file=sys.stderr)

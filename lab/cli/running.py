@@ -24,8 +24,8 @@ from lab.cli.scenario_report import report_lines
 from lab.cli.terminal import need_terminal
 from lab.kernel import Step
 from lab.properties import Judge
-from lab.recording.cluster_state import Cluster
-from lab.recording.reader import NotARecordingError, RecordedLines, open_recording
+from lab.recording.cluster_state import ClusterState
+from lab.recording.reader import FileRecords, NotARecordingError, open_recording
 from lab.scenario.file import Scenario
 from lab.scenario.report import Course, report_of
 from lab.script import read_script
@@ -138,7 +138,7 @@ def _reported(config: RunConfig, as_json: bool, interrupted: bool, scenario: Sce
     return EXIT_NOT_AS_EXPECTED if unmet or failed else 0
 
 
-def _told_of_script(config: RunConfig, lines: RecordedLines) -> list[str]:
+def _told_of_script(config: RunConfig, lines: FileRecords) -> list[str]:
     """What was not as the script has it, judged as that of a scenario is."""
     course = Course(read_script(config.script, first=config.first_line), config.end_us or 0, lines.header)
     return [
@@ -192,14 +192,14 @@ def _simulate(config: RunConfig) -> bool:
 
 
 def _summary_of(
-    lines: RecordedLines, config: RunConfig, judge: Judge, tell: Callable[[int], None]
+    lines: FileRecords, config: RunConfig, judge: Judge, tell: Callable[[int], None]
 ) -> tuple[Summary, list[str]]:
     """(what the run came to, what should not have been: what was given by hand and not done, and failed nodes).
 
     Of the script nothing is said, nor of failed nodes, where there is one. The judge is shown all of it.
     ``tell`` is told how many records are done, every thousand.
     """
-    cluster, elections, notes = Cluster.of(lines.header), ElectionLog(), NoteLog()
+    cluster, elections, notes = ClusterState.of(lines.header), ElectionLog(), NoteLog()
     commits = CommitLog(lines.header.protocol.heartbeats)
     by_hand = ByHand(config.commands, cluster)
     failed: list[Step] = []

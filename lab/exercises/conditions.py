@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from lab.exercises.exercise import Task
 from lab.kernel import Message, Received, Step
 from lab.properties import Judge
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Injected, Record, Routed
 from lab.scenario.report import is_meant
 from lab.script import Director, Onset, parse_predicate, read_script
@@ -29,7 +29,7 @@ class Followed:
     def __init__(self, header: Header, judge: Judge) -> None:
         self.header = header
         self.judge = judge
-        self.cluster = Cluster.of(header)
+        self.cluster = ClusterState.of(header)
         self.number = -1
         self.now_us = 0
         self._messages: dict[tuple[int, int], Message] = {}

@@ -19,7 +19,7 @@ from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise import Exercise
 from lab.exercises.laws import Laws
 from lab.recording.digest_chain import Chain
-from lab.recording.reader import Lines, NotARecordingError
+from lab.recording.reader import NotARecordingError, RecordStore
 from lab.recording.records import End, Keyframe, Record
 from lab.replay.reexecution import Reexecution
 from lab.text import sanitize
@@ -29,7 +29,9 @@ from lab.worlds.targets import load_protocol
 __all__ = ["why_not_genuine"]
 
 
-def why_not_genuine(exercise: Exercise, lines: Lines, progress: Callable[[int], None] = lambda done: None) -> str:
+def why_not_genuine(
+    exercise: Exercise, lines: RecordStore, progress: Callable[[int], None] = lambda done: None
+) -> str:
     """What shows that it is no run of this exercise; empty where nothing does.
 
     ``progress`` is told the number of records done, every thousand.
@@ -52,7 +54,7 @@ def why_not_genuine(exercise: Exercise, lines: Lines, progress: Callable[[int], 
     return laws.finish()
 
 
-def _header_amiss(exercise: Exercise, lines: Lines) -> str:
+def _header_amiss(exercise: Exercise, lines: RecordStore) -> str:
     header, of = lines.header, lines.header.exercise
     if of is None or of.name != exercise.name:
         return f"it is no attempt at {exercise.name}"

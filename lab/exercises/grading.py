@@ -17,7 +17,7 @@ from lab.exercises.home import attempt_in
 from lab.exercises.library import SHIPPED, exercise_called
 from lab.exercises.reading import ExerciseError
 from lab.kernel import Step
-from lab.recording.reader import NotARecordingError, RecordedLines, open_recording
+from lab.recording.reader import FileRecords, NotARecordingError, open_recording
 from lab.recording.records import End, Exercised, Header, Keyframe
 
 __all__ = ["Grade", "best_of", "grade_recording", "grade_recordings", "only_of", "unless_shared"]
@@ -76,7 +76,7 @@ def _refused(path: Path, of: Exercised | None, why: str) -> Grade:
     return Grade(str(path), of.name, of.student, of.attempt, refused=why)
 
 
-def _assessed(path: Path, of: Exercised, exercise: Exercise, lines: RecordedLines) -> Grade:
+def _assessed(path: Path, of: Exercised, exercise: Exercise, lines: FileRecords) -> Grade:
     assessment = Assessment(exercise, lines.header)
     digest, steps = hashlib.sha256(), set[str]()
     at_us, is_over = 0, False

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from lab.exercises.assessment import read_given
 from lab.exercises.exercise import Exercise
 from lab.kernel import Fired, Message, Node, Received, Step
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import (
     STRUCK_BY,
     Captioned,
@@ -45,7 +45,7 @@ class Laws:
     def __init__(self, exercise: Exercise, header: Header, nodes: Mapping[int, Node]) -> None:
         self.number = -1
         self._nodes = nodes
-        self._cluster = Cluster.of(header)
+        self._cluster = ClusterState.of(header)
         self._allowed = exercise.allowed
         self._script = {line.line: line for line in exercise.setup.lines}
         is_live = header.world == "live"

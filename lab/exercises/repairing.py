@@ -25,7 +25,7 @@ from lab.properties import RAISES
 from lab.protocols import Algorithm, commit_protocol
 from lab.recording.records import Header, Link, Record
 from lab.worlds.campaign.draw import Plan, draw, plan_of
-from lab.worlds.campaign.schedule import Schedule, Strike
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 from lab.worlds.campaign.trial import RunawayError, Trial, carry_out
 from lab.worlds.config import RunConfig, header_of
 from lab.worlds.targets import TargetError, load_protocol
@@ -123,7 +123,7 @@ class _Grading:
         """Where transactions are what it is for, some, one after the other."""
         t_us, nodes = network.timing.t_us, tuple(range(1, network.nodes[1] + 1))
         strikes = tuple(
-            Strike((_CALM_T + k * _COMMAND_EVERY_T) * t_us, "", f"tell {nodes[-1]} transfer 10 {way}")
+            ScheduledFault((_CALM_T + k * _COMMAND_EVERY_T) * t_us, "", f"tell {nodes[-1]} transfer 10 {way}")
             for k, way in enumerate(("savings checking", "checking moneymarket"))
             if commit_protocol(self._given) is not None
         )

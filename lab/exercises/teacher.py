@@ -9,6 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 __all__ = [
+    "Announcement",
     "Asked",
     "ClassReport",
     "KeysTaken",
@@ -18,7 +19,6 @@ __all__ = [
     "Pupil",
     "Tally",
     "Teacher",
-    "Told",
     "in_minutes",
     "stuck_first",
 ]
@@ -79,7 +79,7 @@ def stuck_first(pupils: tuple[Pupil, ...]) -> list[Pupil]:
     return sorted(pupils, key=order)
 
 
-class Told(Struct, frozen=True, tag="told"):
+class Announcement(Struct, frozen=True, tag="told"):
     """A message of the teacher's. It is seen until it is put away."""
 
     text: str
@@ -117,7 +117,7 @@ class Tally(Struct, frozen=True, tag="tally"):
     is_open: bool
 
 
-Notice = Told | KeysTaken | Lecture | Asked | Tally
+Notice = Announcement | KeysTaken | Lecture | Asked | Tally
 
 
 class Teacher(Protocol):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import drawsvg
 
-from lab.analysis.spacetime import Arrow
+from lab.analysis.spacetime import MessageEdge
 from lab.export.frame import Frame
 from lab.export.paper import HALO, INK, PAPER, Labels, Place, arrow_head, cross, line, text
 from lab.export.words import fault_said, message_said, safe
@@ -38,7 +38,7 @@ class Arrows:
             self._frame.excerpt.tell(f"{number:,} of {len(self._frame.excerpt.arrows):,} messages drawn")
             yield group
 
-    def _draw(self, group: drawsvg.Group, arrow: Arrow) -> None:
+    def _draw(self, group: drawsvg.Group, arrow: MessageEdge) -> None:
         colour = self._palette.kind(arrow.line.kind)
         start, end = self._frame.ends(arrow, self._end_us(arrow), SHARES.get(arrow.fate, 1.0))
         if arrow.end is not None and not arrow.arrived and arrow.end.at_us == arrow.line.at_us:
@@ -54,7 +54,7 @@ class Arrows:
                 group.append(arrow_head(again_start, again_end, colour))
         self._label(group, arrow, start, end, colour)
 
-    def _tip(self, group: drawsvg.Group, arrow: Arrow, start: Place, end: Place, colour: str) -> None:
+    def _tip(self, group: drawsvg.Group, arrow: MessageEdge, start: Place, end: Place, colour: str) -> None:
         if arrow.end is not None and not self._is_shown(arrow.end.at_us):
             return  # it leaves the picture
         if arrow.arrived:
@@ -64,7 +64,7 @@ class Arrows:
         else:
             group.append(drawsvg.Circle(round(end[0], 1), round(end[1], 1), 3, fill=PAPER, stroke=colour))
 
-    def _label(self, group: drawsvg.Group, arrow: Arrow, start: Place, end: Place, colour: str) -> None:
+    def _label(self, group: drawsvg.Group, arrow: MessageEdge, start: Place, end: Place, colour: str) -> None:
         kind = safe(arrow.line.kind, 28)
         words = f"↩ {kind.removesuffix('Answer')}" if kind.endswith("Answer") else kind
         if arrow.fate == "too late":
@@ -77,7 +77,7 @@ class Arrows:
         if spot is not None:
             group.append(text(words, _SIZE, spot, colour, **HALO))
 
-    def _end_us(self, arrow: Arrow) -> int:
+    def _end_us(self, arrow: MessageEdge) -> int:
         return self._frame.excerpt.until_us if arrow.end is None else arrow.end.at_us
 
     def _is_shown(self, at_us: int) -> bool:

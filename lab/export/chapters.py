@@ -6,10 +6,10 @@ from itertools import groupby
 from msgspec import Struct
 
 from lab.analysis.elections import agreed_coordinator
-from lab.analysis.spacetime import Stretch
+from lab.analysis.spacetime import StatusInterval
 from lab.export.excerpt import Excerpt
 from lab.export.words import fault_said
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from lab.text import sanitize
 
 __all__ = ["Chapter", "chapters_of"]
@@ -43,7 +43,7 @@ def _faults(excerpt: Excerpt) -> Iterator[Chapter]:
 
 def _elections(excerpt: Excerpt) -> Iterator[Chapter]:
     """The first node that calls one, and whom all agree on at its end; of all nodes, whichever are chosen."""
-    views = {node: NodeView(node) for node in excerpt.header.nodes}
+    views = {node: NodeState(node) for node in excerpt.header.nodes}
     agreed, is_called = None, False
     for _, those in groupby(excerpt.space.stretches, key=lambda stretch: stretch.since.record):
         for stretch in those:
@@ -57,9 +57,9 @@ def _elections(excerpt: Excerpt) -> Iterator[Chapter]:
             yield Chapter(stretch.since.record, stretch.since.at_us, f"all agree on node {agreed}")
 
 
-def _view(stretch: Stretch) -> NodeView:
+def _view(stretch: StatusInterval) -> NodeState:
     state = {"status": stretch.status, "coordinator": stretch.coordinator}
-    return NodeView(stretch.node, stretch.process, state=state)
+    return NodeState(stretch.node, stretch.process, state=state)
 
 
 def _said(excerpt: Excerpt) -> Iterator[Chapter]:

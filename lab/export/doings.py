@@ -6,7 +6,7 @@ A step does all of this at one instant, so tools that know events and not steps 
 from msgspec import Struct
 
 from lab.analysis.group_history import Point
-from lab.analysis.spacetime import Arrow
+from lab.analysis.spacetime import MessageEdge
 from lab.export.excerpt import Excerpt
 from lab.recording.log_lines import LogLine
 from lab.text import sanitize
@@ -23,9 +23,9 @@ class Doing(Struct):
     node: int
     record: int
     at_us: int
-    got: Arrow | None = None
+    got: MessageEdge | None = None
     lines: list[LogLine] = []
-    sent: list[Arrow] = []
+    sent: list[MessageEdge] = []
 
     @property
     def said(self) -> list[str]:
@@ -60,28 +60,28 @@ def doings_of(excerpt: Excerpt) -> list[Doing]:
     return [found[record] for record in sorted(found)]
 
 
-def arrivals_of(arrow: Arrow) -> list[Point]:
+def arrivals_of(arrow: MessageEdge) -> list[Point]:
     """Where it arrived: with several steps, where it was duplicated."""
     return [*([arrow.end] if arrow.end is not None and arrow.arrived else []), *arrow.again]
 
 
-def is_forged(arrow: Arrow) -> bool:
+def is_forged(arrow: MessageEdge) -> bool:
     """Whether no step sent it."""
     return arrow.line.serial < 0
 
 
-def _got_said(arrow: Arrow) -> str:
+def _got_said(arrow: MessageEdge) -> str:
     said = f"gets {_named(arrow)} of {arrow.line.source}"
     return said if arrow.fate in ("delivered", "forged") else f"{said} ({arrow.fate})"
 
 
-def _sent_said(arrow: Arrow) -> str:
+def _sent_said(arrow: MessageEdge) -> str:
     said = f"sends {_named(arrow)} to {arrow.line.target}"
     body = sanitize(arrow.line.text, _LONGEST)
     fate = "" if arrow.arrived else f" ({arrow.fate})"
     return said + fate + (f": {body}" if body not in ("", "{}") else "")
 
 
-def _named(arrow: Arrow) -> str:
+def _named(arrow: MessageEdge) -> str:
     kind = sanitize(arrow.line.kind)
     return f"a forged {kind}" if is_forged(arrow) else f"{kind} #{arrow.line.serial}"

@@ -11,12 +11,12 @@ from typing import Literal
 from msgspec import Struct
 
 from lab.analysis.causality import Clock
-from lab.analysis.spacetime import Arrow, SpaceTime, Stretch, Strike
+from lab.analysis.spacetime import FaultInterval, MessageEdge, SpaceTime, StatusInterval
 from lab.export.clocks import Clocks
 from lab.export.film import Film
 from lab.properties import Judge, Violation
 from lab.recording.log_lines import LogLine
-from lab.recording.reader import RecordedLines
+from lab.recording.reader import FileRecords
 from lab.recording.records import Header, Keyframe, Record
 from lab.recording.timeline import Timeline
 from lab.units import format_us, listed
@@ -57,7 +57,7 @@ class Excerpt(Struct, frozen=True, kw_only=True, dict=True):
     """
 
     header: Header
-    lines: RecordedLines
+    lines: FileRecords
     wanted: Wanted
     first: int
     last: int
@@ -65,9 +65,9 @@ class Excerpt(Struct, frozen=True, kw_only=True, dict=True):
     until_us: int
     nodes: tuple[int, ...]
     space: SpaceTime
-    stretches: list[Stretch]
-    arrows: list[Arrow]
-    strikes: list[Strike]
+    stretches: list[StatusInterval]
+    arrows: list[MessageEdge]
+    strikes: list[FaultInterval]
     events: list[LogLine]
     left_out: int
     tell: Callable[[str], object]
@@ -122,7 +122,7 @@ def nodes_in(text: str) -> tuple[int, ...]:
         raise ValueError(f"{text}: expected numbers with commas between them, such as 1,2,5") from None
 
 
-def excerpt_of(lines: RecordedLines, wanted: Wanted, tell: Callable[[str], object] = lambda text: None) -> Excerpt:
+def excerpt_of(lines: FileRecords, wanted: Wanted, tell: Callable[[str], object] = lambda text: None) -> Excerpt:
     """Read it. ExportError."""
     header = lines.header
     nodes = _nodes(header, wanted)
@@ -170,11 +170,11 @@ class _Inside(Struct, frozen=True):
     last: int
     nodes: frozenset[int]
 
-    def overlaps(self, each: Stretch | Strike) -> bool:
+    def overlaps(self, each: StatusInterval | FaultInterval) -> bool:
         began = each.since.record <= self.last
         return began and (each.until is None or each.until.record >= self.first)
 
-    def has_arrow(self, arrow: Arrow) -> bool:
+    def has_arrow(self, arrow: MessageEdge) -> bool:
         line = arrow.line
         if line.record > self.last or line.source not in self.nodes or line.target not in self.nodes:
             return False
@@ -203,7 +203,7 @@ def _window(wanted: Wanted, end_us: int) -> tuple[int, int]:
     return from_us, until_us
 
 
-def _read(lines: RecordedLines, first: int, last: int, until_us: int, tell: Callable[[str], object]) -> SpaceTime:
+def _read(lines: FileRecords, first: int, last: int, until_us: int, tell: Callable[[str], object]) -> SpaceTime:
     """The window in space and time, from the keyframe before it."""
     keyframe = lines.keyframe_before(first - 1)
     start = None if keyframe is None else lines.record(keyframe)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from lab.analysis.spacetime import Arrow, Stretch, Strike
+from lab.analysis.spacetime import FaultInterval, MessageEdge, StatusInterval
 from lab.export.excerpt import Excerpt
 from lab.export.paper import Place
 from lab.export.scale import Scale
@@ -41,7 +41,7 @@ class Frame:
         """The point of a node at a time."""
         return self.place(self.along(at_us), self.lane(node))
 
-    def ends(self, arrow: Arrow, end_us: int, share: float = 1.0) -> tuple[Place, Place]:
+    def ends(self, arrow: MessageEdge, end_us: int, share: float = 1.0) -> tuple[Place, Place]:
         """From where to where an arrow goes that ends then, so far on its way; only what is in the window."""
         source, target = arrow.line.source, arrow.line.target
         assert source is not None
@@ -65,7 +65,7 @@ class Frame:
         clip = excerpt.clip
         yield excerpt.from_us
         yield excerpt.until_us
-        standing: list[Stretch | Strike] = [*excerpt.stretches, *excerpt.strikes]
+        standing: list[StatusInterval | FaultInterval] = [*excerpt.stretches, *excerpt.strikes]
         for each in standing:
             yield from (clip(point.at_us) for point in (each.since, each.until) if point is not None)
         for arrow in excerpt.arrows:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import drawsvg
 
-from lab.analysis.spacetime import Strike
+from lab.analysis.spacetime import FaultInterval
 from lab.export.frame import Frame
 from lab.export.paper import FAINT, HALO, INK, PAPER, Labels, Place, letters, line, text
 from lab.export.words import fault_said, safe, stands, stretch_said
@@ -85,7 +85,7 @@ def faults_drawn(frame: Frame, palette: Palette) -> Iterator[drawsvg.DrawingElem
         yield group
 
 
-def _walls(frame: Frame, strike: Strike) -> Iterator[float]:
+def _walls(frame: Frame, strike: FaultInterval) -> Iterator[float]:
     """Between neighbours whose links are cut in both directions."""
     links = frozenset(strike.fault.links)
     nodes = frame.excerpt.nodes
@@ -95,7 +95,7 @@ def _walls(frame: Frame, strike: Strike) -> Iterator[float]:
                 yield (frame.lane(one) + frame.lane(other)) / 2
 
 
-def _strike_said(strike: Strike) -> str:
+def _strike_said(strike: FaultInterval) -> str:
     until = "the end" if strike.until is None else f"{strike.until.at_us / 1e6:.6f} s"
     said, touched = safe(fault_said(strike.fault)), f"{strike.fault.touched:,}"
     return f"{said}\nfrom {strike.since.at_us / 1e6:.6f} s until {until}\ntouched: {touched}"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TextIO
 
-from lab.analysis.spacetime import Arrow, Stretch
+from lab.analysis.spacetime import MessageEdge, StatusInterval
 from lab.export.excerpt import Excerpt
 from lab.export.rows import Row, is_slow, rows_of, standing_at_first
 from lab.export.words import fate_said, head_said, safe, stands
@@ -33,21 +33,21 @@ def _lines(excerpt: Excerpt) -> Iterator[str]:
         if stretch.shown != "absent":
             yield f"Note over n{stretch.node}: {_plain(stands(stretch))}"
     for row in rows_of(excerpt):
-        if not (row.ends and isinstance(row.what, Arrow) and row.what.line.record >= excerpt.first):
+        if not (row.ends and isinstance(row.what, MessageEdge) and row.what.line.record >= excerpt.first):
             yield _line(row, excerpt)
 
 
 def _line(row: Row, excerpt: Excerpt) -> str:
     what = row.what
-    if isinstance(what, Stretch):
+    if isinstance(what, StatusInterval):
         return f"Note over n{what.node}: {_plain(stands(what))}"
-    if isinstance(what, Arrow):
+    if isinstance(what, MessageEdge):
         return _arrow(what, excerpt)
     ends = dict.fromkeys((excerpt.nodes[0], excerpt.nodes[-1]))
     return f"Note over {','.join(f'n{node}' for node in ends)}: {row.at_us / 1e6:.3f} s {_plain(what.text)}"
 
 
-def _arrow(arrow: Arrow, excerpt: Excerpt) -> str:
+def _arrow(arrow: MessageEdge, excerpt: Excerpt) -> str:
     line = arrow.line
     is_answer = line.kind.endswith("Answer")
     is_gone = arrow.end is not None and not arrow.arrived

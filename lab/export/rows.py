@@ -2,13 +2,13 @@
 
 from msgspec import Struct
 
-from lab.analysis.spacetime import Arrow, Stretch
+from lab.analysis.spacetime import MessageEdge, StatusInterval
 from lab.export.excerpt import Excerpt
 from lab.export.words import Remark, remarks_of, stands
 
 __all__ = ["Row", "is_slow", "rows_of", "standing_at_first"]
 
-_RANKS: tuple[type, ...] = (Stretch, Remark, Arrow)
+_RANKS: tuple[type, ...] = (StatusInterval, Remark, MessageEdge)
 
 
 class Row(Struct, frozen=True):
@@ -16,7 +16,7 @@ class Row(Struct, frozen=True):
 
     record: int
     at_us: int
-    what: Stretch | Arrow | Remark
+    what: StatusInterval | MessageEdge | Remark
     ends: bool = False
 
 
@@ -39,11 +39,11 @@ def rows_of(excerpt: Excerpt) -> list[Row]:
     return sorted(rows, key=lambda row: (row.at_us, row.record, _RANKS.index(type(row.what)), not row.ends))
 
 
-def is_slow(arrow: Arrow, excerpt: Excerpt) -> bool:
+def is_slow(arrow: MessageEdge, excerpt: Excerpt) -> bool:
     """Whether it was on its way for longer than Tm."""
     return arrow.end is not None and arrow.end.at_us - arrow.line.at_us > excerpt.header.timing.tm_us
 
 
-def standing_at_first(excerpt: Excerpt) -> list[Stretch]:
+def standing_at_first(excerpt: Excerpt) -> list[StatusInterval]:
     """How the nodes stand as the window begins."""
     return [stretch for stretch in excerpt.stretches if stretch.since.record < max(excerpt.first, 1)]

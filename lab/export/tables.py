@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 from lab.analysis.group_history import Point
-from lab.analysis.spacetime import Arrow
+from lab.analysis.spacetime import MessageEdge
 from lab.export.doings import arrivals_of
 from lab.export.excerpt import Excerpt, Table
 from lab.recording.records import encode
@@ -124,7 +124,7 @@ def _messages(excerpt: Excerpt) -> Iterator[_Row]:
         )
 
 
-def _latency_us(arrow: Arrow) -> int | None:
+def _latency_us(arrow: MessageEdge) -> int | None:
     return arrow.end.at_us - arrow.sent.at_us if arrow.arrived and arrow.end is not None else None
 
 

@@ -2,7 +2,7 @@
 
 from typing import TextIO
 
-from lab.analysis.spacetime import Arrow, Stretch
+from lab.analysis.spacetime import MessageEdge, StatusInterval
 from lab.export.excerpt import Excerpt
 from lab.export.rows import Row, is_slow, rows_of, standing_at_first
 from lab.export.words import fate_said, head_said, safe, stands
@@ -70,12 +70,12 @@ class _Drawing:
 
     def _row(self, row: Row) -> str:
         what = row.what
-        if isinstance(what, Stretch):
+        if isinstance(what, StatusInterval):
             self._stands[what.node] = what
             columns = self._columns()
             columns[self._place[what.node]] = self._glyphs.status.get(what.shown, self._glyphs.dot)
             return self._line(row.at_us, columns, f"{what.node}: {stands(what)}")
-        if isinstance(what, Arrow):
+        if isinstance(what, MessageEdge):
             return self._line(row.at_us, self._drawn(what, row.ends), self._said(what, row.ends))
         sign = f"{_SIGNS[what.kind]}: " if what.kind in _SIGNS else ""
         return self._line(row.at_us, self._columns(), f"{sign}{safe(what.text, 300)}")
@@ -94,7 +94,7 @@ class _Drawing:
                 row[place] = self._marks["paused" if shown == "paused" else "up"]
         return row
 
-    def _drawn(self, arrow: Arrow, ends: bool) -> list[str]:
+    def _drawn(self, arrow: MessageEdge, ends: bool) -> list[str]:
         """The lanes with the arrow across them: all of it, but only to the middle where it does not end there."""
         row, marks = self._columns(), self._marks
         assert arrow.line.source is not None
@@ -117,7 +117,7 @@ class _Drawing:
             row[tip] = marks["off"]
         return row
 
-    def _said(self, arrow: Arrow, ends: bool) -> str:
+    def _said(self, arrow: MessageEdge, ends: bool) -> str:
         line = arrow.line
         text = "" if line.text in ("", "{}") else f"  {safe(line.text, 60)}"
         said = f"{line.source} → {line.target} {safe(line.kind, 40)}"

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from lab.analysis.spacetime import Arrow, Stretch, Strike
+from lab.analysis.spacetime import FaultInterval, MessageEdge, StatusInterval
 from lab.export.excerpt import Excerpt
 from lab.kernel import Step
 from lab.recording.records import Commanded, Fault
-from lab.recording.snapshot import FaultView
+from lab.recording.snapshot import ActiveFault
 from lab.text import sanitize
 from lab.units import format_us, listed
 
@@ -61,7 +61,7 @@ def _to_ms(at_us: int) -> str:
     return format_us(round(at_us, -3))
 
 
-def stands(stretch: Stretch) -> str:
+def stands(stretch: StatusInterval) -> str:
     """How a node stands, in a few words."""
     if stretch.shown in ("Normal", "Reorganization") and stretch.coordinator is not None:
         return safe(
@@ -70,14 +70,14 @@ def stands(stretch: Stretch) -> str:
     return safe(stretch.shown, 40)
 
 
-def stretch_said(stretch: Stretch) -> str:
+def stretch_said(stretch: StatusInterval) -> str:
     """The whole of it."""
     group = "" if stretch.group is None else f", in group {stretch.group[0]}.{stretch.group[1]}"
     until = "the end" if stretch.until is None else f"{stretch.until.at_us / 1e6:.6f} s"
     return f"node {stretch.node}: {stands(stretch)}{group}\nfrom {stretch.since.at_us / 1e6:.6f} s until {until}"
 
 
-def fate_said(arrow: Arrow) -> str:
+def fate_said(arrow: MessageEdge) -> str:
     """What became of it, and how long that took."""
     if arrow.end is None:
         return arrow.fate
@@ -85,12 +85,12 @@ def fate_said(arrow: Arrow) -> str:
     return took if arrow.fate == "delivered" else f"{arrow.fate}, {took}"
 
 
-def fault_said(fault: FaultView) -> str:
+def fault_said(fault: ActiveFault) -> str:
     """As it was commanded; what sort it is, where nobody did."""
     return fault.text or fault.kind
 
 
-def message_said(arrow: Arrow, faults: dict[int, str]) -> str:
+def message_said(arrow: MessageEdge, faults: dict[int, str]) -> str:
     """The whole of a message, in lines. ``faults`` are texts by number."""
     line = arrow.line
     said = [
@@ -134,7 +134,7 @@ def _struck(excerpt: Excerpt) -> Iterator[Remark]:
             yield Remark(strike.since.at_us, strike.since.record, "fault", fault_said(strike.fault))
 
 
-def _is_commanded(excerpt: Excerpt, strike: Strike) -> bool:
+def _is_commanded(excerpt: Excerpt, strike: FaultInterval) -> bool:
     """Whether the record of its command follows: before any step, though other commands may come of it first."""
     line = 0
     for record in excerpt.lines.records(strike.since.record):

@@ -3,31 +3,31 @@
 from lab.kernel.errors import DriverError, ProtocolError
 from lab.kernel.log import Log, as_lists
 from lab.kernel.node import Node
-from lab.kernel.own_command import OwnCommand, command
 from lab.kernel.payload import Payload, Request, encode
 from lab.kernel.protocol import Protocol, Timing, on, periodic, procedure
-from lab.kernel.state import Safe, Shown
-from lab.kernel.step import Fired, Input, Message, Received, Started, Step, Told, Wait
+from lab.kernel.protocol_command import ProtocolCommand, command
+from lab.kernel.state import Auxiliary, Safe
+from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Started, Step, Wait
 
 __all__ = [
+    "Auxiliary",
+    "CommandInput",
     "DriverError",
     "Fired",
     "Input",
     "Log",
     "Message",
     "Node",
-    "OwnCommand",
     "Payload",
     "Protocol",
+    "ProtocolCommand",
     "ProtocolError",
     "Received",
     "Request",
     "Safe",
-    "Shown",
     "Started",
     "Step",
     "Timing",
-    "Told",
     "Wait",
     "as_lists",
     "command",

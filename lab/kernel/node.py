@@ -21,7 +21,7 @@ from lab.kernel.payload import Payload, encode
 from lab.kernel.procedure import Running, name_of
 from lab.kernel.protocol import Port, Protocol, Timing
 from lab.kernel.state import Changes, StateVector
-from lab.kernel.step import Fired, Input, Message, Received, Started, Step, Told, Wait
+from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Started, Step, Wait
 from lab.kernel.timers import Timers
 from lab.kernel.traps import Ask, Sleep, Trap, foreign_await, foreign_raise
 
@@ -83,13 +83,13 @@ class Node(Port):
             raise DriverError(f"node {self.id} has halted and takes no input")
         self.now_us = now_us
         self._sent, self._notes, self._late = [], [], False
-        cause: Started | Received | Fired | Told
+        cause: Started | Received | Fired | CommandInput
         action: Any
         if isinstance(given, Message):
             cause, action = Received(given.source, given.serial), self._deliver
         elif isinstance(given, Fired):
             cause, action = given, self._fire
-        elif isinstance(given, Told):
+        elif isinstance(given, CommandInput):
             cause, action = given, self._obey
         else:
             cause, action = given, self._start
@@ -204,16 +204,16 @@ class Node(Port):
     def _start(self, given: Started) -> None:
         if self._life:
             raise DriverError(f"node {self.id} was started already")
-        self._life, self._serial = given.life, given.serial
+        self._life, self._serial = given.incarnation, given.serial
         self._started_us = self.now_us
         self._state.restore(given.stored)
         for layer in self._layers:
             layer.protocol.started()
 
-    def _obey(self, told: Told) -> None:
+    def _obey(self, told: CommandInput) -> None:
         if told.command not in self.protocol.commands:
             raise DriverError(f"node {self.id}: {told.command} is not a command of its protocol")
-        self.protocol.obey(told.command, told.words)
+        self.protocol.handle_command(told.command, told.words)
 
     def _deliver(self, message: Message) -> None:
         self._heard[message.source] = self.now_us
@@ -339,7 +339,7 @@ class Node(Port):
         self._sent.append(Message(self.id, target, serial, kind, body, answers))
         return serial
 
-    def _fail(self, cause: Started | Received | Fired | Told, error: Exception) -> Step:
+    def _fail(self, cause: Started | Received | Fired | CommandInput, error: Exception) -> Step:
         self.halted = True
         self._current = None
         while self._running:

@@ -29,8 +29,8 @@ from typing import Any, ClassVar, TypeVar
 from msgspec import Struct
 
 from lab.kernel.errors import ProtocolError
-from lab.kernel.own_command import OwnCommand
 from lab.kernel.payload import Payload, Request, answer_type
+from lab.kernel.protocol_command import ProtocolCommand
 from lab.kernel.state import Field, declared_fields
 from lab.kernel.traps import Ask, Sleep, Until, trap
 
@@ -131,7 +131,7 @@ class Protocol:
     fields: ClassVar[tuple[Field, ...]] = ()
     handlers: ClassVar[dict[str, str]] = {}
     procedures: ClassVar[dict[str, Callable[[Any], int | None] | None]] = {}
-    commands: ClassVar[dict[str, OwnCommand]] = {}
+    commands: ClassVar[dict[str, ProtocolCommand]] = {}
     payloads: ClassVar[dict[str, type[Payload]]] = {}
     _settable: ClassVar[frozenset[str]] = frozenset()
 
@@ -208,7 +208,7 @@ class Protocol:
             return cls.carries.against(command, words, nodes, parameters)
         return cls.commands[command].miscounts(words) or cls.objection(command, words, nodes, parameters)
 
-    def obey(self, command: str, words: tuple[str, ...]) -> None:
+    def handle_command(self, command: str, words: tuple[str, ...]) -> None:
         """Carry out a command; one that cannot be is remarked on, and nothing else."""
         against = self.against(command, words, sorted((self.id, *self.peers)), self.parameters)
         if against:

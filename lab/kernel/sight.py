@@ -37,7 +37,7 @@ _MACHINERY = (CellType, CodeType, FrameType, FunctionType)
 class Rest(Struct, frozen=True):
     """All that a node is while no procedure of it runs."""
 
-    life: int
+    incarnation: int
     serial: int
     started_us: int
     heard: dict[int, int]
@@ -55,7 +55,7 @@ def rest_of(node: Node) -> Rest | None:
 
 def resume(fresh: Node, rest: Rest) -> None:
     """Make a fresh node what another was when it was at rest. Its next step reports all fields as changed."""
-    fresh._life, fresh._serial, fresh._started_us = rest.life, rest.serial, rest.started_us
+    fresh._life, fresh._serial, fresh._started_us = rest.incarnation, rest.serial, rest.started_us
     fresh._heard, fresh._begun = dict(rest.heard), dict(rest.begun)
     for name, value in rest.values.items():
         setattr(fresh.protocol.layer_of(name), name, value)

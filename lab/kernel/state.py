@@ -13,7 +13,7 @@ import msgspec
 from lab.kernel.errors import ProtocolError
 from lab.kernel.log import Log
 
-__all__ = ["Field", "Safe", "Shown", "declared_fields", "plain"]
+__all__ = ["Auxiliary", "Field", "Safe", "declared_fields", "plain"]
 
 V = TypeVar("V")
 _SAFE, _SHOWN = object(), object()
@@ -21,8 +21,8 @@ _SAFE, _SHOWN = object(), object()
 Safe = Annotated[V, _SAFE]
 """``version: Safe[int] = 0``: this field lives in safe storage, and survives a crash (rule M3)."""
 
-Shown = Annotated[V, _SHOWN]
-"""``since_us: Shown[int] = 0``: for whoever looks on. Nothing else that the node does depends on this field."""
+Auxiliary = Annotated[V, _SHOWN]
+"""``since_us: Auxiliary[int] = 0``: for whoever looks on. Nothing else that the node does depends on this field."""
 
 
 class Field(msgspec.Struct, frozen=True):

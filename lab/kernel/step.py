@@ -8,11 +8,11 @@ There is no second form. All times are microseconds since the run began.
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from lab.kernel.log import Log
 
-__all__ = ["Fired", "Input", "Message", "Received", "Started", "Step", "Told", "Wait"]
+__all__ = ["CommandInput", "Fired", "Input", "Message", "Received", "Started", "Step", "Wait"]
 
 
 class Message(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -31,14 +31,14 @@ class Message(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Started(Struct, frozen=True, tag="started", tag_field="type", gc=False):
-    """The node came up, for the ``life``-th time, with what its safe storage held.
+    """The node came up, for the ``incarnation``-th time, with what its safe storage held.
 
     ``serial`` is the first serial its messages may use: serials go on across crashes, so an answer to a
     request of an earlier life can answer nothing in this one.
     """
 
     stored: dict[str, Any]
-    life: int
+    incarnation: int = field(name="life")
     serial: int
 
 
@@ -55,14 +55,14 @@ class Fired(Struct, frozen=True, tag="fired", tag_field="type", gc=False):
     procedure: str
 
 
-class Told(Struct, frozen=True, omit_defaults=True, tag="told", tag_field="type", gc=False):
+class CommandInput(Struct, frozen=True, omit_defaults=True, tag="told", tag_field="type", gc=False):
     """The user gave the node a command of its protocol's own."""
 
     command: str
     words: tuple[str, ...] = ()
 
 
-Input = Started | Message | Fired | Told
+Input = Started | Message | Fired | CommandInput
 """What a node can be fed. A step names a message by reference, as ``Received``."""
 
 
@@ -88,8 +88,8 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
 
     at_us: int
     node: int
-    life: int
-    input: Started | Received | Fired | Told
+    incarnation: int = field(name="life")
+    input: Started | Received | Fired | CommandInput
     changed: dict[str, Any] = {}
     stored: dict[str, Any] = {}
     sent: tuple[Message, ...] = ()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 import msgspec
 from msgspec import Struct
 
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 
 __all__ = [
     "A1_1",
@@ -60,7 +60,7 @@ class Agreement(Assertion, frozen=True, kw_only=True):
     nodes offend where they say different things about the same.
     """
 
-    says: Callable[[NodeView], tuple[Hashable, Hashable] | None]
+    says: Callable[[NodeState], tuple[Hashable, Hashable] | None]
 
 
 class Claim(Assertion, frozen=True, kw_only=True):
@@ -71,21 +71,21 @@ class Claim(Assertion, frozen=True, kw_only=True):
     ``done`` is the word for it.
     """
 
-    claims: Callable[[NodeView, NodeView], tuple[Hashable, Hashable | None] | None]
+    claims: Callable[[NodeState, NodeState], tuple[Hashable, Hashable | None] | None]
     done: str
 
 
-def offend(agreement: Agreement, one: NodeView, other: NodeView) -> bool:
+def offend(agreement: Agreement, one: NodeState, other: NodeState) -> bool:
     """Whether two nodes in these local states break the assertion, if both states are there at once."""
     this, that = agreement.says(one), agreement.says(other)
     return this is not None and that is not None and this[0] == that[0] and this[1] != that[1]
 
 
-def _coordinator(node: NodeView) -> tuple[Hashable, Hashable] | None:
+def _coordinator(node: NodeState) -> tuple[Hashable, Hashable] | None:
     return ("", node.coordinator) if node.status in _LED else None
 
 
-def _definition(node: NodeView) -> tuple[Hashable, Hashable] | None:
+def _definition(node: NodeState) -> tuple[Hashable, Hashable] | None:
     if node.status != "Normal":
         return None
     try:
@@ -94,22 +94,22 @@ def _definition(node: NodeView) -> tuple[Hashable, Hashable] | None:
         return None  # of a recording that nests it as deeply as can just be decoded
 
 
-def _coordinator_of_group(node: NodeView) -> tuple[Hashable, Hashable] | None:
+def _coordinator_of_group(node: NodeState) -> tuple[Hashable, Hashable] | None:
     return (node.group, node.coordinator) if node.status in _LED and node.group else None
 
 
-def _definition_of_group(node: NodeView) -> tuple[Hashable, Hashable] | None:
+def _definition_of_group(node: NodeState) -> tuple[Hashable, Hashable] | None:
     definition = _definition(node)
     return (node.group, definition[1]) if definition is not None and node.group else None
 
 
-def _group_formed(before: NodeView, after: NodeView) -> tuple[Hashable, None] | None:
+def _group_formed(before: NodeState, after: NodeState) -> tuple[Hashable, None] | None:
     group = after.group
     formed = group is not None and group != before.group and group[0] == after.id
     return (f"group {group[0]}.{group[1]}", None) if group is not None and formed else None
 
 
-def _edition_published(before: NodeView, after: NodeView) -> tuple[Hashable, Hashable] | None:
+def _edition_published(before: NodeState, after: NodeState) -> tuple[Hashable, Hashable] | None:
     """The newest edition that a node knows of, and the operation that it says published it."""
     match after.state.get("published"):
         case [int(edition), int(node), int(number)] if edition > 0:
@@ -117,7 +117,7 @@ def _edition_published(before: NodeView, after: NodeView) -> tuple[Hashable, Has
     return None
 
 
-def _holder(node: NodeView) -> tuple[Hashable, Hashable] | None:
+def _holder(node: NodeState) -> tuple[Hashable, Hashable] | None:
     return ("token", node.id) if node.status in _HOLDING else None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from lab.properties.assertions import Claim
 from lab.properties.verdicts import LocalState
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from lab.units import format_us
 
 __all__ = ["Claims"]
@@ -18,7 +18,7 @@ class Claims:
         self._first: dict[tuple[str, Hashable], tuple[Hashable | None, LocalState]] = {}
 
     def second(
-        self, was: NodeView, view: NodeView, record: int, at_us: int
+        self, was: NodeState, view: NodeState, record: int, at_us: int
     ) -> Iterator[tuple[str, tuple[LocalState, LocalState], str]]:
         """(assertion, the states of the first and this claimant, what is to be said) for what was claimed before.
 

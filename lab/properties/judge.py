@@ -24,7 +24,7 @@ from lab.properties.liveness import Liveness
 from lab.properties.pairs import Epoch, Pairs, Said, described
 from lab.properties.verdicts import Broken, LocalState, Verdict, Violation, verdict_of
 from lab.recording.records import PROCESS_AFTER, Fault, Header, Injected, Process, Record, Routed
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from lab.units import format_us
 
 __all__ = ["MOST_KEPT", "Judge"]
@@ -66,13 +66,13 @@ class Judge:
         self._pairs = [Pairs(agreement, place, nodes) for place, agreement in enumerate(self._agreements)]
         self._claims = Claims(CLAIMS[name] for name in self._promised if name in CLAIMS)
         self._books = Books() if any(name in BOOKED for name in self._promised) else None
-        self._views = {node: NodeView(node) for node in nodes}
+        self._views = {node: NodeState(node) for node in nodes}
         self._waits: dict[int, tuple[Wait, ...]] = dict.fromkeys(nodes, ())
         self._epochs = {node: self._epoch(view, self._says(view)) for node, view in self._views.items()}
-        self._flights: dict[tuple[int, int], tuple[Clock, int, int]] = {}
+        self._in_flight: dict[tuple[int, int], tuple[Clock, int, int]] = {}
         self._copies: dict[tuple[int, int], int] = {}
         self._told: dict[tuple[str, int, int], _Told] = {}
-        self._astray: list[NodeView] = []
+        self._astray: list[NodeState] = []
         self._late_since_us: int | None = None
         self._counts: dict[tuple[str, bool], int] = {}
 
@@ -135,7 +135,7 @@ class Judge:
             self._look_who_is_astray()
         elif isinstance(record, Injected):
             message = record.message
-            self._flights[message.source, message.serial] = (self._causality.nothing, self.at_us, message.target)
+            self._in_flight[message.source, message.serial] = (self._causality.nothing, self.at_us, message.target)
 
     # what happens
 
@@ -155,13 +155,13 @@ class Judge:
         if step.changes_state or isinstance(given, Started):
             before = given.stored if isinstance(given, Started) else view.state
             state = {**before, **step.stored, **step.changed}  # what is logged is looked at once, as it comes
-            self._enter(NodeView(node, view.process, state=state))
+            self._enter(NodeState(node, view.process, state=state))
             if self._books is not None:
                 self._books.enter(node, step.logged.get("log", ()), state, self.number, self.at_us)
         if step.sent:
             stamp = self._causality.stamp(node, self.number)
             for message in step.sent:
-                self._flights[node, message.serial] = (stamp, step.at_us, message.target)
+                self._in_flight[node, message.serial] = (stamp, step.at_us, message.target)
         if step.failed and self._counts_now(RAISES.id, True):
             said = step.failed.rpartition("\n")[2]
             failed = LocalState(node, self.number, step.at_us, f"raised {said}")
@@ -169,7 +169,7 @@ class Judge:
             self.violations.append(Violation(RAISES.id, self.number, self.at_us, (failed,), {}, (), said, beside))
 
     def _received(self, node: int, source: int, serial: int, at_us: int) -> None:
-        flight = self._flights.get((source, serial))
+        flight = self._in_flight.get((source, serial))
         if flight is not None:
             self._causality.received(node, flight[0])
             self._conditions.arrived(source, serial, node, flight[1], at_us)
@@ -181,7 +181,7 @@ class Judge:
         copies = self._copies.pop(key, 0) if self._copies else 0
         if not copies:
             self._conditions.gone(source, serial, self.at_us)
-            self._flights.pop(key, None)
+            self._in_flight.pop(key, None)
         elif copies > 1:
             self._copies[key] = copies - 1
 
@@ -199,14 +199,14 @@ class Judge:
         if view is None or record.event not in PROCESS_AFTER:
             return
         state = {"status": "Down"} if record.event in ("killed", "failed", "started") else view.state
-        self._enter(NodeView(node, PROCESS_AFTER[record.event], state=state))
+        self._enter(NodeState(node, PROCESS_AFTER[record.event], state=state))
         if record.event in ("killed", "failed"):
             self._waits[node] = ()
             self._causality.died(node, self.number)
 
     # pairs
 
-    def _enter(self, view: NodeView) -> None:
+    def _enter(self, view: NodeState) -> None:
         """A node is in this local state now, which is a new epoch where anything that matters has changed."""
         was, ended = self._views[view.id], self._epochs[view.id]
         self._views[view.id] = view
@@ -224,12 +224,12 @@ class Judge:
         if not goes_on or was.process != view.process:
             self._look_who_is_astray()
 
-    def _epoch(self, view: NodeView, says: tuple[Said, ...]) -> Epoch:
+    def _epoch(self, view: NodeState, says: tuple[Said, ...]) -> Epoch:
         number = max(self.number, 0)  # before the first record they are in their first epochs already
         stamp = self._causality.stamp(view.id, number)
         return Epoch(view.id, number, self.at_us, stamp, described(view), says)
 
-    def _says(self, view: NodeView) -> tuple[Said, ...]:
+    def _says(self, view: NodeState) -> tuple[Said, ...]:
         return tuple(agreement.says(view) for agreement in self._agreements)
 
     def _disagree(self, name: str, older: Epoch, newer: Epoch) -> None:
@@ -273,7 +273,7 @@ class Judge:
 
     def _overdue(self) -> Iterator[Broken]:
         """What the messages break that should have arrived by now."""
-        for (source, serial), (stamp, sent_us, target) in self._flights.items():
+        for (source, serial), (stamp, sent_us, target) in self._in_flight.items():
             under_way_us = self.at_us - sent_us
             if under_way_us <= self._tm_us:
                 break  # they are in the order in which they were sent

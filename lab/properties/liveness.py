@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from lab.properties.assertions import A2, A4, ENDS, Assertion
 from lab.properties.books import is_open
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 
 __all__ = ["Liveness", "parties"]
 
@@ -20,7 +20,7 @@ class Liveness:
         self.assertion = assertion
         self.of_groups = assertion is A4
 
-    def astray(self, views: Mapping[int, NodeView], cut: frozenset[tuple[int, int]]) -> list[NodeView]:
+    def astray(self, views: Mapping[int, NodeState], cut: frozenset[tuple[int, int]]) -> list[NodeState]:
         """The nodes of every party that does not agree; ``cut`` are the links on which nothing passes."""
         if self.assertion is ENDS:
             whole = not cut and all(view.process == "running" for view in views.values())
@@ -29,7 +29,7 @@ class Liveness:
         together = parties(tuple(running), cut) if self.of_groups else [tuple(running)]
         return [running[node] for party in together if not self._agree(party, running) for node in party]
 
-    def _agree(self, party: tuple[int, ...], running: Mapping[int, NodeView]) -> bool:
+    def _agree(self, party: tuple[int, ...], running: Mapping[int, NodeState]) -> bool:
         if not party:
             return True
         first = running[party[0]]

@@ -13,7 +13,7 @@ from msgspec import Struct
 from lab.analysis.causality import Clock
 from lab.properties.assertions import Agreement
 from lab.properties.verdicts import Broken
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 
 __all__ = ["Epoch", "Pairs", "Said", "described"]
 
@@ -72,7 +72,7 @@ class Pairs:
         mine[what] = epoch
 
 
-def described(view: NodeView) -> str:
+def described(view: NodeState) -> str:
     """The local state in words."""
     if view.status not in ("Normal", "Reorganization") or view.coordinator is None:
         return view.status

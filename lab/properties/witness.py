@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.kernel import Fired, Message, Received, Started, Step, Told, Wait
+from lab.kernel import CommandInput, Fired, Message, Received, Started, Step, Wait
 from lab.properties.verdicts import Broken, LocalState, Violation
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.recording.records import Fault, Injected, Process, Record
 from lab.units import format_us
 
@@ -32,9 +32,9 @@ class Moment(Struct, frozen=True):
     text: str
 
 
-def account(records: Lines | Sequence[Record | None], violation: Violation, most: int = 12) -> list[Moment]:
+def account(records: RecordStore | Sequence[Record | None], violation: Violation, most: int = 12) -> list[Moment]:
     """How the violation came about, in the order of the records: at most so many moments for each state."""
-    walk = _Walk(records.record if isinstance(records, Lines) else records.__getitem__)
+    walk = _Walk(records.record if isinstance(records, RecordStore) else records.__getitem__)
     moments: dict[int, Moment] = {}
     gaps: dict[int, Moment] = {}
     for state in violation.states:
@@ -103,9 +103,9 @@ class _Walk:
             else:
                 told = f"waited {format_us(round(wait.until_us - wait.since_us, -3))} for {wait.what}"
             return cause, f"{given.procedure} of {node}: {told}", f"waits for {wait.what}"
-        if isinstance(given, Told):
+        if isinstance(given, CommandInput):
             return None, f"{node} is told to {' '.join((given.command, *given.words))}", ""
-        return None, f"{node} comes up" + (f" for the {_ordinal(given)} time" if given.life > 1 else ""), ""
+        return None, f"{node} comes up" + (f" for the {_ordinal(given)} time" if given.incarnation > 1 else ""), ""
 
     def _sending(self, number: int, given: Received) -> tuple[int | None, Message | None]:
         """(the record that sent it, the message); no record sent a forged one."""
@@ -125,7 +125,7 @@ class _Walk:
             if not isinstance(record, Step) or record.node != step.node:
                 continue
             here = next((each for each in record.waits if each.procedure == procedure), None)
-            if here is None or record.life != step.life:
+            if here is None or record.incarnation != step.incarnation:
                 break
             if wait is not None and (here.since_us, here.what) != (wait.since_us, wait.what):
                 break
@@ -151,4 +151,4 @@ def _change(step: Step) -> list[str]:
 
 
 def _ordinal(given: Started) -> str:
-    return {2: "second", 3: "third"}.get(given.life, f"{given.life}th")
+    return {2: "second", 3: "third"}.get(given.incarnation, f"{given.incarnation}th")

@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from lab.kernel import Log, Shown
+from lab.kernel import Auxiliary, Log
 from lab.protocols.accounts import account_names, format_cents
 from lab.protocols.algorithm import Algorithm
 from lab.protocols.ledger import Ledger, Part
@@ -39,7 +39,7 @@ class Keeping(Algorithm):
     work: tuple[Work, ...] = ()
     balances: tuple[tuple[str, int], ...] = ()
     locks: tuple[tuple[str, Transaction], ...] = ()
-    open: Shown[tuple[Open, ...]] = ()
+    open: Auxiliary[tuple[Open, ...]] = ()
     dispensed: int = 0
 
     # what there is

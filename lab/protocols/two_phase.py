@@ -22,7 +22,7 @@ harm). Late, lost and overtaking messages, pauses, cuts and crashes cost time, a
 from enum import Enum
 from typing import ClassVar
 
-from lab.kernel import Payload, Request, Shown, on, procedure
+from lab.kernel import Auxiliary, Payload, Request, on, procedure
 from lab.protocols.bank import Bank
 from lab.protocols.cost import CommitCost, Linear
 from lab.protocols.ledger import Part
@@ -68,7 +68,7 @@ class TwoPhaseCommit(Bank):
         Linear(2, 4, "prepared and committed, of each; begin and ended too, of the coordinator"),
     )
 
-    status: Shown[CommitStatus] = CommitStatus.IDLE
+    status: Auxiliary[CommitStatus] = CommitStatus.IDLE
 
     def recover(self, part: Part) -> None:
         """C5: a coordinator without a decision aborts, and tells what is decided; whoever is prepared asks."""

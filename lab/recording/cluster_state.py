@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lab.kernel import Message, Received, Started, Step, Told, as_lists
+from lab.kernel import CommandInput, Message, Received, Started, Step, as_lists
 from lab.recording.decided_transactions import Outcomes
 from lab.recording.log_lines import count_lines
 from lab.recording.records import (
@@ -22,22 +22,22 @@ from lab.recording.records import (
     Record,
     Routed,
 )
-from lab.recording.snapshot import FaultView, Flight, NodeView, Snapshot
+from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState, Snapshot
 
-__all__ = ["Cluster"]
+__all__ = ["ClusterState"]
 
 _ENDED_BY = {"started": "kill", "resumed": "pause", "killed": "pause", "failed": "pause"}
 
 
-def _log_of(view: NodeView) -> dict[str, Any]:
+def _log_of(view: NodeState) -> dict[str, Any]:
     """What safe storage has kept of a log: what a dead node knows is what others may have to wait for."""
     return {"log": view.state["log"]} if "log" in view.state else {}
 
 
-class Cluster:
+class ClusterState:
     """The cluster after the records applied so far. ``lifted`` are the faults that are over.
 
-    ``nodes`` are the nodes' views by id, ``flights`` the messages on their way, by source and serial. Most steps
+    ``nodes`` are the nodes' views by id, ``in_flight`` the messages on their way, by source and serial. Most steps
     change no more than where procedures wait, most messages are soon there, and most runs have no transactions, so
     neither these nor ``outcomes`` are brought up to date before somebody looks.
     """
@@ -46,40 +46,40 @@ class Cluster:
         self.record = -1
         self.at_us = 0
         self.lines = 0
-        self._nodes = {node: NodeView(node) for node in nodes}
+        self._nodes = {node: NodeState(node) for node in nodes}
         self._newest: dict[int, Step] = {}
-        self._flights: dict[tuple[int, int], Flight] = {}
+        self._in_flight: dict[tuple[int, int], InFlightMessage] = {}
         self._sent: dict[tuple[int, int], tuple[Message, int]] = {}
         self._outcomes = Outcomes()
-        self.faults: dict[int, FaultView] = {}
-        self.lifted: list[FaultView] = []
+        self.faults: dict[int, ActiveFault] = {}
+        self.lifted: list[ActiveFault] = []
         self.messages: dict[str, int] = {}
 
     @classmethod
-    def of(cls, header: Header) -> "Cluster":
+    def of(cls, header: Header) -> "ClusterState":
         """The cluster before anything happened."""
         return cls(header.nodes)
 
     @classmethod
-    def resume(cls, snapshot: Snapshot) -> "Cluster":
+    def resume(cls, snapshot: Snapshot) -> "ClusterState":
         """The cluster as of a snapshot; faults that were over by then are not known."""
         cluster = cls(())
         cluster.record, cluster.at_us, cluster.lines = snapshot.record, snapshot.at_us, snapshot.lines
         cluster._nodes = {view.id: view for view in snapshot.nodes}
-        cluster._flights = {(flight.source, flight.serial): flight for flight in snapshot.flights}
+        cluster._in_flight = {(flight.source, flight.serial): flight for flight in snapshot.in_flight}
         cluster.faults = {fault.id: fault for fault in snapshot.faults}
         cluster.messages = dict(snapshot.messages)
         return cluster
 
     @property
-    def nodes(self) -> dict[int, NodeView]:
+    def nodes(self) -> dict[int, NodeState]:
         """The nodes' views, by id."""
         for node, step in self._newest.items():
             view = self._nodes[node]
-            self._nodes[node] = NodeView(
+            self._nodes[node] = NodeState(
                 view.id,
                 view.process,
-                view.life,
+                view.incarnation,
                 view.pid,
                 as_lists(view.state),
                 step.waits,
@@ -90,12 +90,14 @@ class Cluster:
         return self._nodes
 
     @property
-    def flights(self) -> dict[tuple[int, int], Flight]:
+    def in_flight(self) -> dict[tuple[int, int], InFlightMessage]:
         """The messages on their way, in the order sent."""
         for key, (message, at_us) in self._sent.items():
-            self._flights[key] = Flight(message.source, message.serial, message.target, message.kind, at_us)
+            self._in_flight[key] = InFlightMessage(
+                message.source, message.serial, message.target, message.kind, at_us
+            )
         self._sent.clear()
-        return self._flights
+        return self._in_flight
 
     @property
     def outcomes(self) -> Outcomes:
@@ -111,7 +113,7 @@ class Cluster:
             self.record,
             self.at_us,
             tuple(self.nodes.values()),
-            tuple(self.flights.values()),
+            tuple(self.in_flight.values()),
             tuple(self.faults.values()),
             dict(self.messages),
             self.lines,
@@ -121,7 +123,7 @@ class Cluster:
         """Take the next record; None stands for a line that could not be read."""
         self.record += 1
         if isinstance(record, Step):
-            told = isinstance(record.input, Told)
+            told = isinstance(record.input, CommandInput)
             plain = not (record.changed or record.logged or record.notes or record.failed or told)  # as most are
             self.lines += len(record.sent) if plain else count_lines(record)
             self._step(record)
@@ -147,7 +149,7 @@ class Cluster:
                 self._touch(-given.serial)  # a forged message has the number of its fault
             self._arrived(given.source, given.serial)
         if step.changes_state or isinstance(given, Started) or node not in self._nodes:
-            view = self._nodes.get(node) or NodeView(node)
+            view = self._nodes.get(node) or NodeState(node)
             before = view.state
             if isinstance(given, Started):  # rule M3; what was stored comes last, as it does in a first life
                 before = {**dict.fromkeys(step.changed), **given.stored}
@@ -169,15 +171,15 @@ class Cluster:
             self.lifted.append(self.faults.pop(-serial))
         if self._sent.pop((source, serial), None) is not None:
             return
-        flight = self._flights.pop((source, serial), None)
+        flight = self._in_flight.pop((source, serial), None)
         if flight is not None and flight.copies > 1:
-            self._flights[source, serial] = replace(flight, copies=flight.copies - 1)
+            self._in_flight[source, serial] = replace(flight, copies=flight.copies - 1)
 
     def _routed(self, routed: Routed) -> None:
         for number in routed.by:
             self._touch(number)
         key = (routed.source, routed.serial)
-        flight = self.flights.get(key)
+        flight = self.in_flight.get(key)
         if flight is None:
             return
         if routed.fate == "dropped":
@@ -186,14 +188,16 @@ class Cluster:
                     self._touch(fault.id)
             self._arrived(*key)
         elif routed.fate == "duplicated":
-            self.flights[key] = replace(flight, copies=flight.copies + 1)
+            self.in_flight[key] = replace(flight, copies=flight.copies + 1)
         elif routed.fate in ("held", "released"):
-            self.flights[key] = replace(flight, held=routed.fate == "held")
+            self.in_flight[key] = replace(flight, held=routed.fate == "held")
 
     def _process(self, record: Process) -> None:
-        view = self.nodes.get(record.node) or NodeView(record.node)
+        view = self.nodes.get(record.node) or NodeState(record.node)
         if record.event in PROCESS_AFTER:
-            view = replace(view, process=PROCESS_AFTER[record.event], life=record.life, pid=record.pid)
+            view = replace(
+                view, process=PROCESS_AFTER[record.event], incarnation=record.incarnation, pid=record.pid
+            )
         if record.event in ("killed", "failed"):
             view = replace(view, waits=())
         if record.event == "killed":
@@ -216,11 +220,11 @@ class Cluster:
         elif record.id in self.faults:
             self.faults[record.id] = replace(self.faults[record.id], links=record.links)
         else:
-            self.faults[record.id] = FaultView(
+            self.faults[record.id] = ActiveFault(
                 record.id, record.kind, record.text, record.at_us, record.nodes, record.breaks, record.links
             )
 
-    def _node_faults(self, kind: str | None, node: int) -> list[FaultView]:
+    def _node_faults(self, kind: str | None, node: int) -> list[ActiveFault]:
         if kind is None or not self.faults:
             return []
         return [fault for fault in self.faults.values() if fault.kind == kind and node in fault.nodes]
@@ -230,7 +234,7 @@ class Cluster:
         if touched is not None:
             self.faults[fault] = replace(touched, messages=touched.messages + 1)
 
-    def _lift_from(self, fault: FaultView, node: int) -> None:
+    def _lift_from(self, fault: ActiveFault, node: int) -> None:
         left = [n for n in fault.nodes if n != node and self.nodes[n].process in ("killed", "paused")]
         if not left:
             del self.faults[fault.id]

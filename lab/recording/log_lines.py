@@ -6,7 +6,7 @@ the cluster, and find line one million of a recording by its keyframes.
 
 from msgspec import Struct
 
-from lab.kernel import Message, Step, Told
+from lab.kernel import CommandInput, Message, Step
 from lab.recording.payload_text import body_said, entries_said
 from lab.recording.records import Captioned, Commanded, End, Expected, Injected, Process, Record
 from lab.recording.snapshot import group_in
@@ -50,7 +50,7 @@ class LogLine(Struct, frozen=True, omit_defaults=True, gc=False):
 def count_lines(record: Record) -> int:
     """How many lines ``lines_of`` gives."""
     if isinstance(record, Step):
-        told = isinstance(record.input, Told)
+        told = isinstance(record.input, CommandInput)
         lines = len(record.sent) + len(record.notes) + sum(map(bool, record.logged.values()))
         return lines + _has_status(record) + bool(record.failed) + told
     return isinstance(record, _Event)
@@ -83,7 +83,7 @@ def _event_line(number: int, record: _Event) -> LogLine:
 
 def _step_lines(number: int, step: Step) -> list[LogLine]:
     lines = []
-    if isinstance(step.input, Told):
+    if isinstance(step.input, CommandInput):
         text = " ".join((step.input.command, *step.input.words))
         lines.append(LogLine(number, step.at_us, "told", text, step.node, kind=step.input.command))
     if _has_status(step):
@@ -128,7 +128,7 @@ def _has_status(step: Step) -> bool:
 
 def _process_text(record: Process) -> str:
     if record.event == "started":
-        return f"started (life {record.life}, process {record.pid})"
+        return f"started (life {record.incarnation}, process {record.pid})"
     if record.event == "resumed":
         return f"resumed after {format_us(round(record.paused_us, -3))}"
     if record.event == "wiped":

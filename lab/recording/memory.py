@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
 
 __all__ = ["Log", "MemoryLog"]
@@ -15,7 +15,7 @@ class Log(Protocol):
     header: Header
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ClusterState:
         """The cluster as it is now."""
 
     def append(self, record: Record) -> None:
@@ -29,11 +29,11 @@ class MemoryLog:
         self.header = header
         self.records: list[Record] = [header]
         self._watch = watch
-        self._cluster = Cluster.of(header)
+        self._cluster = ClusterState.of(header)
         self._folded = 0
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ClusterState:
         """The cluster after the last record; the same object always."""
         records = self.records
         while self._folded < len(records):

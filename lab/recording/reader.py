@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from lab.recording.records import FORMAT, Header, Record, decode
 
-__all__ = ["Lines", "NotARecordingError", "RecordedLines", "SpooledLines", "open_recording"]
+__all__ = ["FeedRecords", "FileRecords", "NotARecordingError", "RecordStore", "open_recording"]
 
 
 class NotARecordingError(Exception):
@@ -50,7 +50,7 @@ _kind_of = msgspec.json.Decoder(_Kind).decode
 _lines_at = msgspec.json.Decoder(_LinesAt).decode
 
 
-class Lines:
+class RecordStore:
     """A recording as numbered lines.
 
     ``keyframes`` are the numbers of keyframe records, ``times_us`` says when each of them is, ``lines_at`` how
@@ -121,7 +121,7 @@ class Lines:
             self.unknown.add(number)
 
 
-class RecordedLines(Lines):
+class FileRecords(RecordStore):
     """A recording in a file, mapped. NotARecordingError, or OSError where it cannot be opened."""
 
     def __init__(self, path: Path) -> None:
@@ -185,7 +185,7 @@ class RecordedLines(Lines):
             self.offsets.append(size + 1)  # whole but for its newline
 
 
-class SpooledLines(Lines):
+class FeedRecords(RecordStore):
     """Lines that come from a feed, kept in an unnamed temporary file."""
 
     def __init__(self, header_line: bytes) -> None:
@@ -229,9 +229,9 @@ def read_header(line: bytes, where: str) -> Header:
     return header
 
 
-def open_recording(path: Path) -> RecordedLines:
+def open_recording(path: Path) -> FileRecords:
     """Open a recording. NotARecordingError, with a text for the user, for whatever is wrong with it."""
     try:
-        return RecordedLines(path)
+        return FileRecords(path)
     except OSError as error:
         raise NotARecordingError(f"{path} cannot be opened: {error.strerror}") from None

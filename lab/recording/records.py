@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from lab.kernel import Message, Step, Timing
 from lab.recording.snapshot import ProcessState, Snapshot
@@ -181,7 +181,7 @@ class Process(Struct, frozen=True, omit_defaults=True, tag="process", tag_field=
     at_us: int
     node: int
     event: Event
-    life: int = 0
+    incarnation: int = field(default=0, name="life")
     pid: int = 0
     paused_us: int = 0
 

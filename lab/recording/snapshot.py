@@ -2,11 +2,11 @@
 
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from lab.kernel import Wait
 
-__all__ = ["FaultView", "Flight", "NodeView", "ProcessState", "Snapshot", "group_in"]
+__all__ = ["ActiveFault", "InFlightMessage", "NodeState", "ProcessState", "Snapshot", "group_in"]
 
 ProcessState = Literal["absent", "running", "paused", "killed", "failed"]
 
@@ -20,7 +20,7 @@ def group_in(state: dict[str, Any]) -> tuple[int, int] | None:
     return (node, counter) if isinstance(node, int) and isinstance(counter, int) and counter > 0 else None
 
 
-class NodeView(Struct, frozen=True, omit_defaults=True):
+class NodeState(Struct, frozen=True, omit_defaults=True):
     """One node as of some record. ``process`` is what its process does, ``state`` what the protocol declared.
 
     The properties read what rule M2 has in every state vector, whatever a foreign recording has there.
@@ -28,7 +28,7 @@ class NodeView(Struct, frozen=True, omit_defaults=True):
 
     id: int
     process: ProcessState = "absent"
-    life: int = 0
+    incarnation: int = field(default=0, name="life")
     pid: int = 0
     state: dict[str, Any] = {}
     waits: tuple[Wait, ...] = ()
@@ -71,7 +71,7 @@ class NodeView(Struct, frozen=True, omit_defaults=True):
         return self.status == "Normal" and self.coordinator == self.id
 
 
-class Flight(Struct, frozen=True, omit_defaults=True, gc=False):
+class InFlightMessage(Struct, frozen=True, omit_defaults=True, gc=False):
     """A message on its way. ``copies``: how often it may still arrive."""
 
     source: int
@@ -83,7 +83,7 @@ class Flight(Struct, frozen=True, omit_defaults=True, gc=False):
     held: bool = False
 
 
-class FaultView(Struct, frozen=True, omit_defaults=True):
+class ActiveFault(Struct, frozen=True, omit_defaults=True):
     """A fault in force. ``messages`` counts those it touched; ``struck`` the nodes seen struck."""
 
     id: int
@@ -107,8 +107,8 @@ class Snapshot(Struct, frozen=True):
 
     record: int
     at_us: int
-    nodes: tuple[NodeView, ...]
-    flights: tuple[Flight, ...]
-    faults: tuple[FaultView, ...]
+    nodes: tuple[NodeState, ...]
+    in_flight: tuple[InFlightMessage, ...] = field(name="flights")
+    faults: tuple[ActiveFault, ...]
     messages: dict[str, int]
     lines: int

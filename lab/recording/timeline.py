@@ -5,8 +5,8 @@ from bisect import bisect_right
 import msgspec
 from msgspec import Struct
 
-from lab.recording.cluster_state import Cluster
-from lab.recording.reader import UNREADABLE, Lines
+from lab.recording.cluster_state import ClusterState
+from lab.recording.reader import UNREADABLE, RecordStore
 from lab.recording.records import Keyframe
 
 __all__ = ["Timeline"]
@@ -27,11 +27,11 @@ class Timeline:
     until the next call.
     """
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: RecordStore) -> None:
         self._lines = lines
-        self._cluster = Cluster.of(lines.header)
+        self._cluster = ClusterState.of(lines.header)
 
-    def at(self, number: int) -> Cluster:
+    def at(self, number: int) -> ClusterState:
         """The cluster after the record with that number; a number past the end means the last one."""
         number = max(-1, min(number, len(self._lines) - 1))
         keyframe = self._lines.keyframe_before(number)
@@ -60,11 +60,11 @@ class Timeline:
             return False
         return told_us > at_us and self._lines.record(number) is not None
 
-    def _from(self, keyframe: int | None) -> Cluster:
+    def _from(self, keyframe: int | None) -> ClusterState:
         if keyframe is not None:
             record = self._lines.record(keyframe)
             if isinstance(record, Keyframe):
-                cluster = Cluster.resume(record.snapshot)
+                cluster = ClusterState.resume(record.snapshot)
                 cluster.record = keyframe
                 return cluster
-        return Cluster.of(self._lines.header)
+        return ClusterState.of(self._lines.header)

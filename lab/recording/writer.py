@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.digest_chain import KEYFRAME_EVERY, Chain
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.recording.records import End, Header, Keyframe, Record, encode
 
 __all__ = ["BeingWrittenError", "Writer", "open_alone"]
@@ -46,7 +46,7 @@ class Writer:
     def __init__(self, path: Path, header: Header) -> None:
         self.path = path
         self.header = header
-        self.cluster = Cluster.of(header)
+        self.cluster = ClusterState.of(header)
         self.size = 0
         self.keyframe_offset = 0
         self._chain = Chain(header)
@@ -76,7 +76,7 @@ class Writer:
             self._put(encode(keyframe), is_keyframe=True)
             self.cluster.apply(keyframe)
 
-    def copy(self, lines: Lines, last: int, cluster: Cluster) -> None:
+    def copy(self, lines: RecordStore, last: int, cluster: ClusterState) -> None:
         """Begin with the records of another recording, up to ``last``, as they stand there.
 
         ``cluster`` is the state after them, and is the writer's own from then on.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from lab.kernel import Fired, Started, Step, Told, Wait
+from lab.kernel import CommandInput, Fired, Started, Step, Wait
 from lab.replay.source_listing import Function, Listing
 
 __all__ = ["lines_about"]
@@ -30,7 +30,7 @@ def _begun(listing: Listing, step: Step) -> tuple[Function, ...]:
     match step.input:
         case Started():
             return listing.named("started")[:1]
-        case Told(command=command):
+        case CommandInput(command=command):
             return listing.named(command)[:1]
         case Fired(procedure=procedure) if not step.waits:
             return listing.named(procedure)[:1]

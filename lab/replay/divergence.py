@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.recording.record_fields import differing_fields, plain
 from lab.recording.records import Header, encode
 
@@ -39,7 +39,7 @@ class Comparison:
     ``same`` records are the same so far; ``parting`` is where they part, once that is known.
     """
 
-    def __init__(self, one: Lines, other: Lines) -> None:
+    def __init__(self, one: RecordStore, other: RecordStore) -> None:
         self.one = one
         self.other = other
         self.same = 0
@@ -70,12 +70,14 @@ class Comparison:
         place = number - bisect_right(self.one.keyframes, number)
         return None if place > self.same + self._passed_over else _number_at(self.other, place)
 
-    def _next(self, lines: Lines) -> int | None:
+    def _next(self, lines: RecordStore) -> int | None:
         number = _number_at(lines, self.same + self._passed_over + 1)
         return number if number < len(lines) else None
 
 
-def parting_of(one: Lines, other: Lines, progress: Callable[[int], None] = lambda done: None) -> Parting:
+def parting_of(
+    one: RecordStore, other: RecordStore, progress: Callable[[int], None] = lambda done: None
+) -> Parting:
     """Where they part. ``progress`` is told the number of records done, now and then.
 
     Lines that were passed over, as they cannot be read, are in ``damage`` of ``one`` or ``other`` then.
@@ -87,7 +89,7 @@ def parting_of(one: Lines, other: Lines, progress: Callable[[int], None] = lambd
     return comparison.so_far()
 
 
-def _number_at(lines: Lines, place: int) -> int:
+def _number_at(lines: RecordStore, place: int) -> int:
     """The number of the record at that place among those that say what happened, of which the header is at 0."""
     number = place
     while (ahead := place + bisect_right(lines.keyframes, number)) != number:
@@ -95,7 +97,7 @@ def _number_at(lines: Lines, place: int) -> int:
     return number
 
 
-def _is_damaged(lines: Lines, number: int) -> bool:
+def _is_damaged(lines: RecordStore, number: int) -> bool:
     lines.record(number)
     return number in lines.damage
 

@@ -14,7 +14,7 @@ import msgspec
 
 from lab.kernel import Input, Message, Node, Received, Started, Step
 from lab.protocols import ELECTION, Algorithm, UnknownProtocolError, files_of, find_protocol, source_of
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.recording.records import Header, Injected, ProtocolInfo, encode
 
 __all__ = ["CannotTellError", "installed", "lines_run"]
@@ -58,7 +58,9 @@ def _is_called(protocol: type[Algorithm], info: ProtocolInfo) -> bool:
     return vars(protocol).get("name") == info.name and protocol.chosen.get(ELECTION) == info.election
 
 
-def lines_run(lines: Lines, number: int, protocol: type[Algorithm]) -> Generator[None, None, tuple[int, ...]]:
+def lines_run(
+    lines: RecordStore, number: int, protocol: type[Algorithm]
+) -> Generator[None, None, tuple[int, ...]]:
     """The lines of the source text that ran in the step with that number, in the order in which they first did.
 
     It yields again and again, so that other things can be done in between. CannotTellError.
@@ -90,7 +92,7 @@ def _compare(number: int, recorded: Step, executed: Step) -> None:
         raise CannotTellError(f"record {number} is not what re-execution gives")
 
 
-def _inputs(lines: Lines, number: int) -> Generator[None, None, list[tuple[int, Step, Input]]]:
+def _inputs(lines: RecordStore, number: int) -> Generator[None, None, list[tuple[int, Step, Input]]]:
     """The steps of the node's life up to this one, each with its number and its input."""
     last = lines.record(number)
     if not isinstance(last, Step):

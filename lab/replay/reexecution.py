@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.kernel import DriverError, Input, Message, Node, Protocol, Received, Started, Step
-from lab.recording.cluster_state import Cluster
-from lab.recording.reader import Lines, NotARecordingError
+from lab.recording.cluster_state import ClusterState
+from lab.recording.reader import NotARecordingError, RecordStore
 from lab.recording.record_fields import differing_fields, plain
 from lab.recording.records import Header, Injected, Keyframe, Process, Record, Routed, encode
 
@@ -43,7 +43,7 @@ class Report(Struct):
 
 
 def reexecute(
-    lines: Lines,
+    lines: RecordStore,
     protocol: type[Protocol],
     source: str,
     most: int = 20,
@@ -93,7 +93,7 @@ class Reexecution:
         self.stores: dict[int, dict[str, Any]] = {node: {} for node in header.nodes}
         self.serials: dict[int, int] = dict.fromkeys(header.nodes, 1)
         self.messages: dict[tuple[int, int], tuple[Message, int]] = {}
-        self.cluster = Cluster.of(header)
+        self.cluster = ClusterState.of(header)
         self._source_differs = source_differs
         self._header = header
         self._protocol = protocol
@@ -169,13 +169,19 @@ class Reexecution:
         return self._compare(node, given, recorded)
 
     def _new_life(self, node: int, given: Started) -> str | None:
-        life = self.cluster.nodes[node].life  # of its process; some lives end before their first step
-        if given.life != life or life <= self.lives.get(node, 0) or given.serial != self.serials[node]:
+        incarnation = self.cluster.nodes[
+            node
+        ].incarnation  # of its process; some lives end before their first step
+        if (
+            given.incarnation != incarnation
+            or incarnation <= self.lives.get(node, 0)
+            or given.serial != self.serials[node]
+        ):
             return (
-                f"node {node} started life {given.life} with serial {given.serial}; "
-                f"its process is in life {life}, and has serial {self.serials[node]}"
+                f"node {node} started life {given.incarnation} with serial {given.serial}; "
+                f"its process is in life {incarnation}, and has serial {self.serials[node]}"
             )
-        self.lives[node] = life
+        self.lives[node] = incarnation
         self.stores[node] = dict(given.stored)
         self.nodes[node] = Node(self._protocol, node, self._header.nodes, self._header.timing, self._parameters)
         return None

@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from lab.analysis.elections import agreed_coordinator
 from lab.properties import Judge, Violation
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from lab.scenario.report import is_meant
 from lab.script import Expect, Expectation, ExpectViolation
 from lab.script.holding import Suspicions, holds
@@ -26,7 +26,7 @@ class Outcome(Struct, frozen=True):
     end: tuple[Predicate, ...]
     verdicts: tuple[ExpectViolation, ...]
 
-    def missed(self, cluster: Cluster, judge: Judge) -> list[Expectation]:
+    def missed(self, cluster: ClusterState, judge: Judge) -> list[Expectation]:
         """Which of that another run, which has come to this, did not come to."""
         found: list[Expectation] = [
             Expect(each)
@@ -40,7 +40,7 @@ class Outcome(Struct, frozen=True):
         return found
 
 
-def outcome_of(cluster: Cluster, judge: Judge, faults: list[Fault], live: bool = False) -> Outcome:
+def outcome_of(cluster: ClusterState, judge: Judge, faults: list[Fault], live: bool = False) -> Outcome:
     """What a run came to in the end; ``faults`` are those that it had.
 
     What is violated in a ``live`` run because the machine was slow is nothing to expect.
@@ -57,13 +57,13 @@ def outcome_of(cluster: Cluster, judge: Judge, faults: list[Fault], live: bool =
     return Outcome(agreed, tuple(end), tuple(_verdicts(judge, faults, live)))
 
 
-def _following(leader: int, views: list[NodeView]) -> Predicate:
+def _following(leader: int, views: list[NodeState]) -> Predicate:
     if any(view.process == "paused" for view in views):  # what those say does not count
         return All((Is("all", "normal"), Is(leader, "leads")))
     return Compare("==", Attribute("all", "coordinator"), Number(leader))
 
 
-def _processes(views: list[NodeView]) -> Predicate:
+def _processes(views: list[NodeState]) -> Predicate:
     """Who is not running, if anybody; and that all others are up."""
     if all(view.process == "running" for view in views):
         return Is("all", "running")
@@ -73,7 +73,7 @@ def _processes(views: list[NodeView]) -> Predicate:
     return All((*parts, running))
 
 
-def _apart(cluster: Cluster) -> Iterator[Predicate]:
+def _apart(cluster: ClusterState) -> Iterator[Predicate]:
     """Whom each node follows, where they do not agree, and how many groups there are by that.
 
     Of a node that has just come up, and is in none of the statuses yet, nothing is to be expected.

@@ -14,8 +14,8 @@ from lab.analysis.failures import failure_lines
 from lab.analysis.script_log import Deed, deed_of, inert_deeds
 from lab.kernel import Step
 from lab.properties import RAISES, Judge, Violation
-from lab.recording.cluster_state import Cluster
-from lab.recording.reader import Lines
+from lab.recording.cluster_state import ClusterState
+from lab.recording.reader import RecordStore
 from lab.recording.records import End, Fault, Header, Record
 from lab.scenario.file import Scenario, World
 from lab.scenario.values import why_unmet
@@ -67,7 +67,7 @@ class Report(Struct, frozen=True):
         return not self.findings
 
 
-def report_of(scenario: Scenario, lines: Lines) -> Report:
+def report_of(scenario: Scenario, lines: RecordStore) -> Report:
     """The report on a run of the scenario, which is over."""
     course = Course(scenario.lines, scenario.ends_us, lines.header)
     findings = tuple(course.gone(lines))
@@ -83,7 +83,7 @@ class Course:
     """
 
     def __init__(self, script: Iterable[Scripted], ends_us: int, header: Header) -> None:
-        self.cluster = Cluster.of(header)
+        self.cluster = ClusterState.of(header)
         self.judge = Judge(header)
         self._ends_us = ends_us
         self._lines = {line.line: line for line in script}
@@ -117,7 +117,7 @@ class Course:
         found = [*self._found, *self._inert(), *self._missing(), *self._verdicts(), *self._ending()]
         return sorted(found, key=lambda finding: (finding.line == 0, finding.line))
 
-    def gone(self, lines: Lines) -> list[Finding]:
+    def gone(self, lines: RecordStore) -> list[Finding]:
         """The same, of a run that is over and recorded in these lines."""
         for record in lines.records():
             self.observe(record)

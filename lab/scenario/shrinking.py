@@ -9,12 +9,12 @@ from itertools import groupby
 from msgspec.structs import replace
 
 from lab.analysis.elections import ElectionLog, agreed_coordinator
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.scenario.outcome import outcome_of
 from lab.scenario.searching import Draft, Found, Line, Search
 from lab.scenario.trial import faults_of
-from lab.worlds.campaign.schedule import Strike
+from lab.worlds.campaign.schedule import ScheduledFault
 from lab.worlds.campaign.shrink import fewer, shrink
 
 __all__ = ["shrunk"]
@@ -35,7 +35,7 @@ def _course(found: Found) -> list[int]:
     assert found.trial is not None
     header, *records = found.trial.records
     assert isinstance(header, Header)
-    cluster, elections, agreed = Cluster.of(header), ElectionLog(), []
+    cluster, elections, agreed = ClusterState.of(header), ElectionLog(), []
     for record in records:
         cluster.apply(record)
         elections.observe(record, cluster)
@@ -87,7 +87,7 @@ class _Shrinking:
         leader = agreed_coordinator(nodes)
         if leader is None or len(draft.nodes) <= _LEAST_NODES:
             return []
-        named = {leader}.union(*(Strike(0, "", str(line)).names() for line in draft.lines))
+        named = {leader}.union(*(ScheduledFault(0, "", str(line)).names() for line in draft.lines))
         return [node for node in draft.nodes if node not in named and nodes[node].process == "running"]
 
     def _keep_without(self, node: int) -> bool:

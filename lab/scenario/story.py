@@ -7,8 +7,8 @@ from msgspec import Struct
 from lab.analysis.elections import agreed_coordinator
 from lab.kernel import Message, Received, Step
 from lab.properties import Judge
-from lab.recording.cluster_state import Cluster
-from lab.recording.reader import Lines
+from lab.recording.cluster_state import ClusterState
+from lab.recording.reader import RecordStore
 from lab.recording.records import Captioned, Commanded, End, Fault, Header, Process, Record
 from lab.script import Caption, Scripted, WorldCommand, parse
 from lab.script.printing import said
@@ -64,7 +64,7 @@ class Story:
 
     def __init__(self, header: Header) -> None:
         self.header = header
-        self.cluster = Cluster.of(header)
+        self.cluster = ClusterState.of(header)
         self.judge = Judge(header)
         self.given: list[Given] = []
         self.faults: list[Fault] = []
@@ -192,7 +192,7 @@ class Story:
             self.leaders.append(Happened(number, at_us, leaders))
 
 
-def story_of(lines: Lines) -> Story:
+def story_of(lines: RecordStore) -> Story:
     """The story of a recording, as long as what its commands brought about. CommandError."""
     story = Story(lines.header)
     for record in lines.records():
@@ -200,7 +200,7 @@ def story_of(lines: Lines) -> Story:
     return story if story.over_us is None else _until(story.over_us, story, lines)
 
 
-def _until(end_us: int, whole: Story, lines: Lines) -> Story:
+def _until(end_us: int, whole: Story, lines: RecordStore) -> Story:
     """The same, as if the run had ended then."""
     story = Story(lines.header)
     for record in lines.records():

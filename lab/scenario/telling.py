@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from lab.analysis.elections import agreed_coordinator
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.scenario.head import LONGEST_TITLE
 from lab.scenario.outcome import Outcome
 from lab.scenario.searching import Found
@@ -149,7 +149,7 @@ def _struck(nodes: Nodes, given: Given) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", given.outcome.partition(";")[0])))
 
 
-def _ended(cluster: Cluster, elects: bool) -> Iterator[str]:
+def _ended(cluster: ClusterState, elects: bool) -> Iterator[str]:
     """Whom they follow in the end, and who runs no more."""
     views = list(cluster.nodes.values())
     running = [view for view in views if view.process == "running"]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from lab.analysis.script_log import deed_of, inert_deeds
 from lab.kernel import Protocol
 from lab.properties import Judge
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import End, Fault, Header, Link, Record
 from lab.script import read_script
 from lab.worlds.campaign.trial import judged_log
@@ -25,7 +25,7 @@ class Trial(Struct, frozen=True):
     those that never came, or could not be carried out. Both by their numbers.
     """
 
-    cluster: Cluster
+    cluster: ClusterState
     judge: Judge
     records: list[Record]
     idle: frozenset[int]

@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lab.recording.cluster_state import Cluster
-from lab.recording.snapshot import NodeView
+from lab.recording.cluster_state import ClusterState
+from lab.recording.snapshot import NodeState
 from lab.script import Expect, ExpectThroughout, predicates
 from lab.script.banking import balance_of
 from lab.script.holding import (
@@ -40,7 +40,7 @@ _OF_PROCESSES = ("up", "down", "running", "paused")
 _LED = ("Reorganization", "Normal")
 
 
-def values_told(predicate: Predicate, cluster: Cluster, suspicions: Suspicions, wanted: bool = True) -> str:
+def values_told(predicate: Predicate, cluster: ClusterState, suspicions: Suspicions, wanted: bool = True) -> str:
     """``3.coordinator was 5, 4.coordinator was 4``: why it does not have the value that was wanted."""
     told = list(dict.fromkeys(_told(predicate, cluster, suspicions, wanted)))
     if len(told) > _MOST:
@@ -48,7 +48,7 @@ def values_told(predicate: Predicate, cluster: Cluster, suspicions: Suspicions, 
     return ", ".join(told)
 
 
-def why_unmet(why: str, command: object, cluster: Cluster, suspicions: Suspicions) -> str:
+def why_unmet(why: str, command: object, cluster: ClusterState, suspicions: Suspicions) -> str:
     """Why the expectation ``command`` was not met: as its record says, and the values that were."""
     predicate, wanted = None, True
     if isinstance(command, Expect | ExpectThroughout):
@@ -58,7 +58,7 @@ def why_unmet(why: str, command: object, cluster: Cluster, suspicions: Suspicion
     return ": ".join(filter(None, (why, values))) or "it was not so"
 
 
-def _told(predicate: Predicate, cluster: Cluster, suspicions: Suspicions, wanted: bool) -> Iterator[str]:
+def _told(predicate: Predicate, cluster: ClusterState, suspicions: Suspicions, wanted: bool) -> Iterator[str]:
     match predicate:
         case predicates.All(parts) | predicates.Any(parts):
             for part in parts:
@@ -76,7 +76,7 @@ def _told(predicate: Predicate, cluster: Cluster, suspicions: Suspicions, wanted
             yield from _sides_told(predicate, cluster, suspicions, wanted)
 
 
-def _nodes_told(part: Is, cluster: Cluster, suspicions: Suspicions, wanted: bool) -> Iterator[str]:
+def _nodes_told(part: Is, cluster: ClusterState, suspicions: Suspicions, wanted: bool) -> Iterator[str]:
     of_processes = part.state in _OF_PROCESSES
     everyone = of_processes and part.who in ("all", "any")
     views = list(cluster.nodes.values()) if everyone else views_of(part.who, cluster)
@@ -91,7 +91,7 @@ def _nodes_told(part: Is, cluster: Cluster, suspicions: Suspicions, wanted: bool
     )
 
 
-def _disagreeing(cluster: Cluster) -> Iterator[str]:
+def _disagreeing(cluster: ClusterState) -> Iterator[str]:
     """Why not all are Normal under one coordinator: who is not, and whom they follow who does not run."""
     running = [view for view in cluster.nodes.values() if view.process == "running"]
     led = [view for view in running if view.status == "Normal" and view.coordinator is not None]
@@ -104,7 +104,7 @@ def _disagreeing(cluster: Cluster) -> Iterator[str]:
             yield f"{view.id} was {view.process}"
 
 
-def _status(view: NodeView) -> str:
+def _status(view: NodeState) -> str:
     led = view.status in _LED and view.coordinator is not None
     stands = ", paused" if view.process == "paused" else ""
     return view.status + (f" under {view.coordinator}" if led else "") + stands
@@ -114,7 +114,7 @@ def _nobody(who: predicates.Who) -> str:
     return "nobody led" if who == "coordinator" else "no node was up"
 
 
-def _sides_told(part: Compare, cluster: Cluster, suspicions: Suspicions, wanted: bool) -> Iterator[str]:
+def _sides_told(part: Compare, cluster: ClusterState, suspicions: Suspicions, wanted: bool) -> Iterator[str]:
     """Of all, the nodes for which it is not as wanted; else each value in it."""
     quantifier = quantifier_of(part)
     for value in (each for side in (part.left, part.right) for each in parts_of(side)):

@@ -14,8 +14,8 @@ from lab.analysis.blocked_transactions import blocked_since_us
 from lab.kernel import Protocol
 from lab.protocols.accounts import account_names
 from lab.protocols.ledger import LEADS_TO
-from lab.recording.cluster_state import Cluster
-from lab.recording.snapshot import NodeView
+from lab.recording.cluster_state import ClusterState
+from lab.recording.snapshot import NodeState
 from lab.script.commands import CommandError
 from lab.text import did_you_mean
 
@@ -32,19 +32,19 @@ __all__ = [
 COUNTS_OF_BANK = ("money", "committed", "aborted", "locks", "blocked")
 
 
-def _is_to(view: NodeView) -> str | None:
+def _is_to(view: NodeState) -> str | None:
     """What its newest transaction is to the node; of what it has not voted for, its log knows nothing."""
     states = {entry.transaction: LEADS_TO[entry.what] for entry in entries_of(view) if entry.what in LEADS_TO}
     states |= {each.transaction: each.state for each in open_at(view)}
     return next((state.value for state in reversed(states.values())), None)
 
 
-def _dispensed(view: NodeView) -> Decimal | None:
+def _dispensed(view: NodeState) -> Decimal | None:
     share = share_of(view)
     return None if share is None else _dollars(share.dispensed)
 
 
-ATTRIBUTES_OF_BANK: dict[str, Callable[[NodeView], Any]] = {
+ATTRIBUTES_OF_BANK: dict[str, Callable[[NodeState], Any]] = {
     "state": _is_to,
     "blocked": lambda view: blocked_since_us(view) is not None,
     "dispensed": _dispensed,
@@ -76,13 +76,13 @@ def check_account(
         )
 
 
-def balance_of(account: str, views: Iterable[NodeView]) -> Decimal | None:
+def balance_of(account: str, views: Iterable[NodeState]) -> Decimal | None:
     """What is on the account, by those of the nodes that are up; None where its node is not among them."""
     found = (_dollars(cents) for share in _shares(views) for name, cents in share.balances if name == account)
     return next(found, None)
 
 
-def counted_in_bank(what: str, cluster: Cluster) -> Decimal | int | None:
+def counted_in_bank(what: str, cluster: ClusterState) -> Decimal | int | None:
     """One of ``COUNTS_OF_BANK``; money is known where all nodes are up."""
     if what in ("committed", "aborted"):
         return cluster.outcomes.count(what)
@@ -95,7 +95,7 @@ def counted_in_bank(what: str, cluster: Cluster) -> Decimal | int | None:
     return _dollars(cents) if len(shares) == len(cluster.nodes) else None
 
 
-def _shares(views: Iterable[NodeView]) -> list[Share]:
+def _shares(views: Iterable[NodeState]) -> list[Share]:
     """What those of them say that are up."""
     return [share for share in map(share_of, views) if share is not None]
 

@@ -10,7 +10,7 @@ from lab.kernel import Payload, Protocol
 from lab.properties import ASSERTIONS, RAISES
 from lab.properties.assertions import A2, A4
 from lab.protocols import Election
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.script.banking import ATTRIBUTES_OF_BANK, COUNTS_OF_BANK, check_account, check_bank, is_bank
 from lab.script.commands import (
     CommandError,
@@ -91,7 +91,7 @@ class _Check:
     def __init__(self, protocol: type[Protocol], ids: Sequence[int], parameters: Mapping[str, Any]) -> None:
         self._protocol = protocol
         self._parameters = parameters
-        self._cluster = Cluster(tuple(ids))
+        self._cluster = ClusterState(tuple(ids))
 
     def line(self, line: Scripted) -> None:
         for trigger in (line.trigger, *line.then):

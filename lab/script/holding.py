@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from lab.analysis.blocked_transactions import blocked_since_us
 from lab.analysis.elections import agreed_coordinator
 from lab.kernel import Fired, Received, Started, Step, Wait
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from lab.script import predicates
 from lab.script.banking import ATTRIBUTES_OF_BANK, COUNTS_OF_BANK, balance_of, counted_in_bank, is_bank
 from lab.script.expectations import Expect, ExpectThroughout
@@ -48,7 +48,7 @@ __all__ = [
     "views_of",
 ]
 
-ATTRIBUTES: dict[str, Callable[[NodeView], Any]] = {
+ATTRIBUTES: dict[str, Callable[[NodeState], Any]] = {
     "status": lambda view: view.status,
     "coordinator": lambda view: view.coordinator,
     "group": lambda view: view.group,
@@ -59,7 +59,7 @@ ATTRIBUTES: dict[str, Callable[[NodeView], Any]] = {
 """What every node has, beside what its protocol declares."""
 
 _UP = ("running", "paused")
-_STATES: dict[str, Callable[[NodeView], bool]] = {
+_STATES: dict[str, Callable[[NodeState], bool]] = {
     "normal": lambda view: view.status == "Normal",
     "election": lambda view: view.status == "Election",
     "reorganization": lambda view: view.status == "Reorganization",
@@ -96,7 +96,7 @@ class Suspicions:
     ``cluster`` is as the first of those records finds it, where they do not begin with the run.
     """
 
-    def __init__(self, cluster: Cluster | None = None) -> None:
+    def __init__(self, cluster: ClusterState | None = None) -> None:
         self.pairs: set[tuple[int, int]] = set()
         self._waits: dict[int, tuple[Wait, ...]] = (
             {} if cluster is None else {view.id: view.waits for view in cluster.nodes.values()}
@@ -118,7 +118,7 @@ class Suspicions:
         self._waits[node] = record.waits
 
 
-def holds(predicate: Predicate, cluster: Cluster, suspicions: Suspicions) -> bool:
+def holds(predicate: Predicate, cluster: ClusterState, suspicions: Suspicions) -> bool:
     """Whether it holds now."""
     match predicate:
         case predicates.All(parts):
@@ -132,7 +132,7 @@ def holds(predicate: Predicate, cluster: Cluster, suspicions: Suspicions) -> boo
     return _is_so(predicate, cluster)
 
 
-def _is_so(predicate: Is | LinkIs | Compare, cluster: Cluster) -> bool:
+def _is_so(predicate: Is | LinkIs | Compare, cluster: ClusterState) -> bool:
     match predicate:
         case Is(who, state):
             return _is(who, state, cluster)
@@ -143,7 +143,7 @@ def _is_so(predicate: Is | LinkIs | Compare, cluster: Cluster) -> bool:
             return _compares(predicate, cluster)
 
 
-def _is(who: Who, state: str, cluster: Cluster) -> bool:
+def _is(who: Who, state: str, cluster: ClusterState) -> bool:
     if who == "all" and state == "normal":
         return agreed_coordinator(cluster.nodes) is not None
     views = (
@@ -155,7 +155,7 @@ def _is(who: Who, state: str, cluster: Cluster) -> bool:
     return any(found) if who == "any" else bool(found) and all(found)
 
 
-def views_of(who: Who, cluster: Cluster) -> list[NodeView]:
+def views_of(who: Who, cluster: ClusterState) -> list[NodeState]:
     """The nodes that are meant; all and any: those that are up."""
     nodes = cluster.nodes
     if isinstance(who, int):
@@ -166,12 +166,12 @@ def views_of(who: Who, cluster: Cluster) -> list[NodeView]:
     return live
 
 
-def _as_it_is(view: NodeView) -> NodeView:
+def _as_it_is(view: NodeState) -> NodeState:
     """What is down is in no status, and leads nobody, whatever was last seen of it."""
     return view if view.process in _UP else replace(view, state={})
 
 
-def _compares(predicate: Compare, cluster: Cluster) -> bool:
+def _compares(predicate: Compare, cluster: ClusterState) -> bool:
     compare = _COMPARED[predicate.operator]
     lefts, rights = _values(predicate.left, cluster), _values(predicate.right, cluster)
     found = [_safely(compare, left, right) for left in lefts for right in rights]
@@ -189,7 +189,7 @@ def _safely(compare: Callable[[Any, Any], bool], left: Any, right: Any) -> bool:
         return False  # what is none, or a word, is neither less nor more than a number
 
 
-def _values(value: Value, cluster: Cluster) -> list[Any]:
+def _values(value: Value, cluster: ClusterState) -> list[Any]:
     """Its value; of an attribute of all or any, one for each of those nodes."""
     match value:
         case Number(number):
@@ -220,26 +220,26 @@ def _unless_unknown(value: Any) -> Any:
     return _UNKNOWN if value is None else value
 
 
-def _compared(view: NodeView, name: str) -> Any:
+def _compared(view: NodeState, name: str) -> Any:
     known = view.process in _UP or name in ("status", "process")
     return attribute_of(view, name) if known else _UNKNOWN
 
 
-def attribute_of(view: NodeView, name: str) -> Any:
+def attribute_of(view: NodeState, name: str) -> Any:
     """What the node has under this name; lists as tuples."""
     known = ATTRIBUTES.get(name) or (ATTRIBUTES_OF_BANK.get(name) if is_bank(view.state) else None)
     found = view.state.get(name) if known is None else known(view)
     return tuple(found) if isinstance(found, list) else found
 
 
-def counted_now(count: Count, cluster: Cluster) -> int | Decimal | None:
+def counted_now(count: Count, cluster: ClusterState) -> int | Decimal | None:
     """How many there are; None where that is not known."""
     if count.what in COUNTS_OF_BANK:
         return counted_in_bank(count.what, cluster)
     return _counted(count, cluster, views_of("all", cluster))
 
 
-def _counted(count: Count, cluster: Cluster, views: list[NodeView]) -> int:
+def _counted(count: Count, cluster: ClusterState, views: list[NodeState]) -> int:
     if count.what == "live":
         return len(views)
     if count.what == "coordinators":
@@ -256,7 +256,7 @@ def _counted(count: Count, cluster: Cluster, views: list[NodeView]) -> int:
         and count.kind in ("", flight.kind)
         and count.source in (None, flight.source)
         and count.target in (None, flight.target)
-        for flight in cluster.flights.values()
+        for flight in cluster.in_flight.values()
     )
 
 

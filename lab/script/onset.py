@@ -1,6 +1,6 @@
 """The records with which a predicate becomes true."""
 
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
 from lab.script.predicates import Predicate
 from lab.script.sight import Sight
@@ -22,7 +22,7 @@ class Onset:
         """Whether it holds after the record that was taken last."""
         return self._sight.holds
 
-    def begin(self, cluster: Cluster) -> None:
+    def begin(self, cluster: ClusterState) -> None:
         """The cluster before the records that come next."""
         self._sight = Sight(self._predicate, self._header, cluster)
 

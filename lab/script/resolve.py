@@ -4,8 +4,8 @@ from lab.kernel import Protocol
 from lab.network import Cut, Delay, Duplicate, Hold, Links, Lose, Reorder, Rule, links_among
 from lab.network import Slow as SlowRule
 from lab.protocols import Election
-from lab.recording.cluster_state import Cluster
-from lab.recording.snapshot import NodeView
+from lab.recording.cluster_state import ClusterState
+from lab.recording.snapshot import NodeState
 from lab.script.commands import CommandError, LinkFault, LinkSet, Nodes, Partition, Slow, Tell
 
 __all__ = [
@@ -21,12 +21,12 @@ __all__ = [
 ]
 
 
-def coordinator_of(cluster: Cluster) -> int:
+def coordinator_of(cluster: ClusterState) -> int:
     """The node that leads; of several the highest. CommandError if none."""
     return max(coordinators_of(cluster))
 
 
-def coordinators_of(cluster: Cluster) -> list[int]:
+def coordinators_of(cluster: ClusterState) -> list[int]:
     """The nodes that lead: Normal, and their own coordinators. CommandError if none."""
     alive = _alive(cluster)
     if _elect_nobody(alive):
@@ -37,17 +37,17 @@ def coordinators_of(cluster: Cluster) -> list[int]:
     return leaders
 
 
-def _alive(cluster: Cluster) -> list[NodeView]:
+def _alive(cluster: ClusterState) -> list[NodeState]:
     return [view for view in cluster.nodes.values() if view.process in ("running", "paused")]
 
 
-def _elect_nobody(alive: list[NodeView]) -> bool:
+def _elect_nobody(alive: list[NodeState]) -> bool:
     """Whether what is known of their state has no coordinator in it."""
     known = [view.state for view in alive if view.state]
     return bool(known) and not any("coordinator" in state for state in known)
 
 
-def resolve_nodes(named: Nodes, cluster: Cluster) -> tuple[int, ...]:
+def resolve_nodes(named: Nodes, cluster: ClusterState) -> tuple[int, ...]:
     """The ids meant, ascending. CommandError for a node that does not exist."""
     known = cluster.nodes.keys()
     for node in named.ids:
@@ -63,7 +63,7 @@ def resolve_nodes(named: Nodes, cluster: Cluster) -> tuple[int, ...]:
     return tuple(sorted(ids))
 
 
-def nodes_told(command: Tell, cluster: Cluster, protocol: type[Protocol]) -> tuple[int, ...]:
+def nodes_told(command: Tell, cluster: ClusterState, protocol: type[Protocol]) -> tuple[int, ...]:
     """The ids that a command of the protocol's own is for, ascending. CommandError if there are none.
 
     Where one node is meant, and none named, one that runs comes before one that stands still.
@@ -83,7 +83,7 @@ def nodes_told(command: Tell, cluster: Cluster, protocol: type[Protocol]) -> tup
     return (max(running or meant),)
 
 
-def resolve_links(named: LinkSet, cluster: Cluster) -> Links:
+def resolve_links(named: LinkSet, cluster: ClusterState) -> Links:
     """The directed links meant. CommandError where they are none."""
     sources = frozenset(resolve_nodes(named.sources, cluster))
     everyone = frozenset(cluster.nodes)
@@ -99,7 +99,7 @@ def resolve_links(named: LinkSet, cluster: Cluster) -> Links:
     return links
 
 
-def partition_rule(command: Partition, cluster: Cluster) -> Rule:
+def partition_rule(command: Partition, cluster: ClusterState) -> Rule:
     """The cut between the sides. CommandError where a node is on no side, or on two."""
     sides = [frozenset(resolve_nodes(side, cluster)) for side in command.sides]
     everyone = frozenset(cluster.nodes)
@@ -117,12 +117,12 @@ def partition_rule(command: Partition, cluster: Cluster) -> Rule:
     return Cut(links=frozenset((a, b) for one in sides for a in one for b in everyone - one))
 
 
-def link_rule(command: LinkFault, cluster: Cluster) -> Rule:
+def link_rule(command: LinkFault, cluster: ClusterState) -> Rule:
     """The rule that a fault of links puts into the network."""
     return rule_over(command, resolve_links(command.links, cluster))
 
 
-def fault_rule(command: LinkFault | Slow | Partition, cluster: Cluster) -> Rule:
+def fault_rule(command: LinkFault | Slow | Partition, cluster: ClusterState) -> Rule:
     """The rule that any fault of the network puts into it; a slow node's is on all that it gets."""
     if isinstance(command, LinkFault):
         return link_rule(command, cluster)

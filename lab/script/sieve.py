@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from lab.analysis.delivery import Fates
 from lab.recording.log_lines import LogLine, lines_of
-from lab.recording.reader import Lines, RecordedLines
+from lab.recording.reader import FileRecords, RecordStore
 from lab.recording.records import Header, Record
 from lab.script.query import Query, matches
 from lab.script.sight import Sight
@@ -36,7 +36,7 @@ class Sieve:
     """
 
     def __init__(
-        self, query: Query, lines: Lines, hidden: Collection[str], text: Callable[[LogLine], str]
+        self, query: Query, lines: RecordStore, hidden: Collection[str], text: Callable[[LogLine], str]
     ) -> None:
         self.query = query
         self.done = 0
@@ -60,7 +60,7 @@ class Sieve:
     def work(self) -> Iterator[None]:
         """Sift what there is by now, a piece at a time."""
         needle = _needle(self.query)
-        if needle and isinstance(self._lines, RecordedLines) and not self.done:
+        if needle and isinstance(self._lines, FileRecords) and not self.done:
             for share, numbers in self._lines.find((needle,), _CHUNK):
                 for number in numbers:
                     self._sift(number, self._lines.record(number))

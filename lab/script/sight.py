@@ -1,7 +1,7 @@
 """At which records a predicate holds: of a recording, or of a run as it goes on."""
 
 from lab.kernel import Step
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
 from lab.script.holding import Suspicions, holds, is_seen_in_messages, parts_of
 from lab.script.predicates import Predicate, Suspects
@@ -16,9 +16,9 @@ class Sight:
     begin later, with the cluster as of its ``start``, unless it is about who suspects whom (``needs_all``).
     """
 
-    def __init__(self, predicate: Predicate, header: Header, start: Cluster | None = None) -> None:
+    def __init__(self, predicate: Predicate, header: Header, start: ClusterState | None = None) -> None:
         self._predicate = predicate
-        self._cluster = Cluster.of(header) if start is None else start
+        self._cluster = ClusterState.of(header) if start is None else start
         self._suspicions = Suspicions(start)
         self._suspicious = any(isinstance(part, Suspects) for part in parts_of(predicate))
         self._at_every_record = is_seen_in_messages(predicate)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from lab.kernel import Protocol, Told
+from lab.kernel import CommandInput, Protocol
 from lab.protocols import PROTOCOLS, TASKS
 from lab.script.commands import CommandError, Tell, Verb
 from lab.text import did_you_mean, sanitize
@@ -40,7 +40,7 @@ def commands_with_words() -> frozenset[str]:
 
 def told_by(
     command: Tell, protocol: type[Protocol], nodes: Sequence[int], parameters: Mapping[str, Any] = _UNSET
-) -> Told:
+) -> CommandInput:
     """What a node is given, in a run of these nodes that sets these parameters.
 
     CommandError where the protocol has no such command, or it takes other words.
@@ -56,4 +56,4 @@ def told_by(
         raise CommandError(against)
     if command.nodes is None and protocol.commands[name].to == "named":
         raise CommandError(f"{name} is for the nodes that you name: {protocol.commands[name].example}")
-    return Told(name, command.words)
+    return CommandInput(name, command.words)

@@ -7,7 +7,7 @@ that ends.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from lab.exercises.teacher import Asked, KeysTaken, Lecture, Notice, OfficeError, Tally, Told
+from lab.exercises.teacher import Announcement, Asked, KeysTaken, Lecture, Notice, OfficeError, Tally
 from lab.serve.log import Log
 from lab.text import sanitize
 
@@ -72,7 +72,7 @@ class Desk:
                 f"{', '.join(sanitize(name, 40) for name in missing)} is not on; lab serve status says who is"
             )
         for name in named:
-            self._say(name, Told(said))
+            self._say(name, Announcement(said))
         self._log.say("message", f"to {', '.join(named) if students else 'all'}: {said}")
         return list(named)
 

@@ -61,8 +61,8 @@ class LabApp(RunsApp):
             self.exit(return_code=1)
             return
         self.assess(self.source)
-        self.look.dark = self.current_theme.dark
-        screen = RunScreen(self.source, self.look, self._run_name, layout=self.layout_kept)
+        self.theme_styles.dark = self.current_theme.dark
+        screen = RunScreen(self.source, self.theme_styles, self._run_name, layout=self.layout_kept)
         await self.push_screen(screen)
         if self._first is not None:
             screen.action_do(*self._first)

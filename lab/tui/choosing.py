@@ -14,11 +14,11 @@ from textual.containers import Vertical
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from lab.text import sanitize
 from lab.tui.dialog import Dialog, frame
 from lab.tui.run.source import Source
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.worlds.simulated.choices import Choice, Deliver
 
 __all__ = ["ChooseDialog", "said_of"]
@@ -26,11 +26,11 @@ __all__ = ["ChooseDialog", "said_of"]
 _NOTHING = "nothing is in flight and no timer is set: restart a node, or resume one"
 
 
-def said_of(choice: Choice, nodes: Mapping[int, NodeView], look: Look) -> str:
+def said_of(choice: Choice, nodes: Mapping[int, NodeState], theme_styles: ThemeStyles) -> str:
     """What a choice is, in words: the message and its way, or the timer and what its procedure waits for."""
     view = nodes.get(choice.node)
     if isinstance(choice, Deliver):
-        said = f"{choice.kind} {choice.source} {look.glyphs.arrow} {choice.node}"
+        said = f"{choice.kind} {choice.source} {theme_styles.glyphs.arrow} {choice.node}"
         process = "running" if view is None else view.process
         if process == "paused":
             return f"{said}  ({choice.node} is paused: it waits there)"
@@ -60,15 +60,15 @@ class ChooseDialog(Dialog[None]):
     def __init__(
         self,
         source: Source,
-        nodes: Callable[[], Mapping[int, NodeView]],
+        nodes: Callable[[], Mapping[int, NodeState]],
         show: Callable[[], object],
-        look: Look,
+        theme_styles: ThemeStyles,
     ) -> None:
         super().__init__()
         self._source = source
         self._now_nodes = nodes
         self._show = show
-        self._look = look
+        self._look = theme_styles
         self._choices: Sequence[Choice] = ()
 
     def compose(self) -> ComposeResult:

@@ -68,7 +68,7 @@ def _of_cluster(screen: "RunScreen") -> dict[str, Deed]:
             screen.give(command)
 
     def partition(_: str) -> None:
-        dialog = PartitionDialog(screen.source.lines.header.nodes, screen.selected, screen.look)
+        dialog = PartitionDialog(screen.source.lines.header.nodes, screen.selected, screen.theme_styles)
         screen.app.push_screen(dialog, give_chosen)
 
     words = ("kill", "restart", "pause", "delay", "lose", "heal", "wipe")
@@ -99,7 +99,7 @@ def _of_time(screen: "RunScreen") -> dict[str, Deed]:
     def choose(_: str) -> None:
         player.to_end()
         screen.app.push_screen(
-            ChooseDialog(source, lambda: player.cluster().nodes, screen.draw, screen.look),
+            ChooseDialog(source, lambda: player.cluster().nodes, screen.draw, screen.theme_styles),
             lambda _: screen.say("time stands still; space lets it go on"),
         )
 
@@ -143,7 +143,7 @@ def _of_views(screen: "RunScreen") -> dict[str, Deed]:
         "deselect": deselect,
         "theme": theme,
         "themes": lambda _: screen.app.search_themes(),
-        "help": lambda _: screen.app.push_screen(HelpDialog(takes_commands(screen.source), screen.look)),
+        "help": lambda _: screen.app.push_screen(HelpDialog(takes_commands(screen.source), screen.theme_styles)),
     }
 
 

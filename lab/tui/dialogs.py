@@ -15,14 +15,14 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.script import VERBS, own_commands
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS
 from lab.tui.dialog import Dialog, frame
 from lab.tui.siftedlist import has_words
 from lab.tui.terminal.copying import record_as_json, said_of_copy
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 
 __all__ = ["HelpDialog", "PartitionDialog", "RecordDialog"]
 
@@ -90,10 +90,10 @@ class HelpDialog(_Dialog):
     """
     title_text = "keys and commands: type a word to find some"
 
-    def __init__(self, driver: bool, look: Look) -> None:
+    def __init__(self, driver: bool, theme_styles: ThemeStyles) -> None:
         super().__init__()
         self._driver = driver
-        self._look = look
+        self._look = theme_styles
         self._typed = ""
 
     def compose(self) -> ComposeResult:
@@ -172,14 +172,16 @@ class HelpDialog(_Dialog):
                 yield Group(Text(usage, "bold"), Padding(Text(said), (0, 0, 0, 4)))
 
     def _signs(self) -> Table:
-        look, table = self._look, _table("", "")
+        theme_styles, table = self._look, _table("", "")
         for status, said in _SIGNS.items():
-            self._add(table, Text(f"{look.glyph(status)} {status}", look.status(status)), said)
-        leads = Text(f"{look.glyphs.leads} leads", look.leader)
+            self._add(table, Text(f"{theme_styles.glyph(status)} {status}", theme_styles.status(status)), said)
+        leads = Text(f"{theme_styles.glyphs.leads} leads", theme_styles.leader)
         self._add(table, leads, "is its own coordinator, and Normal; is to lead: in Reorganization")
-        self._add(table, Text(" 5.3 ", look.plate(0)), "its group: the node that formed it, and a counter")
+        self._add(table, Text(" 5.3 ", theme_styles.plate(0)), "its group: the node that formed it, and a counter")
         for kind, said in _SCRIPT_SIGNS.items():
-            sign = Text(f"{look.glyphs.marks[kind]} {kind.replace('unmet', 'not met')}", look.mark(kind))
+            sign = Text(
+                f"{theme_styles.glyphs.marks[kind]} {kind.replace('unmet', 'not met')}", theme_styles.mark(kind)
+            )
             self._add(table, sign, said)
         return table
 
@@ -198,7 +200,7 @@ class RecordDialog(_Dialog):
 
     BINDINGS: ClassVar[list[BindingType]] = [("y", "copy", "copy")]
 
-    def __init__(self, lines: Lines, number: int, fate: str) -> None:
+    def __init__(self, lines: RecordStore, number: int, fate: str) -> None:
         super().__init__()
         self.title_text = f"record {number}; y copies it"
         self._record = record_as_json(lines, number)
@@ -236,28 +238,28 @@ class PartitionDialog(_Dialog):
         ("space", "move", ""),
     ]
 
-    def __init__(self, nodes: tuple[int, ...], apart: int | None, look: Look) -> None:
+    def __init__(self, nodes: tuple[int, ...], apart: int | None, theme_styles: ThemeStyles) -> None:
         super().__init__()
         self._ids = nodes
-        self._look = look
+        self._look = theme_styles
         half = nodes[len(nodes) // 2 - 1]
         self._side = {node: int(node > half if apart is None else node == apart) for node in nodes}
         self._here = 0
         self._refused = False
 
     def content(self) -> Text:
-        look = self._look
+        theme_styles = self._look
         text = Text()
         for side, name in enumerate("ABC"):
             members = [node for node in self._ids if self._side[node] == side]
             text.append(f"\n side {name}   ", "bold")
             for node in members:
-                style = look.leader if node == self._ids[self._here] else Style()
+                style = theme_styles.leader if node == self._ids[self._here] else Style()
                 text.append(f" {node} ", style + Style(meta={"@click": f"screen.move_node({node})"}))
             if not members:
                 text.append(" nobody", DIM)
         parted = self.command()
-        style = look.warning if self._refused else look.accent
+        style = theme_styles.warning if self._refused else theme_styles.accent
         text.append(f"\n\n {parted or 'all are on one side, so nothing would be parted'}\n", style)
         text.append("\n a digit or a click moves a node; arrows choose, space moves\n ", DIM)
         text.append(" Enter does it ", Style(reverse=True, meta={"@click": "screen.apply"}))

@@ -11,7 +11,7 @@ from lab.glyphs import glyphs_for
 from lab.text import sanitize
 from lab.tui.siftedlist import Entry, SiftedList
 from lab.tui.terminal.app import TerminalApp
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 
 __all__ = ["HomeApp"]
 
@@ -38,7 +38,7 @@ class HomeApp(TerminalApp[int]):
     def __init__(self, entries: list[tuple[str, str]]) -> None:
         super().__init__()
         self._entries = entries
-        self._look = Look(glyphs_for())
+        self._look = ThemeStyles(glyphs_for())
 
     def compose(self) -> ComposeResult:
         """A title, the list, the keys."""

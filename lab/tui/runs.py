@@ -20,7 +20,7 @@ from lab.tui.run.source import FileSource, Source
 from lab.tui.saving.writing import ScenarioWanted, WriteDialog
 from lab.tui.screen import RunScreen
 from lab.tui.terminal.app import TerminalApp
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.terminal.themes import first_theme
 from lab.worlds.host.launch import HostFailedError
 
@@ -44,7 +44,7 @@ class RunsApp(TerminalApp[None]):
         if self.layout_kept.theme in self.available_themes:
             self.theme = self.layout_kept.theme
         self.recorded: list[Path] = []
-        self.look = Look(glyphs_for())
+        self.theme_styles = ThemeStyles(glyphs_for())
         self._opened: list[tuple[Source, BranchedRun | None]] = []
         self._making = False
 
@@ -109,7 +109,7 @@ class RunsApp(TerminalApp[None]):
             if twig is not None:
                 self.run_worker(self._look_into(twig, message))
 
-        self.push_screen(TreeDialog(message.source.recording, self.look), chosen)
+        self.push_screen(TreeDialog(message.source.recording, self.theme_styles), chosen)
 
     @on(ScenarioWanted)
     def write_scenario(self, message: ScenarioWanted) -> None:
@@ -122,7 +122,7 @@ class RunsApp(TerminalApp[None]):
             if said is not None:
                 message.say(said, False)
 
-        self.push_screen(WriteDialog(message.source.recording, self.look), written)
+        self.push_screen(WriteDialog(message.source.recording, self.theme_styles), written)
 
     @on(Left)
     async def leave(self, message: Left) -> None:
@@ -170,8 +170,8 @@ class RunsApp(TerminalApp[None]):
     async def _put(self, source: Source, run: BranchedRun | None, title: str, at: int | None) -> None:
         self._opened.append((source, run))
         self.assess(source)
-        self.look.dark = self.current_theme.dark
-        await self.push_screen(RunScreen(source, self.look, title, at, layout=self.layout_kept))
+        self.theme_styles.dark = self.current_theme.dark
+        await self.push_screen(RunScreen(source, self.theme_styles, title, at, layout=self.layout_kept))
 
     def _close(self) -> None:
         source, run = self._opened.pop()

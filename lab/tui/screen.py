@@ -34,14 +34,14 @@ from lab.tui.nodes.digits import Digits
 from lab.tui.nodes.pane import Pane, panes_of
 from lab.tui.nodes.panes import NodePanes
 from lab.tui.offers import is_offered, steers, takes_commands, why_no_commands, why_not
+from lab.tui.run.cursor import Cursor
 from lab.tui.run.ending import Ending
-from lab.tui.run.moment import Moment
 from lab.tui.run.outcome import shown_by
 from lab.tui.run.player import FOLLOWING, Player
 from lab.tui.run.source import Source
 from lab.tui.search.finding import Finding
 from lab.tui.search.searchline import SearchLine
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.tour import Tour, TourLine
 from lab.tui.typedline import TypedLine
 from lab.tui.views.assertions.view import AssertionsView
@@ -70,7 +70,7 @@ class RunScreen(Screen[None]):
     def __init__(
         self,
         source: Source,
-        look: Look,
+        theme_styles: ThemeStyles,
         title: str,
         at: int | None = None,
         clock_s: Callable[[], float] = time.monotonic,
@@ -79,7 +79,7 @@ class RunScreen(Screen[None]):
         super().__init__()
         self._clock_s = clock_s
         self.source = source
-        self.look = look
+        self.theme_styles = theme_styles
         self.run_name = title
         self.player = Player(source.lines, source.marks, source.is_live, source.bookmarks)
         if at is not None:
@@ -87,7 +87,7 @@ class RunScreen(Screen[None]):
         self.selected: int | None = None
         self._digits = Digits()
         self.witness: Violation | None = None
-        self.views = Views(look, source)
+        self.views = Views(theme_styles, source)
         self.arrangement = Arrangement(self, layout or Layout())
         self.views.rows.heartbeats = self.arrangement.layout.heartbeats
         self.seeker = Seeker(self)
@@ -99,7 +99,7 @@ class RunScreen(Screen[None]):
         self.offered: list[Action] = []
         self._last_s = clock_s()
         self._shows = shown_by(source.lines.header)
-        self._ending = Ending(source, self.player, look.glyphs)
+        self._ending = Ending(source, self.player, theme_styles.glyphs)
         self._drawn_frames = -1
         self._clock: Clock | None = None
         self.is_up = False  # keys may come before all of it is there, and after it was left
@@ -112,12 +112,12 @@ class RunScreen(Screen[None]):
         yield TourLine("tour")
         yield CaptionLine("caption")
         yield LeaderLine("leaders")
-        yield NodePanes(self.look)
+        yield NodePanes(self.theme_styles)
         yield FaultLines("faults")
         yield VerdictLine("verdicts")
-        yield TabLine(self.look)
+        yield TabLine(self.theme_styles)
         yield self.views
-        yield ScrubBar(self.look, self.source)
+        yield ScrubBar(self.theme_styles, self.source)
         yield TitleLine("said")
         yield CommandLine()
         yield SearchLine(self.finding, self.source.lines.header)
@@ -152,8 +152,8 @@ class RunScreen(Screen[None]):
         player.tick(elapsed_us, self.source.now_us())
         if player.following and not followed:
             self.say(FOLLOWING)  # played up to there
-        self.predicting.look()
-        self.tour.look()
+        self.predicting.theme_styles()
+        self.tour.theme_styles()
         if self.source.clock != self._clock:
             self._take_clock(self.source.clock)
         cluster = player.cluster()
@@ -168,7 +168,7 @@ class RunScreen(Screen[None]):
         offend = frozenset(self.witness.nodes) if self.witness is not None else frozenset()
         self.query_one(NodePanes).show(panes, self.selected, offend)
         draw_lines(self, snapshot, panes, self._shows)
-        self.views.show(Moment(cluster, player.now_us, self.selected, player.following, self.predicting.is_asking))
+        self.views.show(Cursor(cluster, player.now_us, self.selected, player.following, self.predicting.is_asking))
         self._drawn_frames += 1
         if not player.following or self._drawn_frames % _SLOW_FRAMES == 0:
             # what changes at every record need not be drawn at every frame
@@ -186,7 +186,7 @@ class RunScreen(Screen[None]):
 
     def say(self, text: str, warn: bool = False) -> None:
         """Answer, in the line for that."""
-        style = self.look.warning if warn else self.look.accent
+        style = self.theme_styles.warning if warn else self.theme_styles.accent
         if self.is_up:
             self.query_one("#said", TitleLine).put(Text(sanitize(text, 300), style), wraps=True)
 
@@ -270,7 +270,7 @@ class RunScreen(Screen[None]):
 
     def _redraw(self) -> None:
         """Everything, in the colours of the theme there is now."""
-        self.look.dark = self.app.current_theme.dark
+        self.theme_styles.dark = self.app.current_theme.dark
         self._panes = ()
         self.refresh(recompose=False)
         for widget in (self.query_one(NodePanes), *self.views.children, self.query_one(ScrubBar)):

@@ -12,11 +12,11 @@ from rich.text import Text
 
 from lab.analysis.leader_decisions import Decision, DecisionLog
 from lab.kernel import Step
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record
 from lab.tui.dialogs import RecordDialog
 from lab.tui.frame.lines import Line
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.views import DIAGRAM
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class TourLog:
     ``leader`` leads after that, ``found`` are the first and the last record in which it was set.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterState) -> None:
         self._decisions = DecisionLog(cluster)
         self._set: dict[int, int] = {}
         self.loss: Decision | None = None
@@ -127,7 +127,7 @@ class TourLine(Line):
     TourLine { height: auto; max-height: 4; padding: 0 1; background: $boost; display: none; text-wrap: wrap; }
     """
 
-    def show(self, place: int, log: TourLog | None, look: Look) -> None:
+    def show(self, place: int, log: TourLog | None, theme_styles: ThemeStyles) -> None:
         """Show that step; None: no tour."""
         self.display = log is not None
         if log is None:
@@ -135,7 +135,7 @@ class TourLine(Line):
         step = STEPS[place]
         self.put(
             Text.assemble(
-                (f"tour {place + 1}/{len(STEPS)}  ", look.accent),
+                (f"tour {place + 1}/{len(STEPS)}  ", theme_styles.accent),
                 (f"{step.title}: ", Style(bold=True)),
                 step.said(log),
                 ("  S skips this step, :tour ends the tour", DIM),
@@ -145,7 +145,7 @@ class TourLine(Line):
 
 
 class Tour:
-    """The tour on a screen: ``look`` at each frame goes on to the next step where one is done."""
+    """The tour on a screen: ``theme_styles`` at each frame goes on to the next step where one is done."""
 
     def __init__(self, screen: "RunScreen") -> None:
         self._screen = screen
@@ -168,7 +168,7 @@ class Tour:
         screen.arrangement.show_all()
         screen.player.to_end()
         snapshot = screen.player.cluster().snapshot()
-        self._log, self._record, self._place = TourLog(Cluster.resume(snapshot)), snapshot.record, 0
+        self._log, self._record, self._place = TourLog(ClusterState.resume(snapshot)), snapshot.record, 0
         screen.say("five steps; each tells what to do")
 
     def skip(self) -> None:
@@ -179,7 +179,7 @@ class Tour:
         """A file was written, of which this was said."""
         self._exported = said
 
-    def look(self) -> None:
+    def theme_styles(self) -> None:
         """At what there is by now."""
         log, screen = self._log, self._screen
         if log is not None:
@@ -190,7 +190,7 @@ class Tour:
             self._record = last
             if STEPS[self._place].is_done(log, self._seen()):
                 self._go_on(f"done: {STEPS[self._place].title}")
-        screen.query_one(TourLine).show(self._place, self._log, screen.look)
+        screen.query_one(TourLine).show(self._place, self._log, screen.theme_styles)
 
     def _seen(self) -> Place:
         screen = self._screen

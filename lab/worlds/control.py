@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from lab.kernel import Protocol, Timing
 from lab.network import Network, Rule
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.memory import Log
 from lab.recording.records import Captioned, Commanded, Event, Expected, Record
 from lab.script import (
@@ -65,7 +65,7 @@ class Control:
         self._log = log
         self._record = record
         self._now_us = now_us
-        self._ids_alone = Cluster.of(log.header)
+        self._ids_alone = ClusterState.of(log.header)
         self._faults = 0
         parameters = log.header.protocol.parameters
         self._node_commands = NodeCommands(protocol, parameters, nodes, record, now_us, self._number_next)
@@ -143,7 +143,7 @@ class Control:
             self._nodes.tell(node, told)
         return outcome
 
-    def _execute(self, command: Command, scripted: Scripted, cluster: Cluster) -> Outcome:
+    def _execute(self, command: Command, scripted: Scripted, cluster: ClusterState) -> Outcome:
         text, line = scripted.text, scripted.line
         match command:
             case NodeCommand():
@@ -159,7 +159,7 @@ class Control:
             case Answer() | Hint() | Caption():  # a caption is said, not carried out: see _perform
                 return self._note()
 
-    def _speak(self, command: Inject | Tell, text: str, line: int, cluster: Cluster) -> Outcome:
+    def _speak(self, command: Inject | Tell, text: str, line: int, cluster: ClusterState) -> Outcome:
         if isinstance(command, Inject):
             return self._node_commands.inject(command, text, line, cluster)
         return self._node_commands.tell(command, cluster)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from lab.kernel import Message, Told
+from lab.kernel import CommandInput, Message
 from lab.script import CommandError, WorldCommand
 
 __all__ = ["WATCHED", "NodeHandles"]
@@ -38,7 +38,7 @@ class NodeHandles:
         """Whether it could be told something now; one that stands still will take it when it goes on."""
         raise NotImplementedError
 
-    def tell(self, node: int, told: Told) -> None:
+    def tell(self, node: int, told: CommandInput) -> None:
         """Give it a command of its protocol's own. It is not down."""
         raise NotImplementedError
 

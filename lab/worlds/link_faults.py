@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from lab.kernel import Timing
 from lab.network import Links, Network, Rule
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault, Record, Routed
 from lab.script import Heal, resolve_links
 from lab.units import count_of
@@ -68,7 +68,7 @@ class LinkFaults:
         self._record(Fault(self._now_us(), number, verb, text, (), broken, links, line=line))
         return Outcome(True, count_of(len(rule.links), "link"))
 
-    def heal(self, command: Heal, cluster: Cluster) -> Outcome:
+    def heal(self, command: Heal, cluster: ClusterState) -> Outcome:
         """End those that are meant, on the links that are meant."""
         kinds, none, none_there = _ENDS[command.verb]
         meant = [number for number, kind in self._kinds.items() if not kinds or kind in kinds]

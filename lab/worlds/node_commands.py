@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from lab.kernel import Message, Protocol, encode
 from lab.protocols import Election
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Event, Fault, Injected, Record
 from lab.script import CAUSES, Inject, NodeCommand, Tell, forged, nodes_told, resolve_nodes, told_by
 from lab.worlds.handles import NodeHandles
@@ -62,7 +62,7 @@ class NodeCommands:
         self._now_us = now_us
         self._number_next = number_next
 
-    def strike(self, command: NodeCommand, line: int, cluster: Cluster) -> Outcome:
+    def strike(self, command: NodeCommand, line: int, cluster: ClusterState) -> Outcome:
         """Do to the processes what the verb says; a fault that struck none of them is over at once."""
         verb, strike = command.verb, _STRIKES[command.verb]
         named = resolve_nodes(command.nodes, cluster)
@@ -83,7 +83,7 @@ class NodeCommands:
             said.append(f"{ids_of(left)}: {strike.refused}" + ("" if struck else ", nothing changed"))
         return Outcome(bool(struck), "; ".join(said), struck=struck)
 
-    def inject(self, command: Inject, text: str, line: int, cluster: Cluster) -> Outcome:
+    def inject(self, command: Inject, text: str, line: int, cluster: ClusterState) -> Outcome:
         """Forge a message."""
         source, target = command.source, command.target
         payload = forged(command, self._protocol, tuple(cluster.nodes))
@@ -98,7 +98,7 @@ class NodeCommands:
         later = f"; {target} takes it once it goes on" if reach == "standing" else ""
         return Outcome(True, f"{command.kind} {source}->{target} forged{later}")
 
-    def tell(self, command: Tell, cluster: Cluster) -> Outcome:
+    def tell(self, command: Tell, cluster: ClusterState) -> Outcome:
         """Say whom a command of the protocol's own reaches; they are given it once that is recorded."""
         told = told_by(command, self._protocol, tuple(cluster.nodes), self._parameters)
         named = nodes_told(command, cluster, self._protocol)

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from lab.kernel import Told
+from lab.kernel import CommandInput
 
 __all__ = ["Outcome", "ids_of"]
 
@@ -16,7 +16,7 @@ class Outcome(Struct, frozen=True):
     changed: bool
     text: str
     refused: bool = False
-    told: dict[int, Told] = {}
+    told: dict[int, CommandInput] = {}
     struck: tuple[int, ...] = ()
 
 

@@ -21,7 +21,7 @@ from lab.analysis.elections import ElectionLog
 from lab.kernel import Step, Timing
 from lab.protocols import Algorithm
 from lab.protocols.cost import Noticed
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Link, Record
 from lab.units import format_us
 from lab.worlds.config import RunConfig, header_of
@@ -53,7 +53,7 @@ class _Tally:
 
     def __init__(self, header: Header) -> None:
         self.header = header
-        self.cluster = Cluster.of(header)
+        self.cluster = ClusterState.of(header)
         self.elections = ElectionLog()
         self.noticing: ByEach | None = None
 

@@ -4,7 +4,7 @@ import functools
 
 from lab.kernel import Timing
 from lab.protocols import find_protocol
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.memory import MemoryLog
 from lab.recording.records import Header, Link, Record
 from lab.script import parse
@@ -38,10 +38,10 @@ def split_run(election: str) -> tuple[Header, tuple[Record, ...]]:
     return log.header, tuple(log.records[1:])
 
 
-def cluster_at(at_us: int) -> Cluster:
+def cluster_at(at_us: int) -> ClusterState:
     """The cluster as of that instant, above the bully."""
     header, records = split_run("bully")
-    cluster = Cluster.of(header)
+    cluster = ClusterState.of(header)
     cluster.apply(header)
     for record in records:
         if getattr(record, "at_us", 0) > at_us:

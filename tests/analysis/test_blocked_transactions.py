@@ -309,7 +309,9 @@ def test_a_log_is_known_between_start_and_first_step() -> None:
     rig.watchers.append(lambda: seen.append(rig.cluster.nodes[3].state.get("log")))
     rig.do("restart 3")
     assert seen[0] == before
-    assert any(isinstance(step.input, Started) and step.life == 2 for step in rig.steps if isinstance(step, Step))
+    assert any(
+        isinstance(step.input, Started) and step.incarnation == 2 for step in rig.steps if isinstance(step, Step)
+    )
 
 
 @pytest.mark.parametrize("protocol", [TwoPhaseCommit, stacked(ThreePhaseCommit, Bully)])

@@ -10,8 +10,8 @@ from lab.analysis.delivery import FATES, Fates, LogPage
 from lab.analysis.spacetime import SpaceTime
 from lab.kernel import Fired, Message, Received, Step
 from lab.protocols import Bully
-from lab.recording.cluster_state import Cluster
-from lab.recording.reader import SpooledLines
+from lab.recording.cluster_state import ClusterState
+from lab.recording.reader import FeedRecords
 from lab.recording.records import Header, Record, Routed, encode
 from lab.script import Sieve, parse, read_query
 from tests.harness import Rig, simulated_header
@@ -63,11 +63,11 @@ def test_at_every_record_all_tell_the_same_fates(seed: int) -> None:
     """A page of the log, as it grows and when it has grown; the diagram; a search by each fate; the cluster."""
     records = _struck(seed)
     header = _header(records)
-    space, cluster, grown = SpaceTime(header), Cluster.of(header), LogPage(0, None)
+    space, cluster, grown = SpaceTime(header), ClusterState.of(header), LogPage(0, None)
     cluster.apply(header)
     grown.feed(header)
     told: dict[int, dict[Key, str]] = {}
-    with closing(SpooledLines(encode(header))) as lines:
+    with closing(FeedRecords(encode(header))) as lines:
         sieves = {fate: Sieve(read_query(f'what:message fate:"{fate}"'), lines, (), str) for fate in FATES}
         sent: dict[tuple[int, int], Key] = {}
         for number, record in enumerate(records[1:], 1):
@@ -85,7 +85,7 @@ def test_at_every_record_all_tell_the_same_fates(seed: int) -> None:
             assert found == fates, number
             for message, fate in fates.items():
                 if fate in ("in flight", "held"):
-                    assert cluster.flights[message].held == (fate == "held"), number
+                    assert cluster.in_flight[message].held == (fate == "held"), number
     for number, fates in told.items():
         assert _in_log(grown, number) == fates, number
 

@@ -8,27 +8,27 @@ import pytest
 from lab.analysis.density import Density
 from lab.kernel import Step
 from lab.recording.log_lines import count_lines
-from lab.recording.reader import Lines, RecordedLines, open_recording
+from lab.recording.reader import FileRecords, RecordStore, open_recording
 from lab.recording.records import Record
 from tests.tui.recorded import SHIPPED, written
 
 
 @pytest.fixture(params=["shipped", "long"])
-def lines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RecordedLines]:
+def lines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FileRecords]:
     """One without keyframes, and one with."""
     found = open_recording(SHIPPED if request.param == "shipped" else written(tmp_path / "run.jsonl"))
     yield found
     found.close()
 
 
-def _shown(record: Record | None, lines: Lines) -> int:
+def _shown(record: Record | None, lines: RecordStore) -> int:
     """How many lines of the log it has, but for heartbeats."""
     assert record is not None
     sent = record.sent if isinstance(record, Step) else ()
     return count_lines(record) - sum(message.kind in lines.header.protocol.heartbeats for message in sent)
 
 
-def _whole(lines: Lines) -> Density:
+def _whole(lines: RecordStore) -> Density:
     density = Density(lines)
     for record in lines.records():
         density.observe(record)
@@ -36,7 +36,7 @@ def _whole(lines: Lines) -> Density:
 
 
 @pytest.mark.parametrize("count", [2, 43, 147])
-def test_each_line_of_the_log_is_counted_where_it_was(lines: RecordedLines, count: int) -> None:
+def test_each_line_of_the_log_is_counted_where_it_was(lines: FileRecords, count: int) -> None:
     """But for heartbeats; not farther off than one place."""
     expected, latest_us = [0] * count, 0
     end_us = max(getattr(record, "at_us", 0) for record in lines.records())
@@ -70,7 +70,7 @@ def test_before_it_is_counted_the_keyframes_tell(tmp_path: Path) -> None:
     lines.close()
 
 
-def test_a_record_that_cannot_be_read_counts_as_nothing(lines: RecordedLines) -> None:
+def test_a_record_that_cannot_be_read_counts_as_nothing(lines: FileRecords) -> None:
     density = Density(lines)
     for _ in range(len(lines)):
         density.observe(None)

@@ -3,7 +3,7 @@
 import pytest
 
 from lab.analysis.field_map import idle_nodes, maps_of
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from tests.analysis.split_field import NODES, SPLIT_US, STRUCK_US, WHOLE_US, cluster_at
 
 
@@ -62,5 +62,5 @@ def test_members_that_have_not_noticed_the_crash_of_their_coordinator_survey_on(
 )
 def test_what_a_foreign_recording_may_have(state: dict[str, object]) -> None:
     """No map, or one of no region."""
-    view = NodeView(1, "running", state={"status": "Normal", "coordinator": 1, **state})
+    view = NodeState(1, "running", state={"status": "Normal", "coordinator": 1, **state})
     assert all(shown.cells == () for shown in maps_of({1: view}))

@@ -7,7 +7,7 @@ import pytest
 from lab.analysis.group_history import HUES, GroupLog, Point
 from lab.kernel import Fired, Started, Step
 from lab.protocols.invitation import InvitationElection
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.log_lines import count_lines, lines_of
 from lab.recording.records import Fault, Process, Record
 from tests.harness import T_US, Rig
@@ -97,7 +97,7 @@ def test_a_node_in_the_past_is_in_the_group_of_then() -> None:
     rig = Rig([1, 2, 3], protocol=InvitationElection)
     rig.do("at 3s kill 3", "at 3100ms wipe 3", "at 3200ms restart 3")
     rig.started().run(6_000_000)
-    log, cluster = GroupLog.of(rig.records), Cluster(rig.header.nodes)
+    log, cluster = GroupLog.of(rig.records), ClusterState(rig.header.nodes)
     assert max(group.use for group in log.groups) == 2
     for number, record in enumerate(rig.records):
         cluster.apply(record)
@@ -157,7 +157,7 @@ def test_what_was_done_to_the_cluster_is_told_with_it() -> None:
         Fault(20, 2, "kill", "kill 1 2", nodes=(1, 2)),
         Process(20, 1, "killed"),
         Process(20, 2, "killed"),
-        Process(25, 1, "started", life=2),
+        Process(25, 1, "started", incarnation=2),
         Fault(30, 1, "partition", lifted=True),
     )
     assert [(each.at.at_us, each.text, each.nodes) for each in log.happenings] == [

@@ -8,28 +8,28 @@ from lab.analysis.inspection import Inspection, Inspector
 from lab.analysis.lookback import LastSteps
 from lab.analysis.stored_fields import SafeFields
 from lab.kernel import Received, Started, Step
-from lab.recording.reader import Lines, open_recording
+from lab.recording.reader import RecordStore, open_recording
 from tests.harness import T_US, Rig
 from tests.recording.in_memory import MemoryLines
 
 BANK = Path(__file__).parents[2] / "recordings" / "scenarios" / "same-blocking-crash-2pc.jsonl"
 
 
-def _safe(lines: Lines) -> SafeFields:
+def _safe(lines: RecordStore) -> SafeFields:
     safe = SafeFields()
     for record in lines.records():
         safe.observe(record)
     return safe
 
 
-def _of(lines: Lines, number: int, node: int) -> Inspection:
+def _of(lines: RecordStore, number: int, node: int) -> Inspection:
     last = LastSteps(lines).at(number, node)
     assert last is not None
     return Inspector(lines, _safe(lines)).of(last)
 
 
 @pytest.fixture(scope="module")
-def bully() -> Lines:
+def bully() -> RecordStore:
     """Three nodes elect; 3 is killed, its storage is emptied, and it comes back."""
     rig = Rig((1, 2, 3)).started()
     rig.settle()
@@ -41,7 +41,7 @@ def bully() -> Lines:
     return MemoryLines(rig.header, rig.records[1:])
 
 
-def test_what_a_step_changed_is_told_with_what_it_was(bully: Lines) -> None:
+def test_what_a_step_changed_is_told_with_what_it_was(bully: RecordStore) -> None:
     """Every field that the record names, with its value in the step before; and nothing else."""
     state: dict[int, dict[str, object]] = {}
     looked_at = 0
@@ -65,7 +65,7 @@ def test_what_a_step_changed_is_told_with_what_it_was(bully: Lines) -> None:
     assert looked_at > 10
 
 
-def test_the_message_that_a_step_took_is_known(bully: Lines) -> None:
+def test_the_message_that_a_step_took_is_known(bully: RecordStore) -> None:
     """With what was in it."""
     number = next(
         n
@@ -79,7 +79,7 @@ def test_the_message_that_a_step_took_is_known(bully: Lines) -> None:
     assert found.received.kind == "NewState"
 
 
-def test_who_has_answered_and_who_has_not_are_all_who_were_asked(bully: Lines) -> None:
+def test_who_has_answered_and_who_has_not_are_all_who_were_asked(bully: RecordStore) -> None:
     """As long as a wait lasts."""
     inspector, steps = Inspector(bully, _safe(bully)), LastSteps(bully)
     answered = 0
@@ -96,7 +96,7 @@ def test_who_has_answered_and_who_has_not_are_all_who_were_asked(bully: Lines) -
     assert answered
 
 
-def test_safe_storage_is_what_steps_were_seen_to_store(bully: Lines) -> None:
+def test_safe_storage_is_what_steps_were_seen_to_store(bully: RecordStore) -> None:
     """It outlives the node, and is empty once it was emptied; what was never stored is no part of it."""
     safe = _safe(bully)
     assert [*safe.names] == ["version"]

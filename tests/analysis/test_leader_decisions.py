@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from lab.analysis.leader_decisions import Decision, DecisionLog, settled_leaders
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 
 
 def _decisions(name: str) -> list[Decision]:
     lines = open_recording(RECORDINGS / name)
-    log = DecisionLog(Cluster.of(lines.header))
+    log = DecisionLog(ClusterState.of(lines.header))
     found: list[Decision] = []
     for record in lines.records():
         log.observe(record)
@@ -24,8 +24,8 @@ def _decisions(name: str) -> list[Decision]:
     return found
 
 
-def _view(node: int, leader: int, status: str = "Normal", process: str = "running") -> NodeView:
-    return NodeView(node, process, state={"status": status, "coordinator": leader})  # type: ignore[arg-type]
+def _view(node: int, leader: int, status: str = "Normal", process: str = "running") -> NodeState:
+    return NodeState(node, process, state={"status": status, "coordinator": leader})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def _view(node: int, leader: int, status: str = "Normal", process: str = "runnin
     ],
 )
 def test_who_leads_is_settled_where_all_that_run_follow_one_that_leads(
-    nodes: list[NodeView], expected: tuple[int, ...] | None
+    nodes: list[NodeState], expected: tuple[int, ...] | None
 ) -> None:
     """In groups each may follow its own; whoever does not run neither follows nor leads."""
     assert settled_leaders({view.id: view for view in nodes}) == expected

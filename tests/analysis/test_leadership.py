@@ -9,14 +9,14 @@ from lab.analysis.elections import ElectionLog
 from lab.analysis.field_work import Work, WorkLog
 from lab.analysis.leadership import Leadership, Span
 from lab.kernel import Fired, Message, Step
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Process, Record
 
-Fold = tuple[Leadership, WorkLog, Cluster]
+Fold = tuple[Leadership, WorkLog, ClusterState]
 
 
 def _folded(*records: Record) -> Fold:
-    leadership, work, cluster = Leadership(("Beat",)), WorkLog(), Cluster((1, 2, 3))
+    leadership, work, cluster = Leadership(("Beat",)), WorkLog(), ClusterState((1, 2, 3))
     for record in records:
         cluster.apply(record)
         leadership.observe(record, cluster)
@@ -143,7 +143,7 @@ def test_it_is_the_election_whose_times_are_told() -> None:
         _normal(150, 2, 2),
         _normal(170, 1, 2, "Yes"),
     ]
-    log, cluster = ElectionLog(), Cluster((1, 2, 3))
+    log, cluster = ElectionLog(), ClusterState((1, 2, 3))
     for record in records:
         cluster.apply(record)
         log.observe(record, cluster)

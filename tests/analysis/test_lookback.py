@@ -8,7 +8,7 @@ from lab.analysis import lookback
 from lab.analysis.lookback import LastSteps, first_of_wait, message_received
 from lab.kernel import Received, Started, Step
 from lab.protocols import Bully
-from lab.recording.reader import Lines, open_recording
+from lab.recording.reader import RecordStore, open_recording
 from lab.recording.records import Process
 from tests.harness import Rig, simulated_header
 from tests.recording.in_memory import MemoryLines
@@ -17,12 +17,12 @@ SHIPPED = Path(__file__).parents[2] / "recordings" / "two-coordinators.jsonl"
 
 
 @pytest.fixture(scope="module")
-def lines() -> Lines:
+def lines() -> RecordStore:
     """The recording that is shipped."""
     return open_recording(SHIPPED)
 
 
-def _slowly(lines: Lines, number: int, node: int | None) -> int | None:
+def _slowly(lines: RecordStore, number: int, node: int | None) -> int | None:
     found = None
     for earlier in range(number + 1):
         record = lines.record(earlier)
@@ -31,7 +31,7 @@ def _slowly(lines: Lines, number: int, node: int | None) -> int | None:
     return found
 
 
-def _looks(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> dict[int, None]:
+def _looks(lines: RecordStore, monkeypatch: pytest.MonkeyPatch) -> dict[int, None]:
     """The numbers of the lines that are looked at from now on."""
     looked: dict[int, None] = {}
     raw = lines.raw
@@ -45,7 +45,7 @@ def _looks(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> dict[int, None]:
 
 
 @pytest.mark.parametrize("node", [None, 1, 5, 9])
-def test_the_last_step_is_found_wherever_the_cursor_goes(lines: Lines, node: int | None) -> None:
+def test_the_last_step_is_found_wherever_the_cursor_goes(lines: RecordStore, node: int | None) -> None:
     """Forward, back, by leaps, and from the same record to another node."""
     steps = LastSteps(lines)
     for number in (0, 3, 40, 41, 41, 200, 90, 364, 5, 0):
@@ -55,7 +55,7 @@ def test_the_last_step_is_found_wherever_the_cursor_goes(lines: Lines, node: int
             assert found.step == lines.record(found.number)
 
 
-def test_it_looks_only_at_what_is_new(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_looks_only_at_what_is_new(lines: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """While a run goes on, a step that was long ago is not looked for again in every frame."""
     steps = LastSteps(lines)
     steps.at(300, 9)
@@ -64,7 +64,7 @@ def test_it_looks_only_at_what_is_new(lines: Lines, monkeypatch: pytest.MonkeyPa
     assert [*looked] == [303, 302, 301]
 
 
-def test_it_looks_only_so_far(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_looks_only_so_far(lines: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A recording may be long."""
     monkeypatch.setattr(lookback, "_FARTHEST", 10)
     looked = _looks(lines, monkeypatch)
@@ -109,7 +109,7 @@ def test_where_a_wait_began_everybody_who_was_asked_is_named() -> None:
     assert seen
 
 
-def test_the_message_that_a_step_received_is_found(lines: Lines) -> None:
+def test_the_message_that_a_step_received_is_found(lines: RecordStore) -> None:
     """Whoever sent it; of one that was never sent there is none."""
     number, step = next(
         (number, record)

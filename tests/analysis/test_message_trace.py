@@ -5,22 +5,22 @@ from pathlib import Path
 from lab.analysis.message_trace import life_of, message_at
 from lab.kernel import Step
 from lab.recording.log_lines import lines_of
-from lab.recording.reader import Lines, SpooledLines, open_recording
+from lab.recording.reader import FeedRecords, RecordStore, open_recording
 from lab.recording.records import encode
 from tests.harness import Rig
 
-Told = list[tuple[int, str, str]]
+CommandInput = list[tuple[int, str, str]]
 
 
-def _lines(rig: Rig) -> SpooledLines:
+def _lines(rig: Rig) -> FeedRecords:
     header, *records = rig.records
-    lines = SpooledLines(encode(header))
+    lines = FeedRecords(encode(header))
     for record in records:
         lines.append(encode(record))
     return lines
 
 
-def _life(lines: Lines, kind: str, source: int, target: int) -> Told:
+def _life(lines: RecordStore, kind: str, source: int, target: int) -> CommandInput:
     """Of the first such message."""
     for number, record in enumerate(lines.records()):
         for line in [] if record is None else lines_of(number, record):
@@ -32,15 +32,15 @@ def _life(lines: Lines, kind: str, source: int, target: int) -> Told:
 def test_a_message_that_is_taken_and_answered() -> None:
     """Sent because of an input, taken by a step that changes its state and answers, the answer taken too."""
     lines = _lines(Rig([1, 2, 3]).started().run(2_000_000))
-    life = _life(lines, "EnterElection", 3, 1)
-    assert [(depth, what) for depth, what, _ in life[:5]] == [
+    incarnation = _life(lines, "EnterElection", 3, 1)
+    assert [(depth, what) for depth, what, _ in incarnation[:5]] == [
         (0, "sent"),
         (0, "taken"),
         (0, "did"),
         (1, "sent"),
         (1, "taken"),
     ]
-    said = [text for _, _, text in life]
+    said = [text for _, _, text in incarnation]
     assert said[0].startswith("EnterElection 3->1, sent because ")
     assert said[1] == "1 took it, 10ms after"
     assert said[2] == "1: Election"
@@ -62,9 +62,9 @@ def test_a_message_to_a_node_that_is_down_is_lost() -> None:
         if message.target == 3
     ]
     number, message = sent[0]
-    life = list(life_of(lines, (message.source, message.serial), number))
-    assert [each.what for each in life] == ["sent", "lost"]
-    assert life[-1].text == "lost: 3 was down"
+    incarnation = list(life_of(lines, (message.source, message.serial), number))
+    assert [each.what for each in incarnation] == ["sent", "lost"]
+    assert incarnation[-1].text == "lost: 3 was down"
     lines.close()
 
 
@@ -102,8 +102,8 @@ def test_the_message_of_a_record_is_the_last_that_it_sent_or_the_one_that_it_too
         elif found is not None:
             taken += 1
             assert found[0] < number
-            life = list(life_of(lines, found[1], found[0]))
-            assert any(each.record == number and each.what == "taken" for each in life)
+            incarnation = list(life_of(lines, found[1], found[0]))
+            assert any(each.record == number and each.what == "taken" for each in incarnation)
     assert taken > 10
     lines.close()
 
@@ -117,10 +117,10 @@ def test_every_message_of_a_run_has_a_life_that_ends(tmp_path: Path) -> None:
     for number, record in enumerate(lines.records()):
         for line in [] if record is None else lines_of(number, record):
             if line.what == "message":
-                life = list(life_of(lines, line.message, number))
-                assert (life[0].what, life[0].record) == ("sent", number)
-                own = [each.record for each in life if not each.depth and each.what != "open"]
+                incarnation = list(life_of(lines, line.message, number))
+                assert (incarnation[0].what, incarnation[0].record) == ("sent", number)
+                own = [each.record for each in incarnation if not each.depth and each.what != "open"]
                 assert own == sorted(own)
-                ends |= {each.what for each in life[1:]} & {"taken", "lost", "open"}
+                ends |= {each.what for each in incarnation[1:]} & {"taken", "lost", "open"}
     assert ends >= {"taken", "lost"}
     lines.close()

@@ -3,7 +3,7 @@
 import pytest
 
 from lab.analysis.script_log import Deed, ScriptLog, deed_of, inert_deeds
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Captioned, Commanded, End, Expected, Fault, Process, Record
 
 
@@ -33,7 +33,7 @@ def test_a_record_of_no_line_tells_of_none(record: Record | None) -> None:
 
 def test_a_line_is_inert_if_none_of_its_faults_touched_anything() -> None:
     """Told at the first of them; a fault that was typed is of no line."""
-    cluster = Cluster((1, 2))
+    cluster = ClusterState((1, 2))
     records: list[Record] = [
         Fault(1, 1, "lose", "lose 1->2", links=((1, 2),), line=3),
         Fault(2, 2, "kill", "kill 1", (1,), line=4),

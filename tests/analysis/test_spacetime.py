@@ -5,9 +5,9 @@ from collections import Counter, deque
 import pytest
 
 from lab.analysis.delivery import LogPage
-from lab.analysis.spacetime import SpaceTime, Stretch
+from lab.analysis.spacetime import SpaceTime, StatusInterval
 from lab.kernel import Received, Step
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.log_lines import count_lines, lines_of
 from lab.recording.records import Header, Process, Record
 from tests.harness import Rig
@@ -51,7 +51,7 @@ def test_messages_have_the_fates_that_the_log_tells(whole: SpaceTime) -> None:
 
 def test_nodes_stand_as_the_cluster_has_it(whole: SpaceTime) -> None:
     """At every record the stretches that are going on are what the nodes' views say."""
-    cluster, standing = Cluster.of(_header(long_run())), dict[int, Stretch]()
+    cluster, standing = ClusterState.of(_header(long_run())), dict[int, StatusInterval]()
     coming = deque(whole.stretches)
     for number, record in enumerate(long_run()):
         cluster.apply(record)
@@ -71,7 +71,7 @@ def test_nodes_stand_as_the_cluster_has_it(whole: SpaceTime) -> None:
 
 def test_faults_are_in_force_as_the_cluster_has_it(whole: SpaceTime) -> None:
     """At every record, and in the end with what they touched."""
-    cluster = Cluster.of(_header(long_run()))
+    cluster = ClusterState.of(_header(long_run()))
     for number, record in enumerate(long_run()):
         cluster.apply(record)
         in_force = {
@@ -102,10 +102,10 @@ def test_a_message_that_was_duplicated_arrives_again(whole: SpaceTime) -> None:
 
 def test_a_message_of_which_no_copy_is_left_is_not_kept_in_mind(whole: SpaceTime) -> None:
     """However many were duplicated: those that are under way are those of the cluster."""
-    cluster = Cluster.of(_header(long_run()))
+    cluster = ClusterState.of(_header(long_run()))
     for record in long_run():
         cluster.apply(record)
-    assert set(whole._under_way) == set(cluster.flights)
+    assert set(whole._under_way) == set(cluster.in_flight)
 
 
 def test_what_is_no_message_is_an_event(whole: SpaceTime) -> None:
@@ -118,7 +118,7 @@ def test_what_is_no_message_is_an_event(whole: SpaceTime) -> None:
 @pytest.mark.parametrize("number", [50, 333, 1000, 2500, 4000])
 def test_from_a_keyframe_on_it_is_the_same(whole: SpaceTime, number: int) -> None:
     """What began before is there, without what it was that began it; all else is equal."""
-    records, cluster = long_run(), Cluster.of(_header(long_run()))
+    records, cluster = long_run(), ClusterState.of(_header(long_run()))
     for record in records[:number]:
         cluster.apply(record)
     later = _observed(SpaceTime(_header(records), cluster.snapshot()), records[number:])
@@ -134,7 +134,7 @@ def test_from_a_keyframe_on_it_is_the_same(whole: SpaceTime, number: int) -> Non
             assert (one.end.record + shift, one.end.at_us) == (other.end.record, other.end.at_us)
     before = [arrow for arrow in later.arrows if arrow.sent.record < 0]
     known = {arrow.line.message: arrow for arrow in whole.arrows}
-    assert [arrow.line.message for arrow in before] == list(cluster.flights)
+    assert [arrow.line.message for arrow in before] == list(cluster.in_flight)
     assert [arrow.fate for arrow in before] == [known[arrow.line.message].fate for arrow in before]
     standing = {stretch.node: stretch.shown for stretch in later.stretches}
     assert standing == {stretch.node: stretch.shown for stretch in whole.stretches}
@@ -151,9 +151,11 @@ def test_one_that_is_killed_is_gone_until_it_comes_back() -> None:
     space = _observed(SpaceTime(rig.header), tuple(rig.records[1:]))
     killed, started = (
         next(
-            n for n, r in enumerate(rig.records) if isinstance(r, Process) and r.event == event and r.life == life
+            n
+            for n, r in enumerate(rig.records)
+            if isinstance(r, Process) and r.event == event and r.incarnation == incarnation
         )
-        for event, life in (("killed", 1), ("started", 2))
+        for event, incarnation in (("killed", 1), ("started", 2))
     )
     down = next(stretch for stretch in space.stretches if stretch.node == 3 and stretch.shown == "killed")
     assert down.since.record == killed

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from lab.kernel import Fired, Received, Started, Step, Told
+from lab.kernel import CommandInput, Fired, Received, Started, Step
 from lab.properties import Judge, Violation
 from lab.protocols import Algorithm
 from lab.recording.records import Record
@@ -98,7 +98,7 @@ class Crashed(Rig):
                 return self.messages[source, serial].kind, role
             case Fired(procedure):
                 return procedure.partition(" ")[0], role
-            case Told(command):
+            case CommandInput(command):
                 return command, role
             case Started():
                 return "started", role

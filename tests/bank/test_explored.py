@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from lab.kernel import Timing, Told
+from lab.kernel import CommandInput, Timing
 from lab.properties import Judge
 from lab.protocols import Algorithm, find_protocol
 from lab.recording.memory import MemoryLog
@@ -22,8 +22,8 @@ from tests.harness import simulated_header
 
 SOAK = "LAB_SOAK" in os.environ
 TIMING = Timing(100_000, 100_000)
-WITHDRAW = (3, Told("withdraw", ("350",)))
-TRANSFER = (1, Told("transfer", ("100", "savings", "checking")))
+WITHDRAW = (3, CommandInput("withdraw", ("350",)))
+TRANSFER = (1, CommandInput("transfer", ("100", "savings", "checking")))
 LED = (2, TRANSFER[1])
 """By the elected coordinator of two nodes."""
 
@@ -33,7 +33,7 @@ class Case(NamedTuple):
 
     protocol: str
     nodes: int
-    told: tuple[tuple[int, Told], ...]
+    told: tuple[tuple[int, CommandInput], ...]
     timeouts: Timeouts
     kills: int
     restarts: int

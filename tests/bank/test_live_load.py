@@ -16,7 +16,7 @@ import pytest
 
 from lab.kernel import Timing
 from lab.protocols import find_protocol
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Captioned, Process
 from tests.worlds.live import QUICK, STEADY, LiveRun
 
@@ -58,7 +58,7 @@ def commands(load: Load) -> tuple[str, ...]:
     return (*lines, f"at {over_ms}ms restart all", f'at {over_ms}ms mark "the load is over"')
 
 
-def fates(cluster: Cluster) -> dict[tuple[int, ...], Counter[str]]:
+def fates(cluster: ClusterState) -> dict[tuple[int, ...], Counter[str]]:
     """Of each transaction, how often which entry is in the logs."""
     found: dict[tuple[int, ...], Counter[str]] = {}
     for view in cluster.nodes.values():
@@ -67,7 +67,7 @@ def fates(cluster: Cluster) -> dict[tuple[int, ...], Counter[str]]:
     return found
 
 
-def nothing_left(cluster: Cluster) -> bool:
+def nothing_left(cluster: ClusterState) -> bool:
     """Whether all nodes are up, and none holds a lock or is about any transaction."""
     names = ("open", "locks", "work")
     return all(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lab.kernel import Step, Told
+from lab.kernel import CommandInput, Step
 from lab.protocols import TwoPhaseCommit
 from lab.worlds.live.safe_storage import SafeStorage
 from tests.harness import Solo
@@ -48,7 +48,7 @@ def history(many: int, chance: Random) -> tuple[list[dict[str, Any]], int]:
 def recovered(log: list[dict[str, Any]]) -> tuple[Solo, Step]:
     """A node that comes up for the second time, with that log; and its first step."""
     solo = Solo(TwoPhaseCommit, NODE)
-    return solo, solo.start({"log": log}, life=2, serial=1_000)
+    return solo, solo.start({"log": log}, incarnation=2, serial=1_000)
 
 
 def sent(step: Step) -> list[tuple[str, int]]:
@@ -115,5 +115,5 @@ def test_C5_numbers_of_transactions_go_on() -> None:
     """C5: a coordinator that comes back gives a new transaction a name that none had."""
     log, _ = history(MANY, Random("numbers"))
     solo, _ = recovered(log)
-    step = solo.node.step(Told("transfer", ("1", ACCOUNT, "moneymarket")), solo.now_us)
+    step = solo.node.step(CommandInput("transfer", ("1", ACCOUNT, "moneymarket")), solo.now_us)
     assert step.logged["log"][0]["transaction"] == [NODE, MANY // 2 + 1]

@@ -72,7 +72,7 @@ def make(folder: Path, path: Path, count: int) -> int:
     once = [record for record in traffic[:-1] if not isinstance(record, Keyframe)]
     serials = 1 + max(m.serial for r in once if isinstance(r, Step) for m in r.sent)
     faults = 1 + max((r.id for r in once if isinstance(r, Fault)), default=0)
-    lives = 1 + max(r.life for r in once if isinstance(r, Process))
+    lives = 1 + max(r.incarnation for r in once if isinstance(r, Process))
     writer = Writer(path, header)
     gc.disable()
     turn = 0
@@ -94,14 +94,14 @@ def _later(record: Record, us: int, serials: int, faults: int, lives: int) -> Re
         if isinstance(cause, Received):
             cause = Received(cause.source, cause.serial + serials)
         elif isinstance(cause, Started):
-            cause = Started(cause.stored, cause.life + lives, cause.serial + serials)
+            cause = Started(cause.stored, cause.incarnation + lives, cause.serial + serials)
         sent = tuple(_later_message(message, serials) for message in record.sent)
-        return replace(record, at_us=at_us, life=record.life + lives, input=cause, sent=sent)
+        return replace(record, at_us=at_us, incarnation=record.incarnation + lives, input=cause, sent=sent)
     if isinstance(record, Routed):
         by = tuple(number + faults for number in record.by)
         return replace(record, at_us=at_us, serial=record.serial + serials, by=by)
     if isinstance(record, Process):
-        return replace(record, at_us=at_us, life=record.life + lives)
+        return replace(record, at_us=at_us, incarnation=record.incarnation + lives)
     if isinstance(record, Fault):
         return replace(record, at_us=at_us, id=record.id + faults)
     return replace(record, at_us=at_us)

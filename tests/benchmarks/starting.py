@@ -56,7 +56,7 @@ def _replaced_ms(folder: Path, count: int) -> list[float]:
     commands = tuple(f"{instant} {verb} 3" for instant in instants for verb in ("kill", "restart"))
     times, killed_us = [], 0
     with LiveRun(folder, nodes=NODES, timing=STEADY, commands=commands) as run:
-        run.until(lambda cluster: cluster.nodes[3].life == count + 1, "all lives", 60)
+        run.until(lambda cluster: cluster.nodes[3].incarnation == count + 1, "all lives", 60)
         for record in run.tail.records:
             if isinstance(record, Fault) and record.kind == "kill":
                 killed_us = record.at_us

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from lab.protocols import Election, Field, stacked
 from lab.recording.records import Header
 from lab.worlds.campaign.draw import Plan, draw, plan_of
-from lab.worlds.campaign.schedule import Schedule, Strike
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 from lab.worlds.campaign.trial import Trial, carry_out
 from tests.campaign.running import TIMING
 from tests.harness import simulated_header
@@ -48,7 +48,7 @@ def _with_publishing(plan: Plan, drawn: Schedule) -> Schedule:
     strikes = [*drawn.strikes]
     for _ in range(chance.randint(4, 12)):
         who = chance.choice(["", "", " all", f" {chance.choice(drawn.nodes)}"])
-        strikes.append(Strike(chance.randint(0, end_us), "", f"publish{who}"))
+        strikes.append(ScheduledFault(chance.randint(0, end_us), "", f"publish{who}"))
     for _ in range(chance.randint(0, 3)):  # in the middle of an operation
         kind = chance.choice(_PARTS)
         victim = chance.choice(drawn.nodes)
@@ -56,9 +56,9 @@ def _with_publishing(plan: Plan, drawn: Schedule) -> Schedule:
         what = chance.choice([f"kill {victim}", f"pause {victim}", cut, "publish"])
         mended = {"k": f"restart {victim}", "p": "heal", "pause": f"resume {victim}"}
         at_us = chance.randint(0, drawn.end_us)
-        strikes.append(Strike(at_us, f"{chance.choice(['send', 'deliver'])} {kind}", what))
+        strikes.append(ScheduledFault(at_us, f"{chance.choice(['send', 'deliver'])} {kind}", what))
         if what != "publish":
             undo = mended["pause" if what.startswith("pause") else what[0]]
-            strikes.append(Strike(at_us + chance.randint(0, 10 * t_us), "", undo))
+            strikes.append(ScheduledFault(at_us + chance.randint(0, 10 * t_us), "", undo))
     ordered = tuple(sorted(strikes, key=lambda strike: strike.at_us))
     return replace(drawn, strikes=ordered, end_us=end_us)

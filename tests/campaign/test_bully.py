@@ -10,7 +10,7 @@ import pytest
 from lab.protocols import Bully
 from lab.recording.records import Link
 from lab.worlds.campaign.draw import FAULTS
-from lab.worlds.campaign.schedule import Schedule, Strike
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 from lab.worlds.campaign.trial import carry_out
 from tests.campaign.running import base_of, caught, trial
 
@@ -38,10 +38,10 @@ def test_a_lower_leader_that_leaves_it_to_a_paused_one() -> None:
     3's Check asks two members of its Up that are both Normal, and finds nothing.
     """
     strikes = (
-        Strike(10_000, "deliver NewStateAnswer", "lose all 100%"),
-        Strike(1_610_000, "", "pause 3"),
-        Strike(2_700_000, "", "heal"),
-        Strike(2_700_000, "", "resume all"),
+        ScheduledFault(10_000, "deliver NewStateAnswer", "lose all 100%"),
+        ScheduledFault(1_610_000, "", "pause 3"),
+        ScheduledFault(2_700_000, "", "heal"),
+        ScheduledFault(2_700_000, "", "resume all"),
     )
     schedule = Schedule(102075, (1, 2, 3), Link(1_000), strikes, 2_700_000)
     assert not [

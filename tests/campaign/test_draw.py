@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from lab.kernel import Step
 from lab.protocols import Bully
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Commanded, Process, Routed
 from lab.script import parse
 from lab.worlds.campaign.draw import FAULTS, draw
-from lab.worlds.campaign.schedule import Schedule, Strike
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 from lab.worlds.campaign.trial import Touched, tally
 from tests.campaign.running import plan, trial
 
@@ -90,7 +90,7 @@ def test_strikes_hit_elections_and_steps_halfway() -> None:
     struck: Counter[str] = Counter()
     for seed in range(60):
         ran = trial(Bully, seed)
-        cluster, halfway = Cluster(ran.schedule.nodes), False
+        cluster, halfway = ClusterState(ran.schedule.nodes), False
         for record in ran.records:
             if isinstance(record, Process) and record.event == "killed":
                 struck["all"] += 1
@@ -127,15 +127,15 @@ def test_triggers_come() -> None:
 
 def test_a_strike_without_a_node() -> None:
     """It goes with what it names; a partition goes on without it, until a side is empty."""
-    assert Strike(5_000, "send NewState 3->1", "kill 2").names() == {1, 2, 3}
-    assert Strike(5_000, "", "delay 2->3 400ms ±100ms").names() == {2, 3}
-    assert Strike(5_000, "", "lose all 30%").names() == set()
-    assert Strike(5_000, "send NewState 3->1", "kill 2").without(3) is None
-    split = Strike(5_000, "", "partition 1 2 | 3")
-    assert split.without(1) == Strike(5_000, "", "partition 2 | 3")
+    assert ScheduledFault(5_000, "send NewState 3->1", "kill 2").names() == {1, 2, 3}
+    assert ScheduledFault(5_000, "", "delay 2->3 400ms ±100ms").names() == {2, 3}
+    assert ScheduledFault(5_000, "", "lose all 30%").names() == set()
+    assert ScheduledFault(5_000, "send NewState 3->1", "kill 2").without(3) is None
+    split = ScheduledFault(5_000, "", "partition 1 2 | 3")
+    assert split.without(1) == ScheduledFault(5_000, "", "partition 2 | 3")
     assert split.without(3) is None
-    schedule = Schedule(1, (1, 2, 3), draw(plan(Bully), 1).link, (split, Strike(6_000, "", "heal")), 7_000)
-    assert schedule.without_node(3).strikes == (Strike(6_000, "", "heal"),)
+    schedule = Schedule(1, (1, 2, 3), draw(plan(Bully), 1).link, (split, ScheduledFault(6_000, "", "heal")), 7_000)
+    assert schedule.without_node(3).strikes == (ScheduledFault(6_000, "", "heal"),)
     assert schedule.without_node(3).nodes == (1, 2)
 
 

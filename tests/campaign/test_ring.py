@@ -11,16 +11,16 @@ from lab.kernel import procedure
 from lab.protocols import Ring
 from lab.recording.records import Link
 from lab.worlds.campaign.draw import FAULTS
-from lab.worlds.campaign.schedule import Schedule, Strike
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 from lab.worlds.campaign.trial import carry_out
 from tests.campaign.running import base_of, caught, trial
 
 RUNS = int(os.environ.get("LAB_SOAK", "20"))
 SKIPPING = (
-    Strike(0, "", "kill 1"),
-    Strike(2_240_000, "", "kill 5"),
-    Strike(2_630_000, "", "restart 5"),
-    Strike(2_700_000, "", "restart 1"),
+    ScheduledFault(0, "", "kill 1"),
+    ScheduledFault(2_240_000, "", "kill 5"),
+    ScheduledFault(2_630_000, "", "restart 5"),
+    ScheduledFault(2_700_000, "", "restart 1"),
 )
 SORTS = [*FAULTS, "kill,delay", "kill,pause", "kill,wipe", ",".join(FAULTS)]
 

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from lab.kernel import Step, Told
+from lab.kernel import CommandInput, Step
 from lab.protocols import Bully, Ring, TwoPhaseCommit, find_protocol
 from lab.script import parse
 from lab.worlds.campaign.draw import FAULTS, draw
@@ -55,7 +55,7 @@ def test_nodes_are_kept_busy() -> None:
             assert command in TwoPhaseCommit.kept_busy_by
             assert parse(str(strike)).source == str(strike)
         steps = [record for record in trial(TwoPhaseCommit, seed).records if isinstance(record, Step)]
-        told += sum(isinstance(step.input, Told) for step in steps)
+        told += sum(isinstance(step.input, CommandInput) for step in steps)
         outcomes.update(entry["what"] for step in steps for entry in step.logged.get("log", ()))
     assert told > 30
     assert outcomes["committed"] > 100

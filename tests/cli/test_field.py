@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import Step, Told
+from lab.kernel import CommandInput, Step
 from lab.recording.reader import open_recording
 from lab.recording.records import Header, Record
 from tests.cli.calling import Lab
@@ -59,7 +59,7 @@ def test_live_on_real_processes(lab: Lab, election: str) -> None:
     )
     assert done.status == 0, done
     steps = [record for record in _records(lab.folder / "live.jsonl") if isinstance(record, Step)]
-    assert [step.node for step in steps if isinstance(step.input, Told)] == [5]
+    assert [step.node for step in steps if isinstance(step.input, CommandInput)] == [5]
     surveys = [step for step in steps if "survey" in step.changed]
     assert {step.node for step in surveys} == {1, 2, 3, 4, 5}
     newest = {step.node: step.stored["published"][0] for step in steps if "published" in step.stored}

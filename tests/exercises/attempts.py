@@ -13,7 +13,7 @@ from lab.recording.digest_chain import Chain
 from lab.recording.records import Header, decode
 from lab.worlds.host.launch import HostProcess
 
-Lines = list[dict[str, Any]]
+RecordStore = list[dict[str, Any]]
 
 
 def run_attempt(
@@ -37,18 +37,18 @@ def solution_of(exercise: Exercise) -> list[str]:
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
-def read_lines(path: Path) -> Lines:
+def read_lines(path: Path) -> RecordStore:
     """The records, as plain values."""
     return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
 
 
-def write_lines(path: Path, lines: Lines) -> Path:
+def write_lines(path: Path, lines: RecordStore) -> Path:
     """A recording of these."""
     path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     return path
 
 
-def chained(lines: Lines) -> Lines:
+def chained(lines: RecordStore) -> RecordStore:
     """The same, by one who has found out how digests are made."""
     header = decode(msgspec.json.encode(lines[0]))
     assert isinstance(header, Header)

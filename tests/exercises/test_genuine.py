@@ -13,7 +13,7 @@ from lab.exercises.grading import Grade, grade_recording
 from lab.exercises.library import exercise_called
 from lab.recording.reader import open_recording
 from tests.exercises.attempts import (
-    Lines,
+    RecordStore,
     chained,
     number_places,
     read_lines,
@@ -29,7 +29,7 @@ _EDITS = 300
 
 
 @pytest.fixture(scope="module")
-def attempt(tmp_path_factory: pytest.TempPathFactory) -> Lines:
+def attempt(tmp_path_factory: pytest.TempPathFactory) -> RecordStore:
     """A live attempt that brings all points but that which a hint has cost."""
     path = tmp_path_factory.mktemp("attempt") / "run.jsonl"
     commands = [
@@ -42,7 +42,7 @@ def attempt(tmp_path_factory: pytest.TempPathFactory) -> Lines:
 
 
 @pytest.fixture(scope="module")
-def clumsy(tmp_path_factory: pytest.TempPathFactory) -> Lines:
+def clumsy(tmp_path_factory: pytest.TempPathFactory) -> RecordStore:
     """One with a wrong answer, and with more commands than there may be."""
     path = tmp_path_factory.mktemp("clumsy") / "run.jsonl"
     commands = [
@@ -54,7 +54,7 @@ def clumsy(tmp_path_factory: pytest.TempPathFactory) -> Lines:
     return read_lines(run_attempt(exercise_called(EXERCISE), commands, path, end_us=5_000_000))
 
 
-def graded(lines: Lines, folder: Path) -> Grade:
+def graded(lines: RecordStore, folder: Path) -> Grade:
     """The grade of these records."""
     return grade_recording(write_lines(folder / "edited.jsonl", lines))
 
@@ -64,7 +64,7 @@ def is_command(record: dict[str, Any], *texts: str) -> bool:
     return record["record"] == "command" and any(text in record["text"] for text in texts)
 
 
-def test_honest_attempts_are_graded(attempt: Lines, clumsy: Lines, tmp_path: Path) -> None:
+def test_honest_attempts_are_graded(attempt: RecordStore, clumsy: RecordStore, tmp_path: Path) -> None:
     """Live, with a pause in each."""
     grade = graded(attempt, tmp_path)
     assert (grade.refused, grade.student, grade.exercise) == ("", "anna", EXERCISE)
@@ -76,35 +76,37 @@ def test_honest_attempts_are_graded(attempt: Lines, clumsy: Lines, tmp_path: Pat
     ]
 
 
-def without_hints(lines: Lines) -> Lines:
+def without_hints(lines: RecordStore) -> RecordStore:
     """As if none had been taken."""
     return [line for line in lines if not is_command(line, "hint")]
 
 
-def with_hints_elsewhere(lines: Lines) -> Lines:
+def with_hints_elsewhere(lines: RecordStore) -> RecordStore:
     """As if they had been of another task."""
     return [{**line, "text": "hint 3"} if is_command(line, "hint") else line for line in lines]
 
 
-def with_hints_refused(lines: Lines) -> Lines:
+def with_hints_refused(lines: RecordStore) -> RecordStore:
     """As if they had not been given."""
     return [{**line, "refused": True} if is_command(line, "hint") else line for line in lines]
 
 
-def with_the_right_answer(lines: Lines) -> Lines:
+def with_the_right_answer(lines: RecordStore) -> RecordStore:
     """As if it had been given."""
     return [{**line, "text": 'answer 1 "4 and 5"'} if is_command(line, "answer") else line for line in lines]
 
 
 @pytest.mark.parametrize("edit", [without_hints, with_hints_elsewhere, with_hints_refused])
-def test_hint_that_was_taken_stays_taken(attempt: Lines, tmp_path: Path, edit: Callable[[Lines], Lines]) -> None:
+def test_hint_that_was_taken_stays_taken(
+    attempt: RecordStore, tmp_path: Path, edit: Callable[[RecordStore], RecordStore]
+) -> None:
     """Nothing but the digest at the end shows it: who makes that anew has all points."""
     assert "the lines before it were edited" in graded(edit(attempt), tmp_path).refused
     grade = graded(chained(edit(attempt)), tmp_path)
     assert (grade.refused, grade.points) == ("", 5)
 
 
-def test_answer_that_was_given_stays_as_it_was(clumsy: Lines, tmp_path: Path) -> None:
+def test_answer_that_was_given_stays_as_it_was(clumsy: RecordStore, tmp_path: Path) -> None:
     """So it is with that, too."""
     edited = with_the_right_answer(clumsy)
     assert "the lines before it were edited" in graded(edited, tmp_path).refused
@@ -112,7 +114,7 @@ def test_answer_that_was_given_stays_as_it_was(clumsy: Lines, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("word", ["changed", "refused"])
-def test_command_that_was_given_is_counted(clumsy: Lines, tmp_path: Path, word: str) -> None:
+def test_command_that_was_given_is_counted(clumsy: RecordStore, tmp_path: Path, word: str) -> None:
     """Whatever its record says of it, also with all digests made anew."""
     said = {"changed": False, "refused": True}
     edited = [{**line, word: said[word]} if is_command(line, "pause 4", "resume") else line for line in clumsy]
@@ -122,7 +124,7 @@ def test_command_that_was_given_is_counted(clumsy: Lines, tmp_path: Path, word: 
     assert graded(edited, tmp_path).refused
 
 
-def test_truth_value_that_was_changed_is_found(attempt: Lines, tmp_path: Path) -> None:
+def test_truth_value_that_was_changed_is_found(attempt: RecordStore, tmp_path: Path) -> None:
     """Any that a record of this kind may have."""
     for place, record in enumerate(attempt):
         for word in {"command": ("changed", "refused"), "fault": ("lifted",), "step": ("late",)}.get(
@@ -132,7 +134,7 @@ def test_truth_value_that_was_changed_is_found(attempt: Lines, tmp_path: Path) -
             assert graded([*attempt[:place], changed, *attempt[place + 1 :]], tmp_path).refused, changed
 
 
-def test_a_record_left_out_brings_nothing(attempt: Lines, tmp_path: Path) -> None:
+def test_a_record_left_out_brings_nothing(attempt: RecordStore, tmp_path: Path) -> None:
     """Whichever it is; with the digests made anew, but for the hints."""
     for place in range(1, len(attempt)):
         left = attempt[:place] + attempt[place + 1 :]
@@ -145,7 +147,7 @@ def test_a_record_left_out_brings_nothing(attempt: Lines, tmp_path: Path) -> Non
             assert grade.refused, attempt[place]
 
 
-def test_a_record_put_in_again_brings_nothing(attempt: Lines, tmp_path: Path) -> None:
+def test_a_record_put_in_again_brings_nothing(attempt: RecordStore, tmp_path: Path) -> None:
     """At its place, or at another."""
     draw = Random(1)
     for _ in range(_EDITS // 4):
@@ -156,7 +158,7 @@ def test_a_record_put_in_again_brings_nothing(attempt: Lines, tmp_path: Path) ->
         assert grade.refused or grade.points <= HONEST, (one, other)
 
 
-def test_a_number_that_was_changed_brings_nothing(attempt: Lines, tmp_path: Path) -> None:
+def test_a_number_that_was_changed_brings_nothing(attempt: RecordStore, tmp_path: Path) -> None:
     """Anywhere in any record."""
     draw = Random(2)
     for _ in range(_EDITS):
@@ -170,7 +172,7 @@ def test_a_number_that_was_changed_brings_nothing(attempt: Lines, tmp_path: Path
 
 
 @pytest.mark.parametrize("torn", [0, 1, 10, 500])
-def test_a_torn_recording_is_graded_as_far_as_it_goes(attempt: Lines, tmp_path: Path, torn: int) -> None:
+def test_a_torn_recording_is_graded_as_far_as_it_goes(attempt: RecordStore, tmp_path: Path, torn: int) -> None:
     """Who lost the end in a crash is no cheat; but the teacher is told that there is none."""
     whole = write_lines(tmp_path / "whole.jsonl", attempt).read_bytes()
     (tmp_path / "torn.jsonl").write_bytes(whole[: len(whole) - torn])
@@ -190,13 +192,15 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("name", HEADERS)
-def test_a_header_that_is_not_as_the_exercise_begins_is_refused(attempt: Lines, tmp_path: Path, name: str) -> None:
+def test_a_header_that_is_not_as_the_exercise_begins_is_refused(
+    attempt: RecordStore, tmp_path: Path, name: str
+) -> None:
     """Made easier, or branched from somewhere."""
     grade = graded([{**attempt[0], name: HEADERS[name]}, *attempt[1:]], tmp_path)
     assert grade.refused
 
 
-def test_another_protocol_s_source_is_refused(attempt: Lines, tmp_path: Path) -> None:
+def test_another_protocol_s_source_is_refused(attempt: RecordStore, tmp_path: Path) -> None:
     """The program's own is what is run."""
     protocol = {**attempt[0]["protocol"], "source": "class Bully: ..."}
     grade = graded([{**attempt[0], "protocol": protocol}, *attempt[1:]], tmp_path)
@@ -204,14 +208,14 @@ def test_another_protocol_s_source_is_refused(attempt: Lines, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["../two-coordinators", "/etc/passwd", "no-such-one", ""])
-def test_an_exercise_that_there_is_not_is_refused(attempt: Lines, tmp_path: Path, name: str) -> None:
+def test_an_exercise_that_there_is_not_is_refused(attempt: RecordStore, tmp_path: Path, name: str) -> None:
     """And no file is looked for by such a name."""
     of = {**attempt[0]["exercise"], "name": name}
     grade = graded([{**attempt[0], "exercise": of}, *attempt[1:]], tmp_path)
     assert "there is no exercise" in grade.refused
 
 
-def refused_of(exercise: Exercise, lines: Lines, folder: Path) -> str:
+def refused_of(exercise: Exercise, lines: RecordStore, folder: Path) -> str:
     """Why these records are no run of it, though all digests are made anew."""
     path = write_lines(folder / "edited.jsonl", chained(lines))
     return why_not_genuine(exercise, open_recording(path))
@@ -237,13 +241,15 @@ def exercise(tmp_path_factory: pytest.TempPathFactory) -> Exercise:
 
 
 @pytest.fixture(scope="module")
-def simulated(exercise: Exercise, tmp_path_factory: pytest.TempPathFactory) -> Lines:
+def simulated(exercise: Exercise, tmp_path_factory: pytest.TempPathFactory) -> RecordStore:
     """An attempt at it, in which nothing was done, but for a cut that drops what is sent."""
     path = tmp_path_factory.mktemp("attempt") / "run.jsonl"
     return read_lines(run_attempt(exercise, ["at 1s: cut 5->1"], path))
 
 
-def test_an_honest_attempt_in_simulation_is_genuine(exercise: Exercise, simulated: Lines, tmp_path: Path) -> None:
+def test_an_honest_attempt_in_simulation_is_genuine(
+    exercise: Exercise, simulated: RecordStore, tmp_path: Path
+) -> None:
     """To the microsecond."""
     assert refused_of(exercise, simulated, tmp_path) == ""
 
@@ -258,7 +264,7 @@ def test_a_node_may_be_restarted_in_the_instant_of_its_death(exercise: Exercise,
 
 @pytest.mark.parametrize(("record", "said"), FORGED)
 def test_what_nobody_did_is_found(
-    exercise: Exercise, simulated: Lines, tmp_path: Path, record: dict[str, object], said: str
+    exercise: Exercise, simulated: RecordStore, tmp_path: Path, record: dict[str, object], said: str
 ) -> None:
     """A command that is not allowed, a process struck by nobody, a fault out of nowhere."""
     place = len(simulated) // 2
@@ -266,7 +272,9 @@ def test_what_nobody_did_is_found(
     assert said in refused_of(exercise, [*simulated[:place], put, *simulated[place:]], tmp_path)
 
 
-def test_a_message_lost_on_a_good_link_is_found(exercise: Exercise, simulated: Lines, tmp_path: Path) -> None:
+def test_a_message_lost_on_a_good_link_is_found(
+    exercise: Exercise, simulated: RecordStore, tmp_path: Path
+) -> None:
     """Dropped by no fault, or by one of another link."""
     dropped = next(n for n, each in enumerate(simulated) if each.get("fate") == "dropped")
     edits: list[dict[str, object]] = [{"by": []}, {"by": [9]}, {"by": [], "why": "down"}]
@@ -276,7 +284,7 @@ def test_a_message_lost_on_a_good_link_is_found(exercise: Exercise, simulated: L
         assert "no fault was in force that does so" in said
 
 
-def test_a_step_left_out_is_found(exercise: Exercise, simulated: Lines, tmp_path: Path) -> None:
+def test_a_step_left_out_is_found(exercise: Exercise, simulated: RecordStore, tmp_path: Path) -> None:
     """A message that never arrives, a timer that never fires, or what came of it shows that it was there."""
     last_us = simulated[-1]["at_us"]
     reasons = []
@@ -288,7 +296,7 @@ def test_a_step_left_out_is_found(exercise: Exercise, simulated: Lines, tmp_path
         assert any(said in reason for reason in reasons), said
 
 
-def test_a_fault_that_grows_is_found(exercise: Exercise, simulated: Lines, tmp_path: Path) -> None:
+def test_a_fault_that_grows_is_found(exercise: Exercise, simulated: RecordStore, tmp_path: Path) -> None:
     """A second record of it may take links from it, and adds none."""
     place = next(n for n, each in enumerate(simulated) if each["record"] == "command")
     fault = next(each for each in simulated if each.get("kind") == "cut")
@@ -319,19 +327,19 @@ def test_a_line_of_the_set_up_comes_once(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def long(exercise: Exercise, tmp_path_factory: pytest.TempPathFactory) -> Lines:
+def long(exercise: Exercise, tmp_path_factory: pytest.TempPathFactory) -> RecordStore:
     """An attempt of more than a thousand records."""
     path = tmp_path_factory.mktemp("long") / "run.jsonl"
     return read_lines(run_attempt(exercise, ["at 1s: cut 5->1"], path, end_us=30_000_000))
 
 
-def test_keyframes_hold_where_the_end_is_taken_off(exercise: Exercise, long: Lines, tmp_path: Path) -> None:
+def test_keyframes_hold_where_the_end_is_taken_off(exercise: Exercise, long: RecordStore, tmp_path: Path) -> None:
     """What is before one is not to be edited, and none is to be left out, added or made anew in part."""
     cut_off = long[:-1]
     keyframe = next(n for n, each in enumerate(long) if each["record"] == "keyframe")
     command = next(n for n, each in enumerate(long) if each["record"] == "command")
 
-    def refused(lines: Lines) -> str:
+    def refused(lines: RecordStore) -> str:
         return why_not_genuine(exercise, open_recording(write_lines(tmp_path / "long.jsonl", lines)))
 
     assert refused(long) == refused(cut_off) == ""

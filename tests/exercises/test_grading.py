@@ -13,7 +13,7 @@ from lab.exercises.grading import Grade, best_of, grade_recording, grade_recordi
 from lab.exercises.home import recording_of
 from lab.exercises.library import SHIPPED, exercise_called
 from lab.exercises.results import as_csv, as_gradescope
-from tests.exercises.attempts import Lines, chained, read_lines, run_attempt, solution_of, write_lines
+from tests.exercises.attempts import RecordStore, chained, read_lines, run_attempt, solution_of, write_lines
 from tests.exercises.made import made
 
 NAME = "two-coordinators"
@@ -21,26 +21,26 @@ EXERCISES = {NAME: exercise_called(NAME)}
 
 
 @pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> Lines:
+def solved(tmp_path_factory: pytest.TempPathFactory) -> RecordStore:
     """The solution, carried out live."""
     exercise = EXERCISES[NAME]
     path = tmp_path_factory.mktemp("solved") / "run.jsonl"
     return read_lines(run_attempt(exercise, solution_of(exercise), path, end_us=5_000_000))
 
 
-def owned_by(lines: Lines, student: str) -> Lines:
+def owned_by(lines: RecordStore, student: str) -> RecordStore:
     """The same attempt, under another name, by one who has found out how digests are made."""
     return chained([{**lines[0], "exercise": {**lines[0]["exercise"], "student": student}}, *lines[1:]])
 
 
-def test_a_solution_carried_out_live_gets_full_marks(solved: Lines, tmp_path: Path) -> None:
+def test_a_solution_carried_out_live_gets_full_marks(solved: RecordStore, tmp_path: Path) -> None:
     """By re-execution of its recording."""
     grade = grade_recording(write_lines(tmp_path / "run.jsonl", solved))
     assert (grade.refused, grade.points, grade.most) == ("", 5, 5)
     assert [result.state for result in grade.results] == ["done"] * 3
 
 
-def test_a_run_handed_in_by_two_is_graded_for_neither(solved: Lines, tmp_path: Path) -> None:
+def test_a_run_handed_in_by_two_is_graded_for_neither(solved: RecordStore, tmp_path: Path) -> None:
     """Who it is of nobody can tell; a copy that is handed in twice by one is no matter."""
     mine = write_lines(tmp_path / "anna.jsonl", solved)
     again = write_lines(tmp_path / "anna-again.jsonl", solved)
@@ -54,7 +54,7 @@ def test_a_run_handed_in_by_two_is_graded_for_neither(solved: Lines, tmp_path: P
     assert [grade.points for grade in shared] == [0, 0]
 
 
-def test_a_copy_is_known_though_it_was_edited(solved: Lines, tmp_path: Path) -> None:
+def test_a_copy_is_known_though_it_was_edited(solved: RecordStore, tmp_path: Path) -> None:
     """Cut off at the end; with another name in it. Two attempts of two students are not alike."""
     mine = write_lines(tmp_path / "anna.jsonl", solved)
     renamed = owned_by(solved, "ben")
@@ -82,7 +82,7 @@ def test_a_copy_of_a_simulated_run_is_known(tmp_path: Path) -> None:
         assert [grade_recording(path, tmp_path).points for path in paths] == [2, 2, 2]
 
 
-def test_the_name_in_a_recording_is_not_edited(solved: Lines, tmp_path: Path) -> None:
+def test_the_name_in_a_recording_is_not_edited(solved: RecordStore, tmp_path: Path) -> None:
     """The first line is before all digests."""
     renamed = [owned_by(solved, "ben")[0], *solved[1:]]
     assert (
@@ -90,7 +90,7 @@ def test_the_name_in_a_recording_is_not_edited(solved: Lines, tmp_path: Path) ->
     )
 
 
-def test_who_is_graded_alone_is_graded_for_what_is_his_own(solved: Lines, tmp_path: Path) -> None:
+def test_who_is_graded_alone_is_graded_for_what_is_his_own(solved: RecordStore, tmp_path: Path) -> None:
     """What is another's is refused, and brings nothing; what was refused before says why."""
     grade = grade_recording(write_lines(tmp_path / "run.jsonl", solved))
     assert only_of("anna", [grade]) == [grade]

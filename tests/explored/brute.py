@@ -38,7 +38,7 @@ class Happening(NamedTuple):
     during: "tuple[tuple[int, Happening], ...]" = ()
 
 
-class Cluster:
+class ClusterState:
     """Nodes, and messages in flight with the times at which they were sent."""
 
     def __init__(
@@ -84,8 +84,8 @@ class Cluster:
         found = [
             Happening("deliver", *link) for link in dict.fromkeys((m.source, m.target) for m, _ in self.flying)
         ]
-        for node, life in self.nodes.items():
-            due = life.next_timer()
+        for node, incarnation in self.nodes.items():
+            due = incarnation.next_timer()
             if due is not None and (self.timeouts == "any" or due[0] <= self.clocks[node]):
                 found.append(Happening("fire", target=node))
         if self.timeouts != "any" and self._wait_us():
@@ -115,9 +115,11 @@ class Cluster:
     def _node(self, node: int) -> Description:
         if node not in self.nodes:
             return ("killed",)
-        life = self.nodes[node]
-        due = life.next_timer()
-        state = {field.name: plain(getattr(life.protocol, field.name)) for field in life.protocol.fields}
+        incarnation = self.nodes[node]
+        due = incarnation.next_timer()
+        state = {
+            field.name: plain(getattr(incarnation.protocol, field.name)) for field in incarnation.protocol.fields
+        }
         return (
             "running",
             msgspec.json.encode(state),
@@ -131,7 +133,7 @@ class Cluster:
 
     def _wait_us(self) -> int:
         """How long until the next instant; 0 where there is none, or one is now."""
-        dues = [(life.next_timer(), self.clocks[node]) for node, life in self.nodes.items()]
+        dues = [(incarnation.next_timer(), self.clocks[node]) for node, incarnation in self.nodes.items()]
         waits = [max(0, due[0] - clock) for due, clock in dues if due is not None]
         waits += [left for m, at_us in self.flying if (left := self._left_us(m, at_us)) is not None]
         return min(waits, default=0)
@@ -172,8 +174,8 @@ def described_by_brute_force(
     found: set[Description] = set()
     paths = 0
 
-    def again(path: tuple[Happening, ...]) -> tuple[Cluster, int]:
-        cluster, sent = Cluster(protocol, ids, timeouts, kills, cuts), 0
+    def again(path: tuple[Happening, ...]) -> tuple[ClusterState, int]:
+        cluster, sent = ClusterState(protocol, ids, timeouts, kills, cuts), 0
         for happening in path:
             sent = cluster.happen(happening)
         return cluster, sent

@@ -5,7 +5,7 @@ What an explored state is said to break, the judge says of the recording of the 
 
 import pytest
 
-from lab.kernel import Timing, Told
+from lab.kernel import CommandInput, Timing
 from lab.properties import Judge
 from lab.protocols import TwoPhaseCommit
 from lab.recording.memory import MemoryLog
@@ -16,7 +16,7 @@ from tests.campaign import commit_mutants as mutants
 from tests.harness import simulated_header
 
 TIMING = Timing(100_000, 100_000)
-TRANSFER = ((3, Told("transfer", ("100", "savings", "checking"))),)
+TRANSFER = ((3, CommandInput("transfer", ("100", "savings", "checking"))),)
 MOST = 20_000
 BROKEN: list[tuple[type[TwoPhaseCommit], set[str]]] = [
     (mutants.CommitsAfterCrash, {"A6", "A7", "A8"}),

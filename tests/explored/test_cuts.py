@@ -157,8 +157,8 @@ def test_real_nodes_come_to_the_same_in_a_real_network(timeouts: Timeouts) -> No
             view = explorer.locals.views[local]
             assert view.process == seen.process
             assert view.process == "killed" or view.state == seen.state
-        flights = Counter((each.source, each.target) for each in log.cluster.flights.values())
-        assert flights == Counter(
+        in_flight = Counter((each.source, each.target) for each in log.cluster.in_flight.values())
+        assert in_flight == Counter(
             {
                 (source, target): in_queue(explorer, queue)
                 for (source, target), queue in zip(product((1, 2, 3), repeat=2), links_of(state, 3), strict=True)

@@ -8,7 +8,7 @@ import pytest
 from lab.kernel import Step
 from lab.properties import Violation
 from lab.protocols import Bully, Election, source_of
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.memory import MemoryLog
 from lab.recording.reader import open_recording
 from lab.recording.records import Process, Record, Routed
@@ -58,8 +58,8 @@ def test_real_nodes_come_to_the_same(protocol: type[Election], restarts: int, ti
             view = explorer.locals.views[local]
             assert view.process == seen.process
             assert view.process == "killed" or view.state == seen.state
-        flights = log.cluster.flights.values()
-        assert Counter((f.source, f.target, f.kind) for f in flights) == in_flight(explorer, state, 2)
+        messages = log.cluster.in_flight.values()
+        assert Counter((f.source, f.target, f.kind) for f in messages) == in_flight(explorer, state, 2)
 
 
 def in_flight(explorer: Explorer, state: State, count: int) -> Counter[tuple[int, int, str]]:
@@ -93,7 +93,7 @@ def test_a_violation_is_a_recording(tmp_path: Path, timeouts: Timeouts) -> None:
 def test_what_slowness_touched_is_told() -> None:
     """The fault that stands for the model of time is not inert, and no node's clock ever goes back."""
     records, _ = found(Bully, "any", "A1.1")
-    cluster = Cluster((1, 2, 3))
+    cluster = ClusterState((1, 2, 3))
     clocks = dict.fromkeys((1, 2, 3), 0)
     for record in records[1:]:
         cluster.apply(record)

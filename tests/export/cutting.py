@@ -8,7 +8,7 @@ from typing import Any, TextIO
 import msgspec
 
 from lab.export.excerpt import Excerpt, Wanted, excerpt_of
-from lab.recording.reader import RecordedLines, open_recording
+from lab.recording.reader import FileRecords, open_recording
 from tests.recording.samples import eventful_lines, write_lines
 
 __all__ = ["EVIL", "RECORDINGS", "eventful_recording", "evil_recording", "excerpt_in", "written"]
@@ -20,7 +20,7 @@ EVIL = (
 """What must be text, and nothing else, wherever it comes to stand."""
 
 
-def eventful_recording(folder: Path) -> RecordedLines:
+def eventful_recording(folder: Path) -> FileRecords:
     """A run of four nodes in which every kind of record occurs, with a keyframe every 40 records."""
     return open_recording(write_lines(folder / "run.jsonl", eventful_lines()))
 
@@ -31,7 +31,7 @@ def evil_recording(folder: Path) -> Path:
     return write_lines(folder / "evil.jsonl", [msgspec.json.encode(_spoilt(line)) for line in lines])
 
 
-def excerpt_in(lines: RecordedLines, **wanted: Any) -> Excerpt:
+def excerpt_in(lines: FileRecords, **wanted: Any) -> Excerpt:
     """What is wanted of it."""
     return excerpt_of(lines, Wanted(**wanted))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lab.export.excerpt import Excerpt, Wanted, excerpt_of
 from lab.protocols import Algorithm, Bully, InvitationElection, TwoPhaseCommit
-from lab.recording.reader import NotARecordingError, RecordedLines, open_recording
+from lab.recording.reader import FileRecords, NotARecordingError, open_recording
 from lab.script import CommandError, parse
 from tests.harness import T_US, Rig
 
@@ -71,7 +71,7 @@ def windows(draw: st.DrawFn) -> Wanted:
 def excerpt_in(path: Path, wanted: Wanted | None = None) -> Excerpt:
     """What is wanted of the recording in a file."""
     try:
-        lines: RecordedLines = open_recording(path)
+        lines: FileRecords = open_recording(path)
     except NotARecordingError as error:
         raise AssertionError(error) from None
     return excerpt_of(lines, wanted or Wanted())

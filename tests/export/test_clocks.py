@@ -7,12 +7,12 @@ import pytest
 from lab.analysis.spacetime import SpaceTime
 from lab.export.clocks import Clocks
 from lab.kernel import Fired, Received, Step
-from lab.recording.reader import RecordedLines
+from lab.recording.reader import FileRecords
 from lab.recording.records import Process
 from tests.export.cutting import RECORDINGS
 
 
-def _known_at(lines: RecordedLines) -> dict[int, frozenset[int]]:
+def _known_at(lines: FileRecords) -> dict[int, frozenset[int]]:
     """Of each record of a node, the records that happened before it, and itself."""
     known: dict[int, frozenset[int]] = {}
     last: dict[int, int] = {}
@@ -41,7 +41,7 @@ def _known_at(lines: RecordedLines) -> dict[int, frozenset[int]]:
 )
 def test_a_message_leads_to_another_as_the_walk_has_it(name: str) -> None:
     """For every pair of messages: the clock has come to the one's arrival, or the walk does not find it."""
-    lines = RecordedLines(RECORDINGS / f"{name}.jsonl")
+    lines = FileRecords(RECORDINGS / f"{name}.jsonl")
     space, clocks = SpaceTime(lines.header), Clocks(lines.header.nodes)
     for number, record in enumerate(lines.records(1), 1):
         space.observe(record)

@@ -13,7 +13,7 @@ from lab.export.diagram import MOST_ARROWS, diagram_of, write_svg
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.paper import letters
 from lab.export.scale import Scale
-from lab.recording.reader import RecordedLines, open_recording
+from lab.recording.reader import FileRecords, open_recording
 from tests.export.cutting import EVIL, RECORDINGS, eventful_recording, evil_recording, excerpt_in, written
 from tests.recording.samples import eventful_lines, write_lines
 
@@ -31,7 +31,7 @@ class Drawn(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def lines(tmp_path_factory: pytest.TempPathFactory) -> RecordedLines:
+def lines(tmp_path_factory: pytest.TempPathFactory) -> FileRecords:
     """A run with a little of everything."""
     return eventful_recording(tmp_path_factory.mktemp("run"))
 
@@ -79,7 +79,7 @@ def _lanes(root: ElementTree.Element, excerpt: Excerpt, right: bool) -> dict[int
 
 
 @pytest.mark.parametrize("time", TIMES)
-def test_every_message_is_an_arrow_between_its_lanes(lines: RecordedLines, time: str) -> None:
+def test_every_message_is_an_arrow_between_its_lanes(lines: FileRecords, time: str) -> None:
     """It ends at its target's lane exactly if a step took it; what was lost ends before, in a cross."""
     excerpt = excerpt_in(lines, heartbeats=True, time=time)
     root = _root(excerpt)
@@ -110,7 +110,7 @@ def test_what_is_on_its_way_as_the_recording_ends_has_no_end(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("time", TIMES)
-def test_places_are_in_the_order_of_times(lines: RecordedLines, time: str) -> None:
+def test_places_are_in_the_order_of_times(lines: FileRecords, time: str) -> None:
     """What was earlier is before, what was at once is at one place: for all ends of all arrows."""
     excerpt = excerpt_in(lines, heartbeats=True, time=time)
     places: dict[int, float] = {}
@@ -124,7 +124,7 @@ def test_places_are_in_the_order_of_times(lines: RecordedLines, time: str) -> No
     assert all(one < other for one, other in pairwise(ordered))
 
 
-def test_lanes_are_coloured_by_status_with_words(lines: RecordedLines) -> None:
+def test_lanes_are_coloured_by_status_with_words(lines: FileRecords) -> None:
     """A stretch for each stretch, with what it is under the mouse; every status that there is is named."""
     excerpt = excerpt_in(lines)
     root = _root(excerpt)
@@ -173,7 +173,7 @@ def test_the_margin_has_what_was_commanded_said_and_violated() -> None:
     assert "(and 5 more)" in said
 
 
-def test_a_window_is_cut_at_its_edges(lines: RecordedLines) -> None:
+def test_a_window_is_cut_at_its_edges(lines: FileRecords) -> None:
     """What comes in or goes out begins or ends at the edge, between the lanes, and has no head out there."""
     lines = open_recording(RECORDINGS / "two-coordinators.jsonl")
     excerpt = excerpt_in(lines, from_us=5_200_000, until_us=5_600_000)
@@ -200,7 +200,7 @@ def test_foreign_text_stays_text(tmp_path: Path) -> None:
     assert EVIL[-1] not in "".join(root.itertext())
 
 
-def test_too_many_messages_are_refused(lines: RecordedLines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_messages_are_refused(lines: FileRecords, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the number, and what to do."""
     monkeypatch.setattr("lab.export.diagram.MOST_ARROWS", 100)
     with pytest.raises(ExportError, match=r"too many for a picture \(100 at most\).*--from"):

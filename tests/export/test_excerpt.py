@@ -5,10 +5,10 @@ import re
 import pytest
 
 from lab.analysis.delivery import LogPage
-from lab.analysis.spacetime import Stretch
+from lab.analysis.spacetime import StatusInterval
 from lab.export.excerpt import Excerpt, ExportError, Wanted, excerpt_of
 from lab.properties import Judge
-from lab.recording.reader import RecordedLines
+from lab.recording.reader import FileRecords
 from lab.recording.timeline import Timeline
 from tests.export.cutting import RECORDINGS, eventful_recording, excerpt_in
 
@@ -16,12 +16,12 @@ BEGINS_US = (1, 300_000, 777_777, 1_250_000, 1_900_001, 2_600_000, 3_600_000, 4_
 
 
 @pytest.fixture(scope="module")
-def lines(tmp_path_factory: pytest.TempPathFactory) -> RecordedLines:
+def lines(tmp_path_factory: pytest.TempPathFactory) -> FileRecords:
     """A run with a little of everything."""
     return eventful_recording(tmp_path_factory.mktemp("run"))
 
 
-def _standing(excerpt: Excerpt) -> dict[int, Stretch]:
+def _standing(excerpt: Excerpt) -> dict[int, StatusInterval]:
     return {
         each.node: each
         for each in excerpt.stretches
@@ -30,7 +30,7 @@ def _standing(excerpt: Excerpt) -> dict[int, Stretch]:
 
 
 @pytest.mark.parametrize("from_us", BEGINS_US)
-def test_at_its_beginning_all_is_as_it_was_then(lines: RecordedLines, from_us: int) -> None:
+def test_at_its_beginning_all_is_as_it_was_then(lines: FileRecords, from_us: int) -> None:
     """Nodes, messages on their way and faults in force are those that the timeline has at the record before."""
     excerpt = excerpt_in(lines, from_us=from_us, until_us=from_us + 400_000, heartbeats=True)
     cluster = Timeline(lines).at(excerpt.first - 1)
@@ -44,14 +44,14 @@ def test_at_its_beginning_all_is_as_it_was_then(lines: RecordedLines, from_us: i
         for arrow in excerpt.arrows
         if arrow.line.record < excerpt.first and (arrow.end is None or arrow.end.record >= excerpt.first)
     }
-    assert on_their_way == set(cluster.flights)
+    assert on_their_way == set(cluster.in_flight)
     in_force = {each.fault.id for each in excerpt.strikes if each.since.record < excerpt.first}
     assert in_force == set(cluster.faults)
 
 
 @pytest.mark.parametrize("from_us", BEGINS_US)
 def test_messages_of_a_window_have_the_fates_that_the_whole_run_gave_them(
-    lines: RecordedLines, from_us: int
+    lines: FileRecords, from_us: int
 ) -> None:
     """Those that ended after the window too; none is missing, and none is there that was sent at another time."""
     until_us = from_us + 300_000
@@ -71,7 +71,7 @@ def test_messages_of_a_window_have_the_fates_that_the_whole_run_gave_them(
         )
 
 
-def test_the_whole_run_has_everything(lines: RecordedLines) -> None:
+def test_the_whole_run_has_everything(lines: FileRecords) -> None:
     """But for the heartbeats, which are counted."""
     every, quiet = excerpt_in(lines, heartbeats=True), excerpt_in(lines)
     assert every.is_whole
@@ -81,7 +81,7 @@ def test_the_whole_run_has_everything(lines: RecordedLines) -> None:
     assert {arrow.line.kind for arrow in quiet.arrows}.isdisjoint(lines.header.protocol.heartbeats)
 
 
-def test_of_chosen_nodes_there_are_those_and_what_goes_between_them(lines: RecordedLines) -> None:
+def test_of_chosen_nodes_there_are_those_and_what_goes_between_them(lines: FileRecords) -> None:
     """In the order of the recording, however they were named."""
     excerpt = excerpt_in(lines, nodes=(3, 1))
     assert excerpt.nodes == (1, 3)
@@ -102,9 +102,9 @@ def test_violations_are_those_that_the_judge_finds_in_that_time() -> None:
     assert 0 < len(expected) < len(judge.violations)
 
 
-def _two_coordinators() -> RecordedLines:
+def _two_coordinators() -> FileRecords:
     """The recording that comes with the program, in which there are two coordinators for a while."""
-    return RecordedLines(RECORDINGS / "two-coordinators.jsonl")
+    return FileRecords(RECORDINGS / "two-coordinators.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -117,14 +117,14 @@ def _two_coordinators() -> RecordedLines:
         (Wanted(nodes=(1, 9)), "there is no node 9 in this run; its nodes are 1-4"),
     ],
 )
-def test_what_cannot_be_is_refused(lines: RecordedLines, wanted: Wanted, said: str) -> None:
+def test_what_cannot_be_is_refused(lines: FileRecords, wanted: Wanted, said: str) -> None:
     """With what there is instead."""
     with pytest.raises(ExportError, match=re.escape(said)) as error:
         excerpt_of(lines, wanted)
     assert "\n" not in str(error.value)
 
 
-def test_too_many_messages_are_refused_with_what_makes_them_fewer(lines: RecordedLines) -> None:
+def test_too_many_messages_are_refused_with_what_makes_them_fewer(lines: FileRecords) -> None:
     """Heartbeats are named only where they are asked for."""
     with pytest.raises(ExportError, match=r"--from and --until, or fewer --nodes$"):
         excerpt_in(lines).need_at_most(10, "a picture")
@@ -133,7 +133,7 @@ def test_too_many_messages_are_refused_with_what_makes_them_fewer(lines: Recorde
     excerpt_in(lines).need_at_most(10_000, "a picture")
 
 
-def test_it_says_how_far_it_is(lines: RecordedLines) -> None:
+def test_it_says_how_far_it_is(lines: FileRecords) -> None:
     """At every record that it reads, and at each that it judges once verdicts are asked for."""
     told: list[str] = []
     excerpt = excerpt_of(lines, Wanted(), told.append)

@@ -8,7 +8,7 @@ import pytest
 from lab.export.excerpt import Excerpt, Wanted, excerpt_of
 from lab.export.files import write_file
 from lab.export.formats import FORMATS, Format
-from lab.recording.reader import RecordedLines
+from lab.recording.reader import FileRecords
 from tests.export.cutting import RECORDINGS
 
 RECORDING = RECORDINGS / "scenarios" / "two-coordinators-invite-each-other.jsonl"
@@ -20,7 +20,7 @@ class _StoppedError(Exception):
 
 
 def _read() -> Excerpt:
-    return excerpt_of(RecordedLines(RECORDING), Wanted(until_us=2_000_000))
+    return excerpt_of(FileRecords(RECORDING), Wanted(until_us=2_000_000))
 
 
 @pytest.mark.parametrize("each", FORMATS, ids=lambda each: each.name)
@@ -35,7 +35,7 @@ def test_stopped_after_it_was_drawn_nothing_is_written(each: Format, tmp_path: P
             assert (tmp_path / ".run.1").stat().st_size > 0
             raise _StoppedError
 
-    excerpt = excerpt_of(RecordedLines(RECORDING), Wanted(until_us=2_000_000), tell)
+    excerpt = excerpt_of(FileRecords(RECORDING), Wanted(until_us=2_000_000), tell)
     with pytest.raises(_StoppedError):
         write_file(each, excerpt, tmp_path / "run")
     assert told[-1] == "writing run …"

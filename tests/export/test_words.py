@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lab.analysis.spacetime import Strike
+from lab.analysis.spacetime import FaultInterval
 from lab.export.excerpt import Excerpt
 from lab.export.words import remarks_of
 from lab.recording.reader import open_recording
-from lab.recording.snapshot import FaultView
+from lab.recording.snapshot import ActiveFault
 from tests.export.cutting import RECORDINGS, eventful_recording, excerpt_in
 from tests.harness import Rig
 from tests.recording.samples import write_lines
@@ -67,5 +67,5 @@ def test_a_fault_without_words_is_told_by_its_kind(tmp_path: Path) -> None:
     assert _faults(excerpt) == ["lose"]
 
 
-def _wordless(strike: Strike) -> FaultView:
+def _wordless(strike: FaultInterval) -> ActiveFault:
     return replace(strike.fault, text="")

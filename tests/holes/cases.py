@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from lab.kernel import Step, Timing
 from lab.protocols import Algorithm, Bully, BullyTanenbaum, InvitationElection, Ring
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Link, Record
 from lab.worlds.config import RunConfig, header_of
 
@@ -59,7 +59,7 @@ def _turned_away(records: Sequence[Record]) -> bool:
 
 def _has_dead_member(records: Sequence[Record]) -> bool:
     """In the end somebody that is dead is a member."""
-    cluster = Cluster(())
+    cluster = ClusterState(())
     for record in records:
         cluster.apply(record)
     running = {node for node, view in cluster.nodes.items() if view.process == "running"}

@@ -181,7 +181,7 @@ def test_B9_serials_go_on_in_the_next_life() -> None:
     solo = Solo(Asker, node=2, ids=(2, 3, 9))
     (before,) = solo.start().sent
     again = Solo(Asker, node=2, ids=(2, 3, 9))
-    (after,) = again.start(life=2, serial=before.serial + 1).sent
+    (after,) = again.start(incarnation=2, serial=before.serial + 1).sent
     assert after.serial > before.serial
     assert again.reply(before, Pong()).late
 

@@ -3,6 +3,7 @@
 import pytest
 
 from lab.kernel import (
+    CommandInput,
     DriverError,
     Fired,
     Payload,
@@ -11,7 +12,6 @@ from lab.kernel import (
     Safe,
     Started,
     Step,
-    Told,
     command,
     on,
     periodic,
@@ -97,7 +97,7 @@ def test_the_state_of_both_is_reported_and_restored() -> None:
 def test_a_command_reaches_the_layer_that_has_it() -> None:
     """With its words; the step names it as what it was given."""
     solo, _ = _up()
-    told = Told("count", ("3",))
+    told = CommandInput("count", ("3",))
     step = solo.node.step(told, 5)
     assert (step.input, step.stored) == (told, {"kept": 43})
     assert Lower.commands["count"].does == "Count on by so many."
@@ -107,9 +107,9 @@ def test_what_no_layer_has_is_not_a_command() -> None:
     """Whoever drives the node has to look before."""
     solo, _ = _up()
     with pytest.raises(DriverError, match="shout is not a command"):
-        solo.node.step(Told("shout"), 5)
+        solo.node.step(CommandInput("shout"), 5)
     with pytest.raises(DriverError, match="has not been started"):
-        Solo(Lower).node.step(Told("count", ("1",)), 0)
+        Solo(Lower).node.step(CommandInput("count", ("1",)), 0)
 
 
 def test_a_node_is_started_once() -> None:

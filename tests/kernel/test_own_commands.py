@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lab.kernel import Protocol, Told, command
+from lab.kernel import CommandInput, Protocol, command
 from tests.harness import Solo
 
 
@@ -84,7 +84,7 @@ def test_a_node_that_is_told_bad_words_remarks_on_it_and_goes_on(words: tuple[st
     """They came past whoever should have looked: it does nothing, and does not fail."""
     solo = Solo(Shelf)
     solo.start()
-    step = solo.node.step(Told("put", words), 5)
+    step = solo.node.step(CommandInput("put", words), 5)
     assert (step.failed, step.changed) == ("", {})
     assert step.notes == (f"put is refused: {Shelf.against('put', words, (1, 2, 3), None)}",)
-    assert solo.node.step(Told("put", ("3",)), 6).changed == {"coins": 3}
+    assert solo.node.step(CommandInput("put", ("3",)), 6).changed == {"coins": 3}

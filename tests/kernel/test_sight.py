@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import pytest
 
-from lab.kernel import Node, Payload, Protocol, Request, Shown, Started, Timing, on, procedure
+from lab.kernel import Auxiliary, Node, Payload, Protocol, Request, Started, Timing, on, procedure
 from lab.kernel.sight import ERA_US, HEARD, age, oldest_us, open_requests, rest_of, resume, sight_of
 from tests.harness import Solo
 
@@ -33,7 +33,7 @@ class Waiting(Protocol):
     name: ClassVar[str] = "waiting"
     count: int = 0
     since_us: int = 0
-    shown_us: Shown[int] = 0
+    shown_us: Auxiliary[int] = 0
 
     @on(Go)
     def go(self, sender: int, message: Go) -> None:

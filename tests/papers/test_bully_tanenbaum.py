@@ -129,7 +129,7 @@ def test_T3_without_COORDINATOR_in_time_it_starts_anew() -> None:
 def test_T4_a_restarted_node_holds_an_election() -> None:
     """T4: whatever its safe storage held."""
     solo = Solo(BullyTanenbaum, 4, (0, 1, 4, 6, 7))
-    assert _sent(solo.start({"version": 9}, life=2, serial=100)) == ELECTIONS
+    assert _sent(solo.start({"version": 9}, incarnation=2, serial=100)) == ELECTIONS
 
 
 def test_T4_the_highest_of_all_just_announces_itself() -> None:

@@ -75,7 +75,7 @@ def test_I1_killed_at_every_message() -> None:
         rig = _rig()
         rig.do(f"{on} kill {source}", f"{on} restart {source}")
         rig.started().run(END_US)
-        assert rig.cluster.nodes[source].life == (3 if source == 3 else 2), on
+        assert rig.cluster.nodes[source].incarnation == (3 if source == 3 else 2), on
         assert _violations(rig) == [], on
         formed = _formed(rig)
         assert len(set(formed)) == len(formed), on

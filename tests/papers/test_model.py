@@ -121,7 +121,7 @@ def test_M4_a_restarted_node_is_down_until_recovery_moves_it_on() -> None:
     assert rig.cluster.nodes[2].state == {"status": "Down"}
     rig.do("restart 2")
     step = rig.steps[-1]
-    assert (step.node, step.life, step.changed["status"]) == (2, 2, "Down")
+    assert (step.node, step.incarnation, step.changed["status"]) == (2, 2, "Down")
     assert step.waits[0].procedure == "election"
 
 

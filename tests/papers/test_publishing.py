@@ -242,7 +242,7 @@ def test_F4_a_later_edition_releases_a_pledge() -> None:
 def test_F4_a_pledge_outlives_a_crash() -> None:
     """A member that comes back pledged asks at once what became of it."""
     solo = Solo(stacked(Field, Bully), 2, IDS)
-    step = solo.start({"pledge": [1, 5, 1], "published": [0, 0, 0]}, life=2)
+    step = solo.start({"pledge": [1, 5, 1], "published": [0, 0, 0]}, incarnation=2)
     assert [wait.what for wait in step.waits if wait.procedure == "inquire"] == ["the decision"]
     assert solo.protocol.above.pledge == Operation(1, 5, 1)
 

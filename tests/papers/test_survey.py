@@ -31,7 +31,7 @@ class Known(Struct):
     """One life of a node: what it knows by ``Survey``, and by the readings themselves."""
 
     id: int
-    life: int = 1
+    incarnation: int = 1
     survey: Survey = Survey()
     known: frozenset[Reading] = frozenset()
     made: int = 0
@@ -41,9 +41,9 @@ class Known(Struct):
         if region not in self.survey.pending(REGIONS):
             return
         self.made += 1
-        self.known |= {(self.id, self.life, self.made, self.survey.number, region)}
+        self.known |= {(self.id, self.incarnation, self.made, self.survey.number, region)}
         done = tuple(self.id if each == region else NOBODY for each in range(REGIONS))
-        made = (Made(self.id, self.life, self.made),)
+        made = (Made(self.id, self.incarnation, self.made),)
         self.survey = join((self.survey, Survey(self.survey.number, done, made)))
 
     def learn(self, other: "Known") -> None:
@@ -53,7 +53,7 @@ class Known(Struct):
 
     def crash(self) -> None:
         """Forget all."""
-        self.life += 1
+        self.incarnation += 1
         self.survey, self.known, self.made = Survey(), frozenset(), 0
 
 

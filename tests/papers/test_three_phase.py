@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from lab.kernel import Told
+from lab.kernel import CommandInput
 from lab.protocols import ThreePhaseCommit, find_protocol
 from lab.protocols.termination import StateAnswer, next_state
 from lab.protocols.transaction import Round, State
@@ -23,7 +23,7 @@ def _bank(nodes: int = 3, election: str = "bully", line: str = "withdraw 350") -
     rig.started()
     leader = rig.settle()
     rig.run(_S // 10)
-    rig.tell(leader, Told(command, tuple(words)))
+    rig.tell(leader, CommandInput(command, tuple(words)))
     return rig
 
 
@@ -102,7 +102,7 @@ def test_P2_P5_an_elected_coordinator_ends_it(election: str, kind: str, outcome:
 def test_P5_two_phase_commit_blocks_where_this_does_not() -> None:
     """The same crash, between the votes and the word: there the others wait for as long as it is down."""
     rig = Rig(range(1, 4), protocol=find_protocol("2pc"), latency_us=10_000).started()
-    rig.tell(3, Told("withdraw", ("350",)))
+    rig.tell(3, CommandInput("withdraw", ("350",)))
     _until_sent(rig, "Vote")
     rig.kill(3)
     rig.run(60 * _S)

@@ -80,7 +80,7 @@ def test_K1_a_copy_of_the_token_is_not_taken() -> None:
     assert solo.hear(3, RequestToken(3)).changed["status"] == "Idle"
     assert solo.hear(1, PassToken(2)).changed == {}
     later = Solo(Token)
-    later.start({"number": 2}, life=2)
+    later.start({"number": 2}, incarnation=2)
     assert later.hear(1, PassToken(2)).changed == {}
 
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from lab.kernel import Told
+from lab.kernel import CommandInput
 from lab.protocols import find_protocol
 from tests.harness import Rig
 
@@ -18,7 +18,7 @@ def _bank(nodes: int = 4) -> Rig:
 
 def _tell(rig: Rig, node: int, line: str) -> None:
     command, *words = line.split()
-    rig.tell(node, Told(command, tuple(words)))
+    rig.tell(node, CommandInput(command, tuple(words)))
 
 
 def _told(line: str = "withdraw 350", node: int = 4, nodes: int = 4) -> Rig:

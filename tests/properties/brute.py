@@ -1,6 +1,6 @@
 """Every consistent cut of a small run, one by one, and what is broken in each: slow, and plainly right.
 
-Nothing of the judge's is used: the local states are those of ``Cluster``, what happens before what is written
+Nothing of the judge's is used: the local states are those of ``ClusterState``, what happens before what is written
 down as pairs of records, and a cut is a set of records that holds, with each of them, whatever is before it.
 """
 
@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from lab.kernel import Fired, Received, Step
 from lab.properties import Agreement, offend
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Process, Record
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 
 __all__ = ["Cut", "Run"]
 
@@ -24,7 +24,7 @@ Cut = tuple[int, ...]
 
 class _Event(Struct):
     record: int
-    view: NodeView
+    view: NodeState
 
 
 class Run:
@@ -36,7 +36,7 @@ class Run:
         self.nodes = header.nodes
         self.events: dict[int, list[_Event]] = {node: [] for node in self.nodes}
         self.before: dict[int, set[int]] = defaultdict(set)
-        cluster = Cluster.of(header)
+        cluster = ClusterState.of(header)
         sent: dict[tuple[int, int], int] = {}
         crashes: list[int] = []
         for number, record in enumerate(records):
@@ -85,7 +85,7 @@ class Run:
                         found.add(next_)
                         open_.append(next_)
 
-    def state(self, node: int, count: int) -> NodeView | None:
+    def state(self, node: int, count: int) -> NodeState | None:
         """The node's state after so many of its events; None while it is not up."""
         view = self.events[node][count - 1].view if count else None
         return view if view is not None and view.process in ("running", "paused") else None

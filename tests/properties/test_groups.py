@@ -7,7 +7,7 @@ import pytest
 from lab.kernel import Fired, Step
 from lab.protocols import InvitationElection
 from lab.recording.records import encode
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from tests.harness import T_US, Rig
 from tests.properties.recorded import WITHIN_US, Records, judged, said
 from tests.recording.test_mutations import ODD
@@ -63,7 +63,7 @@ def test_whoever_is_in_election_agrees_with_nobody(status: str) -> None:
 @pytest.mark.parametrize("group", [None, [0, 0], [1, 0], [], [1], [1, 1, 1], "1.1", ["a", 1], [1, "b"], {"id": 1}])
 def test_whoever_is_in_no_group_agrees_with_nobody(group: Any) -> None:
     """A3: no identifier, or something in its place that is none."""
-    assert NodeView(1, state={"group": group}).group is None
+    assert NodeState(1, state={"group": group}).group is None
     assert not records().grouped(group, 1, 1).grouped(group, 2, 2).violations
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.recording.records import Header, Record, encode
 
 __all__ = ["MemoryLines"]
 
 
-class MemoryLines(Lines):
+class MemoryLines(RecordStore):
     """The header, and these records behind it."""
 
     def __init__(self, header: Header, records: Iterable[Record]) -> None:

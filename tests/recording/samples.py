@@ -8,8 +8,8 @@ from unittest.mock import patch
 
 from lab.protocols import Bully, source_of
 from lab.recording import digest_chain as chain
-from lab.recording.cluster_state import Cluster
-from lab.recording.reader import Lines, RecordedLines
+from lab.recording.cluster_state import ClusterState
+from lab.recording.reader import FileRecords, RecordStore
 from lab.recording.records import Record
 from lab.replay.reexecution import Report, reexecute
 from tests.harness import Rig
@@ -60,9 +60,9 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> Path:
     return path
 
 
-def fold(records: Iterable[Record | None], lines: Lines) -> Cluster:
+def fold(records: Iterable[Record | None], lines: RecordStore) -> ClusterState:
     """The records, applied from the start."""
-    cluster = Cluster.of(lines.header)
+    cluster = ClusterState.of(lines.header)
     for record in records:
         cluster.apply(record)
     return cluster
@@ -70,7 +70,7 @@ def fold(records: Iterable[Record | None], lines: Lines) -> Cluster:
 
 def execute_again(path: Path) -> Report:
     """Re-execute the recording in that file."""
-    lines = RecordedLines(path)
+    lines = FileRecords(path)
     report = reexecute(lines, Bully, source_of(Bully)[1])
     lines.close()
     return report

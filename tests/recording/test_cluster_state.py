@@ -5,8 +5,8 @@ import pytest
 from lab.analysis.commit_history import CommitLog
 from lab.analysis.elections import ElectionLog, SettledElection, agreed_coordinator
 from lab.analysis.run_summary import NoteLog, summarize
-from lab.recording.cluster_state import Cluster
-from lab.recording.snapshot import FaultView, Snapshot
+from lab.recording.cluster_state import ClusterState
+from lab.recording.snapshot import ActiveFault, Snapshot
 from tests.harness import T_US, Rig
 from tests.recording.samples import eventful
 
@@ -17,7 +17,7 @@ def _rig(nodes: int = 3) -> Rig:
     return rig
 
 
-def _fault(rig: Rig, kind: str) -> FaultView:
+def _fault(rig: Rig, kind: str) -> ActiveFault:
     (found,) = [fault for fault in [*rig.cluster.lifted, *rig.cluster.faults.values()] if fault.kind == kind]
     return found
 
@@ -28,11 +28,11 @@ def test_the_fold_shows_what_the_nodes_have() -> None:
     wrong = []
 
     def look() -> None:
-        for node, life in rig.lives.items():
+        for node, incarnation in rig.lives.items():
             view = rig.cluster.nodes[node]
             if view.state and view.state.get("status") != rig.protocol(node).status.value:
                 wrong.append((rig.now_us, node))
-            assert view.life == life.number
+            assert view.incarnation == incarnation.number
 
     rig.run(1)
     rig.watchers.append(look)
@@ -46,9 +46,9 @@ def test_a_killed_node_is_down_and_waits_for_nothing() -> None:
     rig.run_until(lambda: bool(rig.cluster.nodes[3].waits), 2 * T_US, "3 checks")
     rig.do("kill 3")
     view = rig.cluster.nodes[3]
-    assert (view.process, view.state, view.waits, view.life) == ("killed", {"status": "Down"}, (), 1)
+    assert (view.process, view.state, view.waits, view.incarnation) == ("killed", {"status": "Down"}, (), 1)
     rig.do("restart 3")
-    assert (rig.cluster.nodes[3].process, rig.cluster.nodes[3].life) == ("running", 2)
+    assert (rig.cluster.nodes[3].process, rig.cluster.nodes[3].incarnation) == ("running", 2)
 
 
 def test_a_paused_node_keeps_its_state() -> None:
@@ -66,26 +66,26 @@ def test_messages_in_flight() -> None:
     """From the step that sends them to the one that takes them in."""
     rig = _rig()
     rig.run(15_000)
-    assert not rig.cluster.flights
-    rig.run_until(lambda: bool(rig.cluster.flights), 2 * T_US, "a check is on its way")
-    assert [(flight.source, flight.target, flight.kind) for flight in rig.cluster.flights.values()] == [
+    assert not rig.cluster.in_flight
+    rig.run_until(lambda: bool(rig.cluster.in_flight), 2 * T_US, "a check is on its way")
+    assert [(flight.source, flight.target, flight.kind) for flight in rig.cluster.in_flight.values()] == [
         (3, 1, "AreYouNormal"),
         (3, 2, "AreYouNormal"),
     ]
     rig.run(rig.header.link.latency_us)
-    assert {flight.kind for flight in rig.cluster.flights.values()} == {"AreYouNormalAnswer"}
+    assert {flight.kind for flight in rig.cluster.in_flight.values()} == {"AreYouNormalAnswer"}
 
 
 def test_a_duplicated_message_is_in_flight_twice() -> None:
     """The first arrival leaves one."""
     rig = _rig()
     rig.do("duplicate 3->1 100%", "delay 3->1 20ms")
-    rig.run_until(lambda: bool(rig.cluster.flights), 2 * T_US, "a check is on its way")
-    (flight,) = [flight for flight in rig.cluster.flights.values() if flight.target == 1]
+    rig.run_until(lambda: bool(rig.cluster.in_flight), 2 * T_US, "a check is on its way")
+    (flight,) = [flight for flight in rig.cluster.in_flight.values() if flight.target == 1]
     assert flight.copies == 2
     key = (flight.source, flight.serial)
-    rig.run_until(lambda: rig.cluster.flights[key].copies == 1, 2 * T_US, "one has arrived")
-    rig.run_until(lambda: key not in rig.cluster.flights, 2 * T_US, "both have")
+    rig.run_until(lambda: rig.cluster.in_flight[key].copies == 1, 2 * T_US, "one has arrived")
+    rig.run_until(lambda: key not in rig.cluster.in_flight, 2 * T_US, "both have")
     assert _fault(rig, "duplicate").messages == 1, "one message, however often it arrives"
 
 
@@ -97,7 +97,7 @@ def test_nothing_is_in_flight_when_all_has_come_to_rest() -> None:
     rig.run(2 * T_US)
     rig.do("kill all")
     rig.run(10 * T_US)
-    assert not rig.cluster.flights
+    assert not rig.cluster.in_flight
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_snapshot_is_frozen_and_whole() -> None:
     rig.run(20 * T_US)
     assert snapshot.nodes is nodes
     assert [view.process for view in snapshot.nodes] == ["running"] * 3
-    assert Cluster.resume(snapshot).snapshot() == snapshot
+    assert ClusterState.resume(snapshot).snapshot() == snapshot
 
 
 def test_agreement_counts_running_nodes_only() -> None:

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from lab.analysis.delivery import FATES, LogPage
-from lab.kernel import Fired, Message, Step, Told
+from lab.kernel import CommandInput, Fired, Message, Step
 from lab.protocols import find_protocol
 from lab.protocols.transaction import Change, Entry, Round, Transaction
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.log_lines import count_lines, lines_of
-from lab.recording.reader import RecordedLines
+from lab.recording.reader import FileRecords
 from lab.recording.records import Captioned, Commanded, Expected, Process, Record
 from tests.harness import T_US, Rig
 from tests.recording.samples import eventful, eventful_lines, write_lines
@@ -49,7 +49,7 @@ def test_a_run_has_as_many_lines_as_its_cluster_counts(tmp_path: Path) -> None:
     """So line one million is found by the keyframes."""
     rig = eventful()
     assert rig.cluster.lines == sum(len(lines_of(n, record)) for n, record in enumerate(rig.records))
-    lines = RecordedLines(write_lines(tmp_path / "run.jsonl", eventful_lines()))
+    lines = FileRecords(write_lines(tmp_path / "run.jsonl", eventful_lines()))
     for number, count in zip(lines.keyframes, lines.lines_at, strict=True):
         before = [record for record in lines.records(0, number) if record is not None]
         assert count == sum(map(count_lines, before))
@@ -76,8 +76,8 @@ def test_what_the_lines_say() -> None:
 
 def test_a_command_that_changes_nothing_has_its_line() -> None:
     """In the count of the cluster, too."""
-    step = Step(5, 1, 1, Told("refuse"))
-    cluster = Cluster((1,))
+    step = Step(5, 1, 1, CommandInput("refuse"))
+    cluster = ClusterState((1,))
     cluster.apply(step)
     assert cluster.lines == len(lines_of(0, step)) == 1
 
@@ -95,7 +95,7 @@ def test_what_is_forced_to_a_log_is_a_line() -> None:
         ("log", "prepared 5.1 (savings 1,000 → 900, x 1.50 → 0); joined 5.1 in round 2 of 4"),
         ("log", "diary: day 1 said a, b"),
     ]
-    cluster = Cluster((1,))
+    cluster = ClusterState((1,))
     cluster.apply(step)
     assert cluster.lines == count_lines(step) == len(lines_of(9, step)) == 3
 
@@ -249,7 +249,7 @@ def test_every_fate_has_a_test() -> None:
 
 def test_a_page_is_a_part_of_the_log(tmp_path: Path) -> None:
     """Its lines are those of its records; later records only settle their fates, as known at any record."""
-    lines = RecordedLines(write_lines(tmp_path / "run.jsonl", eventful_lines()))
+    lines = FileRecords(write_lines(tmp_path / "run.jsonl", eventful_lines()))
     whole = LogPage(0, None)
     for record in lines.records():
         whole.feed(record)

@@ -18,7 +18,7 @@ from lab.analysis.elections import ElectionLog
 from lab.analysis.marks import Marks
 from lab.analysis.run_summary import NoteLog, summarize
 from lab.protocols import Bully, source_of
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import encode
 from lab.recording.timeline import Timeline
@@ -57,7 +57,7 @@ def use(path: Path) -> None:
         lines = open_recording(path)
     except NotARecordingError:
         return
-    cluster, elections, notes = Cluster.of(lines.header), ElectionLog(), NoteLog()
+    cluster, elections, notes = ClusterState.of(lines.header), ElectionLog(), NoteLog()
     commits = CommitLog()
     page = LogPage(0, None)
     for record in lines.records():

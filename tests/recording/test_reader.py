@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from lab.recording import digest_chain as chain
-from lab.recording.reader import NotARecordingError, RecordedLines, SpooledLines, open_recording
+from lab.recording.reader import FeedRecords, FileRecords, NotARecordingError, open_recording
 from lab.recording.records import FORMAT, End, decode
 from tests.recording.samples import eventful, eventful_lines, write_lines
 
@@ -142,8 +142,8 @@ def test_what_cannot_be_opened_is_refused(tmp_path: Path) -> None:
 def test_lines_from_a_feed_are_the_lines_of_the_file(tmp_path: Path) -> None:
     """SpooledLines grows by a line at a time, and is then what RecordedLines is of the same recording."""
     kept = [*eventful_lines()[:9], b'{"record":"weather"}', b"garbage", *eventful_lines()[9:]]
-    recorded = RecordedLines(write_lines(tmp_path / "run.jsonl", kept))
-    spooled = SpooledLines(kept[0])
+    recorded = FileRecords(write_lines(tmp_path / "run.jsonl", kept))
+    spooled = FeedRecords(kept[0])
     for number, line in enumerate(kept[1:], 1):
         spooled.append(line)
         assert len(spooled) == number + 1

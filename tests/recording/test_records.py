@@ -27,16 +27,16 @@ from lab.recording.records import (
     decode,
     encode,
 )
-from lab.recording.snapshot import FaultView, Flight, NodeView, Snapshot
+from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState, Snapshot
 
 WAIT = Wait("election", 172, "AreYouUp answers", 5, 9, (3, 4))
 STATE = {"status": "Normal", "up": [1, 2], "definition": {"version": 3, "coordinator": None, "members": []}}
 SNAPSHOT = Snapshot(
     7,
     99,
-    (NodeView(1, "paused", 2, 4711, STATE, (WAIT,), 88, "line\nend"), NodeView(2)),
-    (Flight(1, 6, 2, "NewState", 80, 2, True),),
-    (FaultView(3, "cut", "cut 1->2", 50, (), (8,), ((1, 2),), 4, 0),),
+    (NodeState(1, "paused", 2, 4711, STATE, (WAIT,), 88, "line\nend"), NodeState(2)),
+    (InFlightMessage(1, 6, 2, "NewState", 80, 2, True),),
+    (ActiveFault(3, "cut", "cut 1->2", 50, (), (8,), ((1, 2),), 4, 0),),
     {"AreYouUp": 5},
     12,
 )

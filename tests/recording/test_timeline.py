@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from lab.recording.cluster_state import Cluster
-from lab.recording.reader import RecordedLines, SpooledLines
+from lab.recording.cluster_state import ClusterState
+from lab.recording.reader import FeedRecords, FileRecords
 from lab.recording.records import Keyframe, encode
 from lab.recording.snapshot import Snapshot
 from lab.recording.timeline import Timeline
@@ -16,16 +16,16 @@ LONG_US = 50_000_000
 
 
 @pytest.fixture(scope="module")
-def long(tmp_path_factory: pytest.TempPathFactory) -> RecordedLines:
+def long(tmp_path_factory: pytest.TempPathFactory) -> FileRecords:
     """A recording of more than 3,000 records, with a keyframe every thousand."""
     path = eventful(LONG_US).write(tmp_path_factory.mktemp("long") / "run.jsonl")
-    return RecordedLines(path)
+    return FileRecords(path)
 
 
 @pytest.fixture(scope="module")
-def states(long: RecordedLines) -> list[bytes]:
+def states(long: FileRecords) -> list[bytes]:
     """The snapshot after each of its records, by a fold from the start."""
-    cluster = Cluster.of(long.header)
+    cluster = ClusterState.of(long.header)
     found = []
     for record in long.records():
         cluster.apply(record)
@@ -33,7 +33,7 @@ def states(long: RecordedLines) -> list[bytes]:
     return found
 
 
-def test_a_long_recording_has_keyframes(long: RecordedLines) -> None:
+def test_a_long_recording_has_keyframes(long: FileRecords) -> None:
     """One every thousand records, themselves included."""
     assert len(long) > 3_000
     assert long.keyframes == [
@@ -43,7 +43,7 @@ def test_a_long_recording_has_keyframes(long: RecordedLines) -> None:
     assert len(long.keyframes) == len(long) // 1_000
 
 
-def test_every_moment_forwards(long: RecordedLines, states: list[bytes]) -> None:
+def test_every_moment_forwards(long: FileRecords, states: list[bytes]) -> None:
     """One record after the other."""
     timeline = Timeline(long)
     assert [encode(timeline.at(number).snapshot()) == states[number] for number in range(len(long))].count(
@@ -51,7 +51,7 @@ def test_every_moment_forwards(long: RecordedLines, states: list[bytes]) -> None
     ) == 0
 
 
-def test_moments_backwards_and_anywhere(long: RecordedLines, states: list[bytes]) -> None:
+def test_moments_backwards_and_anywhere(long: FileRecords, states: list[bytes]) -> None:
     """Stepping back, jumping over keyframes, and onto them."""
     timeline = Timeline(long)
     chance = Random("moments")
@@ -61,15 +61,15 @@ def test_moments_backwards_and_anywhere(long: RecordedLines, states: list[bytes]
         assert encode(timeline.at(number).snapshot()) == states[number], number
 
 
-def test_before_the_first_record_and_past_the_last(long: RecordedLines, states: list[bytes]) -> None:
+def test_before_the_first_record_and_past_the_last(long: FileRecords, states: list[bytes]) -> None:
     """-1 is before anything happened; a number past the end means the last record."""
     timeline = Timeline(long)
     assert encode(timeline.at(10**9).snapshot()) == states[-1]
-    assert encode(timeline.at(-1).snapshot()) == encode(Cluster.of(long.header).snapshot())
-    assert encode(timeline.at(-5).snapshot()) == encode(Cluster.of(long.header).snapshot())
+    assert encode(timeline.at(-1).snapshot()) == encode(ClusterState.of(long.header).snapshot())
+    assert encode(timeline.at(-5).snapshot()) == encode(ClusterState.of(long.header).snapshot())
 
 
-def test_a_keyframe_is_what_the_records_before_it_add_up_to(long: RecordedLines, states: list[bytes]) -> None:
+def test_a_keyframe_is_what_the_records_before_it_add_up_to(long: FileRecords, states: list[bytes]) -> None:
     """So a reader may begin there."""
     for number in long.keyframes:
         keyframe = long.record(number)
@@ -77,11 +77,11 @@ def test_a_keyframe_is_what_the_records_before_it_add_up_to(long: RecordedLines,
         assert encode(keyframe.snapshot) == states[number - 1]
 
 
-def test_a_cluster_goes_on_from_any_snapshot(long: RecordedLines, states: list[bytes]) -> None:
+def test_a_cluster_goes_on_from_any_snapshot(long: FileRecords, states: list[bytes]) -> None:
     """``resume`` is the inverse of ``snapshot``, as far as what is still in force is concerned."""
     timeline = Timeline(long)
     for number in range(0, 500, 7):
-        cluster = Cluster.resume(timeline.at(number).snapshot())
+        cluster = ClusterState.resume(timeline.at(number).snapshot())
         cluster.apply(long.record(number + 1))
         assert encode(cluster.snapshot()) == states[number + 1], number
 
@@ -93,21 +93,21 @@ def test_a_damaged_keyframe_is_done_without(tmp_path: Path) -> None:
     assert len(frames) > 5
     kept[frames[1]] = kept[frames[1]].replace(b'"nodes":[', b'"nodes":[5,', 1)
     kept[frames[2]] = kept[frames[2]][:50]
-    lines = RecordedLines(write_lines(tmp_path / "run.jsonl", kept))
-    whole = RecordedLines(write_lines(tmp_path / "whole.jsonl", eventful_lines()))
+    lines = FileRecords(write_lines(tmp_path / "run.jsonl", kept))
+    whole = FileRecords(write_lines(tmp_path / "whole.jsonl", eventful_lines()))
     timeline = Timeline(lines)
     for number in (frames[3] - 1, frames[1] + 1, frames[2] + 1, frames[1] - 1):
         assert encode(timeline.at(number).snapshot()) == encode(_folded(whole, number))
 
 
-def _folded(lines: RecordedLines, number: int) -> Snapshot:
+def _folded(lines: FileRecords, number: int) -> Snapshot:
     return fold(lines.records(0, number + 1), lines).snapshot()
 
 
 def test_a_feed_has_the_same_timeline(tmp_path: Path) -> None:
     """It grows while it is looked at."""
-    recorded = RecordedLines(write_lines(tmp_path / "run.jsonl", eventful_lines()))
-    spooled = SpooledLines(eventful_lines()[0])
+    recorded = FileRecords(write_lines(tmp_path / "run.jsonl", eventful_lines()))
+    spooled = FeedRecords(eventful_lines()[0])
     timeline, other = Timeline(spooled), Timeline(recorded)
     for number, line in enumerate(eventful_lines()[1:], 1):
         spooled.append(line)
@@ -115,7 +115,7 @@ def test_a_feed_has_the_same_timeline(tmp_path: Path) -> None:
     spooled.close()
 
 
-def test_the_record_at_an_instant(long: RecordedLines) -> None:
+def test_the_record_at_an_instant(long: FileRecords) -> None:
     """The last that is not later; before the first there is the header, past the last the end."""
     timeline = Timeline(long)
     times = [getattr(record, "at_us", 0) for record in long.records()]

@@ -10,7 +10,7 @@ import pytest
 
 from lab.kernel import Timing
 from lab.recording import digest_chain as chain
-from lab.recording.reader import Lines, RecordedLines, open_recording
+from lab.recording.reader import FileRecords, RecordStore, open_recording
 from lab.recording.records import Header, ProtocolInfo
 from lab.replay.divergence import Parting, header_differences, parting_of
 from tests.recording.samples import eventful, eventful_lines, write_lines
@@ -18,8 +18,8 @@ from tests.recording.samples import eventful, eventful_lines, write_lines
 KEYFRAME = b'{"record":"keyframe"'
 
 
-def _lines(path: Path, lines: Sequence[bytes]) -> Lines:
-    return RecordedLines(write_lines(path, lines))
+def _lines(path: Path, lines: Sequence[bytes]) -> RecordStore:
+    return FileRecords(write_lines(path, lines))
 
 
 def _parting(tmp_path: Path, one: Sequence[bytes], other: Sequence[bytes]) -> Parting:

@@ -11,7 +11,7 @@ from lab.analysis.lookback import LastSteps
 from lab.kernel import Fired, Payload, Received, Started, Step, on
 from lab.protocols import Algorithm, Bully, Field, stacked
 from lab.recording.memory import MemoryLog
-from lab.recording.reader import Lines, open_recording
+from lab.recording.reader import RecordStore, open_recording
 from lab.recording.records import Record
 from lab.replay import line_trace as rerun
 from lab.replay.approximate_lines import lines_about
@@ -23,11 +23,11 @@ from tests.recording.in_memory import MemoryLines
 SHIPPED = Path(__file__).parents[2] / "recordings" / "two-coordinators.jsonl"
 
 
-def _of(rig: Rig) -> Lines:
+def _of(rig: Rig) -> RecordStore:
     return MemoryLines(rig.header, rig.records[1:])
 
 
-def _run(lines: Lines, number: int, protocol: type[Algorithm]) -> tuple[int, ...]:
+def _run(lines: RecordStore, number: int, protocol: type[Algorithm]) -> tuple[int, ...]:
     running = lines_run(lines, number, protocol)
     while True:
         try:
@@ -37,12 +37,12 @@ def _run(lines: Lines, number: int, protocol: type[Algorithm]) -> tuple[int, ...
             return found
 
 
-def _texts(lines: Lines, ran: tuple[int, ...]) -> list[str]:
+def _texts(lines: RecordStore, ran: tuple[int, ...]) -> list[str]:
     source = lines.header.protocol.source.split("\n")
     return [source[line - 1].strip() for line in ran]
 
 
-def _first(lines: Lines, wanted: Callable[[Step], bool]) -> tuple[int, Step]:
+def _first(lines: RecordStore, wanted: Callable[[Step], bool]) -> tuple[int, Step]:
     for number, record in enumerate(lines.records()):
         if isinstance(record, Step) and wanted(record):
             return number, record
@@ -55,7 +55,7 @@ def _is_halted(step: Step) -> bool:
 
 
 @pytest.fixture(scope="module")
-def bully() -> Lines:
+def bully() -> RecordStore:
     """Three nodes elect, 3 is killed and comes back."""
     rig = Rig((1, 2, 3)).started()
     rig.settle()
@@ -66,7 +66,7 @@ def bully() -> Lines:
     return _of(rig)
 
 
-def test_a_handler_s_lines_run_for_the_message_that_it_handles(bully: Lines) -> None:
+def test_a_handler_s_lines_run_for_the_message_that_it_handles(bully: RecordStore) -> None:
     """Those of its body that were reached, in the order of running, and those of what it calls."""
     number, _ = _first(bully, _is_halted)
     assert _texts(bully, _run(bully, number, Bully)) == [
@@ -82,7 +82,7 @@ def test_a_handler_s_lines_run_for_the_message_that_it_handles(bully: Lines) -> 
     ]
 
 
-def test_a_procedure_runs_from_where_it_waited_to_where_it_waits(bully: Lines) -> None:
+def test_a_procedure_runs_from_where_it_waited_to_where_it_waits(bully: RecordStore) -> None:
     """Both lines are among those that ran; nothing before the one, nothing behind the other."""
     number, step = _first(bully, lambda each: each.input == Fired("election") and bool(each.waits))
     before = LastSteps(bully).at(number - 1, step.node)
@@ -123,7 +123,7 @@ def test_an_answer_that_is_not_the_last_one_runs_nothing() -> None:
     lines.close()
 
 
-def test_what_the_kernel_asks_about_timers_is_not_what_ran(bully: Lines) -> None:
+def test_what_the_kernel_asks_about_timers_is_not_what_ran(bully: RecordStore) -> None:
     """A timer that fires runs the procedure, not the function that says when it is due."""
     number, _ = _first(bully, lambda step: step.input == Fired("check"))
     texts = _texts(bully, _run(bully, number, Bully))
@@ -131,13 +131,13 @@ def test_what_the_kernel_asks_about_timers_is_not_what_ran(bully: Lines) -> None
     assert not any("_check_due_us" in text or "begun_us" in text for text in texts)
 
 
-def test_a_second_life_begins_with_what_was_stored(bully: Lines) -> None:
+def test_a_second_life_begins_with_what_was_stored(bully: RecordStore) -> None:
     """Only the inputs of the step's own life are executed."""
-    number, step = _first(bully, lambda each: isinstance(each.input, Started) and each.input.life == 2)
+    number, step = _first(bully, lambda each: isinstance(each.input, Started) and each.input.incarnation == 2)
     assert step.node == 3
     assert _texts(bully, _run(bully, number, Bully))[0] == "self.recovery()"
     later, _ = _first(
-        bully, lambda each: each.node == 3 and each.life == 2 and each.changed.get("status") == "Normal"
+        bully, lambda each: each.node == 3 and each.incarnation == 2 and each.changed.get("status") == "Normal"
     )
     assert "self.resume_processing()" in _texts(bully, _run(bully, later, Bully))
 
@@ -160,7 +160,7 @@ def test_the_lines_of_a_task_are_in_its_own_file() -> None:
 
 
 @pytest.mark.parametrize("node", [1, 2, 3])
-def test_every_step_of_a_run_can_be_told(bully: Lines, node: int) -> None:
+def test_every_step_of_a_run_can_be_told(bully: RecordStore, node: int) -> None:
     """And the line at which a wait began in it is one of those that ran."""
     listing = Listing(bully.header.protocol)
     told = 0
@@ -176,7 +176,7 @@ def test_every_step_of_a_run_can_be_told(bully: Lines, node: int) -> None:
     assert told > 3
 
 
-def test_another_trace_goes_on_afterwards(bully: Lines) -> None:
+def test_another_trace_goes_on_afterwards(bully: RecordStore) -> None:
     """A debugger, a measurement of coverage."""
     was = sys.gettrace()
     mine = lambda frame, event, argument: None  # noqa: E731
@@ -191,7 +191,7 @@ def test_another_trace_goes_on_afterwards(bully: Lines) -> None:
 # what cannot be told
 
 
-def _edited(lines: Lines, number: int, change: Callable[[Step], Record]) -> Lines:
+def _edited(lines: RecordStore, number: int, change: Callable[[Step], Record]) -> RecordStore:
     records = [record for record in lines.records() if record is not None]
     step = records[number]
     assert isinstance(step, Step)
@@ -199,7 +199,7 @@ def _edited(lines: Lines, number: int, change: Callable[[Step], Record]) -> Line
     return MemoryLines(lines.header, records[1:])
 
 
-def test_an_edited_recording_is_not_told_of(bully: Lines) -> None:
+def test_an_edited_recording_is_not_told_of(bully: RecordStore) -> None:
     """A step that is not what its inputs give: neither it nor what comes after it."""
     number, _ = _first(bully, lambda step: step.changed.get("status") == "Normal")
     edited = _edited(bully, number, lambda step: replace(step, changed={**step.changed, "coordinator": 7}))
@@ -208,7 +208,7 @@ def test_an_edited_recording_is_not_told_of(bully: Lines) -> None:
     assert _run(edited, number - 1, Bully) == _run(bully, number - 1, Bully)
 
 
-def test_inputs_that_cannot_be_are_told_of(bully: Lines) -> None:
+def test_inputs_that_cannot_be_are_told_of(bully: RecordStore) -> None:
     """A timer that was never set, a message that nobody sent, a life without a beginning."""
     number, step = _first(bully, lambda each: each.input == Fired("election"))
     node = step.node
@@ -224,7 +224,7 @@ def test_inputs_that_cannot_be_are_told_of(bully: Lines) -> None:
         _run(bully, 0, Bully)
 
 
-def test_it_goes_back_only_so_far(bully: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_goes_back_only_so_far(bully: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A long life is not executed again for one step."""
     number, _ = _first(bully, lambda step: step.input == Fired("check"))
     for bound in ("_MOST_RECORDS", "_MOST_STEPS"):
@@ -285,7 +285,7 @@ def test_one_of_the_users_own_counts_once_it_is_loaded() -> None:
 # about what ran
 
 
-def test_about_what_ran_is_the_handler_of_the_message(bully: Lines) -> None:
+def test_about_what_ran_is_the_handler_of_the_message(bully: RecordStore) -> None:
     """All of it."""
     listing = Listing(bully.header.protocol)
     _, step = _first(bully, _is_halted)
@@ -294,7 +294,7 @@ def test_about_what_ran_is_the_handler_of_the_message(bully: Lines) -> None:
     assert about == tuple(range(handler.line, handler.last + 1))
 
 
-def test_about_what_ran_is_between_two_waits(bully: Lines) -> None:
+def test_about_what_ran_is_between_two_waits(bully: RecordStore) -> None:
     """And what exactly ran of the procedure is among that."""
     listing = Listing(bully.header.protocol)
     steps = LastSteps(bully)

@@ -11,7 +11,7 @@ import pytest
 
 from lab.kernel import Protocol
 from lab.protocols import Bully, source_of
-from lab.recording.reader import NotARecordingError, RecordedLines
+from lab.recording.reader import FileRecords, NotARecordingError
 from lab.replay.reexecution import Report, reexecute
 from tests.recording.samples import eventful, eventful_lines, execute_again, write_lines
 
@@ -130,7 +130,7 @@ def test_an_invented_timer_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (lambda record: record["input"].update(life=7), "started life 7"),
+        (lambda record: record["input"].update(incarnation=7), "started life 7"),
         (lambda record: record["input"].update(serial=1), "with serial 1;"),
         (lambda record: record.update(node=9), "a step of node 9, which the header does not name"),
         (lambda record: record["input"]["stored"].update(version=77), None),
@@ -212,7 +212,7 @@ def test_it_stops_after_so_many_differences(tmp_path: Path) -> None:
     class Idle(Protocol):
         pass
 
-    lines = RecordedLines(write_lines(tmp_path / "run.jsonl", eventful_lines()))
+    lines = FileRecords(write_lines(tmp_path / "run.jsonl", eventful_lines()))
     told: list[int] = []
     report = reexecute(lines, Idle, "", most=7, progress=told.append)
     assert len(report.differences) == 7

@@ -7,7 +7,7 @@ import pytest
 from lab.kernel import Timing
 from lab.properties import Judge
 from lab.properties.verdicts import Broken, Violation
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Link, ProtocolInfo
 from lab.scenario.outcome import Outcome
 from lab.scenario.report import is_meant
@@ -52,16 +52,16 @@ def test_it_is_by_the_faults_that_broke_what_matters(violation: Violation, under
     judge = Judge(HEADER)
     judge.violations.append(violation)
     outcome = Outcome(None, (), (expected,))
-    assert outcome.missed(Cluster((1, 2)), judge) == ([] if meant else [expected])
+    assert outcome.missed(ClusterState((1, 2)), judge) == ([] if meant else [expected])
 
 
 def test_no_violation_is_missed_where_there_is_one() -> None:
     """And met where there is none."""
     outcome = Outcome(None, (), (ExpectViolation("A1.1", none=True), ExpectViolation("A1.2", none=True)))
     judge = Judge(HEADER)
-    assert outcome.missed(Cluster((1, 2)), judge) == []
+    assert outcome.missed(ClusterState((1, 2)), judge) == []
     judge.violations.append(_violation())
-    assert outcome.missed(Cluster((1, 2)), judge) == [ExpectViolation("A1.1", none=True)]
+    assert outcome.missed(ClusterState((1, 2)), judge) == [ExpectViolation("A1.1", none=True)]
 
 
 @pytest.mark.parametrize(

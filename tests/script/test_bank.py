@@ -6,8 +6,8 @@ import pytest
 
 from lab.protocols import PROTOCOLS, TASKS, find_protocol
 from lab.protocols.accounts import parse_cents
-from lab.recording.cluster_state import Cluster
-from lab.recording.snapshot import NodeView
+from lab.recording.cluster_state import ClusterState
+from lab.recording.snapshot import NodeState
 from lab.script import CommandError, Tell, When, check_line, nodes_told, parse
 from lab.script.commands import Nodes
 from lab.script.holding import Suspicions, holds
@@ -104,14 +104,14 @@ def test_which_accounts_there_are_is_up_to_the_parameters() -> None:
             check_line(line, protocol, IDS)
 
 
-def _cluster(leaders: tuple[int, ...] | None, **processes: Any) -> Cluster:
+def _cluster(leaders: tuple[int, ...] | None, **processes: Any) -> ClusterState:
     """Four nodes that run, but for those of which something else is said; None: they elect nobody."""
-    cluster = Cluster((1, 2, 3, 4))
+    cluster = ClusterState((1, 2, 3, 4))
     for node in cluster.nodes:
         state: dict[str, Any] = {"status": "Normal", "coordinator": node if node in (leaders or ()) else 9}
         if leaders is None:
             state = {"status": "Idle"}
-        cluster.nodes[node] = NodeView(node, processes.get(f"n{node}", "running"), 1, 0, state)
+        cluster.nodes[node] = NodeState(node, processes.get(f"n{node}", "running"), 1, 0, state)
     return cluster
 
 
@@ -128,7 +128,7 @@ def _cluster(leaders: tuple[int, ...] | None, **processes: Any) -> Cluster:
         (_cluster((2, 3), n3="killed"), 2),
     ],
 )
-def test_a_transaction_is_for_one_node(cluster: Cluster, node: int) -> None:
+def test_a_transaction_is_for_one_node(cluster: ClusterState, node: int) -> None:
     """The highest that leads, or, where nobody is elected, that is up; one that runs rather than a paused one."""
     elects = "coordinator" in cluster.nodes[1].state
     protocol = find_protocol("3pc") if elects else TWO
@@ -143,13 +143,13 @@ def test_while_nobody_leads_or_is_up_it_is_for_nobody() -> None:
     ):
         nodes_told(Tell(None, "withdraw", ("5",)), _cluster(()), find_protocol("3pc"))
     with pytest.raises(CommandError, match="no node is up at present; restart one"):
-        nodes_told(Tell(None, "withdraw", ("5",)), Cluster(IDS), TWO)
+        nodes_told(Tell(None, "withdraw", ("5",)), ClusterState(IDS), TWO)
 
 
 # what may be asked
 
 
-def _holds(text: str, cluster: Cluster) -> bool:
+def _holds(text: str, cluster: ClusterState) -> bool:
     trigger = parse(f"when {text}: heal").trigger
     assert isinstance(trigger, When)
     return holds(trigger.predicate, cluster, Suspicions())

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from lab.kernel import Fired, Received, Started, Step, Wait
-from lab.recording.cluster_state import Cluster
-from lab.recording.snapshot import FaultView, Flight, NodeView
+from lab.recording.cluster_state import ClusterState
+from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState
 from lab.script import When, parse
 from lab.script.holding import Suspicions, holds, is_seen_in_messages, names_suspicion
 from lab.script.predicates import Predicate
@@ -20,9 +20,9 @@ def _predicate(text: str) -> Predicate:
     return trigger.predicate
 
 
-def _cluster() -> Cluster:
+def _cluster() -> ClusterState:
     """Nodes 1 and 2 are Normal under 4, which leads; 3 is in Election; 5 was Normal and its own, and is dead."""
-    cluster = Cluster((1, 2, 3, 4, 5))
+    cluster = ClusterState((1, 2, 3, 4, 5))
     states: dict[int, dict[str, Any]] = {
         1: {**NORMAL, "up": [4], "group": [4, 1]},
         2: {**NORMAL, "group": [4, 1], "halted": None},
@@ -31,19 +31,19 @@ def _cluster() -> Cluster:
         5: {"status": "Normal", "coordinator": 5, "group": [5, 7]},
     }
     for node, state in states.items():
-        cluster.nodes[node] = NodeView(node, {2: "paused", 5: "killed"}.get(node, "running"), 1, 0, state)  # type: ignore[arg-type]
+        cluster.nodes[node] = NodeState(node, {2: "paused", 5: "killed"}.get(node, "running"), 1, 0, state)  # type: ignore[arg-type]
     return cluster
 
 
-def _cluster_with_messages() -> Cluster:
+def _cluster_with_messages() -> ClusterState:
     cluster = _cluster()
     cluster.messages.update(AreYouUp=3, Accept=2)
     for serial, (source, target, kind, held) in enumerate(
         [(1, 4, "Accept", False), (3, 1, "Accept", True), (1, 4, "AreYouUp", False)]
     ):
-        cluster.flights[source, serial] = Flight(source, serial, target, kind, 0, held=held)
-    cluster.faults[1] = FaultView(1, "cut", "cut 2->3", 0, links=((2, 3),))
-    cluster.faults[2] = FaultView(2, "lose", "lose 3->2 100%", 0, links=((3, 2),))
+        cluster.in_flight[source, serial] = InFlightMessage(source, serial, target, kind, 0, held=held)
+    cluster.faults[1] = ActiveFault(1, "cut", "cut 2->3", 0, links=((2, 3),))
+    cluster.faults[2] = ActiveFault(2, "lose", "lose 3->2 100%", 0, links=((3, 2),))
     return cluster
 
 
@@ -124,13 +124,13 @@ def test_no_comparison_with_what_is_kept_by_a_node_that_is_down_holds(text: str)
 )
 def test_of_nobody_nothing_holds(text: str) -> None:
     """Where no node is up."""
-    assert not holds(_predicate(text), Cluster((1, 2)), Suspicions())
+    assert not holds(_predicate(text), ClusterState((1, 2)), Suspicions())
 
 
 def test_of_several_coordinators_the_highest_is_meant() -> None:
     """As with commands."""
     cluster = _cluster()
-    cluster.nodes[1] = NodeView(1, "running", 1, 0, {**NORMAL, "coordinator": 1, "definition": {"version": 9}})
+    cluster.nodes[1] = NodeState(1, "running", 1, 0, {**NORMAL, "coordinator": 1, "definition": {"version": 9}})
     assert holds(_predicate("coordinators == 2 and coordinator.version == 3"), cluster, Suspicions())
 
 
@@ -154,7 +154,7 @@ def test_who_has_not_answered_in_time_is_suspected() -> None:
 def test_suspicions_that_begin_late_know_who_waits() -> None:
     """From the cluster as it is then."""
     cluster = _cluster()
-    cluster.nodes[1] = NodeView(1, "running", 1, 0, NORMAL, ASKS)
+    cluster.nodes[1] = NodeState(1, "running", 1, 0, NORMAL, ASKS)
     suspicions = Suspicions(cluster)
     suspicions.observe(Step(10, 1, 1, Fired("other")))
     assert suspicions.pairs == {(1, 2)}

@@ -6,8 +6,8 @@ import pytest
 
 from lab.network import Cut, Delay, Duplicate, Lose, Reorder
 from lab.protocols import PROTOCOLS, find_protocol
-from lab.recording.cluster_state import Cluster
-from lab.recording.snapshot import NodeView
+from lab.recording.cluster_state import ClusterState
+from lab.recording.snapshot import NodeState
 from lab.script import (
     CommandError,
     Tell,
@@ -24,12 +24,12 @@ from lab.script.commands import Nodes
 FIELD = find_protocol("field")
 
 
-def _cluster(*leads: int, nodes: int = 4) -> Cluster:
+def _cluster(*leads: int, nodes: int = 4) -> ClusterState:
     """A cluster in which these nodes are Normal and their own coordinators."""
-    cluster = Cluster(tuple(range(1, nodes + 1)))
+    cluster = ClusterState(tuple(range(1, nodes + 1)))
     for node in leads:
         state = {"status": "Normal", "coordinator": node}
-        cluster.nodes[node] = NodeView(node, "running", 1, 0, state)
+        cluster.nodes[node] = NodeState(node, "running", 1, 0, state)
     return cluster
 
 
@@ -86,7 +86,7 @@ def test_of_two_coordinators_the_higher_is_meant() -> None:
 def test_who_is_coordinator(process: Any, state: dict[str, Any], leads: bool) -> None:
     """A process that exists, Normal, and its own coordinator. A paused one is still meant."""
     cluster = _cluster()
-    cluster.nodes[2] = NodeView(2, process, 1, 0, state)
+    cluster.nodes[2] = NodeState(2, process, 1, 0, state)
     if leads:
         assert coordinator_of(cluster) == 2
     else:
@@ -98,7 +98,7 @@ def test_where_nobody_is_elected_it_is_said_that_there_is_no_coordinator() -> No
     """Not that there is none at present, as if one were still to come."""
     cluster = _cluster()
     for node, process in enumerate(("running", "paused", "killed", "running"), 1):
-        cluster.nodes[node] = NodeView(node, process, 1, 0, {"status": "Idle"})  # type: ignore[arg-type]
+        cluster.nodes[node] = NodeState(node, process, 1, 0, {"status": "Idle"})  # type: ignore[arg-type]
     with pytest.raises(CommandError, match="this protocol elects nobody, so there is no coordinator"):
         resolve_nodes(_command("kill coordinator").nodes, cluster)
     assert nodes_told(Tell(None, "request"), cluster, PROTOCOLS["token"]) == (1, 2, 4)

@@ -7,7 +7,7 @@ import pytest
 
 from lab.analysis.delivery import LogPage
 from lab.recording.log_lines import LogLine, lines_of
-from lab.recording.reader import Lines, SpooledLines, open_recording
+from lab.recording.reader import FeedRecords, RecordStore, open_recording
 from lab.recording.records import Header, encode
 from lab.script import Query, Sieve, Sight, read_query
 from lab.script.query import matches
@@ -37,7 +37,7 @@ def _text(line: LogLine) -> str:
     return f"{line.kind} {line.text}".lower()
 
 
-def _brute(lines: Lines, query: Query, hidden: frozenset[str], upto: int) -> list[LogLine]:
+def _brute(lines: RecordStore, query: Query, hidden: frozenset[str], upto: int) -> list[LogLine]:
     """Every line, its fate as of the end, and the predicate looked at anew after each record."""
     page = LogPage(0, None)
     held = set()
@@ -55,7 +55,7 @@ def _brute(lines: Lines, query: Query, hidden: frozenset[str], upto: int) -> lis
     return found
 
 
-def _found(sieve: Sieve, lines: Lines) -> list[LogLine]:
+def _found(sieve: Sieve, lines: RecordStore) -> list[LogLine]:
     found = []
     for record, place in map(sieve.at, range(len(sieve))):
         read = lines.record(record)
@@ -65,7 +65,7 @@ def _found(sieve: Sieve, lines: Lines) -> list[LogLine]:
 
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
-def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lines]:
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordStore]:
     """Random runs of four nodes that are struck in many ways."""
     rig = Rig([1, 2, 3, 4], jitter_us=5_000, seed=request.param)
     rig.do(*EVENTFUL)
@@ -77,7 +77,9 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.mark.parametrize("text", QUERIES)
 @pytest.mark.parametrize("hidden", [frozenset[str](), frozenset({"AreYouNormal", "AreYouNormalAnswer"})])
-def test_what_is_found_is_what_looking_at_every_line_finds(run: Lines, text: str, hidden: frozenset[str]) -> None:
+def test_what_is_found_is_what_looking_at_every_line_finds(
+    run: RecordStore, text: str, hidden: frozenset[str]
+) -> None:
     query = read_query(text, run.header)
     sieve = Sieve(query, run, hidden, _text)
     for _ in sieve.work():
@@ -86,7 +88,7 @@ def test_what_is_found_is_what_looking_at_every_line_finds(run: Lines, text: str
     assert _found(sieve, run) == _brute(run, query, hidden, len(run))
 
 
-def test_the_queries_find_something_and_leave_something_out(run: Lines) -> None:
+def test_the_queries_find_something_and_leave_something_out(run: RecordStore) -> None:
     """Or the test above would show nothing."""
     everything = len(_brute(run, Query(), frozenset(), len(run)))
     for text in ("node:3", "kind:AreYouUp", "fate:lost", "what:process", "when 2.status == Normal"):
@@ -94,10 +96,10 @@ def test_the_queries_find_something_and_leave_something_out(run: Lines) -> None:
 
 
 @pytest.mark.parametrize("text", ["node:3", "fate:lost", 'fate:"in flight"', "-fate:delivered kind:AreYouUp"])
-def test_as_a_run_grows_its_lines_are_found_and_lost_with_their_fates(run: Lines, text: str) -> None:
+def test_as_a_run_grows_its_lines_are_found_and_lost_with_their_fates(run: RecordStore, text: str) -> None:
     """After each piece it is what the records so far give."""
     assert isinstance(run.header, Header)
-    feed = SpooledLines(encode(run.header))
+    feed = FeedRecords(encode(run.header))
     query = read_query(text, run.header)
     sieve = Sieve(query, feed, (), _text)
     for number in range(1, len(run)):
@@ -109,7 +111,7 @@ def test_as_a_run_grows_its_lines_are_found_and_lost_with_their_fates(run: Lines
     feed.close()
 
 
-def test_from_hit_to_hit_in_both_directions_and_back(run: Lines) -> None:
+def test_from_hit_to_hit_in_both_directions_and_back(run: RecordStore) -> None:
     """The next from any place is the first behind it, the one before is the last before it."""
     sieve = Sieve(read_query("kind:AreYouUp", run.header), run, (), _text)
     for _ in sieve.work():
@@ -129,7 +131,7 @@ def test_from_hit_to_hit_in_both_directions_and_back(run: Lines) -> None:
         assert sieve.near(number, None, forward=True) == (len(before) if len(before) < len(hits) else None)
 
 
-def test_the_work_is_done_in_pieces(run: Lines, tmp_path: Path) -> None:
+def test_the_work_is_done_in_pieces(run: RecordStore, tmp_path: Path) -> None:
     """Between two of them somebody else can have a turn, and what is found grows."""
     sieve = Sieve(read_query("node:3"), run, (), _text)
     counts = [(len(sieve), sieve.done) for _ in sieve.work()]

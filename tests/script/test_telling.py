@@ -2,7 +2,7 @@
 
 import pytest
 
-from lab.kernel import Protocol, Told, command
+from lab.kernel import CommandInput, Protocol, command
 from lab.protocols import PROTOCOLS
 from lab.script import VERBS, CommandError, Tell, own_commands, parse, told_by
 from lab.script.commands import Nodes
@@ -31,7 +31,7 @@ def board(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROTOCOLS, "board", Board)
 
 
-def _told(text: str, protocol: type[Protocol] = Board) -> Told:
+def _told(text: str, protocol: type[Protocol] = Board) -> CommandInput:
     tell = parse(text).command
     assert isinstance(tell, Tell)
     return told_by(tell, protocol, (1, 5))
@@ -78,8 +78,8 @@ def test_no_own_command_has_the_name_of_one_of_the_language() -> None:
 
 def test_words_are_handed_over_as_they_were_written() -> None:
     """Every one of them."""
-    assert _told("tell 5 pin 3%") == Told("pin", ("3%",))
-    assert _told("tell 5 mark 7 blue x y", Stacked) == Told("mark", ("7", "blue", "x", "y"))
+    assert _told("tell 5 pin 3%") == CommandInput("pin", ("3%",))
+    assert _told("tell 5 mark 7 blue x y", Stacked) == CommandInput("mark", ("7", "blue", "x", "y"))
 
 
 @pytest.mark.parametrize(

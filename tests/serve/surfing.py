@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tests.serve.serving import Server
 
-__all__ = ["FORM", "Answer", "Shown", "Surfer", "raw"]
+__all__ = ["FORM", "Answer", "Auxiliary", "Surfer", "raw"]
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -76,7 +76,7 @@ class Surfer:
     @asynccontextmanager
     async def terminal(
         self, size: str = '{"columns": 120, "rows": 40}', is_packed: bool = True
-    ) -> AsyncIterator["Shown"]:
+    ) -> AsyncIterator["Auxiliary"]:
         """A terminal of this size; browsers have it packed. aiohttp.WSServerHandshakeError: it may have none."""
         packing = 15 if is_packed else 0
         async with (
@@ -87,10 +87,10 @@ class Surfer:
         ):
             if size:
                 await opened.send_str(size)
-            yield Shown(opened)
+            yield Auxiliary(opened)
 
 
-class Shown:
+class Auxiliary:
     """A terminal of 120 by 40: what is seen in it, and what is typed."""
 
     def __init__(self, opened: aiohttp.ClientWebSocketResponse) -> None:

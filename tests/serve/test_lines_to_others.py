@@ -10,7 +10,7 @@ import sys
 import msgspec
 import pytest
 
-from lab.exercises.teacher import Notice, Told
+from lab.exercises.teacher import Announcement, Notice
 from lab.serve.asking import Answer
 from lab.serve.children import Children
 from lab.serve.orders import HostInfo, Room
@@ -66,8 +66,8 @@ def test_what_came_before_somebody_listened_is_told_once() -> None:
     heard: list[Notice] = []
     with ours, its:
         portal = Portal(its)
-        ours.sendall(b"".join(msgspec.json.encode(said) + b"\n" for said in (Told("early"), Answer())))
+        ours.sendall(b"".join(msgspec.json.encode(said) + b"\n" for said in (Announcement("early"), Answer())))
         assert portal.running() is None
         portal.listen(heard.append)
         portal.listen(heard.append)
-        assert heard == [Told("early")]
+        assert heard == [Announcement("early")]

@@ -16,7 +16,7 @@ from lab.serve.folder import DataFolder
 from lab.serve.invites import Invitations
 from tests.serve.conftest import School
 from tests.serve.serving import Client, Server, alive
-from tests.serve.surfing import Answer, Shown, Surfer, raw
+from tests.serve.surfing import Answer, Auxiliary, Surfer, raw
 from tests.waiting import wait_for
 
 _PROTECTED = {
@@ -295,7 +295,7 @@ def test_guests_come_in_where_anybody_may(tmp_path: Path, server: Server) -> Non
         assert not (open_server.data / "browsers").exists()
 
 
-async def _begin(terminal: Shown) -> None:
+async def _begin(terminal: Auxiliary) -> None:
     await terminal.sees("lab exercises")
     await terminal.type("one pause")
     await terminal.sees("teaches A1.1, assumption 9, B1")

@@ -5,8 +5,8 @@ from pathlib import Path
 from lab.glyphs import glyphs_for
 from lab.recording.reader import open_recording
 from lab.recording.timeline import Timeline
-from lab.tui.run.moment import Moment
-from lab.tui.terminal.look import Look
+from lab.tui.run.cursor import Cursor
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.diagram.canvas import Canvas
 from lab.tui.views.diagram.focus import Focus
 from lab.tui.views.diagram.picking import Cone, Picked, arrow_of
@@ -35,9 +35,9 @@ def pictured(
     """The picture with the cursor at that instant, as large as that, so many times zoomed out."""
     lines = open_recording(path)
     try:
-        look = Look(glyphs_for(UNICODE if fine else ASCII))
+        theme_styles = ThemeStyles(glyphs_for(UNICODE if fine else ASCII))
         timeline = Timeline(lines)
-        moment = Moment(timeline.at(timeline.record_at(at_us)), at_us, selected, hides_future=hides_future)
+        moment = Cursor(timeline.at(timeline.record_at(at_us)), at_us, selected, hides_future=hides_future)
         plane = plane_of(sorted(lines.header.nodes), selected, *size, down)
         focus = Focus(lines)
         for _ in range(zoom):
@@ -46,7 +46,7 @@ def pictured(
         version = None
         while version != focus.window.version:
             version = focus.window.version
-            focus.look(moment, plane.along, hidden, 1 if down else 3)
+            focus.theme_styles(moment, plane.along, hidden, 1 if down else 3)
         window = focus.window
         cone = None if picked is None else Cone(window, picked)
         if cone is not None:
@@ -56,8 +56,8 @@ def pictured(
                 window.space,
                 focus.scale,
                 plane,
-                look,
-                signs_for(look.glyphs),
+                theme_styles,
+                signs_for(theme_styles.glyphs),
                 focus.top,
                 window.start,
                 window.space.last,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from lab.analysis.assumptions import ASSUMPTIONS
 from lab.properties import ASSERTIONS, Judge
 from lab.recording.reader import open_recording
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.views.assertions.rows import judged_at
 from lab.tui.views.assertions.view import AssertionsView
 from tests.tui.hostile import hostile_recording
@@ -85,7 +85,7 @@ def test_what_follows_the_cursor_is_not_told_while_the_future_is_hidden() -> Non
         await seen.press("a")
         view = seen.of("#assertions", AssertionsView)
         await seen.until(lambda: "after the cursor: violated by" in _text(seen), "what follows is judged")
-        shown = Moment(seen.player.cluster(), seen.player.now_us)
+        shown = Cursor(seen.player.cluster(), seen.player.now_us)
         view.show(replace(shown, hides_future=True))
         assert "after the cursor" not in _text(seen)
         view.show(shown)

@@ -15,7 +15,7 @@ from lab.recording.writer import Writer
 from lab.tui.frame.lines import title_text
 from lab.tui.nodes.bank import bank_pane, bank_pieces
 from lab.tui.run.source import FileSource
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.bank import BankView
 from lab.tui.views.views import Views
 from lab.worlds.config import RunConfig
@@ -158,7 +158,7 @@ def test_the_end_of_a_log_that_is_too_long_is_its_newest_entries() -> None:
     assert pane is not None
     assert pane.log[-1] == "aborted 3.1"
     for width in (20, 30, 40, 80):
-        ((text, _),) = bank_pieces(pane, Look(glyphs_for({"LC_ALL": "C.UTF-8"})), width)[2]
+        ((text, _),) = bank_pieces(pane, ThemeStyles(glyphs_for({"LC_ALL": "C.UTF-8"})), width)[2]
         assert text.endswith(pane.log[-1])
         assert cell_len(text) <= width
         assert text.startswith("log … ") == (width < 80)
@@ -171,7 +171,7 @@ def test_who_votes_no_next_says_so() -> None:
     rig.run(1)
     pane = bank_pane(rig.cluster.nodes[2], 0)
     assert pane is not None
-    balances, opened, log = bank_pieces(pane, Look(glyphs_for({"LC_ALL": "C.UTF-8"})), 40)
+    balances, opened, log = bank_pieces(pane, ThemeStyles(glyphs_for({"LC_ALL": "C.UTF-8"})), 40)
     assert "".join(text for text, _ in balances) == "checking 1,000  votes NO next"
     assert "".join(text for text, _ in opened) == "nothing is open"
     assert "".join(text for text, _ in log) == "the log is empty"
@@ -349,7 +349,7 @@ def test_the_title_counts_and_measures_as_people_do(tmp_path: Path) -> None:
     """One node is no nodes, and a thousand milliseconds are a second."""
     one = Rig((1,), protocol=TwoPhaseCommit).started()
     header = one.header
-    look = Look(glyphs_for())
+    theme_styles = ThemeStyles(glyphs_for())
     for nodes, timing, said in (
         ((1,), Timing(250_000, 500_000), "T 1 s · 1 node · one"),
         ((1, 2), Timing(50_000, 20_000), "T 120 ms · 2 nodes · one"),
@@ -357,6 +357,6 @@ def test_the_title_counts_and_measures_as_people_do(tmp_path: Path) -> None:
         path = tmp_path / "title.jsonl"
         Writer(path, msgspec.structs.replace(header, nodes=nodes, timing=timing)).close()
         source = FileSource(path)
-        assert title_text(source, 0, 0, "one", look).plain.endswith(said)
+        assert title_text(source, 0, 0, "one", theme_styles).plain.endswith(said)
         source.close()
         path.unlink()

@@ -10,7 +10,7 @@ from lab.replay.divergence import Comparison, parting_of
 from lab.tui.dialogs import RecordDialog
 from lab.tui.frame.lines import Line
 from lab.tui.moving.branching import TreeDialog
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.views.beside.view import BesideView
 from lab.tui.views.log.view import MessageLog
 from tests.tui.recorded import SHIPPED, written
@@ -86,7 +86,7 @@ def test_where_they_part_is_not_told_while_the_future_is_hidden(recording: Path,
 
         def shown(number: int, hides_future: bool) -> str:
             seen.player.go(number)
-            view.show(Moment(seen.player.cluster(), seen.player.now_us, hides_future=hides_future))
+            view.show(Cursor(seen.player.cluster(), seen.player.now_us, hides_future=hides_future))
             return head.plain
 
         for number in (AT, parting - 1):

@@ -8,7 +8,7 @@ import pytest
 
 from lab.kernel import Timing
 from lab.places import recordings_folder
-from lab.recording.reader import Lines, open_recording
+from lab.recording.reader import RecordStore, open_recording
 from lab.recording.records import End, Header, Link
 from lab.tui.moving.branching import TreeDialog
 from lab.tui.run.source import FileSource, Source
@@ -33,7 +33,7 @@ def _run_screens(seen: Seen) -> int:
     return sum(isinstance(screen, RunScreen) for screen in seen.app.screen_stack)
 
 
-def _lines(seen: Seen) -> Lines:
+def _lines(seen: Seen) -> RecordStore:
     return seen.run.source.lines
 
 

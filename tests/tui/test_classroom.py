@@ -73,13 +73,13 @@ def test_what_is_mended_in_an_editor_is_not_begun_here(tmp_path: Path) -> None:
     exercise = made(tmp_path, REPAIR, INSTRUCTIONS[: INSTRUCTIONS.index("## 2.")], "", "mend")
 
     def test(word: str, told: str) -> None:
-        async def look(seen: Seen) -> None:
+        async def theme_styles(seen: Seen) -> None:
             await seen.until(lambda: word in seen.text, word)
             await seen.press("enter")
             assert isinstance(seen.top, ListScreen)
             await seen.until(lambda: told in seen.text, told)
 
-        classroom(look, student(tmp_path), [exercise], is_served=word != "in your editor")
+        classroom(theme_styles, student(tmp_path), [exercise], is_served=word != "in your editor")
 
     test("in your editor", "Pause one: where lab is installed: lab exercise start mend")
     test("not on the server", "it is not on the server; where lab is installed")

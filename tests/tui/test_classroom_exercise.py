@@ -16,7 +16,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Commanded
 from lab.tui.classroom.dialogs import LONGEST_ANSWER, ChoiceDialog, LineDialog, TextDialog, WordsDialog, as_line
 from lab.tui.classroom.markdown import lines_of
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.worlds.config import Ready
 from tests.tui.classroom import INSTRUCTIONS, attempt_of, attempted, classroom, made, student, taught
 from tests.tui.seen import Seen, attached, replay, served
@@ -360,7 +360,7 @@ def test_markdown_is_set_in_lines() -> None:
     text = (
         "One **bold** `code`\nstill one.\n\n- first\n- second, which is long enough for two lines\n\n3. three\n\n"
     )
-    lines = lines_of(text + "```\n  x = 1\n```\n\n> said\n\n# Head", 30, Look(UNICODE))
+    lines = lines_of(text + "```\n  x = 1\n```\n\n> said\n\n# Head", 30, ThemeStyles(UNICODE))
     assert [line.plain.rstrip() for line in lines] == [
         *("One bold code still one.", "· first", "· second, which is long enough", "  for two lines", "3. three"),
         *("", "    x = 1", "", "  said", "", "Head"),

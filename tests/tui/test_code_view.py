@@ -13,7 +13,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Link
 from lab.replay.line_trace import installed, lines_run
 from lab.replay.source_listing import Listing
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.code.text import coloured, rows_of
 from lab.tui.views.code.view import CodeView
 from lab.worlds.config import RunConfig
@@ -86,7 +86,7 @@ async def _told(seen: Seen) -> None:
 
 
 def _text(source: str, width: int, waited: frozenset[int] = frozenset()) -> list[str]:
-    rows = rows_of(coloured(source.split("\n"), Look(CLEAR)), width, 10, waited)
+    rows = rows_of(coloured(source.split("\n"), ThemeStyles(CLEAR)), width, 10, waited)
     return ["".join(text for text, _ in row.pieces) for row in rows]
 
 
@@ -111,21 +111,21 @@ def test_room_is_left_for_how_long_nodes_wait() -> None:
 def test_the_text_is_coloured_as_python_and_stays_what_it_is() -> None:
     """Whatever it is: control characters are told, tabs are blanks, lines stay lines."""
     source = 'def f():\n\treturn "a" # b\n"""\nno\n"""\n\x1b[2J\n(\n'
-    look = Look(CLEAR)
-    lines = coloured(source.split("\n"), look)
+    theme_styles = ThemeStyles(CLEAR)
+    lines = coloured(source.split("\n"), theme_styles)
     texts = ["".join(text for text, _ in line) for line in lines]
     assert texts == ["def f():", '    return "a" # b', '"""', "no", '"""', "\\x1b[2J", "(", ""]
     named = {text: style for line in lines for text, style in line}
     assert named["return"].color is not None
     assert named["f"].bold
-    look.dark = False
-    assert dict(coloured(source.split("\n"), look)[1])["return"] != named["return"]
+    theme_styles.dark = False
+    assert dict(coloured(source.split("\n"), theme_styles)[1])["return"] != named["return"]
 
 
 def test_what_is_too_long_is_shown_without_colour() -> None:
     """But shown."""
     source = "\n".join(["x = 'a'  # " + "b" * 90] * 2500)
-    lines = coloured(source.split("\n"), Look(CLEAR))
+    lines = coloured(source.split("\n"), ThemeStyles(CLEAR))
     assert len(lines) == 2500
     assert len(lines[0]) > 1
     assert len(lines[-1]) == 1

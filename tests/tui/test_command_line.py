@@ -12,7 +12,7 @@ from lab.tui.actions import ACTIONS
 from lab.tui.commandline import CommandLine, complete
 from lab.tui.dialogs import HelpDialog
 from lab.tui.frame.keyline import KeyLine
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.views import Views
 from tests.tui.seen import Seen, replay
 
@@ -240,7 +240,7 @@ def test_a_key_that_is_pointed_at_says_more() -> None:
 
 
 def _help(driver: bool, width: int = 200, *classes: str) -> list[str]:
-    dialog = HelpDialog(driver, Look(glyphs_for()))
+    dialog = HelpDialog(driver, ThemeStyles(glyphs_for()))
     dialog.add_class(*classes)
     console = Console(width=width, no_color=True)
     with console.capture() as capture:

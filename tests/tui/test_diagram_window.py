@@ -10,11 +10,11 @@ from msgspec import Raw
 from lab.analysis.group_history import Point
 from lab.analysis.spacetime import SpaceTime
 from lab.kernel import Fired, Message, Received, Step
-from lab.recording.cluster_state import Cluster
-from lab.recording.reader import RecordedLines, open_recording
+from lab.recording.cluster_state import ClusterState
+from lab.recording.reader import FileRecords, open_recording
 from lab.recording.records import Record, Routed
 from lab.recording.timeline import Timeline
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.views.diagram import window as windows
 from lab.tui.views.diagram.focus import Focus
 from lab.tui.views.diagram.order import Order
@@ -30,11 +30,11 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory.mktemp("window") / "long.jsonl")
 
 
-def _heartbeats(lines: RecordedLines) -> frozenset[str]:
+def _heartbeats(lines: FileRecords) -> frozenset[str]:
     return frozenset(lines.header.protocol.heartbeats)
 
 
-def _whole(lines: RecordedLines) -> SpaceTime:
+def _whole(lines: FileRecords) -> SpaceTime:
     space = SpaceTime(lines.header)
     for record in lines.records(1):
         space.observe(record)
@@ -129,10 +129,10 @@ def test_where_only_heartbeats_are_it_comes_to_rest(quiet: Path, share: float) -
     with closing(open_recording(quiet)) as lines:
         focus, number = Focus(lines), round(share * (len(lines) - 1))
         cluster = Timeline(lines).at(number)
-        moment = Moment(cluster, cluster.at_us)
+        moment = Cursor(cluster, cluster.at_us)
         begun = []
         for _ in range(120):
-            focus.look(moment, 40, _heartbeats(lines), step=1)
+            focus.theme_styles(moment, 40, _heartbeats(lines), step=1)
             begun.append(focus.window.begun)
         assert begun[60:] == begun[60:61] * 60
         assert begun[-1] < 8
@@ -142,11 +142,11 @@ def test_where_only_heartbeats_are_it_comes_to_rest(quiet: Path, share: float) -
 def test_followed_where_only_heartbeats_are_it_is_mostly_at_the_cursor(quiet: Path) -> None:
     """A fold begun anew, to look further back, is caught up with in a few frames."""
     with closing(open_recording(quiet)) as lines:
-        focus, cluster, is_there = Focus(lines), Cluster.of(lines.header), []
+        focus, cluster, is_there = Focus(lines), ClusterState.of(lines.header), []
         for number, record in enumerate(lines.records()):
             cluster.apply(record)
             if number and number % 20 == 0:
-                focus.look(Moment(cluster, cluster.at_us, following=True), 40, _heartbeats(lines), step=1)
+                focus.theme_styles(Cursor(cluster, cluster.at_us, following=True), 40, _heartbeats(lines), step=1)
                 is_there.append(focus.window.start <= number < focus.window.fed)
         assert len(is_there) > 500
         assert sum(is_there) > 0.9 * len(is_there)

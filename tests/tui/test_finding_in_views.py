@@ -47,7 +47,7 @@ def test_a_text_is_sought_in_the_view_and_lit_up_there(key: str, text: str) -> N
 
 def _is_lit(seen: Seen, segment: Segment) -> bool:
     style = segment.style
-    return style is not None and style + seen.run.look.lit == style
+    return style is not None and style + seen.run.theme_styles.lit == style
 
 
 @pytest.mark.parametrize(("key", "begins"), [("a", "A1.1"), ("i", "node 5")], ids=["assertions", "inspect"])

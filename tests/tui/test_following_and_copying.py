@@ -7,7 +7,7 @@ import pytest
 from textual.widgets import OptionList
 
 from lab.tui.dialogs import HelpDialog
-from lab.tui.views.log.life import LifeDialog
+from lab.tui.views.log.message_trace_dialog import LifeDialog
 from lab.tui.views.log.view import MessageLog
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay

@@ -12,7 +12,7 @@ from rich.style import Style
 from lab.analysis.group_history import HUES, GroupLife, GroupLog, Happening, Point, Spell, Stay
 from lab.glyphs import glyphs_for
 from lab.recording.reader import open_recording
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.groups.drawing import GroupDrawing
 from tests.harness import T_US
 from tests.tui.grouped import parted
@@ -22,9 +22,11 @@ UNICODE = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "xterm"})
 ASCII = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "linux"})
 
 
-def _drawing(log: GroupLog, width: int, look: Look | None = None, record: int | None = None) -> GroupDrawing:
+def _drawing(
+    log: GroupLog, width: int, theme_styles: ThemeStyles | None = None, record: int | None = None
+) -> GroupDrawing:
     groups, happenings = log.at(log.record if record is None else record)
-    return GroupDrawing(groups, happenings, (1, 2, 3, 4, 5), T_US, look or Look(UNICODE), width)
+    return GroupDrawing(groups, happenings, (1, 2, 3, 4, 5), T_US, theme_styles or ThemeStyles(UNICODE), width)
 
 
 def _told(drawing: GroupDrawing) -> list[str]:
@@ -73,7 +75,7 @@ def test_no_line_is_wider_than_it_may_be(width: int) -> None:
 
 def test_every_sign_has_an_ascii_likeness() -> None:
     """For terminals that have nothing else; and no sign is a colour alone."""
-    told = "\n".join(_told(_drawing(GroupLog.of(parted().records), 80, Look(ASCII))))
+    told = "\n".join(_told(_drawing(GroupLog.of(parted().records), 80, ThemeStyles(ASCII))))
     assert told.isascii()
     assert "5.4 = 5.4 = 5.4 = 5.4 =^5.4" in told
 
@@ -99,7 +101,7 @@ def test_a_lane_is_broken_while_its_node_is_not_normal() -> None:
     spells = Spell(_at(1), _at(4)), Spell(_at(6))
     one = _group(0, [Stay(1, _at(1), None, spells)], members=(1,))
     done = [Happening(_at(record), f"cut {record}") for record in (3, 5, 7)]
-    told = _told(GroupDrawing([one], done, (1,), T_US, Look(UNICODE), 60))
+    told = _told(GroupDrawing([one], done, (1,), T_US, ThemeStyles(UNICODE), 60))
     assert [line.split()[1:] for line in told[1:]] == [
         ["★1.1", "1", "comes", "up,", "alone"],
         [],
@@ -112,7 +114,7 @@ def test_a_lane_is_broken_while_its_node_is_not_normal() -> None:
 def test_the_recording_of_a_node_left_in_reorganization_shows_that() -> None:
     """Its group is one that it leads alone, and in it the node is never Normal again."""
     log = GroupLog.of(open_recording(HOLE).records())
-    told = _told(GroupDrawing(log.groups, log.happenings, (2, 3, 4), T_US, Look(UNICODE), 80))
+    told = _told(GroupDrawing(log.groups, log.happenings, (2, 3, 4), T_US, ThemeStyles(UNICODE), 80))
     left = next(place for place, line in enumerate(told) if "3 alone, of 4.2" in line)
     assert all(line[19] == "╎" for line in told[left + 1 :])
 
@@ -121,7 +123,7 @@ def test_who_joins_late_has_a_row_of_its_own() -> None:
     """So no lane says that a node took a group before it did."""
     first = _group(0, [Stay(2, _at(1)), Stay(1, _at(9))])
     other = _group(1, [Stay(1, _at(3), _at(9), (Spell(_at(3), _at(9)),))], members=(1,))
-    drawing = GroupDrawing([first, other], [], (1, 2), T_US, Look(UNICODE), 60)
+    drawing = GroupDrawing([first, other], [], (1, 2), T_US, ThemeStyles(UNICODE), 60)
     told = _told(drawing)
     assert [line.split()[1:] for line in told if "2.1" in line] == [
         ["★2.1", "2", "is", "forming", "it"],
@@ -133,13 +135,15 @@ def test_a_bar_leaves_a_lane_between_its_ends_alone() -> None:
     """The node is in another group, and that is seen."""
     between = _group(0, [Stay(2, _at(1), None, (Spell(_at(1)),))], members=(2,))
     around = _group(1, [Stay(3, _at(5)), Stay(1, _at(6))], members=(1, 3))
-    told = _told(GroupDrawing([between, around], [], (1, 2, 3), T_US, Look(UNICODE), 70))
+    told = _told(GroupDrawing([between, around], [], (1, 2, 3), T_US, ThemeStyles(UNICODE), 70))
     assert any("3.1 ━━━┃━━━★3.1" in line for line in told)
 
 
 def test_what_a_foreign_recording_says_of_faults_is_made_safe() -> None:
     """No escape code reaches the terminal."""
-    drawing = GroupDrawing([], [Happening(_at(1), "cut \x1b[2J" + "x" * 500)], (1,), T_US, Look(UNICODE), 80)
+    drawing = GroupDrawing(
+        [], [Happening(_at(1), "cut \x1b[2J" + "x" * 500)], (1,), T_US, ThemeStyles(UNICODE), 80
+    )
     told = "".join(_told(drawing))
     assert "\x1b" not in told
     assert "…" in told
@@ -148,12 +152,12 @@ def test_what_a_foreign_recording_says_of_faults_is_made_safe() -> None:
 @pytest.mark.parametrize("dark", [True, False])
 def test_the_colours_of_groups_are_told_apart_by_colour_blind_people_too(dark: bool) -> None:
     """There is one for each number; the identifier is written on it."""
-    look = Look(UNICODE)
-    look.dark = dark
-    colours = [_seen(look.group(hue)) for hue in range(HUES)]
+    theme_styles = ThemeStyles(UNICODE)
+    theme_styles.dark = dark
+    colours = [_seen(theme_styles.group(hue)) for hue in range(HUES)]
     for one, other in combinations(colours, 2):
         assert min(dist(a, b) for a, b in zip(one, other, strict=True)) > 0.06
-    assert all(look.plate(hue).bgcolor == look.group(hue).color for hue in range(HUES))
+    assert all(theme_styles.plate(hue).bgcolor == theme_styles.group(hue).color for hue in range(HUES))
 
 
 def _seen(style: Style) -> list[tuple[float, ...]]:

@@ -128,7 +128,9 @@ def test_a_life_begins_with_what_was_stored() -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("i")
-        number = next(n for n, each in _numbers(seen) if isinstance(each.input, Started) and each.input.life == 2)
+        number = next(
+            n for n, each in _numbers(seen) if isinstance(each.input, Started) and each.input.incarnation == 2
+        )
         text = await _go(seen, number)
         assert "got            the start of its life 2" in text
         assert "running, life 2" in text

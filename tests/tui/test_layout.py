@@ -186,11 +186,11 @@ def test_what_was_arranged_is_there_in_the_next_run(tmp_path: Path) -> None:
     async def arrange(seen: Seen) -> None:
         await seen.press("ctrl+up", "a", "z", "f", "t")
 
-    async def look(seen: Seen) -> None:
+    async def theme_styles(seen: Seen) -> None:
         await seen.until(lambda: seen.run.views.chosen == "assertions", "the view")
         assert seen.run.has_class("full")
         assert seen.run.views.rows.heartbeats
-        assert (seen.app.theme, seen.run.look.dark) == (LIGHT, False)
+        assert (seen.app.theme, seen.run.theme_styles.dark) == (LIGHT, False)
         for key in ("a", "z", "f", "t"):
             await seen.press(key)
         assert seen.run.views.chosen == "log"
@@ -203,7 +203,7 @@ def test_what_was_arranged_is_there_in_the_next_run(tmp_path: Path) -> None:
     _kept(arrange, file)
     nodes = read_layout(file).nodes
     assert nodes is not None
-    _kept(look, file)
+    _kept(theme_styles, file)
     _kept(look_again, file)
     assert read_layout(file) == Layout(nodes=nodes)
 

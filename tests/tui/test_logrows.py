@@ -7,7 +7,7 @@ import pytest
 
 from lab.analysis.delivery import Ending, LogPage
 from lab.recording.log_lines import LogLine
-from lab.recording.reader import Lines, RecordedLines, SpooledLines, open_recording
+from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
 from lab.recording.records import Header, decode
 from lab.recording.timeline import Timeline
 from lab.tui.views.log.rows import LogRows
@@ -17,7 +17,7 @@ Rows = list[tuple[LogLine, Ending | None]]
 
 
 @pytest.fixture
-def lines(tmp_path: Path) -> Iterator[RecordedLines]:
+def lines(tmp_path: Path) -> Iterator[FileRecords]:
     """The long run, on disk."""
     found = open_recording(written(tmp_path / "run.jsonl"))
     assert len(found) > 4000
@@ -26,7 +26,7 @@ def lines(tmp_path: Path) -> Iterator[RecordedLines]:
     found.close()
 
 
-def _naive(lines: Lines, number: int, heartbeats: bool) -> Rows:
+def _naive(lines: RecordStore, number: int, heartbeats: bool) -> Rows:
     page = LogPage(0, None)
     for record in lines.records(0, number + 1):
         page.feed(record)
@@ -35,14 +35,14 @@ def _naive(lines: Lines, number: int, heartbeats: bool) -> Rows:
     return [(line, page.ending(line, number) if line.what == "message" else None) for line in shown]
 
 
-def _all(rows: LogRows, lines: Lines, number: int) -> Rows:
+def _all(rows: LogRows, lines: RecordStore, number: int) -> Rows:
     count = rows.count(Timeline(lines).at(number))
     found = [rows.row(index, number) for index in range(count)]
     assert rows.row(count, number) is None, "a row past the last one"
     return [row for row in found if row is not None]
 
 
-def _numbers(lines: Lines) -> list[int]:
+def _numbers(lines: RecordStore) -> list[int]:
     """Here and there, and at the edges of pages; forward, back, and forward again."""
     at = lines.keyframes
     edges = [at[0] - 1, at[0], at[0] + 1, at[2] - 1, at[2], at[-1], len(lines) - 1]
@@ -50,14 +50,14 @@ def _numbers(lines: Lines) -> list[int]:
 
 
 @pytest.mark.parametrize("heartbeats", [True, False])
-def test_rows_are_those_of_the_whole_log_at_any_record(lines: RecordedLines, heartbeats: bool) -> None:
+def test_rows_are_those_of_the_whole_log_at_any_record(lines: FileRecords, heartbeats: bool) -> None:
     rows = LogRows(lines, growing=False)
     rows.heartbeats = heartbeats
     for number in _numbers(lines):
         assert _all(rows, lines, number) == _naive(lines, number, heartbeats), number
 
 
-def test_heartbeats_may_be_shown_and_hidden_while_one_looks(lines: RecordedLines) -> None:
+def test_heartbeats_may_be_shown_and_hidden_while_one_looks(lines: FileRecords) -> None:
     rows = LogRows(lines, growing=False)
     number = lines.keyframes[1] + 200
     for heartbeats in (False, True, False):
@@ -65,14 +65,14 @@ def test_heartbeats_may_be_shown_and_hidden_while_one_looks(lines: RecordedLines
         assert _all(rows, lines, number) == _naive(lines, number, heartbeats)
 
 
-def test_how_many_are_hidden_is_how_many_more_there_are(lines: RecordedLines) -> None:
+def test_how_many_are_hidden_is_how_many_more_there_are(lines: FileRecords) -> None:
     rows = LogRows(lines, growing=False)
     cluster = Timeline(lines).at(len(lines) - 1)
     hidden = rows.hidden_count(cluster)
     assert hidden == len(_naive(lines, cluster.record, True)) - len(_naive(lines, cluster.record, False)) > 1000
 
 
-def test_many_rows_here_and_there_are_right_whatever_was_looked_at_before(lines: RecordedLines) -> None:
+def test_many_rows_here_and_there_are_right_whatever_was_looked_at_before(lines: FileRecords) -> None:
     """More pages than are kept: those that were let go are read again."""
     rows = LogRows(lines, growing=False)
     last = len(lines) - 1
@@ -82,9 +82,9 @@ def test_many_rows_here_and_there_are_right_whatever_was_looked_at_before(lines:
 
 
 @pytest.mark.parametrize("heartbeats", [True, False])
-def test_rows_are_right_while_the_run_grows(lines: RecordedLines, heartbeats: bool) -> None:
+def test_rows_are_right_while_the_run_grows(lines: FileRecords, heartbeats: bool) -> None:
     """The last page has no end yet, until a keyframe comes and it has one."""
-    feed = SpooledLines(lines.raw(0))
+    feed = FeedRecords(lines.raw(0))
     rows = LogRows(feed, growing=True)
     rows.heartbeats = heartbeats
     for number in range(1, len(lines)):
@@ -95,8 +95,8 @@ def test_rows_are_right_while_the_run_grows(lines: RecordedLines, heartbeats: bo
     feed.close()
 
 
-def test_looking_back_while_the_run_grows(lines: RecordedLines) -> None:
-    feed = SpooledLines(lines.raw(0))
+def test_looking_back_while_the_run_grows(lines: FileRecords) -> None:
+    feed = FeedRecords(lines.raw(0))
     rows = LogRows(feed, growing=True)
     for number in range(1, len(lines)):
         feed.append(lines.raw(number))

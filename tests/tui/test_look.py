@@ -11,7 +11,7 @@ from textual.theme import Theme
 from lab.analysis.delivery import FATES
 from lab.glyphs import Glyphs, glyphs_for
 from lab.protocols.transaction import State
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.terminal.themes import OWN_THEMES
 
 UNICODE = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "xterm"})
@@ -41,20 +41,20 @@ def _colour(style: Style) -> str:
     return style.color.get_truecolor().hex if style.color else ""
 
 
-def _styles(look: Look) -> dict[str, Style]:
-    styles = {f"status {status}": look.status(status) for status in STATUSES}
-    styles |= {f"fate {fate}": look.fate(fate) for fate in FATES}
-    styles |= {f"kind {kind}": look.kind(kind) for kind in KINDS}
-    styles |= {f"state {state.value}": look.state(state.value) for state in State}
-    styles |= {f"mark {mark}": look.mark(mark) for mark in ("fault", "election", "status")}
-    return styles | {"warning": look.warning, "accent": look.accent, "leader": look.leader}
+def _styles(theme_styles: ThemeStyles) -> dict[str, Style]:
+    styles = {f"status {status}": theme_styles.status(status) for status in STATUSES}
+    styles |= {f"fate {fate}": theme_styles.fate(fate) for fate in FATES}
+    styles |= {f"kind {kind}": theme_styles.kind(kind) for kind in KINDS}
+    styles |= {f"state {state.value}": theme_styles.state(state.value) for state in State}
+    styles |= {f"mark {mark}": theme_styles.mark(mark) for mark in ("fault", "election", "status")}
+    return styles | {"warning": theme_styles.warning, "accent": theme_styles.accent, "leader": theme_styles.leader}
 
 
 @pytest.mark.parametrize("dark", GROUNDS)
 def test_every_colour_can_be_read_on_its_ground(dark: bool) -> None:
-    look = Look(UNICODE)
-    look.dark = dark
-    coloured = {name: _colour(style) for name, style in _styles(look).items() if style.color}
+    theme_styles = ThemeStyles(UNICODE)
+    theme_styles.dark = dark
+    coloured = {name: _colour(style) for name, style in _styles(theme_styles).items() if style.color}
     assert len(set(coloured.values())) == 6
     poor = {name: c for name, c in coloured.items() if _contrast(c, GROUNDS[dark]) < 3}
     assert poor == {}
@@ -63,11 +63,11 @@ def test_every_colour_can_be_read_on_its_ground(dark: bool) -> None:
 @pytest.mark.parametrize("theme", OWN_THEMES, ids=lambda theme: theme.name)
 def test_in_the_own_themes_every_colour_is_read_like_text(theme: Theme) -> None:
     """WCAG asks for 4.5 of text; on the screen, in dialogs, and in the lines that are set apart."""
-    look = Look(UNICODE)
-    look.dark = theme.dark
+    theme_styles = ThemeStyles(UNICODE)
+    theme_styles.dark = theme.dark
     for ground in (theme.background, theme.surface, theme.panel):
         assert ground is not None
-        colours = {_colour(style) for style in _styles(look).values() if style.color}
+        colours = {_colour(style) for style in _styles(theme_styles).values() if style.color}
         poor = {colour for colour in colours if _contrast(colour, ground) < 4.5}
         assert poor == set(), ground
         assert theme.foreground is not None
@@ -84,26 +84,26 @@ def test_the_contrast_is_that_of_wcag() -> None:
 def test_statuses_that_are_not_the_same_have_another_colour_and_another_glyph(dark: bool) -> None:
     """A node that is Down and one that was killed look the same: neither takes part."""
     for glyphs in (UNICODE, ASCII):
-        look = Look(glyphs)
-        look.dark = dark
+        theme_styles = ThemeStyles(glyphs)
+        theme_styles.dark = dark
         for one, other in combinations(("Normal", "Election", "Reorganization", "Down", "paused"), 2):
-            assert look.glyph(one) != look.glyph(other), (one, other)
-            assert _colour(look.status(one)) != _colour(look.status(other)), (one, other)
-        assert look.glyph("killed") == look.glyph("Down") != look.glyph("failed")
+            assert theme_styles.glyph(one) != theme_styles.glyph(other), (one, other)
+            assert _colour(theme_styles.status(one)) != _colour(theme_styles.status(other)), (one, other)
+        assert theme_styles.glyph("killed") == theme_styles.glyph("Down") != theme_styles.glyph("failed")
 
 
 def test_the_kinds_of_bully_tell_themselves_apart_and_answers_are_like_their_requests() -> None:
-    look = Look(UNICODE)
-    assert len({_colour(look.kind(kind)) for kind in KINDS}) == len(KINDS)
+    theme_styles = ThemeStyles(UNICODE)
+    assert len({_colour(theme_styles.kind(kind)) for kind in KINDS}) == len(KINDS)
     for kind in KINDS:
-        assert _colour(look.kind(f"{kind}Answer")) == _colour(look.kind(kind))
-        assert look.kind(f"{kind}Answer").dim
+        assert _colour(theme_styles.kind(f"{kind}Answer")) == _colour(theme_styles.kind(kind))
+        assert theme_styles.kind(f"{kind}Answer").dim
 
 
 def test_what_nobody_has_a_colour_for_is_shown_all_the_same() -> None:
-    look = Look(UNICODE)
-    assert look.glyph("Asleep") == look.glyphs.dot
-    assert look.status("Asleep") == Style()
+    theme_styles = ThemeStyles(UNICODE)
+    assert theme_styles.glyph("Asleep") == theme_styles.glyphs.dot
+    assert theme_styles.status("Asleep") == Style()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from lab.glyphs import glyphs_for
 from lab.protocols import Algorithm, Bully, Field, ThreePhaseCommit, TwoPhaseCommit, stacked
 from lab.tui.nodes.pane import Pane, panes_of
 from lab.tui.nodes.panes import NodePanes
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from tests.harness import T_US, Rig
 
 Panes = tuple[Pane, ...]
@@ -25,7 +25,7 @@ PROTOCOLS: list[type[Algorithm]] = [
 
 class _Drawn(App[None]):
     def compose(self) -> ComposeResult:
-        yield NodePanes(Look(glyphs_for()))
+        yield NodePanes(ThemeStyles(glyphs_for()))
 
 
 def _drawn(seen: list[Panes], size: tuple[int, int]) -> Iterator[list[str]]:
@@ -52,12 +52,12 @@ def _prefixes(protocol: type[Algorithm], nodes: int) -> list[Panes]:
     rig = Rig(range(1, nodes + 1), protocol=protocol)
     seen: list[Panes] = []
 
-    def look() -> None:
+    def theme_styles() -> None:
         panes = panes_of(rig.cluster.snapshot(), 0)
         if not seen or panes != seen[-1]:
             seen.append(panes)
 
-    rig.watchers.append(look)
+    rig.watchers.append(theme_styles)
     rig.started(1)
     rig.do("kill 1", "wipe 1")
     rig.started(2, 1)

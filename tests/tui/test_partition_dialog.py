@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from lab.glyphs import glyphs_for
 from lab.tui.dialogs import PartitionDialog
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 
 NODES = (1, 2, 3, 12, 13)
 
@@ -18,7 +18,7 @@ class Asks(App[None]):
 
     def __init__(self, apart: int | None) -> None:
         super().__init__()
-        self.dialog = PartitionDialog(NODES, apart, Look(glyphs_for()))
+        self.dialog = PartitionDialog(NODES, apart, ThemeStyles(glyphs_for()))
         self.chosen: list[str | None] = []
 
     def on_mount(self) -> None:
@@ -80,14 +80,14 @@ def test_why_there_is_nothing_to_do() -> None:
         }
 
     async def run() -> None:
-        app, look = Asks(13), Look(glyphs_for())
+        app, theme_styles = Asks(13), ThemeStyles(glyphs_for())
         async with app.run_test(size=(100, 30)) as pilot:
             await pilot.pause()
             await pilot.press("right", "right", "right", "right", "space", "space")
-            assert said(app.dialog) == {str(look.accent)}
+            assert said(app.dialog) == {str(theme_styles.accent)}
             await pilot.press("enter")
-            assert said(app.dialog) == {str(look.warning)}
+            assert said(app.dialog) == {str(theme_styles.warning)}
             await pilot.press("1", "1", "1")
-            assert said(app.dialog) == {str(look.accent)}
+            assert said(app.dialog) == {str(theme_styles.accent)}
 
     asyncio.run(run())

@@ -6,21 +6,21 @@ from pathlib import Path
 import pytest
 
 from lab.analysis.marks import Marks
-from lab.recording.reader import RecordedLines, SpooledLines, open_recording
+from lab.recording.reader import FeedRecords, FileRecords, open_recording
 from lab.recording.records import encode
 from lab.tui.run.player import SPEEDS, Player
 from tests.tui.recorded import SHIPPED, written
 
 
 @pytest.fixture(params=["shipped", "long"])
-def lines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RecordedLines]:
+def lines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FileRecords]:
     """Both recordings: one without keyframes, and one with."""
     found = open_recording(SHIPPED if request.param == "shipped" else written(tmp_path / "run.jsonl"))
     yield found
     found.close()
 
 
-def _player(lines: RecordedLines) -> Player:
+def _player(lines: FileRecords) -> Player:
     marks = Marks()
     for _ in marks.find_in(lines):
         pass
@@ -31,7 +31,7 @@ def _state(player: Player) -> bytes:
     return encode(player.cluster().snapshot())
 
 
-def test_back_and_forward_again_is_the_same_state(lines: RecordedLines) -> None:
+def test_back_and_forward_again_is_the_same_state(lines: FileRecords) -> None:
     player = _player(lines)
     states = []
     for _ in range(300):
@@ -48,7 +48,7 @@ def test_back_and_forward_again_is_the_same_state(lines: RecordedLines) -> None:
     assert _state(player) == last
 
 
-def test_steps_end_at_both_ends(lines: RecordedLines) -> None:
+def test_steps_end_at_both_ends(lines: FileRecords) -> None:
     player = _player(lines)
     player.step(-1)
     assert player.number == 0
@@ -59,7 +59,7 @@ def test_steps_end_at_both_ends(lines: RecordedLines) -> None:
     assert not player.following
 
 
-def test_seeking_goes_to_the_last_record_before_that_instant(lines: RecordedLines) -> None:
+def test_seeking_goes_to_the_last_record_before_that_instant(lines: FileRecords) -> None:
     player = _player(lines)
     clocks, latest_us = [], 0
     for record in lines.records():
@@ -76,7 +76,7 @@ def test_seeking_goes_to_the_last_record_before_that_instant(lines: RecordedLine
     assert (player.number, player.now_us) == (len(lines) - 1, player.end_us)
 
 
-def test_seeking_goes_on_playing_if_it_played_and_stands_still_if_it_stood(lines: RecordedLines) -> None:
+def test_seeking_goes_on_playing_if_it_played_and_stands_still_if_it_stood(lines: FileRecords) -> None:
     player = _player(lines)
     player.seek(1_000_000)
     assert player.playing
@@ -85,7 +85,7 @@ def test_seeking_goes_on_playing_if_it_played_and_stands_still_if_it_stood(lines
     assert not player.playing
 
 
-def test_jumps_go_from_mark_to_mark_and_back(lines: RecordedLines) -> None:
+def test_jumps_go_from_mark_to_mark_and_back(lines: FileRecords) -> None:
     player = _player(lines)
     wanted = [n for n, kind in zip(player.marks.records, player.marks.kinds, strict=True) if kind == "fault"]
     assert len(wanted) > 3
@@ -99,7 +99,7 @@ def test_jumps_go_from_mark_to_mark_and_back(lines: RecordedLines) -> None:
     assert seen[:1] == wanted[:1]
 
 
-def test_playing_takes_as_long_as_the_run_did_divided_by_the_speed(lines: RecordedLines) -> None:
+def test_playing_takes_as_long_as_the_run_did_divided_by_the_speed(lines: FileRecords) -> None:
     for speed in (1.0, 5.0, 0.5):
         player = _player(lines)
         player.speed = speed
@@ -112,7 +112,7 @@ def test_playing_takes_as_long_as_the_run_did_divided_by_the_speed(lines: Record
         assert player.number == len(lines) - 1
 
 
-def test_what_is_played_is_what_had_happened_by_then(lines: RecordedLines) -> None:
+def test_what_is_played_is_what_had_happened_by_then(lines: FileRecords) -> None:
     player, sought = _player(lines), _player(lines)
     while player.playing:
         player.tick(333_000, None)
@@ -121,14 +121,14 @@ def test_what_is_played_is_what_had_happened_by_then(lines: RecordedLines) -> No
             assert player.number == sought.number
 
 
-def test_at_the_end_it_plays_from_the_start_again(lines: RecordedLines) -> None:
+def test_at_the_end_it_plays_from_the_start_again(lines: FileRecords) -> None:
     player = _player(lines)
     player.to_end()
     player.toggle()
     assert (player.playing, player.number, player.now_us) == (True, 0, 0)
 
 
-def test_standing_still_no_time_passes(lines: RecordedLines) -> None:
+def test_standing_still_no_time_passes(lines: FileRecords) -> None:
     player = _player(lines)
     player.tick(500_000, None)
     player.toggle()
@@ -138,7 +138,7 @@ def test_standing_still_no_time_passes(lines: RecordedLines) -> None:
     assert player.number > 0
 
 
-def test_speeds_go_from_the_slowest_to_the_fastest(lines: RecordedLines) -> None:
+def test_speeds_go_from_the_slowest_to_the_fastest(lines: FileRecords) -> None:
     player = _player(lines)
     seen = []
     for _ in SPEEDS:
@@ -151,23 +151,23 @@ def test_speeds_go_from_the_slowest_to_the_fastest(lines: RecordedLines) -> None
 
 
 @pytest.fixture
-def grown(tmp_path: Path) -> Iterator[tuple[SpooledLines, RecordedLines]]:
+def grown(tmp_path: Path) -> Iterator[tuple[FeedRecords, FileRecords]]:
     """A feed that has brought a hundred records, and where more come from."""
     whole = open_recording(written(tmp_path / "run.jsonl"))
-    feed = SpooledLines(whole.raw(0))
+    feed = FeedRecords(whole.raw(0))
     _grow(feed, whole, 100)
     yield feed, whole
     feed.close()
     whole.close()
 
 
-def _grow(feed: SpooledLines, whole: RecordedLines, upto: int) -> None:
+def _grow(feed: FeedRecords, whole: FileRecords, upto: int) -> None:
     for number in range(len(feed), upto):
         feed.append(whole.raw(number))
 
 
 def test_a_live_run_is_followed_until_one_stands_still_and_again_after_end(
-    grown: tuple[SpooledLines, RecordedLines],
+    grown: tuple[FeedRecords, FileRecords],
 ) -> None:
     feed, whole = grown
     player = Player(feed, Marks(), live=True)
@@ -182,7 +182,7 @@ def test_a_live_run_is_followed_until_one_stands_still_and_again_after_end(
     assert (player.number, player.now_us) == (199, 5_200_000), "it follows again"
 
 
-def test_it_is_said_that_the_past_is_seen_as_long_as_it_is(grown: tuple[SpooledLines, RecordedLines]) -> None:
+def test_it_is_said_that_the_past_is_seen_as_long_as_it_is(grown: tuple[FeedRecords, FileRecords]) -> None:
     """What was said before does not stay when the end is followed again; of a recording nothing is said."""
     feed, whole = grown
     player = Player(feed, Marks(), live=True)
@@ -191,7 +191,7 @@ def test_it_is_said_that_the_past_is_seen_as_long_as_it_is(grown: tuple[SpooledL
     assert Player(whole, Marks(), live=False).move("end") == ""
 
 
-def test_a_step_back_in_a_live_run_leaves_the_end(grown: tuple[SpooledLines, RecordedLines]) -> None:
+def test_a_step_back_in_a_live_run_leaves_the_end(grown: tuple[FeedRecords, FileRecords]) -> None:
     feed, whole = grown
     player = Player(feed, Marks(), live=True)
     player.step(-1)
@@ -202,7 +202,7 @@ def test_a_step_back_in_a_live_run_leaves_the_end(grown: tuple[SpooledLines, Rec
     assert player.number == 99
 
 
-def test_playing_up_to_the_end_of_a_live_run_follows_it(grown: tuple[SpooledLines, RecordedLines]) -> None:
+def test_playing_up_to_the_end_of_a_live_run_follows_it(grown: tuple[FeedRecords, FileRecords]) -> None:
     feed, _ = grown
     player = Player(feed, Marks(), live=True)
     player.go(0)
@@ -213,7 +213,7 @@ def test_playing_up_to_the_end_of_a_live_run_follows_it(grown: tuple[SpooledLine
     assert (player.number, player.now_us) == (99, 60_100_000)
 
 
-def test_when_the_run_is_over_it_can_be_looked_at_again(grown: tuple[SpooledLines, RecordedLines]) -> None:
+def test_when_the_run_is_over_it_can_be_looked_at_again(grown: tuple[FeedRecords, FileRecords]) -> None:
     feed, _ = grown
     player = Player(feed, Marks(), live=True)
     player.go(0)

@@ -152,7 +152,7 @@ def test_while_it_asks_the_scrub_bar_hides_what_comes() -> None:
         def after() -> set[str]:
             rows = bar.render().plain.split("\n")
             track = rows[-1][bar._bar()[0] :][: bar._bar()[1]]
-            behind = track.index(seen.run.look.glyphs.cursor) + 1
+            behind = track.index(seen.run.theme_styles.glyphs.cursor) + 1
             density = rows[0][bar._bar()[0] + behind :]
             return {*track[behind:], *density}
 
@@ -161,7 +161,7 @@ def test_while_it_asks_the_scrub_bar_hides_what_comes() -> None:
         await seen.until(lambda: len(after()) > 2, "marks after the cursor")
         await seen.press("full_stop", "full_stop")
         await _asked(seen)
-        await seen.until(lambda: after() <= {seen.run.look.glyphs.rest, " "}, "none of them")
+        await seen.until(lambda: after() <= {seen.run.theme_styles.glyphs.rest, " "}, "none of them")
         told = bar._told(sum(bar._bar()) - 1)
         assert told is not None
         assert "\n" not in told.plain

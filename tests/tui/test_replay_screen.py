@@ -257,12 +257,14 @@ def test_f_shows_the_heartbeats_and_hides_them() -> None:
 
 def test_a_light_ground_and_a_dark_one() -> None:
     async def test(seen: Seen) -> None:
-        assert seen.run.look.dark
+        assert seen.run.theme_styles.dark
         await seen.press("t")
-        await seen.until(lambda: not seen.run.look.dark, "darker colours")
+        await seen.until(lambda: not seen.run.theme_styles.dark, "darker colours")
         await seen.until(lambda: seen.run.styles.background.brightness > 0.7, "a light ground")
         await seen.press("t")
-        await seen.until(lambda: seen.run.look.dark and seen.run.styles.background.brightness < 0.3, "dark")
+        await seen.until(
+            lambda: seen.run.theme_styles.dark and seen.run.styles.background.brightness < 0.3, "dark"
+        )
 
     replay(test)
 

@@ -7,7 +7,7 @@ import pytest
 
 from lab.analysis.record_search import Hunt, MessageOf, Quarry, RecordOf
 from lab.kernel import Received, Step, Timing
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.recording.records import Link, Process
 from lab.script import Onset, parse_predicate
 from lab.tui.commandline import CommandLine
@@ -19,7 +19,7 @@ from tests.tui.recorded import written
 from tests.tui.seen import Seen, attached, replay, served
 
 
-def _hunted(lines: Lines, number: int, forward: bool, quarry: Quarry) -> int | None:
+def _hunted(lines: RecordStore, number: int, forward: bool, quarry: Quarry) -> int | None:
     hunt = Hunt(lines, number, forward, quarry)
     while not hunt.go_on(10_000):
         pass

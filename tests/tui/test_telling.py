@@ -7,7 +7,7 @@ from rich.console import Console
 from lab.glyphs import glyphs_for
 from lab.protocols import TASKS
 from lab.tui.dialogs import HelpDialog
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay
 from tests.worlds.protocols import Board
@@ -33,7 +33,7 @@ def test_the_log_and_the_record_say_what_the_node_was_told(tmp_path: Path) -> No
 def test_the_help_has_the_commands_of_the_programs_protocols() -> None:
     console = Console(width=200, no_color=True)
     with console.capture() as capture:
-        console.print(HelpDialog(True, Look(glyphs_for())).content())
+        console.print(HelpDialog(True, ThemeStyles(glyphs_for())).content())
     told = capture.get()
     for task in TASKS.values():
         for own in task.commands.values():

@@ -7,18 +7,18 @@ import pytest
 from lab.glyphs import glyphs_for
 from lab.protocols import Token
 from lab.recording.records import Commanded
-from lab.recording.snapshot import NodeView, Snapshot
+from lab.recording.snapshot import NodeState, Snapshot
 from lab.tui.nodes.pane import leaders_said, pane_of, panes_of
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay
 
 
-def _view(node: int, status: str, process: str = "running", **more: object) -> NodeView:
-    return NodeView(node, process, 1, 100 + node, {"status": status, **more})  # type: ignore[arg-type]
+def _view(node: int, status: str, process: str = "running", **more: object) -> NodeState:
+    return NodeState(node, process, 1, 100 + node, {"status": status, **more})  # type: ignore[arg-type]
 
 
-def _snapshot(*views: NodeView) -> Snapshot:
+def _snapshot(*views: NodeState) -> Snapshot:
     return Snapshot(9, 0, views, (), (), {}, 0)
 
 
@@ -36,7 +36,7 @@ def test_the_state_keeps_its_order_after_a_restart() -> None:
     first = list(rig.cluster.nodes[1].state)
     rig.do("kill 1", "restart 1")
     rig.run(30_000)
-    assert rig.cluster.nodes[1].life == 2
+    assert rig.cluster.nodes[1].incarnation == 2
     assert list(rig.cluster.nodes[1].state) == first
 
 
@@ -57,7 +57,7 @@ def test_an_election_has_its_coordinator_there() -> None:
 def test_who_is_in_which_status() -> None:
     """Nobody is without a coordinator where there is none to be had."""
     views = [_view(1, "Idle", guess=2), _view(2, "Inside", guess=2), _view(3, "Idle", process="paused", guess=1)]
-    killed = NodeView(4, "killed", 1, 104, {"status": "Down"})
+    killed = NodeState(4, "killed", 1, 104, {"status": "Down"})
     said = leaders_said(panes_of(_snapshot(*views, killed), 0))
     assert said == (("1 3 Idle", "Idle"), ("2 Inside", "Inside"))
     assert leaders_said(panes_of(_snapshot(killed), 0)) == (("nobody is up", None),)
@@ -66,8 +66,8 @@ def test_who_is_in_which_status() -> None:
 def test_each_status_has_a_glyph_of_its_own() -> None:
     """With or without the symbols of UTF-8."""
     for environment in ({"LANG": "C.UTF-8", "TERM": "xterm"}, {"LANG": "C", "TERM": "linux"}):
-        look = Look(glyphs_for(environment))
-        assert len({look.glyph(status) for status in ("Idle", "Waiting", "Inside", "Holding")}) == 4
+        theme_styles = ThemeStyles(glyphs_for(environment))
+        assert len({theme_styles.glyph(status) for status in ("Idle", "Waiting", "Inside", "Holding")}) == 4
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])

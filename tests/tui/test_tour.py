@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.protocols import Bully
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Link
 from lab.tui.frame.lines import Line
 from lab.tui.tour import STEPS, Place, TourLog
@@ -26,7 +26,7 @@ def _log(*commands: str) -> TourLog:
     rig = Rig(range(1, 4), protocol=Bully).started()
     rig.settle()
     begun = len(rig.records)
-    cluster = Cluster.of(rig.header)
+    cluster = ClusterState.of(rig.header)
     for record in rig.records[:begun]:
         cluster.apply(record)
     for command in commands:

@@ -7,7 +7,7 @@ import pytest
 from msgspec import Struct
 
 from lab.kernel import Wait
-from lab.recording.snapshot import FaultView, Flight, NodeView, Snapshot
+from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState, Snapshot
 from lab.tui.nodes.pane import Pane, faults_said, leaders_said, pane_of, panes_of, short_body
 
 EVIL = "a\x1b[31m\x1b]0;t\x07\x9b5n\x90q\x9c\u202eb\rc"
@@ -15,26 +15,28 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e]")
 NOW_US = 2_000_000
 
 
-def _view(node: int, status: str, coordinator: int | None, **more: Any) -> NodeView:
+def _view(node: int, status: str, coordinator: int | None, **more: Any) -> NodeState:
     process = more.pop("process", "running")
     waits = more.pop("waits", ())
     state = {"status": status, "coordinator": coordinator, **more}
-    return NodeView(node, process, 1, 100 + node, state, waits)
+    return NodeState(node, process, 1, 100 + node, state, waits)
 
 
-def _normal(*nodes: int, under: int) -> list[NodeView]:
+def _normal(*nodes: int, under: int) -> list[NodeState]:
     return [_view(node, "Normal", under) for node in nodes]
 
 
-def _snapshot(*views: NodeView, faults: tuple[FaultView, ...] = (), flights: tuple[Flight, ...] = ()) -> Snapshot:
-    return Snapshot(9, NOW_US, views, flights, faults, {}, 0)
+def _snapshot(
+    *views: NodeState, faults: tuple[ActiveFault, ...] = (), in_flight: tuple[InFlightMessage, ...] = ()
+) -> Snapshot:
+    return Snapshot(9, NOW_US, views, in_flight, faults, {}, 0)
 
 
-def _pane(view: NodeView, *others: NodeView, **more: Any) -> Pane:
+def _pane(view: NodeState, *others: NodeState, **more: Any) -> Pane:
     return pane_of(view, _snapshot(view, *others, **more), NOW_US)
 
 
-def _leaders(*views: NodeView) -> tuple[tuple[str, int | str | None], ...]:
+def _leaders(*views: NodeState) -> tuple[tuple[str, int | str | None], ...]:
     return leaders_said(panes_of(_snapshot(*views), NOW_US))
 
 
@@ -59,7 +61,7 @@ def test_two_leaders_are_both_named_with_those_who_follow_them() -> None:
 
 
 def test_who_follows_somebody_that_does_not_lead_is_without_a_coordinator() -> None:
-    killed = NodeView(3, "killed", 1, 103, {"status": "Down"})
+    killed = NodeState(3, "killed", 1, 103, {"status": "Down"})
     assert _leaders(*_normal(1, 2, under=3), killed) == (("1 2 without a coordinator", None),)
     electing = _view(1, "Election", None)
     assert _leaders(electing, *_normal(2, 3, under=3)) == (
@@ -69,7 +71,7 @@ def test_who_follows_somebody_that_does_not_lead_is_without_a_coordinator() -> N
 
 
 def test_nobody_is_up() -> None:
-    assert _leaders(NodeView(1), NodeView(2, "killed")) == (("nobody is up", None),)
+    assert _leaders(NodeState(1), NodeState(2, "killed")) == (("nobody is up", None),)
 
 
 def test_one_that_reorganizes_is_to_lead_and_one_that_elects_is_not() -> None:
@@ -82,19 +84,19 @@ def test_one_that_reorganizes_is_to_lead_and_one_that_elects_is_not() -> None:
 
 
 def test_a_killed_node() -> None:
-    pane = _pane(NodeView(4, "killed", 1, 104, {"status": "Down"}))
+    pane = _pane(NodeState(4, "killed", 1, 104, {"status": "Down"}))
     assert (pane.shown, pane.status, pane.waits) == ("killed", "Down", "safe storage is kept")
     assert (pane.coordinator, pane.leads, pane.up, pane.left_us) == (None, "", (), None)
 
 
 def test_a_failed_node_says_with_what() -> None:
     traceback = "Traceback …\n  File x\nZeroDivisionError: division by zero"
-    pane = _pane(NodeView(4, "failed", 1, 104, {"status": "Normal"}, traceback=traceback))
+    pane = _pane(NodeState(4, "failed", 1, 104, {"status": "Normal"}, traceback=traceback))
     assert (pane.shown, pane.waits) == ("failed", "ZeroDivisionError: division by zero")
 
 
 def test_a_node_that_is_not_there_yet() -> None:
-    assert (_pane(NodeView(4)).shown, _pane(NodeView(4)).waits) == ("absent", "not started yet")
+    assert (_pane(NodeState(4)).shown, _pane(NodeState(4)).waits) == ("absent", "not started yet")
 
 
 def test_a_group_is_shown_where_the_protocol_has_one() -> None:
@@ -138,8 +140,8 @@ def test_what_an_idle_node_does(state: dict[str, Any], expected: str) -> None:
     assert (pane.doing, pane.waits) == ("", expected)
 
 
-def _fault(kind: str, *links: tuple[int, int], **more: Any) -> FaultView:
-    return FaultView(1, kind, more.pop("text", kind), 0, links=links, **more)
+def _fault(kind: str, *links: tuple[int, int], **more: Any) -> ActiveFault:
+    return ActiveFault(1, kind, more.pop("text", kind), 0, links=links, **more)
 
 
 @pytest.mark.parametrize(
@@ -162,14 +164,14 @@ def test_a_pane_shows_the_faults_on_its_links_with_their_direction(
 
 def test_several_faults_and_messages_held_on_the_links_of_a_node() -> None:
     one, *others = _normal(1, 2, 3, under=3)
-    flights = (
-        Flight(1, 1, 2, "A", 0, held=True),
-        Flight(3, 1, 1, "A", 0, held=True),
-        Flight(1, 2, 2, "A", 0),
-        Flight(2, 1, 3, "A", 0, held=True),
+    in_flight = (
+        InFlightMessage(1, 1, 2, "A", 0, held=True),
+        InFlightMessage(3, 1, 1, "A", 0, held=True),
+        InFlightMessage(1, 2, 2, "A", 0),
+        InFlightMessage(2, 1, 3, "A", 0, held=True),
     )
     faults = (_fault("cut", (1, 2)), _fault("delay", (3, 1)))
-    assert _pane(one, *others, faults=faults, flights=flights).links == "cut >2, delay <3, 2 held"
+    assert _pane(one, *others, faults=faults, in_flight=in_flight).links == "cut >2, delay <3, 2 held"
 
 
 def test_a_fault_in_force_says_what_it_breaks_and_how_many_messages_it_touched() -> None:
@@ -185,8 +187,8 @@ def test_a_fault_that_touched_nothing_is_inert() -> None:
     links, nodes, struck = faults_said(
         (
             _fault("cut", (1, 2)),
-            FaultView(2, "kill", "kill 5", 0, nodes=(5,)),
-            FaultView(3, "kill", "kill 5", 0, nodes=(5,), struck=1),
+            ActiveFault(2, "kill", "kill 5", 0, nodes=(5,)),
+            ActiveFault(3, "kill", "kill 5", 0, nodes=(5,), struck=1),
         )
     )
     assert [links[1], nodes[1], struck[1]] == [True, True, False]
@@ -241,15 +243,17 @@ def _texts(value: Any) -> list[str]:
     "view",
     [
         _view(1, EVIL, 1),
-        NodeView(1, "running", 1, 1, {"status": "Normal", "coordinator": EVIL, "up": [EVIL], "group": EVIL}),
-        NodeView(1, "running", 1, 1, {"status": [EVIL], "coordinator": [EVIL], "up": EVIL, "group": {EVIL: EVIL}}),
-        NodeView(1, "running", 1, 1, {"status": "Normal", "coordinator": {}, "up": 3, "group": [EVIL]}),
+        NodeState(1, "running", 1, 1, {"status": "Normal", "coordinator": EVIL, "up": [EVIL], "group": EVIL}),
+        NodeState(
+            1, "running", 1, 1, {"status": [EVIL], "coordinator": [EVIL], "up": EVIL, "group": {EVIL: EVIL}}
+        ),
+        NodeState(1, "running", 1, 1, {"status": "Normal", "coordinator": {}, "up": 3, "group": [EVIL]}),
         _view(1, "Normal", 1, processing=EVIL, definition={"version": EVIL}),
         _view(1, "Normal", 1, waits=(Wait(EVIL, 1, EVIL, 0, 1),)),
-        NodeView(1, "failed", 1, 1, {}, traceback=EVIL),
+        NodeState(1, "failed", 1, 1, {}, traceback=EVIL),
     ],
 )
-def test_what_a_recording_says_in_bad_faith_is_shown_without_control_characters(view: NodeView) -> None:
+def test_what_a_recording_says_in_bad_faith_is_shown_without_control_characters(view: NodeState) -> None:
     """A state may hold anything at all: no terminal gets its codes, and no value stops the screen."""
     fault = _fault(EVIL, (1, 2), text=EVIL, breaks=(99,))
     snapshot = _snapshot(view, *_normal(2, under=1), faults=(fault,))

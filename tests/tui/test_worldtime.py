@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab.analysis.marks import Marks
-from lab.recording.reader import RecordedLines, open_recording
+from lab.recording.reader import FileRecords, open_recording
 from lab.tui.run.player import Player
 from lab.tui.run.worldtime import WORLD_SPEEDS, pace_said, time_command
 from lab.worlds.orders import Clock
@@ -16,14 +16,14 @@ GOING = Clock(0, 0, False, 1.0)
 
 
 @pytest.fixture
-def lines() -> Iterator[RecordedLines]:
+def lines() -> Iterator[FileRecords]:
     """A recording, which stands in for a run that is going on."""
     found = open_recording(SHIPPED)
     yield found
     found.close()
 
 
-def test_at_the_end_the_world_is_told(lines: RecordedLines) -> None:
+def test_at_the_end_the_world_is_told(lines: FileRecords) -> None:
     player = Player(lines, Marks(), live=True)
     assert time_command("play", FROZEN, player) == "go"
     assert time_command("play", GOING, player) == "freeze"
@@ -32,7 +32,7 @@ def test_at_the_end_the_world_is_told(lines: RecordedLines) -> None:
         assert time_command(word, FROZEN, player) == ""
 
 
-def test_in_the_past_and_in_other_worlds_it_is_the_cursor(lines: RecordedLines) -> None:
+def test_in_the_past_and_in_other_worlds_it_is_the_cursor(lines: FileRecords) -> None:
     """And at the last record of a frozen run, the cursor is at its end again."""
     player = Player(lines, Marks(), live=True)
     player.step(-1)
@@ -46,7 +46,7 @@ def test_in_the_past_and_in_other_worlds_it_is_the_cursor(lines: RecordedLines) 
     assert time_command("play", FROZEN, Player(lines, Marks(), live=False)) == ""
 
 
-def test_every_speed_can_be_reached_and_none_beyond(lines: RecordedLines) -> None:
+def test_every_speed_can_be_reached_and_none_beyond(lines: FileRecords) -> None:
     """Up from the slowest to flat out, and down again."""
     player = Player(lines, Marks(), live=True)
     for word, speeds in (("faster", WORLD_SPEEDS), ("slower", WORLD_SPEEDS[::-1])):

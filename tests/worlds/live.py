@@ -22,7 +22,7 @@ from lab.analysis.elections import ElectionLog, agreed_coordinator
 from lab.kernel import Timing
 from lab.places import runs_folder
 from lab.protocols import Algorithm, Bully, source_of
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
 from lab.recording.records import Link, Process, Record, decode
 from lab.replay.reexecution import reexecute
@@ -47,7 +47,7 @@ class Tail:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.records: list[Record] = []
-        self.cluster = Cluster(())
+        self.cluster = ClusterState(())
         self.elections = ElectionLog()
         self._offset = 0
 
@@ -60,7 +60,7 @@ class Tail:
         for line in whole.splitlines() if newline else []:
             record = decode(line)
             if not self.records:
-                self.cluster = Cluster.of(record)  # type: ignore[arg-type]
+                self.cluster = ClusterState.of(record)  # type: ignore[arg-type]
             self.records.append(record)
             self.cluster.apply(record)
             self.elections.observe(record, self.cluster)
@@ -142,7 +142,7 @@ class LiveRun:
         return runs_folder() / self.config.run
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ClusterState:
         """The cluster as the recording has it now."""
         return self.tail.read().cluster
 
@@ -162,7 +162,7 @@ class LiveRun:
             self._driver = FeedClient(self.ready.socket, start="end")
         return self._driver.command(text)
 
-    def until(self, condition: Callable[[Cluster], bool], what: str, within_s: float = 10.0) -> None:
+    def until(self, condition: Callable[[ClusterState], bool], what: str, within_s: float = 10.0) -> None:
         """Wait until the recording's cluster is so."""
         wait_for(lambda: condition(self.cluster), f"{what}; it is {self.short()}", within_s)
 

@@ -106,7 +106,7 @@ class Twofaced(Bully):
         if frame is not None:
             order: Fork = frame.f_locals["order"]
             with socket.create_connection(("127.0.0.1", order.port)) as second:
-                second.sendall(msgspec.json.encode(Hello(order.node, order.life, order.token)) + b"\n")
+                second.sendall(msgspec.json.encode(Hello(order.node, order.incarnation, order.token)) + b"\n")
                 assert second.recv(10) == b""
         self.note("hung up on")
         super().started()

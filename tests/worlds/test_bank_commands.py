@@ -7,9 +7,9 @@ from typing import ClassVar
 import pytest
 
 from lab.analysis.run_summary import Note, NoteLog
-from lab.kernel import Step, Told
+from lab.kernel import CommandInput, Step
 from lab.protocols import TwoPhaseCommit, find_protocol
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Commanded
 from lab.script import parse
 from lab.script.holding import attribute_of
@@ -71,7 +71,7 @@ def test_bad_words_reach_no_node(rig: Rig, text: str) -> None:
     """By hand too, where nobody has looked at them before: refused, recorded, and nobody fails."""
     outcome = _done(rig, text)
     assert (outcome.changed, outcome.refused) == (False, True)
-    assert not any(isinstance(step.input, Told) for step in rig.steps)
+    assert not any(isinstance(step.input, CommandInput) for step in rig.steps)
     assert [each.refused for each in rig.records if isinstance(each, Commanded)] == [True]
 
 
@@ -221,9 +221,9 @@ def test_live_transfers_refusals_and_a_load(tmp_path: Path) -> None:
         assert not any(attribute_of(view, "locks") for view in run.tail.cluster.nodes.values())
 
 
-def _accounts(cluster: Cluster) -> list[int]:
+def _accounts(cluster: ClusterState) -> list[int]:
     return [cents // 100 for view in cluster.nodes.values() for _, cents in view.state.get("balances", [])]
 
 
-def _what(cluster: Cluster, node: int) -> list[str]:
+def _what(cluster: ClusterState, node: int) -> list[str]:
     return [entry["what"] for entry in cluster.nodes[node].state.get("log", [])]

@@ -11,7 +11,7 @@ from lab.kernel import Message, Received, Started, Step
 from lab.network import links_among
 from lab.protocols import Bully
 from lab.protocols.bully import NewState, NewStateAnswer
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Expected, Fault, Parent, Process, Record, Routed, decode
 from lab.worlds.simulated.past import NotBranchableError, relive
@@ -192,10 +192,10 @@ def test_in_the_middle_of_a_pause(live: Path) -> None:
     at = _find(live, _is_process("paused", 5)) + 20
     records = _records(live)
     since_us = max(r.at_us for r in records[:at] if isinstance(r, Process) and r.event == "paused")
-    cluster = Cluster((1, 2, 3, 4, 5))
+    cluster = ClusterState((1, 2, 3, 4, 5))
     for record in records[: at + 1]:
         cluster.apply(record)
-    waiting = [(flight.source, flight.serial) for flight in cluster.flights.values() if flight.target == 5]
+    waiting = [(flight.source, flight.serial) for flight in cluster.in_flight.values() if flight.target == 5]
     assert waiting
     grown = grow(live, at)
     inbox = [(m.source, m.serial) for m in grown.run.lives[5].inbox if isinstance(m, Message)]
@@ -271,7 +271,7 @@ def test_held_messages_without_what_held_them_go_on(tmp_path: Path) -> None:
     rig = Rig([1, 2, 3])
     rig.hold(links_among(frozenset({1}), frozenset({2, 3})), "AreYouUpAnswer", "AreYouUp")
     rig.started().run(2 * T_US)
-    held = [f for f in rig.cluster.flights.values() if f.held]
+    held = [f for f in rig.cluster.in_flight.values() if f.held]
     assert held
     parent = rig.write(tmp_path / "parent.jsonl", end=False)
     grown = grow(parent, len(rig.records) - 1)
@@ -299,7 +299,9 @@ def test_at_a_step_its_messages_have_yet_to_leave(tmp_path: Path) -> None:
 
 def test_a_node_that_was_only_started_begins(eventful: Path) -> None:
     """With what its safe storage holds, the life and the serial that it would have had."""
-    at = _find(eventful, lambda r: isinstance(r, Process) and (r.event, r.node, r.life) == ("started", 4, 2))
+    at = _find(
+        eventful, lambda r: isinstance(r, Process) and (r.event, r.node, r.incarnation) == ("started", 4, 2)
+    )
     recorded = _records(eventful)[at + 1]
     assert isinstance(recorded, Step)
     assert isinstance(recorded.input, Started)
@@ -357,7 +359,7 @@ def test_at_the_step_of_a_failure_the_node_is_seen_failed(tmp_path: Path) -> Non
 def test_commands_may_wait_for_what_is_so_already(live: Path) -> None:
     """``when all normal`` at a place where all are."""
     records = _records(live)
-    cluster, at = Cluster((1, 2, 3, 4, 5)), 0
+    cluster, at = ClusterState((1, 2, 3, 4, 5)), 0
     for number, record in enumerate(records):
         cluster.apply(record)
         if agreed_coordinator(cluster.nodes) == 5:

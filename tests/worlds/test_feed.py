@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from lab.kernel import Step
-from lab.recording.reader import RecordedLines
+from lab.recording.reader import FileRecords
 from lab.recording.records import End, Header, Keyframe, decode
 from lab.worlds.host.launch import FeedClient
 from tests.waiting import wait_for
@@ -133,7 +133,7 @@ def test_catching_up_while_the_run_goes_on(tmp_path: Path) -> None:
         lines = stalled.lines()
         got = [next(lines) for _ in range(6_000)]
         stalled.close()
-        opened = RecordedLines(run.path)
+        opened = FileRecords(run.path)
         assert got == [opened.raw(number) for number in range(6_000)]
         opened.close()
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lab.kernel import Step, Timing
 from lab.protocols import InvitationElection
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from tests.papers import figure_10_9
 from tests.papers.figure_10_9 import CHECK_T, NODES
 from tests.worlds.live import LiveRun
@@ -13,7 +13,7 @@ TIMING = Timing(40_000, 20_000)
 """T = 100 ms: the run takes five seconds, and what has to come before something else does so by 200 ms."""
 
 
-def _in_one_group(cluster: Cluster) -> bool:
+def _in_one_group(cluster: ClusterState) -> bool:
     views = cluster.nodes.values()
     groups = {view.group for view in views if view.status == "Normal" and view.coordinator == 1}
     return len(groups) == 1 and all(view.status == "Normal" and view.group in groups for view in views)

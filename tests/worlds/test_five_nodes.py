@@ -67,7 +67,7 @@ def test_numbers_of_processes_are_real(tmp_path: Path) -> None:
         assert not psutil.pid_exists(pids[3])
         run.order("restart 3")
         run.process_is(3, "running")
-        assert run.cluster.nodes[3].life == 2
+        assert run.cluster.nodes[3].incarnation == 2
         os.kill(run.pid(3), 0)
 
 

@@ -88,7 +88,7 @@ def test_a_node_that_stands_still_gets_it_when_it_goes_on() -> None:
     rig.do("pause 3")
     assert rig.do(ENTER) == "EnterElection 1->3 forged; 3 takes it once it goes on"
     assert [fault.kind for fault in rig.cluster.faults.values()] == ["pause", "inject"]
-    assert [flight.serial for flight in rig.cluster.flights.values() if flight.serial < 0] == [-2]
+    assert [flight.serial for flight in rig.cluster.in_flight.values() if flight.serial < 0] == [-2]
     rig.run(T_US // 2)
     rig.do("resume 3")
     assert rig.cluster.faults == {}

@@ -27,7 +27,7 @@ def test_I1_killed_as_the_invitation_leaves(tmp_path: Path, wipe: bool) -> None:
     wiped = (f"{ON}: wipe 3",) if wipe else ()
     commands = (f"{ON}: kill 3", *wiped, f"{ON}: restart 3")
     with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY, commands=commands, protocol=InvitationElection) as run:
-        run.until(lambda cluster: cluster.nodes[3].life == 2, "the second life of 3")
+        run.until(lambda cluster: cluster.nodes[3].incarnation == 2, "the second life of 3")
         run.settled(3)
         events = [record.event for record in run.processes(3)]
         assert events == ["started", "killed", *(["wiped"] if wipe else []), "started"]

@@ -6,7 +6,7 @@ import pytest
 
 from lab.kernel import Message, Received, Step
 from lab.recording.records import Fault, Link, Routed
-from lab.recording.snapshot import FaultView
+from lab.recording.snapshot import ActiveFault
 from tests.worlds.live import STEADY, LiveRun, Tail
 from tests.worlds.protocols import Flood
 
@@ -18,7 +18,7 @@ def _routed(tail: Tail, fate: str, fault: int) -> list[Routed]:
     return [record for record in tail.read().of(Routed) if record.fate == fate and fault in record.by]
 
 
-def _fault(run: LiveRun, number: int) -> FaultView:
+def _fault(run: LiveRun, number: int) -> ActiveFault:
     cluster = run.cluster
     lifted = {fault.id: fault for fault in cluster.lifted}
     return lifted.get(number) or cluster.faults[number]

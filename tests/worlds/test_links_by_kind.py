@@ -6,7 +6,7 @@ import pytest
 
 from lab.properties import Judge
 from lab.recording.records import Fault, Routed
-from lab.recording.snapshot import FaultView
+from lab.recording.snapshot import ActiveFault
 from lab.script import parse
 from tests.harness import T_US, TIMING, Rig
 from tests.recording.samples import execute_again
@@ -28,7 +28,7 @@ def _fates(rig: Rig, since: int) -> list[tuple[str, str, int, int]]:
     return found
 
 
-def _fault(rig: Rig, text: str) -> FaultView:
+def _fault(rig: Rig, text: str) -> ActiveFault:
     """The newest of that text, whether it is in force or over."""
     found = [fault for fault in (*rig.cluster.faults.values(), *rig.cluster.lifted) if fault.text == text]
     return max(found, key=lambda fault: fault.id)
@@ -95,7 +95,7 @@ def test_what_is_held_goes_on_when_it_is_released() -> None:
     """Of the links named, or of all; the messages then arrive, in their order."""
     rig = _settled()
     rig.do("hold 3->1,2 AreYouNormal")
-    rig.run_until(lambda: sum(flight.held for flight in rig.cluster.flights.values()) == 2, 10 * T_US, "2 held")
+    rig.run_until(lambda: sum(flight.held for flight in rig.cluster.in_flight.values()) == 2, 10 * T_US, "2 held")
     since = len(rig.records)
     assert rig.do("release 3->1") == "1 fault narrowed"
     assert _fates(rig, since) == [("released", "AreYouNormal", 3, 1)]
@@ -103,7 +103,7 @@ def test_what_is_held_goes_on_when_it_is_released() -> None:
     assert rig.do("release") == "1 fault ended"
     assert _fates(rig, since)[1:] == [("released", "AreYouNormal", 3, 2)]
     rig.run(15_000)
-    assert not any(flight.held for flight in rig.cluster.flights.values())
+    assert not any(flight.held for flight in rig.cluster.in_flight.values())
     assert rig.cluster.faults == {}
 
 

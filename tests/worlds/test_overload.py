@@ -29,7 +29,7 @@ def test_messages_to_a_node_that_stands_still(tmp_path: Path, ending: str) -> No
         if ending == "kill 2":
             run.process_is(2, "killed")
             run.order("restart 2")
-            run.until(lambda cluster: cluster.nodes[2].life == 2, "it is back")
+            run.until(lambda cluster: cluster.nodes[2].incarnation == 2, "it is back")
         began = run.cluster.nodes[2].step_us
         run.until(lambda cluster: cluster.nodes[2].step_us > began, "node 2 takes messages again")
         run.order("kill 1")
@@ -40,7 +40,7 @@ def test_a_node_killed_from_outside_with_much_on_its_way_to_it(tmp_path: Path) -
     """Its connection closes while the host waits to write to it; its successor gets the same descriptor."""
     with LiveRun(tmp_path, nodes=(1, 2, 3), protocol=Spill) as run:
         run.process_is(2, "running")
-        for life in range(1, 5):
+        for incarnation in range(1, 5):
             run.order("pause 2")
             run.process_is(2, "paused")
             size = run.path.stat().st_size
@@ -48,6 +48,6 @@ def test_a_node_killed_from_outside_with_much_on_its_way_to_it(tmp_path: Path) -
             psutil.Process(run.pid(2)).kill()
             run.process_is(2, "killed")
             run.order("restart 2")
-            run.until(lambda cluster, life=life: cluster.nodes[2].life == life + 1, "it is back")  # type: ignore[misc]
+            run.until(lambda cluster, nth=incarnation + 1: cluster.nodes[2].incarnation == nth, "it is back")  # type: ignore[misc]
             began = run.cluster.nodes[2].step_us
             run.until(lambda cluster, us=began: cluster.nodes[2].step_us > us, "it takes messages")  # type: ignore[misc]

@@ -8,7 +8,7 @@ from typing import Any
 from lab.kernel import Timing
 from lab.properties import Judge
 from lab.protocols import InvitationElection
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault, Record
 from tests.worlds.live import LiveRun
 
@@ -21,7 +21,7 @@ SIDES: set[tuple[int, ...]] = {(1, 2), (3, 4, 5)}
 WHOLE: set[tuple[int, ...]] = {(1, 2, 3, 4, 5)}
 
 
-def _are(cluster: Cluster, groups: set[tuple[int, ...]]) -> bool:
+def _are(cluster: ClusterState, groups: set[tuple[int, ...]]) -> bool:
     """Whether the nodes are Normal in these groups, each under one of its own."""
     views = cluster.nodes
     if any(view.status != "Normal" or view.coordinator not in views for view in views.values()):
@@ -33,12 +33,12 @@ def _are(cluster: Cluster, groups: set[tuple[int, ...]]) -> bool:
     return led and {tuple(members) for members in together.values()} == groups
 
 
-def _groups(cluster: Cluster) -> set[tuple[int, int] | None]:
+def _groups(cluster: ClusterState) -> set[tuple[int, int] | None]:
     return {view.group for view in cluster.nodes.values()}
 
 
 def _healed_and_whole_us(records: list[Record]) -> tuple[int, int]:
-    cluster, healed_us = Cluster.of(records[0]), None  # type: ignore[arg-type]
+    cluster, healed_us = ClusterState.of(records[0]), None  # type: ignore[arg-type]
     for record in records:
         cluster.apply(record)
         if isinstance(record, Fault) and record.lifted:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.kernel import Step, Told
+from lab.kernel import CommandInput, Step
 from lab.recording.log_lines import lines_of
 from lab.recording.reader import open_recording
 from lab.recording.records import Commanded, Link, Record, decode
 from lab.script import parse
-from lab.worlds.campaign.schedule import Schedule, Strike
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 from lab.worlds.campaign.trial import carry_out
 from tests.harness import T_US, Rig, simulated_header
 from tests.worlds.branches import Grown
@@ -27,8 +27,12 @@ def rig() -> Rig:
     return rig
 
 
-def _told(records: list[Record]) -> list[tuple[int, Told]]:
-    return [(each.node, each.input) for each in records if isinstance(each, Step) and isinstance(each.input, Told)]
+def _told(records: list[Record]) -> list[tuple[int, CommandInput]]:
+    return [
+        (each.node, each.input)
+        for each in records
+        if isinstance(each, Step) and isinstance(each.input, CommandInput)
+    ]
 
 
 def _command(records: list[Record]) -> Commanded:
@@ -48,7 +52,7 @@ def test_simulated_it_is_a_step_behind_the_command(rig: Rig) -> None:
     assert _command(rig.records).reached == (3,)
     step = rig.records[-1]
     assert isinstance(step, Step)
-    assert (step.input, step.changed) == (Told("pin", ("hello",)), {"notes": ["hello"]})
+    assert (step.input, step.changed) == (CommandInput("pin", ("hello",)), {"notes": ["hello"]})
     rig.run(T_US)
     assert _notes(rig) == dict.fromkeys(NODES, ("hello",))
 
@@ -66,7 +70,7 @@ def test_a_node_that_stands_still_takes_it_when_it_goes_on(rig: Rig) -> None:
     rig.do("pause 2")
     assert rig.do("tell 1 2 pin a") == "1 told; 2 told once it goes on"
     rig.run(T_US)
-    assert _told(rig.records) == [(1, Told("pin", ("a",)))]
+    assert _told(rig.records) == [(1, CommandInput("pin", ("a",)))]
     rig.do("tell 2 pin b", "resume 2")
     assert rig.protocol(2).notes == ("a", "a", "b"), "told a, heard of it by 1, told b"
 
@@ -122,11 +126,11 @@ def test_a_branch_gives_what_was_not_taken_yet(rig: Rig, tmp_path: Path) -> None
     parent = rig.write(tmp_path / "parent.jsonl", end=False)
     commands = [n for n, record in enumerate(rig.records) if isinstance(record, Commanded) and record.reached]
     right_behind = Grown(parent, commands[0], tmp_path / "one.jsonl", protocol=Board)
-    assert _told(right_behind.new) == [(1, Told("pin", ("a",)))]
+    assert _told(right_behind.new) == [(1, CommandInput("pin", ("a",)))]
     at_the_end = Grown(parent, len(rig.records) - 1, tmp_path / "two.jsonl", protocol=Board)
     assert _told(at_the_end.new) == []
     at_the_end.run.resume(2)
-    assert _told(at_the_end.new) == [(2, Told("pin", ("b",)))]
+    assert _told(at_the_end.new) == [(2, CommandInput("pin", ("b",)))]
     at_the_end.writer.close()
     reexecutes(tmp_path / "two.jsonl", Board)
 
@@ -136,10 +140,13 @@ def test_a_branch_gives_what_was_not_taken_yet(rig: Rig, tmp_path: Path) -> None
 
 def test_a_schedule_may_tell(rig: Rig) -> None:
     """As it may strike; a command that nobody is there for is refused and no harm done."""
-    strikes = (Strike(0, "", "tell coordinators pin early"), Strike(2_000_000, "", "tell coordinators pin late"))
+    strikes = (
+        ScheduledFault(0, "", "tell coordinators pin early"),
+        ScheduledFault(2_000_000, "", "tell coordinators pin late"),
+    )
     schedule = Schedule(1, NODES, Link(10_000), strikes, 3_000_000)
     trial = carry_out(Board, simulated_header(Board, NODES), schedule)
-    assert _told(trial.records) == [(3, Told("pin", ("late",)))]
+    assert _told(trial.records) == [(3, CommandInput("pin", ("late",)))]
     assert trial.violations == []
 
 
@@ -161,7 +168,7 @@ def test_live_it_comes_over_the_nodes_socket(tmp_path: Path) -> None:
         assert (refused.ok, refused.text) == (False, "the words of pin are TEXT; got a b: tell NODES pin TEXT")
         run.order("kill 2")
         assert run.order("tell 2 clear").text == "2 down, nothing changed"
-        assert _told(run.tail.records) == [(3, Told("pin", ("a",))), (2, Told("pin", ("b",)))]
+        assert _told(run.tail.records) == [(3, CommandInput("pin", ("a",))), (2, CommandInput("pin", ("b",)))]
         assert run.processes(1)[-1].event == "started"
 
 
@@ -175,7 +182,7 @@ def test_a_branch_of_a_live_run_gives_what_was_not_taken_yet(tmp_path: Path) -> 
     at = next(n for n, each in enumerate(lines.records()) if isinstance(each, Commanded))
     lines.close()
     branch = Grown(run.path, at, tmp_path / "branch.jsonl", protocol=Board)
-    assert _told(branch.new)[:1] == [(1, Told("pin", ("a",)))]
+    assert _told(branch.new)[:1] == [(1, CommandInput("pin", ("a",)))]
 
 
 def test_a_command_record_is_one_line() -> None:

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Process
 from tests.worlds.live import QUICK, LiveRun
 
 
-def _leaders(cluster: Cluster, *processes: str) -> set[int]:
+def _leaders(cluster: ClusterState, *processes: str) -> set[int]:
     return {
         view.id
         for view in cluster.nodes.values()
@@ -26,7 +26,7 @@ def test_pause_past_the_timeout_gives_two_coordinators_and_then_one(tmp_path: Pa
         run.process_is(5, "running")
         run.settled(5)
 
-        both, after = Cluster(run.config.nodes), 0
+        both, after = ClusterState(run.config.nodes), 0
         for record in run.tail.records:
             both.apply(record)
             if isinstance(record, Process) and record.event == "resumed":

@@ -51,7 +51,7 @@ class ClassroomApp(RunsApp):
         self._exercises = {each.name: each for each in exercises}
         self._is_served = is_served
         self._first = first
-        self._list = ListScreen(home, exercises, is_served, self.look)
+        self._list = ListScreen(home, exercises, is_served, self.theme_styles)
         self._source: FeedSource | None = None
         self._is_busy = False
 
@@ -183,8 +183,8 @@ class ClassroomApp(RunsApp):
         source.recording, source.is_served = recording, self._is_served
         source.assess(exercise, partial(self._note, exercise, header.exercise.attempt))
         before, self._source = self._source, source
-        self.look.dark = self.current_theme.dark
-        screen = RunScreen(source, self.look, exercise.name, layout=self.layout_kept)
+        self.theme_styles.dark = self.current_theme.dark
+        screen = RunScreen(source, self.theme_styles, exercise.name, layout=self.layout_kept)
         self._list.offer(None)
         if before is None:
             await self.push_screen(screen)
@@ -272,7 +272,7 @@ class ClassroomApp(RunsApp):
             self.run_worker(done())
 
     def _ask(self, title: str, said: str, choices: Sequence[str], answered: Any) -> None:
-        self.push_screen(ChoiceDialog(title, [Text(said)], choices, self.look, "Esc stays"), answered)
+        self.push_screen(ChoiceDialog(title, [Text(said)], choices, self.theme_styles, "Esc stays"), answered)
 
     def _put_down(self) -> None:
         if isinstance(self.screen, RunScreen):

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from lab.text import sanitize
 from lab.tui.dialog import Dialog, frame
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 
 __all__ = ["LONGEST_ANSWER", "ChoiceDialog", "LineDialog", "TextDialog", "Words", "WordsDialog", "as_line"]
 
@@ -38,11 +38,11 @@ class _Asking(Dialog[str | None]):
 
     leaves = "Esc leaves"
 
-    def __init__(self, title: str, said: Sequence[Text], look: Look) -> None:
+    def __init__(self, title: str, said: Sequence[Text], theme_styles: ThemeStyles) -> None:
         super().__init__()
         self._titled = title
         self._said = Text("\n").join(said)
-        self.look = look
+        self.theme_styles = theme_styles
 
     def compose(self) -> ComposeResult:
         """The text, and the rest."""
@@ -84,9 +84,14 @@ class ChoiceDialog(_Asking):
     BINDINGS: ClassVar[list[BindingType]] = [("q", "leave", "")]
 
     def __init__(
-        self, title: str, said: Sequence[Text], choices: Sequence[str], look: Look, leaves: str = "Esc leaves"
+        self,
+        title: str,
+        said: Sequence[Text],
+        choices: Sequence[str],
+        theme_styles: ThemeStyles,
+        leaves: str = "Esc leaves",
     ) -> None:
-        super().__init__(title, said, look)
+        super().__init__(title, said, theme_styles)
         self._choices = choices
         self.leaves = f"Enter takes one; {leaves}" if len(choices) > 1 else f"Enter does it; {leaves}"
 
@@ -130,8 +135,8 @@ class LineDialog(_Asking):
     )
     leaves = "Enter answers; Esc leaves"
 
-    def __init__(self, title: str, said: Sequence[Text], typed: str, look: Look) -> None:
-        super().__init__(title, said, look)
+    def __init__(self, title: str, said: Sequence[Text], typed: str, theme_styles: ThemeStyles) -> None:
+        super().__init__(title, said, theme_styles)
         self._typed = typed
 
     def below(self) -> ComposeResult:
@@ -167,12 +172,12 @@ class WordsDialog(Dialog[Words]):
     """
     )
 
-    def __init__(self, title: str, said: Sequence[Text], draft: str, look: Look) -> None:
+    def __init__(self, title: str, said: Sequence[Text], draft: str, theme_styles: ThemeStyles) -> None:
         super().__init__()
         self._titled = title
         self._said = Text("\n").join(said)
         self._draft = draft
-        self._look = look
+        self._look = theme_styles
 
     def compose(self) -> ComposeResult:
         """The question, room to write, and what gives it."""

@@ -21,7 +21,7 @@ from lab.tui.classroom.dialogs import (
 from lab.tui.classroom.markdown import lines_of, wrapped
 from lab.tui.classroom.rows import hint_said, rules_of
 from lab.tui.offers import takes_commands
-from lab.tui.terminal.look import DIM
+from lab.tui.terminal.theme_styles import DIM
 
 if TYPE_CHECKING:
     from lab.tui.screen import RunScreen
@@ -75,7 +75,7 @@ class Doing:
                 f"task {task.number}: hint {result.hints + 1} of {len(task.hints)}",
                 [Text(f"There is {said}.")],
                 ["take it"],
-                screen.look,
+                screen.theme_styles,
                 "Esc leaves it",
             )
             screen.app.push_screen(dialog, taken)
@@ -113,22 +113,24 @@ class Doing:
                     self._give_answer(task, words.text)
 
         if task.way == "explain":
-            screen.app.push_screen(WordsDialog(title, said, drafts.get(task.number, ""), screen.look), written)
+            screen.app.push_screen(
+                WordsDialog(title, said, drafts.get(task.number, ""), screen.theme_styles), written
+            )
         elif task.choices:
-            screen.app.push_screen(ChoiceDialog(title, said, task.choices, screen.look), answered)
+            screen.app.push_screen(ChoiceDialog(title, said, task.choices, screen.theme_styles), answered)
         else:
             typed = str(screen.player.number) if task.record else ""
-            screen.app.push_screen(LineDialog(title, said, typed, screen.look), answered)
+            screen.app.push_screen(LineDialog(title, said, typed, screen.theme_styles), answered)
 
     def _read(self, task: Task, result: Result) -> None:
-        look, said = self._screen.look, lines_of(task.text, ROOM, self._screen.look)
+        theme_styles, said = self._screen.theme_styles, lines_of(task.text, ROOM, self._screen.theme_styles)
         if task.question or task.explain:
             said += [Text(), *wrapped(Text(sanitize(task.question or task.explain), _BOLD), ROOM)]
         for hint in task.hints[: result.hints]:
-            said += [Text(), Text("hint", look.mark("mark")), *lines_of(hint.text, ROOM, look)]
+            said += [Text(), Text("hint", theme_styles.mark("mark")), *lines_of(hint.text, ROOM, theme_styles)]
         if result.state in ("done", "missed") and task.explains:
-            said += [Text(), *lines_of(task.explains.strip(), ROOM, look)]
-        self._screen.app.push_screen(TextDialog(f"task {task.number}: {task.title}", said, look))
+            said += [Text(), *lines_of(task.explains.strip(), ROOM, theme_styles)]
+        self._screen.app.push_screen(TextDialog(f"task {task.number}: {task.title}", said, theme_styles))
 
     def _give_answer(self, task: Task, words: str) -> None:
         self._give(f'answer {task.number} "{as_line(words)}"')

@@ -22,7 +22,7 @@ from lab.tui.classroom.markdown import lines_of, wrapped
 from lab.tui.frame.keyline import KeyLine
 from lab.tui.frame.lines import TitleLine
 from lab.tui.siftedlist import Entry, SiftedList
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.terminal.themes import DARK, LIGHT
 from lab.units import count_of
 
@@ -88,12 +88,14 @@ class ListScreen(Screen[None]):
             super().__init__()
             self.resumed = resumed
 
-    def __init__(self, home: Home, exercises: Sequence[Exercise], is_served: bool, look: Look) -> None:
+    def __init__(
+        self, home: Home, exercises: Sequence[Exercise], is_served: bool, theme_styles: ThemeStyles
+    ) -> None:
         super().__init__()
         self._home = home
         self._exercises = {each.name: each for each in exercises}
         self._is_served = is_served
-        self._look = look
+        self._look = theme_styles
         self.resumed: Resumed | None = None
 
     def compose(self) -> ComposeResult:
@@ -233,12 +235,12 @@ class ListScreen(Screen[None]):
         return row
 
     def _sign(self, stands: Standing) -> tuple[str, Style]:
-        look = self._look
+        theme_styles = self._look
         if stands.first_solved:
-            return f"{look.glyphs.marks['met']} solved", look.mark("met") + _BOLD
+            return f"{theme_styles.glyphs.marks['met']} solved", theme_styles.mark("met") + _BOLD
         if stands.attempts:
-            return f"{look.glyph('Waiting')} begun", look.status("Waiting")
-        return f"{look.glyph('Working')} new", Style()
+            return f"{theme_styles.glyph('Waiting')} begun", theme_styles.status("Waiting")
+        return f"{theme_styles.glyph('Working')} new", Style()
 
     def _tell(self) -> None:
         """Of the exercise at the cursor."""
@@ -256,25 +258,25 @@ class ListScreen(Screen[None]):
         return self._exercises.get(name)
 
     def _about(self, exercise: Exercise, width: int) -> Iterator[Text]:
-        look, stands = self._look, self._home.standing(exercise.name)
-        yield from wrapped(Text(sanitize(exercise.title), look.accent), width)
+        theme_styles, stands = self._look, self._home.standing(exercise.name)
+        yield from wrapped(Text(sanitize(exercise.title), theme_styles.accent), width)
         yield from wrapped(Text(f"{exercise.kind}: {KINDS[exercise.kind]}", DIM), width)
         teaches = sanitize(", ".join(exercise.teaches))
         yield from wrapped(Text.assemble(("teaches ", DIM), teaches), width)
         if exercise.repairs is not None:
-            yield from wrapped(Text(self._elsewhere(exercise), look.warning), width)
+            yield from wrapped(Text(self._elsewhere(exercise), theme_styles.warning), width)
         yield Text()
-        yield from lines_of(exercise.intro, width, look)
+        yield from lines_of(exercise.intro, width, theme_styles)
         yield Text()
         results = {result.task: result for result in stands.best}
         for task in exercise.tasks:
             result = results.get(task.number)
             is_done = result is not None and result.state == "done"
-            sign = look.glyphs.marks["met"] if is_done else look.glyph("Working")
+            sign = theme_styles.glyphs.marks["met"] if is_done else theme_styles.glyph("Working")
             had = f"{result.points if result is not None else 0} of {count_of(task.points, 'point')}"
             worth = "for your teacher" if task.way == "explain" else had
             title = sanitize(task.title, max(2, width - 24))
-            style = look.mark("met") if is_done else Style()
+            style = theme_styles.mark("met") if is_done else Style()
             gap = " " * max(2, width - cell_len(title) - 5 - len(worth))
             yield Text.assemble((f"{sign} {task.number:2} ", style), title, gap, (worth, DIM))
         if stands.attempts:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 
 __all__ = ["lines_of", "pieces_of", "wrapped"]
 
@@ -36,17 +36,17 @@ def pieces_of(text: Text) -> list[Piece]:
     return [(segment.text, segment.style or Style()) for segment in text.render(_console())]
 
 
-def lines_of(markdown: str, width: int, look: Look) -> list[Text]:
+def lines_of(markdown: str, width: int, theme_styles: ThemeStyles) -> list[Text]:
     """The text as lines of this width. HTML is shown as what it is: letters."""
-    return list(_Lines(width, look).of(MarkdownIt("commonmark", {"html": False}).parse(markdown)))
+    return list(_Lines(width, theme_styles).of(MarkdownIt("commonmark", {"html": False}).parse(markdown)))
 
 
 class _Lines:
     """Walks through the blocks. ``_margins`` are what stands before the lines of those that it is in."""
 
-    def __init__(self, width: int, look: Look) -> None:
+    def __init__(self, width: int, theme_styles: ThemeStyles) -> None:
         self._width = width
-        self._look = look
+        self._look = theme_styles
         self._margins: list[tuple[str, str]] = []
         self._counts: list[int | None] = []
 

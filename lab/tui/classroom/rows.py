@@ -13,7 +13,7 @@ from lab.text import sanitize
 from lab.tui.classroom.attempt import points_said
 from lab.tui.classroom.markdown import lines_of, pieces_of, wrapped
 from lab.tui.terminal.fitting import Piece
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.units import count_of
 
 __all__ = ["Row", "Sheet", "hint_said", "rules_of"]
@@ -34,25 +34,25 @@ class Row(Struct, frozen=True):
 class Sheet:
     """Writes the rows of an exercise. The text of the tasks is set once for each width."""
 
-    def __init__(self, exercise: Exercise, number: int, look: Look) -> None:
+    def __init__(self, exercise: Exercise, number: int, theme_styles: ThemeStyles) -> None:
         self._exercise = exercise
         self._number = number
-        self._look = look
+        self._look = theme_styles
         self._width = _LONGEST_LINE
         self._set: dict[tuple[str, int, bool], list[list[Piece]]] = {}
 
     def head(self, stand: Stand) -> list[Piece]:
         """The line that is always seen: every task's sign, the points, what may be done."""
-        look, pieces = self._look, list[Piece]()
+        theme_styles, pieces = self._look, list[Piece]()
         for result in stand.results:
             sign, style = self._sign(result)
             pieces += [(f" {result.task}", _BOLD), (f"{sign} ", style)]
         if stand.is_solved:
-            pieces.append((" SOLVED ", look.mark("met") + Style(bold=True)))
+            pieces.append((" SOLVED ", theme_styles.mark("met") + Style(bold=True)))
         said = [points_said(self._exercise, stand.points), f"attempt {self._number}"]
-        pieces.append((f" {f' {look.glyphs.dot} '.join(said)}", _BOLD))
+        pieces.append((f" {f' {theme_styles.glyphs.dot} '.join(said)}", _BOLD))
         may = ", ".join(self._exercise.may) or "only answers and what looks"
-        pieces.append((f" {look.glyphs.dot} you may: {may}", DIM))
+        pieces.append((f" {theme_styles.glyphs.dot} you may: {may}", DIM))
         return pieces
 
     def rows(self, stand: Stand, selected: int | None, takes: bool, width: int) -> Iterator[Row]:
@@ -68,13 +68,13 @@ class Sheet:
                 yield Row([(" " * _INDENT, Style()), *pieces], task.number)
 
     def _task_head(self, task: Task, result: Result, is_selected: bool) -> Row:
-        look = self._look
+        theme_styles = self._look
         sign, style = self._sign(result)
         word = f"{sign} {_word(task, result)}"
         room = self._width - _INDENT - cell_len(word) - 2
         title = sanitize(task.title, max(2, room))
-        before = (look.glyphs.play if is_selected else " ", look.accent)
-        shown = look.accent if is_selected else _BOLD
+        before = (theme_styles.glyphs.play if is_selected else " ", theme_styles.accent)
+        shown = theme_styles.accent if is_selected else _BOLD
         return Row(
             [
                 before,
@@ -86,12 +86,12 @@ class Sheet:
         )
 
     def _below(self, task: Task, result: Result, given: int, takes: bool) -> Iterator[list[Piece]]:
-        look, is_open = self._look, result.state == "open"
+        theme_styles, is_open = self._look, result.state == "open"
         yield from self._text(task.text)
         if asked := task.question or task.explain:
             yield from self._plain(asked, _BOLD)
             yield from (
-                [(f"{place}  ", look.accent), (sanitize(choice, 200), Style())]
+                [(f"{place}  ", theme_styles.accent), (sanitize(choice, 200), Style())]
                 for place, choice in enumerate(task.choices, 1)
                 if is_open
             )
@@ -99,13 +99,13 @@ class Sheet:
             yield [(f"{count_of(task.at_most, 'command')} at most; {given} given so far", DIM)]
         for place, hint in enumerate(task.hints[: result.hints], 1):
             cost = f", cost {hint.costs}" if hint.costs else ""
-            yield [(f"hint {place} of {len(task.hints)}{cost}", look.mark("mark"))]
+            yield [(f"hint {place} of {len(task.hints)}{cost}", theme_styles.mark("mark"))]
             yield from ([("  ", Style()), *pieces] for pieces in self._text(hint.text, 2))
         if result.answer:
-            yield from self._plain(f"you answered: {sanitize(result.answer)}", look.accent)
+            yield from self._plain(f"you answered: {sanitize(result.answer)}", theme_styles.accent)
         yield from self._outcome(task, result)
         if takes and (keys := _keys_said(task, result)):
-            yield [(keys, look.accent)]
+            yield [(keys, theme_styles.accent)]
 
     def _outcome(self, task: Task, result: Result) -> Iterator[list[Piece]]:
         if result.state not in ("done", "missed"):
@@ -116,14 +116,14 @@ class Sheet:
             yield from self._text(task.explains.strip())
 
     def _sign(self, result: Result) -> Piece:
-        look = self._look
+        theme_styles = self._look
         if result.state == "done":
-            return look.glyphs.marks["met"], look.mark("met") + Style(bold=True)
+            return theme_styles.glyphs.marks["met"], theme_styles.mark("met") + Style(bold=True)
         if result.state == "missed":
-            return look.glyphs.marks["unmet"], look.mark("unmet")
+            return theme_styles.glyphs.marks["unmet"], theme_styles.mark("unmet")
         if result.state == "answered":
-            return look.glyph("Waiting"), look.status("Waiting")
-        return look.glyph("Working"), Style()
+            return theme_styles.glyph("Waiting"), theme_styles.status("Waiting")
+        return theme_styles.glyph("Working"), Style()
 
     def _plain(self, text: str, style: Style) -> Iterator[list[Piece]]:
         shown = Text(sanitize(" ".join(text.split())), style)

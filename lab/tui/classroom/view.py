@@ -11,10 +11,10 @@ from textual.strip import Strip
 from lab.exercises.assessment import Stand
 from lab.tui.classroom.attempt import AttemptLog
 from lab.tui.offers import takes_commands
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.run.source import Source
 from lab.tui.terminal.fitting import Piece, fit, lit
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.following import FollowingView
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ class ExerciseView(FollowingView):
     given yet, by task.
     """
 
-    def __init__(self, look: Look, source: Source) -> None:
+    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
         super().__init__("exercise")
-        self._look = look
+        self._look = theme_styles
         self._source = source
         self._sheet: Sheet | None = None
         self._stand: Stand | None = None
@@ -52,7 +52,7 @@ class ExerciseView(FollowingView):
         stand = self._stand or attempt.last
         return stand.next_open or len(stand.results)
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw how the tasks stood at the record that the cluster is at."""
         attempt = self._source.attempt
         if attempt is None:

@@ -9,7 +9,7 @@ from lab.text import sanitize
 from lab.tui.run.source import Source
 from lab.tui.run.verdicts import Said
 from lab.tui.run.worldtime import pace_said
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.units import count_of
 
 __all__ = ["FaultLines", "LeaderLine", "Line", "TitleLine", "VerdictLine", "title_text"]
@@ -50,10 +50,12 @@ class TitleLine(Line):
     DEFAULT_CSS = "TitleLine { height: 1; background: $panel; color: $text; padding: 0 1; }"
 
 
-def title_text(source: Source, number: int, hidden: int, name: str, look: Look, score: str = "") -> Text:
+def title_text(
+    source: Source, number: int, hidden: int, name: str, theme_styles: ThemeStyles, score: str = ""
+) -> Text:
     """Which run it is, the record where the cursor is, how time goes; last what a narrow line may cut off."""
     header, clock = source.lines.header, None if source.ended else source.clock
-    dot = f" {look.glyphs.dot} "
+    dot = f" {theme_styles.glyphs.dot} "
     settings = [sanitize(" ".join(header.protocol.settings), 40)] if header.protocol.settings else []
     world = header.world if source.is_live else "recording"
     own = [sanitize(name, 60)]
@@ -78,7 +80,7 @@ def title_text(source: Source, number: int, hidden: int, name: str, look: Look, 
     parts += [f"T {t}", count_of(len(header.nodes), "node"), *last]
     text = Text()
     text.append("lab ", "bold")
-    text.append(sanitize(header.protocol.title, 30), look.accent)
+    text.append(sanitize(header.protocol.title, 30), theme_styles.accent)
     text.append(dot + dot.join(parts))
     return text
 
@@ -91,24 +93,27 @@ class LeaderLine(Line):
 
     DEFAULT_CSS = "LeaderLine { height: 1; padding: 0 1; }"
 
-    def show(self, leaders: tuple[tuple[str, int | str | None], ...], look: Look, groups: int = 0) -> None:
+    def show(
+        self, leaders: tuple[tuple[str, int | str | None], ...], theme_styles: ThemeStyles, groups: int = 0
+    ) -> None:
         """Show these leaders, of so many groups."""
         led = [leader for _, leader in leaders if isinstance(leader, int)]
         text = Text()
         if len(led) > 1:
             apart = groups == len(led)
             text.append(
-                f"{groups} groups (g)  " if apart else f"{len(led)} COORDINATORS  ", DIM if apart else look.warning
+                f"{groups} groups (g)  " if apart else f"{len(led)} COORDINATORS  ",
+                DIM if apart else theme_styles.warning,
             )
         for place, (said, leader) in enumerate(leaders):
             if place:
-                text.append(f"  {look.glyphs.dot}  ", DIM)
+                text.append(f"  {theme_styles.glyphs.dot}  ", DIM)
             if isinstance(leader, str):
-                text.append(f"{look.glyph(leader)} {said}", look.status(leader))
+                text.append(f"{theme_styles.glyph(leader)} {said}", theme_styles.status(leader))
                 continue
             if leader is not None:
-                text.append(f"{look.glyphs.leads} ", look.leader)
-            text.append(said, look.warning if leader is None else look.leader)
+                text.append(f"{theme_styles.glyphs.leads} ", theme_styles.leader)
+            text.append(said, theme_styles.warning if leader is None else theme_styles.leader)
         self.put(text)
 
 
@@ -117,7 +122,7 @@ class FaultLines(Line):
 
     DEFAULT_CSS = "FaultLines { height: auto; max-height: 3; padding: 0 1; }"
 
-    def show(self, faults: tuple[tuple[str, bool], ...], look: Look) -> None:
+    def show(self, faults: tuple[tuple[str, bool], ...], theme_styles: ThemeStyles) -> None:
         """Show these faults."""
         text = Text()
         if not faults:
@@ -126,8 +131,10 @@ class FaultLines(Line):
         if len(shown) < len(faults):
             text.append(f"… and {len(faults) - len(shown)} faults before these\n", DIM)
         for place, (said, inert) in enumerate(shown):
-            text.append(f"{look.glyph('failed')} ", look.warning)
-            text.append(said + ("\n" if place < len(shown) - 1 else ""), look.fate("held") if inert else "")
+            text.append(f"{theme_styles.glyph('failed')} ", theme_styles.warning)
+            text.append(
+                said + ("\n" if place < len(shown) - 1 else ""), theme_styles.fate("held") if inert else ""
+            )
         self.put(text)
 
 
@@ -136,21 +143,21 @@ class VerdictLine(Line):
 
     DEFAULT_CSS = "VerdictLine { height: 1; padding: 0 1; }"
 
-    def show(self, tellings: Iterable[tuple[Said, ...]], look: Look) -> None:
+    def show(self, tellings: Iterable[tuple[Said, ...]], theme_styles: ThemeStyles) -> None:
         """Show the first telling that fits, or the last; behind the first violation, which key leads to it."""
         text = Text()
         for said in tellings:
-            text = self._told(said, look)
+            text = self._told(said, theme_styles)
             if text.cell_len <= self.content_size.width:
                 break
         self.put(text)
 
-    def _told(self, said: tuple[Said, ...], look: Look) -> Text:
+    def _told(self, said: tuple[Said, ...], theme_styles: ThemeStyles) -> Text:
         text, hint = Text(), " (v)"
         for place, (verdict, word) in enumerate(said):
             if place:
-                text.append(f"  {look.glyphs.dot}  ", DIM)
-            text.append(verdict, look.verdict(word))
+                text.append(f"  {theme_styles.glyphs.dot}  ", DIM)
+            text.append(verdict, theme_styles.verdict(word))
             if word in ("outside", "fails"):
                 text.append(hint, DIM)
                 hint = ""

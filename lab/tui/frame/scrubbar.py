@@ -11,7 +11,7 @@ from lab.tui.frame.barmarks import BarMarks
 from lab.tui.run.player import Player
 from lab.tui.run.source import Source
 from lab.tui.run.worldtime import pace_said
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.worlds.orders import Clock
 
 __all__ = ["ScrubBar"]
@@ -37,9 +37,9 @@ class ScrubBar(Widget, can_focus=True):
             super().__init__()
             self.share = share
 
-    def __init__(self, look: Look, source: Source) -> None:
+    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
         super().__init__()
-        self._look = look
+        self._look = theme_styles
         self._density = source.density
         self._marks = BarMarks(source)
         self._player: Player | None = None
@@ -173,7 +173,7 @@ class ScrubBar(Widget, can_focus=True):
         return min(width - 1, player.now_us * (width - 1) // self._end_us(player))
 
     def _track(self, player: Player, width: int) -> Text:
-        look = self._look
+        theme_styles = self._look
         here = self._here(player, width)
         cells = self._marks.cells(width, self._end_us(player))
         cells.pop(here, None)  # the cursor hides the mark under it
@@ -183,9 +183,9 @@ class ScrubBar(Widget, can_focus=True):
         for place, kind in sorted([*cells.items(), (here, "")]):
             self._lay(track, place, here)
             if kind:
-                track.append(look.glyphs.marks[kind], look.mark(kind))
+                track.append(theme_styles.glyphs.marks[kind], theme_styles.mark(kind))
             else:
-                track.append(look.glyphs.cursor, look.leader)
+                track.append(theme_styles.glyphs.cursor, theme_styles.leader)
         self._lay(track, width, here)
         return track
 

@@ -10,7 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from lab.tui.terminal.fitting import Piece, fit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 
 __all__ = ["Tab", "TabLine"]
 
@@ -46,9 +46,9 @@ class TabLine(Widget):
             super().__init__()
             self.row = row
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, theme_styles: ThemeStyles) -> None:
         super().__init__()
-        self._look = look
+        self._look = theme_styles
         self._tabs: tuple[Tab, ...] = ()
         self._seen: tuple[str, ...] = ()
         self._note = ""

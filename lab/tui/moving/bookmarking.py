@@ -12,7 +12,7 @@ from textual.widgets.option_list import Option
 from lab.analysis.bookmarks import Bookmark, Bookmarks
 from lab.text import sanitize
 from lab.tui.dialog import Dialog, frame
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 
 if TYPE_CHECKING:
     from lab.tui.deeds import Deed
@@ -38,12 +38,12 @@ class BookmarkDialog(Dialog[str | int | None]):
         ("delete,d", "remove", ""),
     ]
 
-    def __init__(self, bookmarks: Bookmarks, record: int, at_us: int, look: Look) -> None:
+    def __init__(self, bookmarks: Bookmarks, record: int, at_us: int, theme_styles: ThemeStyles) -> None:
         super().__init__()
         self._bookmarks = bookmarks
         self._record = record
         self._at_us = at_us
-        self._look = look
+        self._look = theme_styles
 
     def compose(self) -> ComposeResult:
         """The note, and those that there are."""
@@ -146,6 +146,6 @@ def bookmarking_deeds(screen: "RunScreen") -> "dict[str, Deed]":
             note(record, at_us, text)
         else:
             bookmarks.read()
-            screen.app.push_screen(BookmarkDialog(bookmarks, record, at_us, screen.look), noted)
+            screen.app.push_screen(BookmarkDialog(bookmarks, record, at_us, screen.theme_styles), noted)
 
     return {"bookmark": bookmark}

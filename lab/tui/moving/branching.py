@@ -18,7 +18,7 @@ from lab.text import sanitize
 from lab.tui.dialog import Dialog, frame
 from lab.tui.run.source import FeedSource, Source
 from lab.tui.siftedlist import Entry, SiftedList
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.worlds.config import branch_config, new_run_name
 from lab.worlds.host.launch import HostProcess
 
@@ -84,10 +84,10 @@ class TreeDialog(Dialog[Twig | None]):
         ("q,T", "leave", "close"),
     ]
 
-    def __init__(self, recording: Path, look: Look) -> None:
+    def __init__(self, recording: Path, theme_styles: ThemeStyles) -> None:
         super().__init__()
         self._recording = recording
-        self._look = look
+        self._look = theme_styles
         trees = family_of({recording, *recording.resolve().parent.glob("*.jsonl")})
         self._rows = list(_rows(trees, 0))
 

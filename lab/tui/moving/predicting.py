@@ -13,10 +13,10 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from lab.analysis.leader_decisions import Decision, DecisionLog
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.text import sanitize
 from lab.tui.dialog import Dialog
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 
 if TYPE_CHECKING:
     from lab.tui.screen import RunScreen
@@ -72,14 +72,14 @@ class Predicting:
         asks = "you are asked who will lead next, whenever that is open"
         self._screen.say(asks if self._is_on else "no more questions")
 
-    def look(self) -> None:
+    def theme_styles(self) -> None:
         """At the records up to the cursor: with the first that opens a decision, stop there and ask."""
         player = self._screen.player
         if not self._is_on or self.is_asking:
             return
         log = self._log
         if log is None or not 0 <= player.number - log.cluster.record <= _FAR:
-            self._log = DecisionLog(Cluster.resume(player.cluster().snapshot()))
+            self._log = DecisionLog(ClusterState.resume(player.cluster().snapshot()))
             return
         before = log.decision
         for record in player.lines.records(log.cluster.record + 1, player.number + 1):
@@ -105,7 +105,9 @@ class Predicting:
                     player.to_end()
                 screen.run_worker(self._find(log, decision, said))
 
-        screen.app.push_screen(PredictDialog(screen.source.lines.header.nodes, decision, screen.look), answered)
+        screen.app.push_screen(
+            PredictDialog(screen.source.lines.header.nodes, decision, screen.theme_styles), answered
+        )
 
     async def _find(self, log: DecisionLog, decision: Decision, said: str) -> None:
         """Go on to the outcome, however long that takes, and say what it was."""
@@ -149,11 +151,11 @@ class PredictDialog(Dialog[str | None]):
         ("n", f"answer('{NOBODY}')", ""),
     ]
 
-    def __init__(self, nodes: tuple[int, ...], decision: Decision, look: Look) -> None:
+    def __init__(self, nodes: tuple[int, ...], decision: Decision, theme_styles: ThemeStyles) -> None:
         super().__init__()
         self._choices = [*map(str, nodes), NOBODY]
         self._before = decision.before
-        self._look = look
+        self._look = theme_styles
         self._here = 0
 
     def compose(self) -> ComposeResult:

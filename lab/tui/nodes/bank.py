@@ -6,10 +6,10 @@ from rich.style import Style
 
 from lab.analysis.bank_state import entries_of, share_of
 from lab.protocols.accounts import format_cents
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 
 __all__ = ["BankPane", "OpenHere", "bank_pane", "bank_pieces", "state_pieces"]
 
@@ -38,7 +38,7 @@ class BankPane(Struct, frozen=True):
     refuses: bool
 
 
-def bank_pane(view: NodeView, now_us: int) -> BankPane | None:
+def bank_pane(view: NodeState, now_us: int) -> BankPane | None:
     """What is to be said of it as of that instant; of one that is down, its log. None: there is no bank."""
     log = tuple(f"{entry.what} {entry.transaction}" for entry in entries_of(view, last=_MOST_ENTRIES + 1))
     share = share_of(view)
@@ -61,32 +61,39 @@ def bank_pane(view: NodeView, now_us: int) -> BankPane | None:
     )
 
 
-def bank_pieces(pane: BankPane, look: Look, width: int) -> tuple[list[Piece], list[Piece], list[Piece]]:
+def bank_pieces(
+    pane: BankPane, theme_styles: ThemeStyles, width: int
+) -> tuple[list[Piece], list[Piece], list[Piece]]:
     """The balances, the open transactions, and as much of the log's end as fits; each a line."""
-    return _balances(pane, look), _open(pane, look), _log(pane, width)
+    return _balances(pane, theme_styles), _open(pane, theme_styles), _log(pane, width)
 
 
-def state_pieces(state: str, look: Look) -> list[Piece]:
+def state_pieces(state: str, theme_styles: ThemeStyles) -> list[Piece]:
     """What a transaction is to a participant, as a symbol and a word."""
-    return [(f"{look.glyphs.states.get(state, look.glyphs.dot)} {state}", look.state(state))]
+    return [
+        (f"{theme_styles.glyphs.states.get(state, theme_styles.glyphs.dot)} {state}", theme_styles.state(state))
+    ]
 
 
-def _balances(pane: BankPane, look: Look) -> list[Piece]:
+def _balances(pane: BankPane, theme_styles: ThemeStyles) -> list[Piece]:
     pieces: list[Piece] = []
     for name, cents, lock in pane.balances:
-        pieces += [(f"{name} ", Style()), (format_cents(cents), look.warning if lock else Style(bold=True))]
-        pieces += [(f" {look.glyphs.lock}{lock}" if lock else "", look.warning), ("  ", Style())]
+        pieces += [
+            (f"{name} ", Style()),
+            (format_cents(cents), theme_styles.warning if lock else Style(bold=True)),
+        ]
+        pieces += [(f" {theme_styles.glyphs.lock}{lock}" if lock else "", theme_styles.warning), ("  ", Style())]
     if pane.refuses:
-        pieces.append(("votes NO next", look.warning))
+        pieces.append(("votes NO next", theme_styles.warning))
     return pieces
 
 
-def _open(pane: BankPane, look: Look) -> list[Piece]:
+def _open(pane: BankPane, theme_styles: ThemeStyles) -> list[Piece]:
     pieces: list[Piece] = []
     for each in sorted(pane.open, key=lambda each: not each.is_blocked):
-        pieces += [(f"{each.name} ", Style(bold=True)), *state_pieces(each.state, look)]
+        pieces += [(f"{each.name} ", Style(bold=True)), *state_pieces(each.state, theme_styles)]
         blocked = ", blocked" if each.is_blocked else ""
-        pieces += [(f" {each.for_us / 1e6:.1f} s", Style()), (blocked, look.warning), ("  ", Style())]
+        pieces += [(f" {each.for_us / 1e6:.1f} s", Style()), (blocked, theme_styles.warning), ("  ", Style())]
     return pieces or [("nothing is open", DIM)]
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from lab.analysis.assumptions import ASSUMPTIONS
 from lab.analysis.group_history import GroupLog
 from lab.recording.payload_text import in_short
-from lab.recording.snapshot import FaultView, NodeView, Snapshot
+from lab.recording.snapshot import ActiveFault, NodeState, Snapshot
 from lab.text import sanitize
 from lab.tui.nodes.bank import BankPane, bank_pane
 from lab.units import count_of, listed
@@ -55,7 +55,7 @@ def panes_of(snapshot: Snapshot, now_us: int, groups: GroupLog | None = None) ->
     return tuple(pane_of(view, snapshot, now_us, groups) for view in views)
 
 
-def pane_of(view: NodeView, snapshot: Snapshot, now_us: int, groups: GroupLog | None = None) -> Pane:
+def pane_of(view: NodeState, snapshot: Snapshot, now_us: int, groups: GroupLog | None = None) -> Pane:
     """One node's pane."""
     group = None if groups is None else groups.group_of(view, snapshot.record)
     status = sanitize(view.status, 16)
@@ -81,7 +81,7 @@ def pane_of(view: NodeView, snapshot: Snapshot, now_us: int, groups: GroupLog | 
     )
 
 
-def _group(view: NodeView) -> str | None:
+def _group(view: NodeState) -> str | None:
     if view.group is not None:
         return sanitize(".".join(map(str, view.group)), 12)
     group = view.state.get("group")
@@ -98,7 +98,7 @@ def _facts(state: dict[str, Any]) -> tuple[str, ...]:
     return tuple(sanitize(each, 40) for each in said)
 
 
-def _doing(view: NodeView, now_us: int) -> tuple[str, str, int | None, int]:
+def _doing(view: NodeState, now_us: int) -> tuple[str, str, int | None, int]:
     if view.process == "killed":
         return "", "safe storage is kept", None, 0
     if view.process == "failed":
@@ -116,7 +116,7 @@ def _doing(view: NodeView, now_us: int) -> tuple[str, str, int | None, int]:
     return doing, waits, max(0, wait.until_us - now_us), wait.until_us - wait.since_us
 
 
-def _idle(view: NodeView) -> str:
+def _idle(view: NodeState) -> str:
     if "coordinator" not in view.state:
         return "no procedure runs"
     if not view.state.get("processing"):
@@ -137,7 +137,7 @@ def _links(node: int, snapshot: Snapshot) -> str:
         ends = [f"{arrow}{_ids(ids, others)}" for arrow, ids in sorts if ids]
         if ends:
             said.append(f"{sanitize(fault.kind, 16)} {' '.join(ends)}")
-    held = sum(flight.held and node in (flight.source, flight.target) for flight in snapshot.flights)
+    held = sum(flight.held and node in (flight.source, flight.target) for flight in snapshot.in_flight)
     if held:
         said.append(f"{held} held")
     return ", ".join(said)
@@ -198,7 +198,7 @@ _BECAME = {
 """What becomes of the messages that a fault of each kind touches."""
 
 
-def faults_said(faults: tuple[FaultView, ...]) -> tuple[tuple[str, bool], ...]:
+def faults_said(faults: tuple[ActiveFault, ...]) -> tuple[tuple[str, bool], ...]:
     """Each fault in force: (what, which assumptions it breaks, what became of messages; is it inert)."""
     said = []
     for fault in faults:

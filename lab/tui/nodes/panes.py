@@ -15,7 +15,7 @@ from textual.widget import Widget
 from lab.tui.nodes.bank import BankPane, bank_pieces
 from lab.tui.nodes.pane import Pane
 from lab.tui.terminal.fitting import Piece, fit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 
 __all__ = ["NodePanes"]
 
@@ -46,9 +46,9 @@ class NodePanes(Widget, can_focus=True):
         ("down", "move(0, 1)"),
     ]
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, theme_styles: ThemeStyles) -> None:
         super().__init__()
-        self._look = look
+        self._look = theme_styles
         self._panes: tuple[Pane, ...] = ()
         self._selected: int | None = None
         self._marked: frozenset[int] = frozenset()
@@ -152,10 +152,16 @@ class NodePanes(Widget, can_focus=True):
         return most if rows * _LOW > self.most_height else -(-count // rows)
 
     def _box_line(self, pane: Pane, inside: int, width: int) -> list[Piece]:
-        look = self._look
+        theme_styles = self._look
         selected, marked = self._frame_of(pane)
-        style = look.accent if selected else look.warning if marked else look.status(pane.shown) + DIM
-        box = tuple(look.glyphs.heavy if selected or marked else look.glyphs.box)
+        style = (
+            theme_styles.accent
+            if selected
+            else theme_styles.warning
+            if marked
+            else theme_styles.status(pane.shown) + DIM
+        )
+        box = tuple(theme_styles.glyphs.heavy if selected or marked else theme_styles.glyphs.box)
         top_left, across, top_right, side, bottom_left, bottom_right = box
         if inside == 0:
             title = [(f" {pane.id} ", Style(bold=True)), *self._status(pane), (" ", Style())]
@@ -169,7 +175,7 @@ class NodePanes(Widget, can_focus=True):
             told = f" {pane.links} " if pane.links else ""
             used = min(cell_len(told), width - 4)
             rest = across * (width - 3 - used) + bottom_right
-            return [(bottom_left + across, style), *fit([(told, look.warning)], used), (rest, style)]
+            return [(bottom_left + across, style), *fit([(told, theme_styles.warning)], used), (rest, style)]
         content = self._content(pane, width - 4)[inside - 1]
         return [(f"{side} ", style), *fit(content, width - 4), (f" {side}", style)]
 
@@ -217,14 +223,14 @@ class NodePanes(Widget, can_focus=True):
         return (first, opened, log, doing, waits) if pane.doing else (first, opened, log, waits)
 
     def _status(self, pane: Pane) -> list[Piece]:
-        look = self._look
+        theme_styles = self._look
         shown: list[Piece] = [
-            (f"{look.glyph(pane.shown)} {pane.shown}", look.status(pane.shown) + Style(bold=True))
+            (f"{theme_styles.glyph(pane.shown)} {pane.shown}", theme_styles.status(pane.shown) + Style(bold=True))
         ]
         if pane.process == "paused":
-            shown.append((f" in {pane.status}", look.status(pane.status)))
+            shown.append((f" in {pane.status}", theme_styles.status(pane.status)))
         if pane.leads:
-            shown.append((f" {look.glyphs.leads} {pane.leads}", look.leader))
+            shown.append((f" {theme_styles.glyphs.leads} {pane.leads}", theme_styles.leader))
         return shown
 
     def _led(self, pane: Pane, room: int = 0) -> list[Piece]:
@@ -245,10 +251,10 @@ class NodePanes(Widget, can_focus=True):
         return [(f"up {' '.join(map(str, pane.up))}" if pane.up else "", DIM)]
 
     def _list_line(self, pane: Pane) -> list[Piece]:
-        look = self._look
+        theme_styles = self._look
         pieces: list[Piece] = [
-            (look.glyphs.play + " " if pane.id == self._selected else "  ", look.accent),
-            (f"{pane.id:>2} ", look.warning if pane.id in self._marked else Style(bold=True)),
+            (theme_styles.glyphs.play + " " if pane.id == self._selected else "  ", theme_styles.accent),
+            (f"{pane.id:>2} ", theme_styles.warning if pane.id in self._marked else Style(bold=True)),
             *fit(self._status(pane), 24),
         ]
         if pane.process in ("killed", "failed", "absent"):
@@ -257,14 +263,14 @@ class NodePanes(Widget, can_focus=True):
             left = "" if pane.left_us is None else f", {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
             doing = f"{pane.doing}, line {pane.line}: {pane.waits}{left}" if pane.doing else pane.waits
             if pane.bank is not None:
-                balances, opened, _ = bank_pieces(pane.bank, look, 0)
+                balances, opened, _ = bank_pieces(pane.bank, theme_styles, 0)
                 led, up = fit(balances, 25), fit(opened, 26)
             else:
                 led = fit(self._led(pane), 19 if pane.facts else 15 if pane.group is None else 21)
                 up = fit(self._up(pane), 20)
             pieces += [*led, *up, (f" {doing}", Style())]
         if pane.links:
-            pieces.append((f"  {pane.links}", look.warning))
+            pieces.append((f"  {pane.links}", theme_styles.warning))
         return pieces
 
 

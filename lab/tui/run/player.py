@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from lab.analysis.bookmarks import Bookmarks
 from lab.analysis.marks import MarkKind, Marks
-from lab.recording.cluster_state import Cluster
-from lab.recording.reader import Lines
+from lab.recording.cluster_state import ClusterState
+from lab.recording.reader import RecordStore
 from lab.recording.timeline import Timeline
 
 __all__ = ["FOLLOWING", "SAID", "SPEEDS", "Player"]
@@ -31,7 +31,7 @@ class Player:
     ``now_us`` the time shown, which moves on between records. ``tick`` moves it by elapsed real time.
     """
 
-    def __init__(self, lines: Lines, marks: Marks, live: bool, bookmarks: Bookmarks | None = None) -> None:
+    def __init__(self, lines: RecordStore, marks: Marks, live: bool, bookmarks: Bookmarks | None = None) -> None:
         self.lines = lines
         self.marks = marks
         self.bookmarks = bookmarks
@@ -59,7 +59,7 @@ class Player:
         """Whether the last record is seen, and nothing plays."""
         return not self.playing and self.number >= len(self.lines) - 1
 
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ClusterState:
         """The cluster at the cursor."""
         return self._timeline.at(self.number)
 

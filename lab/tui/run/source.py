@@ -17,7 +17,7 @@ from lab.analysis.marks import Marks
 from lab.analysis.script_log import ScriptLog
 from lab.analysis.stored_fields import SafeFields
 from lab.properties import Judge
-from lab.recording.reader import Lines, RecordedLines, SpooledLines, open_recording
+from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
 from lab.recording.records import End, Record, decode
 from lab.scenario.report import Finding
 from lab.tui.run.outcome import course_of
@@ -52,7 +52,7 @@ class Source:
     is_served = False
     why_viewer = "this viewer gives no commands; lab attach without --viewer does"
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: RecordStore) -> None:
         self.lines = lines
         self.marks = Marks()
         self.script_log = ScriptLog()
@@ -114,7 +114,7 @@ class FileSource(Source):
     """A recording. NotARecordingError."""
 
     def __init__(self, path: Path) -> None:
-        self._recorded: RecordedLines = open_recording(path)
+        self._recorded: FileRecords = open_recording(path)
         super().__init__(self._recorded)
         self.recording = path
 
@@ -148,7 +148,7 @@ class FeedSource(Source):
         self._reader = reader
         self._writer = writer
         self.can_command = role == "driver"
-        self._spool = SpooledLines(header)
+        self._spool = FeedRecords(header)
         super().__init__(self._spool)
         self._observe(self.lines.header)
         self._orders = 0

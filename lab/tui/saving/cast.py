@@ -27,7 +27,7 @@ from lab.tui.offers import why_not
 from lab.tui.run.source import FileSource
 from lab.tui.screen import RunScreen
 from lab.tui.terminal.app import TerminalApp
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.terminal.themes import DARK, OWN_THEMES
 from lab.tui.views.views import VIEWS
 
@@ -117,8 +117,8 @@ async def _playing(excerpt: Excerpt) -> AsyncIterator[tuple[Pilot[None], RunScre
     film, studio, source = excerpt.wanted.film, _Studio(), _Played(excerpt)
     try:
         async with studio.run_test(size=(film.columns, film.rows)) as pilot:
-            look, title = Look(UNICODE), sanitize(excerpt.header.run)
-            screen = RunScreen(source, look, title, clock_s=lambda: 0.0)
+            theme_styles, title = ThemeStyles(UNICODE), sanitize(excerpt.header.run)
+            screen = RunScreen(source, theme_styles, title, clock_s=lambda: 0.0)
             await studio.push_screen(screen)
             await source.is_read.wait()
             screen.views.rows.heartbeats = excerpt.wanted.heartbeats

@@ -21,7 +21,7 @@ from lab.recording.reader import NotARecordingError, open_recording
 from lab.text import did_you_mean, sanitize
 from lab.tui.dialog import Dialog, frame
 from lab.tui.saving.formats import ALL_FORMATS, format_named
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.units import format_us, parse_us
 
 if TYPE_CHECKING:
@@ -48,7 +48,12 @@ def exporting_deeds(screen: "RunScreen") -> "dict[str, Deed]":
             screen.say(f"export {name}: expected one of {', '.join(names)}{did_you_mean(name, names)}", warn=True)
         else:
             dialog = ExportDialog(
-                recording, screen.player.now_us, screen.views.rows.heartbeats, screen.look, chosen, file.strip()
+                recording,
+                screen.player.now_us,
+                screen.views.rows.heartbeats,
+                screen.theme_styles,
+                chosen,
+                file.strip(),
             )
             screen.app.push_screen(dialog, said)
 
@@ -88,7 +93,7 @@ class ExportDialog(Dialog[str | None]):
         recording: Path,
         now_us: int,
         heartbeats: bool,
-        look: Look,
+        theme_styles: ThemeStyles,
         chosen: Format | None = None,
         file: str = "",
     ) -> None:
@@ -96,7 +101,7 @@ class ExportDialog(Dialog[str | None]):
         self._recording = recording
         self._now_us = now_us
         self._heartbeats = heartbeats
-        self._look = look
+        self._look = theme_styles
         self._at_once = chosen is not None
         self._format = chosen or ALL_FORMATS[0]
         self._file = file or self._name_by_default()

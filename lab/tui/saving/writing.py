@@ -19,7 +19,7 @@ from lab.scenario.writing import Source as Recording
 from lab.text import sanitize
 from lab.tui.dialog import Dialog
 from lab.tui.run.source import Source
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.worlds.targets import TargetError
 
 __all__ = ["ScenarioWanted", "WriteDialog"]
@@ -47,10 +47,10 @@ class WriteDialog(Dialog[str | None]):
     WriteDialog Static { height: auto; max-height: 6; margin-top: 1; }
     """
 
-    def __init__(self, recording: Path, look: Look) -> None:
+    def __init__(self, recording: Path, theme_styles: ThemeStyles) -> None:
         super().__init__()
         self._recording = recording
-        self._look = look
+        self._look = theme_styles
         self._refused: Path | None = None
         self._told = "reading the recording …"
         self._left = threading.Event()

@@ -12,7 +12,7 @@ from lab.script import CommandError, Sieve, read_query
 from lab.tui.search.searches import Findable, LogSearch, ViewSearch
 from lab.tui.search.searchline import Purpose, SearchLine
 from lab.tui.terminal.copying import copy
-from lab.tui.views.log.life import follow
+from lab.tui.views.log.message_trace_dialog import follow
 from lab.tui.views.log.text import sought_text
 from lab.units import count_of
 
@@ -130,11 +130,11 @@ class Finding:
 
     def _sieve(self, text: str, purpose: Purpose) -> Sieve:
         """For that query, among the lines that the log shows. CommandError."""
-        lines, look, rows = self._screen.source.lines, self._screen.look, self._screen.views.rows
+        lines, theme_styles, rows = self._screen.source.lines, self._screen.theme_styles, self._screen.views.rows
         query = read_query(text, lines.header)
         if purpose == "search" and rows.filter is not None:
             query = query.beside(rows.filter.query)
-        return Sieve(query, lines, rows.hidden_kinds, lambda line: sought_text(line, look))
+        return Sieve(query, lines, rows.hidden_kinds, lambda line: sought_text(line, theme_styles))
 
     def _sift_anew(self) -> None:
         rows = self._screen.views.rows

@@ -18,7 +18,7 @@ from lab.tui.classroom.dialogs import LineDialog
 from lab.tui.dialog import Dialog, frame
 from lab.tui.run.source import FeedSource
 from lab.tui.screen import RunScreen
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.units import count_of
 from lab.worlds.orders import Reply
 
@@ -70,10 +70,10 @@ class TallyDialog(Dialog[Tally]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [("enter", "close_vote", "close"), ("escape,q", "leave", "leave")]
 
-    def __init__(self, podium: Podium, look: Look) -> None:
+    def __init__(self, podium: Podium, theme_styles: ThemeStyles) -> None:
         super().__init__()
         self._podium = podium
-        self._look = look
+        self._look = theme_styles
 
     def compose(self) -> ComposeResult:
         """The question, and a bar for each choice."""
@@ -111,12 +111,14 @@ class TallyDialog(Dialog[Tally]):
             self.dismiss(None)
 
 
-def _drawn(tally: Tally, look: Look) -> Text:
+def _drawn(tally: Tally, theme_styles: ThemeStyles) -> Text:
     most, width = max(1, *tally.votes), max(len(choice) for choice in tally.choices)
-    text = Text(sanitize(tally.text) + "\n\n", look.accent)
+    text = Text(sanitize(tally.text) + "\n\n", theme_styles.accent)
     for choice, votes in zip(tally.choices, tally.votes, strict=True):
-        bar = look.glyphs.full * (_WIDEST_BAR * votes // most)
-        text.append(f"{sanitize(choice):{min(width, 30)}}  ").append(bar, look.leader).append(f" {votes}\n")
+        bar = theme_styles.glyphs.full * (_WIDEST_BAR * votes // most)
+        text.append(f"{sanitize(choice):{min(width, 30)}}  ").append(bar, theme_styles.leader).append(
+            f" {votes}\n"
+        )
     return text.append(count_of(sum(tally.votes), "answer"), DIM)
 
 
@@ -146,7 +148,7 @@ class LectureApp(LabApp):
         try:
             await asyncio.to_thread(self._podium.tally)
         except OfficeError:  # nothing is asked
-            self.push_screen(LineDialog("ask the class", [Text(_HOW)], "", self.look), self._written)
+            self.push_screen(LineDialog("ask the class", [Text(_HOW)], "", self.theme_styles), self._written)
         else:
             self._show_votes()
 
@@ -173,7 +175,7 @@ class LectureApp(LabApp):
                 parts = (f"{choice}: {votes}" for choice, votes in zip(tally.choices, tally.votes, strict=True))
                 self._say(f"{tally.text}  {', '.join(parts)}")
 
-        self.push_screen(TallyDialog(self._podium, self.look), closed)
+        self.push_screen(TallyDialog(self._podium, self.theme_styles), closed)
 
     def _say(self, text: str, warn: bool = False) -> None:
         shown = next((each for each in reversed(self.screen_stack) if isinstance(each, RunScreen)), None)

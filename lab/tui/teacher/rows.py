@@ -15,7 +15,7 @@ from textual.strip import Strip
 from lab.exercises.teacher import Pupil, in_minutes
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece, fit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 
 __all__ = ["PupilRows"]
 
@@ -43,9 +43,9 @@ class PupilRows(ScrollView, can_focus=True, inherit_bindings=False):
     class Moved(Message):
         """The cursor is at another student."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, theme_styles: ThemeStyles) -> None:
         super().__init__()
-        self._look = look
+        self._look = theme_styles
         self._pupils: tuple[Pupil, ...] = ()
         self._shown: list[list[Piece]] = []
         self.chosen = ""
@@ -112,9 +112,9 @@ class PupilRows(ScrollView, can_focus=True, inherit_bindings=False):
         self.post_message(self.Moved())
 
     def _pieces(self, pupil: Pupil) -> list[Piece]:
-        look = self._look
+        theme_styles = self._look
         is_on, stuck_s = bool(pupil.since), pupil.stuck_s
-        sign = look.glyphs.status["Normal"] if is_on else look.glyphs.status["absent"]
+        sign = theme_styles.glyphs.status["Normal"] if is_on else theme_styles.glyphs.status["absent"]
         said = "you have the keys" if pupil.keys else "" if is_on or not pupil.cluster else "the cluster goes on"
         pieces = _columns(
             f"{sign} {sanitize(pupil.name, _NAME - 3)}",
@@ -127,7 +127,9 @@ class PupilRows(ScrollView, can_focus=True, inherit_bindings=False):
             style=_BOLD if is_on else DIM,
         )
         if stuck_s is not None and stuck_s >= _STUCK_S:
-            pieces = [(text, look.warning if place == 1 else style) for place, (text, style) in enumerate(pieces)]
+            pieces = [
+                (text, theme_styles.warning if place == 1 else style) for place, (text, style) in enumerate(pieces)
+            ]
         return pieces
 
 

@@ -14,7 +14,7 @@ from textual.screen import Screen
 from lab.exercises.clusters import Clusters
 from lab.exercises.exercise import Exercise
 from lab.exercises.home import Home
-from lab.exercises.teacher import Asked, KeysTaken, Lecture, Notice, Tally, Teacher, Told
+from lab.exercises.teacher import Announcement, Asked, KeysTaken, Lecture, Notice, Tally, Teacher
 from lab.text import sanitize
 from lab.tui.classroom.app import ClassroomApp
 from lab.tui.classroom.dialogs import ChoiceDialog
@@ -71,7 +71,7 @@ class TaughtApp(ClassroomApp):
         """Show it, for as long as it is for."""
         notice = message.notice
         match notice:
-            case Told():
+            case Announcement():
                 self._told = [*self._told, f"your teacher: {notice.text}"][-_MOST_KEPT:]
                 self.bell()
             case KeysTaken():
@@ -157,7 +157,7 @@ class TaughtApp(ClassroomApp):
             self._show()
 
         said = [Text(sanitize(asked.text))]
-        self._asking = ChoiceDialog("your teacher asks all of you", said, asked.choices, self.look)
+        self._asking = ChoiceDialog("your teacher asks all of you", said, asked.choices, self.theme_styles)
         self.push_screen(self._asking, answered)
 
     async def _vote(self, asked: Asked, choice: int) -> None:
@@ -191,20 +191,24 @@ class TaughtApp(ClassroomApp):
         self.screen.refresh_bindings()
 
     def _lines(self, shown: Screen[object]) -> list[Text]:
-        look = self.look
+        theme_styles = self.theme_styles
         lines = []
         if self._has_keys and isinstance(shown, RunScreen) and shown.source is self._source:
-            lines.append(Text(_KEYS, look.warning))
+            lines.append(Text(_KEYS, theme_styles.warning))
         if self._asked is not None:
-            lines.append(Text(sanitize(f"your teacher asks: {self._asked.text}  (Ctrl+L answers)"), look.warning))
+            lines.append(
+                Text(sanitize(f"your teacher asks: {self._asked.text}  (Ctrl+L answers)"), theme_styles.warning)
+            )
         if self._lecture is not None and self._may_join:
             title = sanitize(self._lecture.title)
             lines.append(
-                Text(f"your teacher shows {title}  (Ctrl+L, or a click here, lets you see it)", look.accent)
+                Text(
+                    f"your teacher shows {title}  (Ctrl+L, or a click here, lets you see it)", theme_styles.accent
+                )
             )
-        lines += [Text(sanitize(text), look.warning) for text in self._told]
+        lines += [Text(sanitize(text), theme_styles.warning) for text in self._told]
         if self._told:
-            lines[-1].append("  (Esc puts it away)", look.accent)
+            lines[-1].append("  (Esc puts it away)", theme_styles.accent)
         return lines
 
 

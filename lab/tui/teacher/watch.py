@@ -24,7 +24,7 @@ from lab.tui.run.source import FeedSource, Source
 from lab.tui.runs import RunsApp
 from lab.tui.siftedlist import has_words
 from lab.tui.teacher.rows import PupilRows
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.units import count_of
 
 __all__ = ["Held", "Office", "WatchApp"]
@@ -73,9 +73,9 @@ class ClassScreen(Screen[None]):
         Binding("q", "app.leave_class", "quit"),
     ]
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, theme_styles: ThemeStyles) -> None:
         super().__init__()
-        self._look = look
+        self._look = theme_styles
 
     def compose(self) -> ComposeResult:
         """How many, who, what was said."""
@@ -130,7 +130,7 @@ class WatchApp(RunsApp):
         self._office = office
         self._exercise_called = exercises
         self._give_lecture = lecture
-        self._class = ClassScreen(self.look)
+        self._class = ClassScreen(self.theme_styles)
         self._sifted = ""
         self._driven: tuple[Source, Held] | None = None
         self.failure = ""
@@ -182,7 +182,7 @@ class WatchApp(RunsApp):
             self._class.say(f"sifted: {self._sifted}; / and Esc shows all" if self._sifted else _HINT)
 
         said = [Text("Words of a name, or of an exercise; Esc shows all.")]
-        self.push_screen(LineDialog("sift the class", said, self._sifted, self.look), sifted)
+        self.push_screen(LineDialog("sift the class", said, self._sifted, self.theme_styles), sifted)
 
     def action_lecture(self) -> None:
         """Show the class a cluster of your own."""
@@ -194,7 +194,7 @@ class WatchApp(RunsApp):
                 self._class.say(said or "the lecture is over", warn=bool(said))
 
         said = [Text("A scenario, a protocol or an exercise: bully, two-coordinators. q in it comes back here.")]
-        self.push_screen(LineDialog("a lecture on what?", said, "", self.look), named)
+        self.push_screen(LineDialog("a lecture on what?", said, "", self.theme_styles), named)
 
     def _ask_text(self, title: str, students: tuple[str, ...]) -> None:
         def written(text: str | None) -> None:
@@ -202,7 +202,7 @@ class WatchApp(RunsApp):
                 self._do(self._tell(students, text))
 
         said = [Text("It stays on the screen until it is put away.")]
-        self.push_screen(LineDialog(title, said, "", self.look), written)
+        self.push_screen(LineDialog(title, said, "", self.theme_styles), written)
 
     # what is done then
 

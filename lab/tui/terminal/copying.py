@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.text import sanitize
 from lab.units import count_of
 
@@ -32,7 +32,7 @@ def copy(screen: "RunScreen") -> None:
     screen.say(said_of_copy(what, text))
 
 
-def record_as_json(lines: Lines, number: int) -> Copied:
+def record_as_json(lines: RecordStore, number: int) -> Copied:
     """A record as it stands in the recording."""
     return f"record {number}", lines.raw(number).decode("utf-8", "replace")
 

@@ -1,6 +1,6 @@
 """Drawing with ASCII alone, for terminals that have nothing else: whatever a widget draws is put in other letters.
 
-The glyphs of a ``Look`` are ASCII there already; this is for all that comes from elsewhere: borders and scroll
+The glyphs of a ``ThemeStyles`` are ASCII there already; this is for all that comes from elsewhere: borders and scroll
 bars, punctuation in texts, names and messages of a recording.
 """
 

@@ -19,9 +19,9 @@ from lab.protocols.transaction import DECIDED
 from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.nodes.bank import state_pieces
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.terminal.fitting import Piece, fit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.units import count_of
 
 __all__ = ["BankView"]
@@ -50,9 +50,9 @@ class BankView(Widget, can_focus=True):
 
     DEFAULT_CSS = "BankView { height: 1fr; padding: 0 1; }"
 
-    def __init__(self, look: Look, header: Header) -> None:
+    def __init__(self, theme_styles: ThemeStyles, header: Header) -> None:
         super().__init__(id="bank")
-        self._look = look
+        self._look = theme_styles
         self._header = header
         self._record = -1
         self._now_us = 0
@@ -63,7 +63,7 @@ class BankView(Widget, can_focus=True):
         self._drawn: object = None
         self._lines: list[list[Piece]] = []
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw the bank."""
         cluster, now_us = moment.cluster, moment.now_us
         if cluster.record != self._record:
@@ -231,28 +231,35 @@ class BankView(Widget, can_focus=True):
                 yield from (self._standing(standing) for standing in stuck.case.standings)
 
     def _head(self, stuck: Stuck) -> list[Piece]:
-        look = self._look
-        pieces: list[Piece] = [(f"{stuck.transaction} ", look.accent)]
+        theme_styles = self._look
+        pieces: list[Piece] = [(f"{stuck.transaction} ", theme_styles.accent)]
         if stuck.blocked_us is not None:
-            pieces.append((f"{look.glyph('Blocked')} blocked for {self._seconds(stuck.blocked_us)}", look.warning))
+            pieces.append(
+                (
+                    f"{theme_styles.glyph('Blocked')} blocked for {self._seconds(stuck.blocked_us)}",
+                    theme_styles.warning,
+                )
+            )
         else:
             pieces.append(("open" if stuck.since_us is None else f"open, {self._seconds(stuck.since_us)}", DIM))
         if stuck.turned_away:
             told = f"  its locks turned away {', '.join(map(str, stuck.turned_away))}"
-            pieces.append((told, look.mark("election")))
+            pieces.append((told, theme_styles.mark("election")))
         return pieces
 
     def _standing(self, standing: Standing) -> list[Piece]:
-        look, view, wait = self._look, standing.view, standing.wait
+        theme_styles, view, wait = self._look, standing.view, standing.wait
         pieces: list[Piece] = [(f"  {standing.node:>2} ", _BOLD)]
-        pieces += fit(state_pieces(standing.part.state.value, look), 12)
+        pieces += fit(state_pieces(standing.part.state.value, theme_styles), 12)
         if view.process != "running":
-            pieces.append((f"  {look.glyph(view.process)} {view.process}", look.status(view.process)))
+            pieces.append(
+                (f"  {theme_styles.glyph(view.process)} {view.process}", theme_styles.status(view.process))
+            )
         if standing.told is not None:
             pieces.append((f"  {self._seconds(standing.told.since_us)}", Style()))
         if standing.locks:
             held = ", ".join(sanitize(name, 20) for name in standing.locks)
-            pieces.append((f"  {look.glyphs.lock} {held}", look.warning))
+            pieces.append((f"  {theme_styles.glyphs.lock} {held}", theme_styles.warning))
         if wait is not None:
             peers = f" of {' '.join(map(str, wait.peers))}" if wait.peers else ""
             pieces.append((f"  waits for {sanitize(wait.what, 60)}{peers}", DIM))

@@ -11,12 +11,12 @@ from textual.widget import Widget
 
 from lab.analysis.field_map import Cell, FieldMap, idle_nodes, maps_of
 from lab.analysis.group_history import GroupLog
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.text import sanitize
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.terminal.fitting import Piece, fit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 
 __all__ = ["FieldView"]
 
@@ -45,9 +45,9 @@ class FieldView(Widget, can_focus=True):
 
     DEFAULT_CSS = "FieldView { height: 1fr; padding: 0 1; }"
 
-    def __init__(self, look: Look, header: Header, groups: GroupLog) -> None:
+    def __init__(self, theme_styles: ThemeStyles, header: Header, groups: GroupLog) -> None:
         super().__init__(id="map")
-        self._look = look
+        self._look = theme_styles
         self._groups = groups
         self._hues = {node: place for place, node in enumerate(header.nodes)}
         self._digits = max(len(str(node)) for node in header.nodes)
@@ -55,7 +55,7 @@ class FieldView(Widget, can_focus=True):
         """Each with the name of its group, and the number of that one's colour."""
         self._idle: tuple[tuple[int, str], ...] = ()
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw the field of every group."""
         cluster = moment.cluster
         maps = tuple((field, self._group_of(field, cluster)) for field in maps_of(cluster.nodes))
@@ -64,7 +64,7 @@ class FieldView(Widget, can_focus=True):
             self._maps, self._idle = shown
             self.refresh()
 
-    def _group_of(self, field: FieldMap, cluster: Cluster) -> tuple[str, int] | None:
+    def _group_of(self, field: FieldMap, cluster: ClusterState) -> tuple[str, int] | None:
         """As its coordinator has it; where that one leads no more, as its members do."""
         node = field.coordinator if field.leads else field.others[0]
         group = self._groups.group_of(cluster.nodes[node], cluster.record)
@@ -117,47 +117,62 @@ class FieldView(Widget, can_focus=True):
 
     def _cell(self, cell: Cell, layout: _Layout, named: bool) -> Piece:
         node, how = cell
-        look, hue = self._look, self._hues.get(node, 0)
-        lead = {"done": look.glyphs.done, "surveying": look.glyphs.play}.get(how, " ") if named else " "
+        theme_styles, hue = self._look, self._hues.get(node, 0)
+        lead = (
+            {"done": theme_styles.glyphs.done, "surveying": theme_styles.glyphs.play}.get(how, " ")
+            if named
+            else " "
+        )
         text = f"{lead}{node:>{self._digits}}" if named else ""
         left = (layout.wide - len(text)) // 2
-        style = look.plate(hue) if how == "done" else look.group(hue) + (DIM if how == "pending" else _BOLD)
+        style = (
+            theme_styles.plate(hue)
+            if how == "done"
+            else theme_styles.group(hue) + (DIM if how == "pending" else _BOLD)
+        )
         return (" " * left + text).ljust(layout.wide), style
 
     def _plate(self, group: tuple[str, int] | None) -> list[Piece]:
         return [] if group is None else [(f" {group[0]} ", self._look.plate(group[1])), (" ", Style())]
 
     def _head(self, field: FieldMap, lines: int) -> list[list[Piece]]:
-        look, dot = self._look, f" {self._look.glyphs.dot} "
-        leads: list[Piece] = [(f"{look.glyphs.leads} {field.coordinator} leads ", look.leader)]
+        theme_styles, dot = self._look, f" {self._look.glyphs.dot} "
+        leads: list[Piece] = [(f"{theme_styles.glyphs.leads} {field.coordinator} leads ", theme_styles.leader)]
         if not field.leads:
-            leads = [(f"{field.coordinator} leads no more, not noticed by ", look.warning)]
+            leads = [(f"{field.coordinator} leads no more, not noticed by ", theme_styles.warning)]
         for node in field.others:
-            leads.append((f"{node} ", look.group(self._hues.get(node, 0)) + _BOLD))
+            leads.append((f"{node} ", theme_styles.group(self._hues.get(node, 0)) + _BOLD))
         if not field.others:
             leads.append(("nobody else ", DIM))
         so_far = f"survey {field.number}: {field.done} of {len(field.cells)}"
-        twice: Piece = (f"{dot}{field.duplicates} done twice", look.warning if field.duplicates else DIM)
+        twice: Piece = (f"{dot}{field.duplicates} done twice", theme_styles.warning if field.duplicates else DIM)
         if lines == 3:
             return [leads, [(so_far, Style()), twice], self._published(field)]
         short = f"survey {field.number} {field.done}/{len(field.cells)}"
-        least: list[Piece] = [(f"{look.glyphs.leads} {field.coordinator} ", look.leader), (short, Style()), twice]
+        least: list[Piece] = [
+            (f"{theme_styles.glyphs.leads} {field.coordinator} ", theme_styles.leader),
+            (short, Style()),
+            twice,
+        ]
         return [least, self._published(field)][:lines]
 
     def _published(self, field: FieldMap) -> list[Piece]:
         """What the last attempt came to, unless that is plain from the newest edition."""
-        look = self._look
+        theme_styles = self._look
         edition = f"edition {field.edition} is published" if field.edition else "nothing published"
         if field.outcome in ("", edition):
-            return [(edition, look.accent if field.edition else DIM)]
-        return [(sanitize(field.outcome, 200), look.warning), (f" {look.glyphs.dot} {edition}", DIM)]
+            return [(edition, theme_styles.accent if field.edition else DIM)]
+        return [
+            (sanitize(field.outcome, 200), theme_styles.warning),
+            (f" {theme_styles.glyphs.dot} {edition}", DIM),
+        ]
 
     def _idle_line(self) -> list[Piece]:
-        look = self._look
+        theme_styles = self._look
         pieces: list[Piece] = [("survey nothing: ", DIM)]
         for node, status in self._idle:
             instead = sanitize(status, 16)
-            pieces.append((f"{look.glyph(instead)} {node} {instead}   ", look.status(instead)))
+            pieces.append((f"{theme_styles.glyph(instead)} {node} {instead}   ", theme_styles.status(instead)))
         return pieces
 
 

@@ -13,9 +13,9 @@ from textual.message import Message
 from textual.widget import Widget
 
 from lab.tui.classroom.view import ExerciseView
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.run.source import Source
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.assertions.view import AssertionsView
 from lab.tui.views.bank import BankView
 from lab.tui.views.beside.view import BesideView
@@ -43,7 +43,7 @@ _LEAST_PERCENT = 5
 class View(Protocol):
     """What a view can do; it is a widget too, whose id is the word of the view."""
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw what is seen as of that moment."""
 
     def open_cursor(self) -> None:
@@ -92,26 +92,26 @@ class Views(Horizontal):
     Views > .right { border-left: tall $panel; }
     """
 
-    def __init__(self, look: Look, source: Source) -> None:
+    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
         super().__init__()
         header, groups = source.lines.header, source.groups
-        self.message_log = MessageLog(look, LogRows(source.lines, source.is_live))
-        self.diagram = DiagramView(look, source, self.rows)
-        self.beside = BesideView(look, source)
-        self.exercise = ExerciseView(look, source)
+        self.message_log = MessageLog(theme_styles, LogRows(source.lines, source.is_live))
+        self.diagram = DiagramView(theme_styles, source, self.rows)
+        self.beside = BesideView(theme_styles, source)
+        self.exercise = ExerciseView(theme_styles, source)
         self._views: dict[str, View] = {
             LOG: self.message_log,
             EXERCISE: self.exercise,
             DIAGRAM: self.diagram,
-            "groups": GroupView(look, header, groups),
-            "bank": BankView(look, header),
-            "map": FieldView(look, header, groups),
-            "network": NetworkView(look, header, groups),
-            "script": ScriptView(look, source),
+            "groups": GroupView(theme_styles, header, groups),
+            "bank": BankView(theme_styles, header),
+            "map": FieldView(theme_styles, header, groups),
+            "network": NetworkView(theme_styles, header, groups),
+            "script": ScriptView(theme_styles, source),
             "beside": self.beside,
-            "code": CodeView(look, source),
-            "inspect": InspectView(look, source),
-            "assertions": AssertionsView(look, source),
+            "code": CodeView(theme_styles, source),
+            "inspect": InspectView(theme_styles, source),
+            "assertions": AssertionsView(theme_styles, source),
         }
         self.chosen = LOG
         self._is_alone = False
@@ -137,7 +137,7 @@ class Views(Horizontal):
         """As many as there is room for."""
         self._arrange()
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw what is seen as of that moment."""
         for word in self.seen:
             self._views[word].show(moment)

@@ -19,7 +19,7 @@ from lab.analysis.commit_history import CommitLog, Commits
 from lab.analysis.field_work import Work, WorkLog
 from lab.analysis.leadership import Leadership
 from lab.protocols import Algorithm, CommitCost, Field, commit_protocol
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Link, Record
 from lab.script import After, At, Scripted, read_script
 from lab.worlds.campaign.bank_courses import load_until
@@ -183,7 +183,7 @@ def _commits(header: Header, records: list[Record], end_us: int) -> Commits:
 
 def _folded(header: Header, protocol: type[Algorithm], records: list[Record]) -> tuple[Leadership, Work | None]:
     """Who led, and, where there is a field above, what became of the work."""
-    cluster, leadership, work = Cluster.of(header), Leadership(header.protocol.heartbeats), WorkLog()
+    cluster, leadership, work = ClusterState.of(header), Leadership(header.protocol.heartbeats), WorkLog()
     for record in records:
         cluster.apply(record)
         leadership.observe(record, cluster)

@@ -14,7 +14,7 @@ from lab.kernel import Request, Timing
 from lab.protocols import Algorithm
 from lab.recording.records import Link
 from lab.units import format_us
-from lab.worlds.campaign.schedule import Schedule, Strike
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 
 __all__ = ["FAULTS", "Plan", "draw", "plan_of"]
 
@@ -57,7 +57,7 @@ class _Drawing:
         self._t_us = plan.timing.t_us
         self._nodes = tuple(range(1, self._chance.randint(*plan.nodes) + 1))
         self._link = self._draw_link()
-        self._strikes: list[Strike] = []
+        self._strikes: list[ScheduledFault] = []
         self._mended_us = 0
 
     def schedule(self) -> Schedule:
@@ -69,7 +69,7 @@ class _Drawing:
             now_us += self._gap_us()
         end_us = _whole(max(now_us, self._mended_us) + self._t_us)
         if set(self._plan.faults) - {"kill", "wipe"}:
-            self._strikes += [Strike(end_us, "", "heal"), Strike(end_us, "", "resume all")]
+            self._strikes += [ScheduledFault(end_us, "", "heal"), ScheduledFault(end_us, "", "resume all")]
         self._keep_busy(end_us)
         strikes = tuple(sorted(self._strikes, key=lambda strike: strike.at_us))
         return Schedule(self._seed, self._nodes, self._link, strikes, end_us)
@@ -84,7 +84,7 @@ class _Drawing:
                 at_us = max(0, chance.choice(struck_us) + chance.randint(-2 * self._t_us, 2 * self._t_us))
             node = chance.choice([self._nodes[-1], chance.choice(self._nodes)])
             command = f"tell {node} {chance.choice(self._plan.commands)}"
-            self._strikes.append(Strike(_whole(at_us), "", command))
+            self._strikes.append(ScheduledFault(_whole(at_us), "", command))
 
     def _draw_link(self) -> Link:
         """Messages that take a part of Tm, never more; whether they overtake each other on two links varies."""
@@ -140,7 +140,7 @@ class _Drawing:
     def _strike(self, at_us: int, command: str, on: str = "") -> None:
         if not self._strikes and at_us > 3 * self._t_us and not self._plan.commands:
             on = ""  # all is well until something is struck, and no such message comes
-        self._strikes.append(Strike(_whole(at_us), on, command))
+        self._strikes.append(ScheduledFault(_whole(at_us), on, command))
         self._mended_us = max(self._mended_us, at_us)
 
     def _mend(self, struck_us: int, command: str, meanwhile: int | None = None) -> None:

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from lab.recording.records import Link
 from lab.units import format_us
 
-__all__ = ["Schedule", "Strike"]
+__all__ = ["Schedule", "ScheduledFault"]
 
 _NUMBER = re.compile(r"\d+(?![\d.]*(us|µs|ms|s|min|m|%))")
 
 
-class Strike(Struct, frozen=True):
+class ScheduledFault(Struct, frozen=True):
     """One command, at that time or, with ``on``, at the first such message after it."""
 
     at_us: int
@@ -29,7 +29,7 @@ class Strike(Struct, frozen=True):
         """The nodes that the command or its trigger names."""
         return {int(match[0]) for match in _NUMBER.finditer(f"{self.on} {self.command}")}
 
-    def without(self, node: int) -> "Strike | None":
+    def without(self, node: int) -> "ScheduledFault | None":
         """The same where that node does not exist; None where nothing is left of it."""
         if node not in self.names():
             return self
@@ -48,7 +48,7 @@ class Schedule(Struct, frozen=True):
     seed: int
     nodes: tuple[int, ...]
     link: Link
-    strikes: tuple[Strike, ...]
+    strikes: tuple[ScheduledFault, ...]
     end_us: int
 
     @property

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from lab.properties import Violation
 from lab.recording.records import Commanded, Link
-from lab.worlds.campaign.schedule import Schedule, Strike
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 from lab.worlds.campaign.trial import RunawayError, Trial
 
 __all__ = ["Shrinking", "fewer", "shrink"]
@@ -140,13 +140,13 @@ class Shrinking:
                 strikes = (*schedule.strikes[:place], simpler, *schedule.strikes[place + 1 :])
                 yield replace(schedule, strikes=tuple(sorted(strikes, key=lambda strike: strike.at_us)))
 
-    def _fired(self, strike: Strike) -> Iterator[Strike]:
+    def _fired(self, strike: ScheduledFault) -> Iterator[ScheduledFault]:
         """Instead of at a message: when that came, or a little later."""
         if strike.on:
             for record in self.trial.records:
                 if isinstance(record, Commanded) and record.text == str(strike):
                     for grain_us in (100_000, 1_000):
-                        yield Strike((record.at_us // grain_us + 1) * grain_us, "", strike.command)
+                        yield ScheduledFault((record.at_us // grain_us + 1) * grain_us, "", strike.command)
 
 
 def _end_us(violation: Violation) -> int:
@@ -154,7 +154,7 @@ def _end_us(violation: Violation) -> int:
     return (violation.at_us // 1_000 + 1) * 1_000
 
 
-def _simpler(strike: Strike) -> Iterator[Strike]:
+def _simpler(strike: ScheduledFault) -> Iterator[ScheduledFault]:
     if strike.on:
         yield replace(strike, on="")
         if "->" in strike.on:

@@ -10,7 +10,7 @@ from lab.properties import Judge, Violation
 from lab.recording.memory import Log, MemoryLog
 from lab.recording.records import STRUCK_BY, End, Fault, Header, Process, Record, Routed
 from lab.script import At, Scripted, parse
-from lab.worlds.campaign.schedule import Schedule, Strike
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault
 from lab.worlds.simulated.runaway import most_records, runaway_said
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
@@ -74,7 +74,7 @@ def started(protocol: type[Protocol], header: Header, schedule: Schedule, log: L
     return simulation
 
 
-def _scripted(strike: Strike) -> Scripted:
+def _scripted(strike: ScheduledFault) -> Scripted:
     read = _parse(f"on {strike.on} {strike.command}" if strike.on else strike.command)
     then = () if read.trigger is None else (read.trigger,)
     return replace(read, trigger=At(strike.at_us), source=str(strike), then=then)

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from lab.properties import Claim
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 
 __all__ = ["NOTHING", "Claimed", "Made"]
 
@@ -33,7 +33,7 @@ class Claimed:
         self._numbers: dict[tuple[frozenset[Made], tuple[str, ...]], int] = {}
         self._number(frozenset(), ())
 
-    def made(self, before: NodeView, after: NodeView) -> tuple[Made, ...]:
+    def made(self, before: NodeState, after: NodeState) -> tuple[Made, ...]:
         """What a node claims when it comes from one local state to the next."""
         found = ((claim.id, claim.claims(before, after)) for claim in self._claims)
         return tuple(Made(name, *claimed) for name, claimed in found if claimed is not None)

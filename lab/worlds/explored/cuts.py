@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 from lab.network import Links
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.script import LinkFault, Partition, link_rule, parse, partition_rule
 
 __all__ = ["WHOLE", "Cuts"]
@@ -69,6 +69,6 @@ def _commands(ids: tuple[int, ...]) -> Iterator[str]:
 def _links(text: str, ids: tuple[int, ...]) -> Links:
     command = parse(text).command
     if isinstance(command, Partition):
-        return partition_rule(command, Cluster(ids)).links
+        return partition_rule(command, ClusterState(ids)).links
     assert isinstance(command, LinkFault)
-    return link_rule(command, Cluster(ids)).links
+    return link_rule(command, ClusterState(ids)).links

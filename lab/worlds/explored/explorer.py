@@ -14,7 +14,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Struct
 
-from lab.kernel import Told
+from lab.kernel import CommandInput
 from lab.properties import CLAIMS, RAISES
 from lab.protocols import Algorithm
 from lab.recording.records import Header
@@ -75,7 +75,7 @@ class Explorer:
         restarts: int = 0,
         settled: bool = True,
         cuts: int = 0,
-        told: tuple[tuple[int, Told], ...] = (),
+        told: tuple[tuple[int, CommandInput], ...] = (),
     ) -> None:
         self._protocol = protocol
         self._header = header

@@ -13,7 +13,7 @@ import msgspec
 from lab.properties import A2, A4, AGREEMENTS, BOOKED, ENDS, RAISES, offend
 from lab.properties.books import Books, booked
 from lab.properties.liveness import Liveness
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from lab.worlds.explored.local import LocalStates
 from lab.worlds.explored.moves import Moves
 from lab.worlds.explored.states import CLAIMED, CUT, State
@@ -43,12 +43,12 @@ class StateJudge:
         self._agreement = Liveness(self.liveness or A2)
         self._agreements = [AGREEMENTS[name] for name in promises if name in AGREEMENTS]
         self._booked = [name for name in promises if name in BOOKED]
-        self._first: dict[int, NodeView] = {}
+        self._first: dict[int, NodeState] = {}
         self._ids = ids
         self._locals = locals_
         self._moves = moves
         self._looks: list[int] = []
-        self._views: list[NodeView] = []
+        self._views: list[NodeState] = []
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[State, Verdict] = {}
 
@@ -64,7 +64,7 @@ class StateJudge:
         twice = self._moves.claimed.twice[state[CLAIMED]]
         return verdict._replace(broken=(*verdict.broken, *twice)) if twice else verdict
 
-    def _look(self, view: NodeView) -> int:
+    def _look(self, view: NodeState) -> int:
         said = tuple(agreement.says(view) for agreement in self._agreements)
         books = (view.id, msgspec.json.encode(booked(view.state))) if self._booked else ()
         look = (view.process, view.status, view.coordinator, view.group, said, books)
@@ -75,7 +75,7 @@ class StateJudge:
                 self._first.setdefault(view.id, view)
         return number
 
-    def _judge(self, views: list[NodeView], cut: int) -> Verdict:
+    def _judge(self, views: list[NodeState], cut: int) -> Verdict:
         pairs = list(combinations(views, 2))
         broken = [each.id for each in self._agreements if any(offend(each, *pair) for pair in pairs)]
         if any(view.process == "failed" for view in views):
@@ -89,7 +89,7 @@ class StateJudge:
         lives = any(view.process == "running" for view in views)
         return Verdict(tuple(broken), astray, lives and not astray and not spared)
 
-    def _audited(self, views: list[NodeView]) -> list[str]:
+    def _audited(self, views: list[NodeState]) -> list[str]:
         """What does not hold of the books of all nodes, which were first as they came up first."""
         books = Books()
         for view in (*self._first.values(), *views):

@@ -19,13 +19,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.kernel import Fired, Message, Node, Started, Step, Timing, Told
+from lab.kernel import CommandInput, Fired, Message, Node, Started, Step, Timing
 from lab.kernel.sight import ERA_US, HEARD, Rest, age, oldest_us, open_requests, rest_of, resume, sight_of
 from lab.kernel.state import plain
 from lab.properties import BOOKED
 from lab.properties.books import booked
 from lab.protocols import Algorithm
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from lab.worlds.explored.queues import STALE, Queues
 from lab.worlds.watchdog import watch_steps
 
@@ -35,7 +35,7 @@ _AEON_US = ERA_US // 4
 _INSTANT = re.compile(rb"(?<!\d)1\d{15}(?!\d)")
 """An instant of a clock that began at ERA_US, in a message's body."""
 
-_Given = Started | Message | Fired | Told
+_Given = Started | Message | Fired | CommandInput
 
 
 class Transition(NamedTuple):
@@ -85,7 +85,7 @@ class _Past(Struct, frozen=True):
 
 class _Local(Struct, frozen=True):
     node: int
-    view: NodeView
+    view: NodeState
     due_us: int | None
     stored: dict[str, Any]
     past: _Past | None
@@ -109,7 +109,7 @@ class LocalStates:
     ) -> None:
         self.alive: list[bool] = []
         self.due_us: list[int | None] = []
-        self.views: list[NodeView] = []
+        self.views: list[NodeState] = []
         self.replays = 0
         self._protocol = protocol
         self._ids = ids
@@ -133,7 +133,7 @@ class LocalStates:
         """The local state of a node that went down in state ``last``, with this in its safe storage."""
         books = booked(last) if self._keeps_books else {}
         key = (why, msgspec.json.encode((stored, books), order="deterministic"))
-        return self._number(node, key, _Local(node, NodeView(node, why, state=books), None, stored, None))
+        return self._number(node, key, _Local(node, NodeState(node, why, state=books), None, stored, None))
 
     def killed(self, local: int, keeps_storage: bool) -> int:
         """The local state after a crash; what is stored matters only to a node that may come up again."""
@@ -167,7 +167,7 @@ class LocalStates:
         assert due is not None
         return self._feed(local, past, node, due[1], max(past.now_us, due[0]), "fired")
 
-    def tell(self, local: int, told: Told) -> Transition:
+    def tell(self, local: int, told: CommandInput) -> Transition:
         """The node is given a command of its protocol's own."""
         past, node = self._replay(local)
         return self._feed(local, past, node, told, past.now_us, told)
@@ -235,7 +235,7 @@ class LocalStates:
             self._learn_to_count()
         values = {name: plain(value) for name, value in node.protocol.values().items()}
         stored = {field.name: values[field.name] for field in node.protocol.fields if field.safe}
-        view = NodeView(node.id, "running", 1, state=values)
+        view = NodeState(node.id, "running", 1, state=values)
         return self._number(node.id, key, _Local(node.id, view, due_us, stored, past))
 
     def _ancient(self, node: Node, past: _Past) -> Node | None:

@@ -26,7 +26,7 @@ its end right before each that passes by that: at any moment since the last of t
 
 from typing import NamedTuple
 
-from lab.kernel import Told
+from lab.kernel import CommandInput
 from lab.worlds.explored.claimed import NOTHING, Claimed, Made
 from lab.worlds.explored.cuts import WHOLE, Cuts
 from lab.worlds.explored.local import LocalStates, Transition
@@ -61,7 +61,7 @@ class Moves:
         ids: tuple[int, ...],
         timeouts: Timeouts,
         claimed: Claimed,
-        told: tuple[tuple[int, Told], ...] = (),
+        told: tuple[tuple[int, CommandInput], ...] = (),
     ) -> None:
         self.claimed = claimed
         self._locals = locals_

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from lab.kernel import Fired, Message, Node, Protocol, Started, Told, as_lists
+from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, as_lists
 from lab.network import Network
 from lab.recording.memory import Log
 from lab.recording.records import End, Fault, Header, Process, Record, Routed
@@ -116,17 +116,17 @@ class Performance(NodeHandles):
     def restart(self, node: int) -> bool:
         """A new life with what safe storage held."""
         self._lives[node] += 1
-        life = self._lives[node]
+        incarnation = self._lives[node]
         self._nodes[node] = Node(self._protocol, node, self._ids, self._header.timing, self._parameters)
-        self._record(Process(self.now_us, node, "started", life))
-        self._feed(node, Started(as_lists(self._stores[node]), life, self._serials[node]))
+        self._record(Process(self.now_us, node, "started", incarnation))
+        self._feed(node, Started(as_lists(self._stores[node]), incarnation, self._serials[node]))
         return True
 
     def reach(self, node: int) -> Literal["reached", "down"]:
         """Whether it is up."""
         return "reached" if node in self._nodes else "down"
 
-    def tell(self, node: int, told: Told) -> None:
+    def tell(self, node: int, told: CommandInput) -> None:
         """At once."""
         self._feed(node, told)
 
@@ -154,7 +154,7 @@ class Performance(NodeHandles):
             self._feed(message.target, message)
         return True
 
-    def _feed(self, node: int, given: Started | Message | Fired | Told) -> None:
+    def _feed(self, node: int, given: Started | Message | Fired | CommandInput) -> None:
         """One step, and what strikes within it."""
         step = self._nodes[node].step(given, self._clocks_us[node])
         self._record(step)

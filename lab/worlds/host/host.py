@@ -109,7 +109,7 @@ class Host:
     def gone(self) -> None:
         """The event loop is over; return once nothing of the world is left."""
 
-    def obey(self, order: Order) -> Reply:
+    def handle_command(self, order: Order) -> Reply:
         """Carry out an order, other than the end of the run."""
         if order.choices:
             return Reply(order.id, False, False, "what happens next is chosen in simulated runs only")
@@ -199,7 +199,7 @@ class Host:
         if order.end:
             self.end("ended by its driver")
             return Reply(order.id, True, True, "the run ends")
-        reply = self.obey(order)
+        reply = self.handle_command(order)
         self.settle()
         return reply
 

@@ -2,7 +2,7 @@
 
 import socket
 
-from lab.kernel import Message, Told
+from lab.kernel import CommandInput, Message
 from lab.worlds.host.lines import LineBuffer
 
 __all__ = ["MOST_PENDING", "Connection"]
@@ -20,14 +20,14 @@ class Connection:
     step that the pause struck in, then wait in ``backlog`` and ``unsent`` until it goes on.
     """
 
-    def __init__(self, node: int, life: int, pid: int, peer: socket.socket) -> None:
+    def __init__(self, node: int, incarnation: int, pid: int, peer: socket.socket) -> None:
         self.node = node
-        self.life = life
+        self.incarnation = incarnation
         self.pid = pid
         self.socket = peer
         self.buffer = LineBuffer()
         self.handed: dict[tuple[int, int], list[Message]] = {}
-        self.told: list[Told] = []
+        self.told: list[CommandInput] = []
         self.standing = False
         self.backlog: list[bytes] = []
         self.unsent: list[Message] = []

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from lab.kernel import Message, Node, Protocol, Started, Step, Timing, Told
+from lab.kernel import CommandInput, Message, Node, Protocol, Started, Step, Timing
 from lab.worlds.host.lines import LineBuffer
 from lab.worlds.live.safe_storage import SafeStorage
 from lab.worlds.live.wire import TOLD_PREFIX, Fork, Hello, Start
@@ -26,7 +26,7 @@ __all__ = ["run_and_leave", "serve"]
 
 _encode = msgspec.json.Encoder().encode
 _decode_message = msgspec.json.Decoder(Message).decode
-_decode_told = msgspec.json.Decoder(Told).decode
+_decode_told = msgspec.json.Decoder(CommandInput).decode
 _decode_start = msgspec.json.Decoder(Start).decode
 
 
@@ -40,7 +40,7 @@ def serve(
         connection = socket.socket()
         connection.connect(("127.0.0.1", order.port))  # create_connection would load the IDNA codec: 4 ms
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(_encode(Hello(order.node, order.life, order.token)) + b"\n")
+        connection.sendall(_encode(Hello(order.node, order.incarnation, order.token)) + b"\n")
         node = Node(protocol, order.node, ids, timing, parameters)
         _Process(node, connection, order).run()
 
@@ -60,7 +60,7 @@ class _Process:
             if not self._receive(None):
                 return
         start = _decode_start(self._lines.pop(0))
-        self._take(self._node.step(Started(self._storage.values, start.life, start.serial), self._now_us()))
+        self._take(self._node.step(Started(self._storage.values, start.incarnation, start.serial), self._now_us()))
         gc.freeze()
         gc.enable()
         while not self._node.halted:

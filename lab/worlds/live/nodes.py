@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from lab.kernel import Message, Told
+from lab.kernel import CommandInput, Message
 from lab.recording.records import Process
 from lab.worlds.handles import NodeHandles
 from lab.worlds.live.connection import Connection
@@ -70,21 +70,25 @@ class LiveNodes(NodeHandles):
 
     def forked(self, report: Forked) -> None:
         """The process is there."""
-        life = self._lives[report.node]
-        life.pid = report.pid
+        incarnation = self._lives[report.node]
+        incarnation.pid = report.pid
         self._by_pid[report.pid] = report.node
-        if life.phase == "dying":
-            self._order(Signal(life.pid, signal.SIGKILL))  # it was killed before it had a number
+        if incarnation.phase == "dying":
+            self._order(Signal(incarnation.pid, signal.SIGKILL))  # it was killed before it had a number
         self._begin_if_ready()
 
     def hello(self, hello: Hello, connection: Connection) -> bool:
         """A process reports; False if it is none of ours."""
-        life = self._lives.get(hello.node)
-        if life is None or life.number != hello.life or not _same(life.token, hello.token):
+        incarnation = self._lives.get(hello.node)
+        if (
+            incarnation is None
+            or incarnation.number != hello.incarnation
+            or not _same(incarnation.token, hello.token)
+        ):
             return False
-        if life.hello is not None or life.phase != "forked":
+        if incarnation.hello is not None or incarnation.phase != "forked":
             return False
-        life.hello = connection
+        incarnation.hello = connection
         self._begin_if_ready()
         return True
 
@@ -93,36 +97,36 @@ class LiveNodes(NodeHandles):
         node = self._by_pid.get(report.pid)
         if node is None:
             return
-        life = self._lives[node]
+        incarnation = self._lives[node]
         if report.what == "ended":
             del self._by_pid[report.pid]
-            self._ended(node, life)
-        elif report.what == "stopped" and life.stopped_us is None and life.phase == "up":
-            self._stopped(node, life)
-        elif report.what == "continued" and life.phase == "up":
-            if life.stopped_us is None:
-                self._stopped(node, life)  # it stood so briefly that it was not seen to
-            self._continued(node, life)
+            self._ended(node, incarnation)
+        elif report.what == "stopped" and incarnation.stopped_us is None and incarnation.phase == "up":
+            self._stopped(node, incarnation)
+        elif report.what == "continued" and incarnation.phase == "up":
+            if incarnation.stopped_us is None:
+                self._stopped(node, incarnation)  # it stood so briefly that it was not seen to
+            self._continued(node, incarnation)
 
     def fail(self, connection: Connection, error: Exception) -> None:
         """The node misbehaves (it sent garbage): end it, as failed."""
-        life = self._lives[connection.node]
-        if life.phase == "up" and life.number == connection.life:
+        incarnation = self._lives[connection.node]
+        if incarnation.phase == "up" and incarnation.number == connection.incarnation:
             print(f"node {connection.node} sent garbage: {error}", file=sys.stderr)
-            life.failed = True
+            incarnation.failed = True
             self.kill(connection.node)
 
     # what Control does to nodes
 
     def kill(self, node: int) -> bool:
         """SIGKILL. From here on nothing counts that the process may still do."""
-        life = self._lives[node]
-        if life.phase not in ("forked", "up"):
-            restart_was_wanted, life.restart_wanted = life.restart_wanted, False
+        incarnation = self._lives[node]
+        if incarnation.phase not in ("forked", "up"):
+            restart_was_wanted, incarnation.restart_wanted = incarnation.restart_wanted, False
             return restart_was_wanted
-        life.phase = "dying"
-        if life.pid:
-            self._order(Signal(life.pid, signal.SIGKILL))
+        incarnation.phase = "dying"
+        if incarnation.pid:
+            self._order(Signal(incarnation.pid, signal.SIGKILL))
         connection = self._switch.connections.get(node)
         if connection is not None:
             self._switch.forget(connection)
@@ -142,33 +146,33 @@ class LiveNodes(NodeHandles):
         connection = self._switch.connections.get(node)
         if connection is None or not connection.standing:
             return False
-        life = self._lives[node]
-        if life.resume_wanted:
+        incarnation = self._lives[node]
+        if incarnation.resume_wanted:
             return False
-        life.resume_wanted = True
-        if life.stopped_us is not None:
+        incarnation.resume_wanted = True
+        if incarnation.stopped_us is not None:
             self._order(Signal(connection.pid, signal.SIGCONT))
         return True
 
     def restart(self, node: int) -> bool:
         """A new process with what safe storage held."""
-        life = self._lives[node]
-        if life.phase == "dying" and not life.restart_wanted:
-            life.restart_wanted = True
+        incarnation = self._lives[node]
+        if incarnation.phase == "dying" and not incarnation.restart_wanted:
+            incarnation.restart_wanted = True
             return True
-        if life.phase == "gone":
+        if incarnation.phase == "gone":
             self._fork(node)
             return True
         return False
 
     def wipe(self, node: int) -> bool:
         """Empty the safe storage of a node that is down."""
-        life = self._lives[node]
-        if life.phase == "dying" and not life.restart_wanted:
-            life.wipe_wanted = True
+        incarnation = self._lives[node]
+        if incarnation.phase == "dying" and not incarnation.restart_wanted:
+            incarnation.wipe_wanted = True
             return True
-        if life.phase == "gone" and wipe(self._safe, node):
-            self._switch.record(Process(self._now_us(), node, "wiped", life.number))
+        if incarnation.phase == "gone" and wipe(self._safe, node):
+            self._switch.record(Process(self._now_us(), node, "wiped", incarnation.number))
             return True
         return False
 
@@ -177,7 +181,7 @@ class LiveNodes(NodeHandles):
         connection = self._switch.connections.get(node)
         return "down" if connection is None else "standing" if connection.standing else "reached"
 
-    def tell(self, node: int, told: Told) -> None:
+    def tell(self, node: int, told: CommandInput) -> None:
         """By its socket, where it waits as long as the node stands still."""
         self._switch.tell(self._switch.connections[node], told)
 
@@ -189,67 +193,73 @@ class LiveNodes(NodeHandles):
 
     def _fork(self, node: int) -> None:
         before = self._lives.get(node)
-        life = _Life(before.number + 1 if before else 1, secrets.token_hex(16))
-        self._lives[node] = life
-        self._order(Fork(node, life.number, self._port, life.token, self._origin_ns, str(self._safe)))
+        incarnation = _Life(before.number + 1 if before else 1, secrets.token_hex(16))
+        self._lives[node] = incarnation
+        self._order(
+            Fork(node, incarnation.number, self._port, incarnation.token, self._origin_ns, str(self._safe))
+        )
 
     def _begin_if_ready(self) -> None:
-        coming = {node: life for node, life in self._lives.items() if life.phase == "forked"}
-        ready = {node: life for node, life in coming.items() if life.hello and life.pid}
+        coming = {node: incarnation for node, incarnation in self._lives.items() if incarnation.phase == "forked"}
+        ready = {
+            node: incarnation for node, incarnation in coming.items() if incarnation.hello and incarnation.pid
+        }
         if not self._started and len(ready) < len(coming):
             return
         self._started = True
-        for node, life in ready.items():
-            self._begin(node, life)
+        for node, incarnation in ready.items():
+            self._begin(node, incarnation)
 
-    def _begin(self, node: int, life: _Life) -> None:
-        connection = life.hello
+    def _begin(self, node: int, incarnation: _Life) -> None:
+        connection = incarnation.hello
         assert connection is not None
-        life.phase = "up"
-        connection.pid = life.pid
+        incarnation.phase = "up"
+        connection.pid = incarnation.pid
         self._switch.connections[node] = connection
-        self._switch.record(Process(self._now_us(), node, "started", life.number, life.pid))
-        start = Start(life.number, self._switch.serials.get(node, 1))
+        self._switch.record(Process(self._now_us(), node, "started", incarnation.number, incarnation.pid))
+        start = Start(incarnation.number, self._switch.serials.get(node, 1))
         self._switch.start(connection, start)
 
-    def _ended(self, node: int, life: _Life) -> None:
+    def _ended(self, node: int, incarnation: _Life) -> None:
         connection = self._switch.connections.get(node)
-        if connection is not None and life.phase == "up":
+        if connection is not None and incarnation.phase == "up":
             self._drain(connection)  # what it said before it ended; among it, why
             view = self._switch.cluster.nodes[node]
-            life.failed |= bool(view.traceback)
+            incarnation.failed |= bool(view.traceback)
             if self._switch.connections.get(node) is connection:
-                life.phase = "dying"
+                incarnation.phase = "dying"
                 self._switch.forget(connection, "down")
-        life.phase = "gone"
-        event: Literal["failed", "killed"] = "failed" if life.failed else "killed"
-        self._switch.record(Process(self._now_us(), node, event, life.number, life.pid))
-        if life.wipe_wanted:
+        incarnation.phase = "gone"
+        event: Literal["failed", "killed"] = "failed" if incarnation.failed else "killed"
+        self._switch.record(Process(self._now_us(), node, event, incarnation.number, incarnation.pid))
+        if incarnation.wipe_wanted:
             self.wipe(node)
-        if life.restart_wanted:
+        if incarnation.restart_wanted:
             self._fork(node)
         self._begin_if_ready()
 
-    def _stopped(self, node: int, life: _Life) -> None:
+    def _stopped(self, node: int, incarnation: _Life) -> None:
         connection = self._switch.connections.get(node)
         if connection is None:
             return
         self._drain(connection)
         connection.standing = True
-        life.stopped_us = self._now_us()
-        self._switch.record(Process(life.stopped_us, node, "paused", life.number, life.pid))
-        if life.resume_wanted:
-            self._order(Signal(life.pid, signal.SIGCONT))
+        incarnation.stopped_us = self._now_us()
+        self._switch.record(Process(incarnation.stopped_us, node, "paused", incarnation.number, incarnation.pid))
+        if incarnation.resume_wanted:
+            self._order(Signal(incarnation.pid, signal.SIGCONT))
 
-    def _continued(self, node: int, life: _Life) -> None:
+    def _continued(self, node: int, incarnation: _Life) -> None:
         connection = self._switch.connections.get(node)
-        if connection is None or life.stopped_us is None:
+        if connection is None or incarnation.stopped_us is None:
             return
-        paused_us = self._now_us() - life.stopped_us
-        life.stopped_us = None
-        life.resume_wanted = False
+        paused_us = self._now_us() - incarnation.stopped_us
+        incarnation.stopped_us = None
+        incarnation.resume_wanted = False
         connection.standing = False
-        self._switch.record(Process(self._now_us(), node, "resumed", life.number, life.pid, paused_us=paused_us))
+        self._switch.record(
+            Process(self._now_us(), node, "resumed", incarnation.number, incarnation.pid, paused_us=paused_us)
+        )
         try:
             self._switch.release(connection)
         except NotAStepError as error:

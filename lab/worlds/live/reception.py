@@ -74,7 +74,7 @@ class Reception:
                 return None
             lines = buffer.feed(data)
         hello = _decode_hello(lines[0])
-        connection = Connection(hello.node, hello.life, 0, peer)
+        connection = Connection(hello.node, hello.incarnation, 0, peer)
         return connection if self.nodes.hello(hello, connection) else None
 
     async def _read_node(self, connection: Connection) -> None:

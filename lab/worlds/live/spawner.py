@@ -86,7 +86,7 @@ class _Spawner:
         if pid == 0:
             run_and_leave(lambda: self._be_node(order, parent))
         self._children.add(pid)
-        self._host.sendall(_encode(Forked(order.node, order.life, pid)) + b"\n")
+        self._host.sendall(_encode(Forked(order.node, order.incarnation, pid)) + b"\n")
 
     def _be_node(self, order: Fork, parent: int) -> None:
         signal.set_wakeup_fd(-1)

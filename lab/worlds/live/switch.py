@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from lab.kernel import Message, Received, Step, Told
+from lab.kernel import CommandInput, Message, Received, Step
 from lab.network import Network
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record, Routed
 from lab.recording.writer import Writer
 from lab.script import Director, Scripted
@@ -49,7 +49,7 @@ class Switch:
         self._now_us = now_us
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ClusterState:
         """The cluster after the last record."""
         return self._writer.cluster
 
@@ -78,9 +78,9 @@ class Switch:
             step = _decode_step(line)
         except GARBAGE as error:
             raise NotAStepError(str(error)) from None
-        if step.node != connection.node or step.life != connection.life:
-            raise NotAStepError(f"a step of node {step.node}, life {step.life}")
-        if isinstance(step.input, Told) and (not connection.told or connection.told.pop(0) != step.input):
+        if step.node != connection.node or step.incarnation != connection.incarnation:
+            raise NotAStepError(f"a step of node {step.node}, life {step.incarnation}")
+        if isinstance(step.input, CommandInput) and (not connection.told or connection.told.pop(0) != step.input):
             raise NotAStepError(f"{step.input.command}, which it was not told")
         if not isinstance(step.input, Received):
             return step, None
@@ -108,7 +108,7 @@ class Switch:
         connection.put(_encode(start))
         self.touched[connection.node] = connection
 
-    def tell(self, connection: Connection, told: Told) -> None:
+    def tell(self, connection: Connection, told: CommandInput) -> None:
         """Give a node a command of its protocol's own, behind what it was handed before."""
         if connection.put(_encode(told)):
             connection.told.append(told)

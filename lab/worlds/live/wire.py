@@ -1,7 +1,7 @@
 """What goes over the sockets between a node process and its host: JSON, a line each.
 
 A node says ``Hello``, the host answers ``Start``; from then on the node sends ``Step`` and the host sends
-``Message`` and ``Told``. Between host and warm parent go ``Fork``, ``Signal``, and ``Forked``, ``Seen`` the
+``Message`` and ``CommandInput``. Between host and warm parent go ``Fork``, ``Signal``, and ``Forked``, ``Seen`` the
 other way.
 """
 
@@ -12,21 +12,21 @@ from msgspec import Struct
 __all__ = ["TOLD_PREFIX", "Fork", "Forked", "Hello", "Seen", "Signal", "Start"]
 
 TOLD_PREFIX = b'{"type":"told"'
-"""How the line of a ``Told`` begins, and no message's."""
+"""How the line of a ``CommandInput`` begins, and no message's."""
 
 
 class Hello(Struct, frozen=True):
     """A node process reports for duty; the token was given to it at its fork."""
 
     node: int
-    life: int
+    incarnation: int
     token: str
 
 
 class Start(Struct, frozen=True):
     """The host lets the node begin; see ``kernel.Started``."""
 
-    life: int
+    incarnation: int
     serial: int
 
 
@@ -34,7 +34,7 @@ class Fork(Struct, frozen=True, tag="fork"):
     """Host to warm parent: fork a process for this node."""
 
     node: int
-    life: int
+    incarnation: int
     port: int
     token: str
     origin_ns: int
@@ -52,7 +52,7 @@ class Forked(Struct, frozen=True, tag="forked"):
     """Warm parent to host: the process is there."""
 
     node: int
-    life: int
+    incarnation: int
     pid: int
 
 

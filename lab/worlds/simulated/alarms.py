@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Mapping
 
-from lab.worlds.simulated.life import Life
+from lab.worlds.simulated.incarnation import Life
 
 __all__ = ["Alarms"]
 
@@ -19,23 +19,23 @@ class Alarms:
         """The node whose alarm is the first, which ``next_us`` has just looked for."""
         return self._heap[0][1]
 
-    def put(self, node: int, life: Life, due_us: int) -> None:
+    def put(self, node: int, incarnation: Life, due_us: int) -> None:
         """Set an alarm, which takes the place of any later one."""
-        life.alarm_us = due_us
-        heapq.heappush(self._heap, (due_us, node, life.number))
+        incarnation.alarm_us = due_us
+        heapq.heappush(self._heap, (due_us, node, incarnation.number))
 
     def next_us(self, lives: Mapping[int, Life]) -> int | None:
         """When the first timer of these lives is due."""
         while self._heap:
             at_us, node, number = self._heap[0]
-            life = lives.get(node)
-            if life is None or life.number != number or life.alarm_us != at_us:
+            incarnation = lives.get(node)
+            if incarnation is None or incarnation.number != number or incarnation.alarm_us != at_us:
                 heapq.heappop(self._heap)
-            elif life.due_us == at_us:
+            elif incarnation.due_us == at_us:
                 return at_us
             else:
                 heapq.heappop(self._heap)
-                life.alarm_us = None
-                if life.due_us is not None:
-                    self.put(node, life, life.due_us)
+                incarnation.alarm_us = None
+                if incarnation.due_us is not None:
+                    self.put(node, incarnation, incarnation.due_us)
         return None

@@ -19,7 +19,7 @@ from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header, Parent, Routed
 from lab.recording.writer import Writer
 from lab.worlds.config import RunConfig
-from lab.worlds.simulated.life import Life
+from lab.worlds.simulated.incarnation import Life
 from lab.worlds.simulated.past import Arrival, NotBranchableError, Past, relive
 from lab.worlds.simulated.simulation import Simulation
 
@@ -70,7 +70,7 @@ class Branch(Simulation):
         execution = past.execution
         self.now_us = execution.cluster.at_us
         self._past = past
-        self._numbers |= {node: execution.cluster.nodes[node].life for node in self.ids}
+        self._numbers |= {node: execution.cluster.nodes[node].incarnation for node in self.ids}
         self._serials |= execution.serials
         self._stores = execution.stores
         self.control.resume(past.faults, past.rules)
@@ -86,16 +86,16 @@ class Branch(Simulation):
         past = self._past
         for message in self.network.release(self.now_us):
             self.record(Routed(self.now_us, message.source, message.serial, "released"))
-        if past.unsent and (life := self.lives.get(past.unsent[0].source)):
-            self._send(past.unsent[0].source, life, past.unsent)
+        if past.unsent and (incarnation := self.lives.get(past.unsent[0].source)):
+            self._send(past.unsent[0].source, incarnation, past.unsent)
         for node in self.ids:
-            life = self.lives.get(node)
-            if life is None and not self._numbers[node]:
+            incarnation = self.lives.get(node)
+            if incarnation is None and not self._numbers[node]:
                 self.restart(node)
-            elif life is not None and life.node.halted:
-                self._fail(node, life)
-            elif life is not None and past.execution.lives.get(node) != life.number:
-                self._begin(node, life)
+            elif incarnation is not None and incarnation.node.halted:
+                self._fail(node, incarnation)
+            elif incarnation is not None and past.execution.lives.get(node) != incarnation.number:
+                self._begin(node, incarnation)
         for verb, node in past.asked:
             getattr(self, verb)(node)
         for node, told in past.told:
@@ -107,14 +107,14 @@ class Branch(Simulation):
         number, execution = self._numbers[node], self._past.execution
         begun = execution.lives.get(node) == number
         fresh = execution.nodes[node] if begun else self._new_node(node)
-        life = self.lives[node] = Life(fresh, number, paused_at_us=self._past.paused_at_us.get(node))
-        if life.paused_at_us is None:
-            self._set_alarm(node, life)
+        incarnation = self.lives[node] = Life(fresh, number, paused_at_us=self._past.paused_at_us.get(node))
+        if incarnation.paused_at_us is None:
+            self._set_alarm(node, incarnation)
 
     def _take_messages(self) -> None:
         past = self._past
         to_leave = {(message.source, message.serial) for message in past.unsent if message.source in self.lives}
-        for key, flight in past.execution.cluster.flights.items():
+        for key, flight in past.execution.cluster.in_flight.items():
             if key in to_leave:
                 continue
             message = past.execution.messages[key][0]
@@ -132,5 +132,5 @@ class Branch(Simulation):
             self.lives[message.target].inbox.append(message)
 
     def _stands_still(self, node: int) -> bool:
-        life = self.lives.get(node)
-        return life is not None and life.paused_at_us is not None
+        incarnation = self.lives.get(node)
+        return incarnation is not None and incarnation.paused_at_us is not None

@@ -63,13 +63,13 @@ class SimulatedHost(Host):
         self.feed.aside = _encode(Clock(at_us, real_us, frozen, self._pace.factor, self._note)) + b"\n"
         self._asked.unpark_all()
 
-    def obey(self, order: Order) -> Reply:
+    def handle_command(self, order: Order) -> Reply:
         """Tell what may happen next, or carry out a command; what was due before it comes before it."""
         if order.choices:
             return Reply(order.id, True, False, "", tuple(self._simulation.choices()))
         self._catch_up()
         self._note = ""
-        reply = super().obey(order)
+        reply = super().handle_command(order)
         self._see_to_time()
         return reply
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from lab.kernel import Message, Protocol, Received, Step, Told
+from lab.kernel import CommandInput, Message, Protocol, Received, Step
 from lab.network import Rule
 from lab.protocols import Algorithm, source_of
-from lab.recording.reader import Lines, NotARecordingError
+from lab.recording.reader import NotARecordingError, RecordStore
 from lab.recording.records import (
     PROCESS_AFTER,
     STRUCK_BY,
@@ -70,7 +70,7 @@ class Past:
         self.unsent: tuple[Message, ...] = ()
         self.faults = 0
         self.rules: dict[int, tuple[str, Rule]] = {}
-        self.told: list[tuple[int, Told]] = []
+        self.told: list[tuple[int, CommandInput]] = []
         self._one_clock = one_clock
         self._given: dict[int, list[str]] = {}
         self._last: Step | None = None
@@ -82,7 +82,7 @@ class Past:
             self._last, self.unsent = record, record.sent
             if isinstance(record.input, Received):
                 self._arrived(record.input.source, record.input.serial)
-            elif isinstance(record.input, Told):
+            elif isinstance(record.input, CommandInput):
                 del self._given.get(record.node, [])[:1]
         elif isinstance(record, Routed):
             self._routed(record)
@@ -108,7 +108,7 @@ class Past:
             for text in texts:
                 command = _read(text, "the command").command
                 if isinstance(command, Tell):
-                    self.told.append((node, Told(command.command, command.words)))
+                    self.told.append((node, CommandInput(command.command, command.words)))
         for fault in self.execution.cluster.faults.values():
             if not fault.links:
                 continue
@@ -162,7 +162,7 @@ def _read(text: str, what: str) -> Scripted:
 
 
 def relive(
-    lines: Lines,
+    lines: RecordStore,
     last: int,
     protocol: type[Algorithm],
     progress: Callable[[int], None] = lambda done: None,

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from lab.kernel import Fired, Message, Node, Protocol, Started, Told, as_lists
+from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, as_lists
 from lab.recording.memory import Log
 from lab.recording.records import Header, Process, Record, Routed
 from lab.script import Director, WorldCommand
@@ -23,7 +23,7 @@ from lab.worlds.handles import NodeHandles
 from lab.worlds.routing import network_of, records_of, spare_of
 from lab.worlds.simulated.alarms import Alarms
 from lab.worlds.simulated.choices import Choice, Deliver, Fire
-from lab.worlds.simulated.life import Life
+from lab.worlds.simulated.incarnation import Life
 from lab.worlds.simulated.steering import steer
 
 __all__ = ["Simulation"]
@@ -122,9 +122,9 @@ class Simulation(NodeHandles):
             if (message.source, message.target) not in links:
                 links.add((message.source, message.target))
                 found.append(Deliver(due_us, message.target, message.source, message.serial, message.kind))
-        for node, life in self.lives.items():
-            if life.due_us is not None and life.fired is not None and not life.stepping:
-                found.append(Fire(life.due_us, node, life.fired.procedure))
+        for node, incarnation in self.lives.items():
+            if incarnation.due_us is not None and incarnation.fired is not None and not incarnation.stepping:
+                found.append(Fire(incarnation.due_us, node, incarnation.fired.procedure))
         return sorted(found, key=self._order_of)
 
     def _order_of(self, choice: Choice) -> tuple[int, bool, int, int]:
@@ -139,10 +139,10 @@ class Simulation(NodeHandles):
         due before that is then late.
         """
         if isinstance(choice, Fire):
-            life = self.lives.get(choice.node)
-            if life is None or life.due_us is None or life.stepping:
+            incarnation = self.lives.get(choice.node)
+            if incarnation is None or incarnation.due_us is None or incarnation.stepping:
                 return False
-            self.now_us = max(self.now_us, life.due_us)
+            self.now_us = max(self.now_us, incarnation.due_us)
             self._fire(choice.node)
             return True
         wanted = (choice.source, choice.serial)
@@ -165,10 +165,10 @@ class Simulation(NodeHandles):
 
     def kill(self, node: int) -> bool:
         """Crash it."""
-        life = self.lives.pop(node, None)
-        if life is None:
+        incarnation = self.lives.pop(node, None)
+        if incarnation is None:
             return False
-        self._die(life, node, "killed")
+        self._die(incarnation, node, "killed")
         return True
 
     def restart(self, node: int) -> bool:
@@ -176,32 +176,32 @@ class Simulation(NodeHandles):
         if node in self.lives:
             return False
         self._numbers[node] += 1
-        life = self.lives[node] = Life(self._new_node(node), self._numbers[node])
-        self.record(Process(self.now_us, node, "started", life.number))
-        if self.lives.get(node) is life:
-            self._begin(node, life)
+        incarnation = self.lives[node] = Life(self._new_node(node), self._numbers[node])
+        self.record(Process(self.now_us, node, "started", incarnation.number))
+        if self.lives.get(node) is incarnation:
+            self._begin(node, incarnation)
         return True
 
     def pause(self, node: int) -> bool:
         """Let it stand still: what arrives waits."""
-        life = self.lives.get(node)
-        if life is None or life.paused_at_us is not None:
+        incarnation = self.lives.get(node)
+        if incarnation is None or incarnation.paused_at_us is not None:
             return False
-        life.paused_at_us, life.due_us = self.now_us, None
-        self.record(Process(self.now_us, node, "paused", life.number))
+        incarnation.paused_at_us, incarnation.due_us = self.now_us, None
+        self.record(Process(self.now_us, node, "paused", incarnation.number))
         return True
 
     def resume(self, node: int) -> bool:
         """Let it go on: what arrived comes first, then the timers that have expired."""
-        life = self.lives.get(node)
-        if life is None or life.paused_at_us is None:
+        incarnation = self.lives.get(node)
+        if incarnation is None or incarnation.paused_at_us is None:
             return False
-        paused_us, life.paused_at_us = self.now_us - life.paused_at_us, None
-        self.record(Process(self.now_us, node, "resumed", life.number, paused_us=paused_us))
-        unsent, life.unsent = life.unsent, []
-        self._send(node, life, unsent)
-        self._take_inbox(node, life)
-        self._set_alarm(node, life)
+        paused_us, incarnation.paused_at_us = self.now_us - incarnation.paused_at_us, None
+        self.record(Process(self.now_us, node, "resumed", incarnation.number, paused_us=paused_us))
+        unsent, incarnation.unsent = incarnation.unsent, []
+        self._send(node, incarnation, unsent)
+        self._take_inbox(node, incarnation)
+        self._set_alarm(node, incarnation)
         return True
 
     def wipe(self, node: int) -> bool:
@@ -214,18 +214,18 @@ class Simulation(NodeHandles):
 
     def reach(self, node: int) -> Literal["reached", "standing", "down"]:
         """Whether it runs, stands still, or is down."""
-        life = self.lives.get(node)
-        return "down" if life is None else "reached" if life.paused_at_us is None else "standing"
+        incarnation = self.lives.get(node)
+        return "down" if incarnation is None else "reached" if incarnation.paused_at_us is None else "standing"
 
-    def tell(self, node: int, told: Told) -> None:
+    def tell(self, node: int, told: CommandInput) -> None:
         """At once; in the middle of a step of its own, when that is over; when it stands still, later."""
-        life = self.lives.get(node)
-        if life is None:
+        incarnation = self.lives.get(node)
+        if incarnation is None:
             return  # it has failed over what it was given before
-        if life.stepping or life.paused_at_us is not None:
-            life.inbox.append(told)
+        if incarnation.stepping or incarnation.paused_at_us is not None:
+            incarnation.inbox.append(told)
         else:
-            self._feed(node, life, told)
+            self._feed(node, incarnation, told)
 
     def forge(self, message: Message) -> None:
         """At once, as what nodes are told."""
@@ -240,33 +240,35 @@ class Simulation(NodeHandles):
     def _new_node(self, node: int) -> Node:
         return Node(self._protocol, node, self.ids, self._timing, self._parameters)
 
-    def _begin(self, node: int, life: Life) -> None:
-        self._feed(node, life, Started(as_lists(self._stores[node]), life.number, self._serials[node]))
+    def _begin(self, node: int, incarnation: Life) -> None:
+        self._feed(
+            node, incarnation, Started(as_lists(self._stores[node]), incarnation.number, self._serials[node])
+        )
 
     def _arrive(self, message: Message, cut: int | None) -> None:
-        life = self.lives.get(message.target)
+        incarnation = self.lives.get(message.target)
         if cut is not None:
             self._drop(message, "cut", (cut,))
-        elif life is None:
+        elif incarnation is None:
             self._drop(message, "down")
-        elif life.stepping or life.paused_at_us is not None:
-            life.inbox.append(message)
+        elif incarnation.stepping or incarnation.paused_at_us is not None:
+            incarnation.inbox.append(message)
         else:
-            self._feed(message.target, life, message)
+            self._feed(message.target, incarnation, message)
 
     def _fire(self, node: int) -> None:
-        life = self.lives[node]
-        assert life.fired is not None
-        self._feed(node, life, life.fired)
+        incarnation = self.lives[node]
+        assert incarnation.fired is not None
+        self._feed(node, incarnation, incarnation.fired)
 
-    def _feed(self, node: int, life: Life, given: Started | Message | Fired | Told) -> None:
-        self._handle(node, life, given)
-        if life.inbox:
-            self._take_inbox(node, life)
+    def _feed(self, node: int, incarnation: Life, given: Started | Message | Fired | CommandInput) -> None:
+        self._handle(node, incarnation, given)
+        if incarnation.inbox:
+            self._take_inbox(node, incarnation)
 
-    def _handle(self, node: int, life: Life, given: Started | Message | Fired | Told) -> None:
-        life.stepping = True
-        step = life.node.step(given, self.now_us)
+    def _handle(self, node: int, incarnation: Life, given: Started | Message | Fired | CommandInput) -> None:
+        incarnation.stepping = True
+        step = incarnation.node.step(given, self.now_us)
         if step.stores:
             self._stores[node] = step.kept(self._stores[node])
         sent = step.sent
@@ -276,29 +278,29 @@ class Simulation(NodeHandles):
         if isinstance(given, Message) and self.director.attends:
             self._due_on("deliver", given)
         if sent:
-            self._send(node, life, sent)
-        life.stepping = False
+            self._send(node, incarnation, sent)
+        incarnation.stepping = False
         if step.failed:
-            self._fail(node, life)
+            self._fail(node, incarnation)
         else:
-            self._set_alarm(node, life)
+            self._set_alarm(node, incarnation)
 
-    def _take_inbox(self, node: int, life: Life) -> None:
+    def _take_inbox(self, node: int, incarnation: Life) -> None:
         """One by one, so that what is left waits on when it is paused meanwhile, and dies with it when it dies."""
-        while life.inbox and not life.stepping and life.paused_at_us is None:
-            self._handle(node, life, life.inbox.pop(0))
+        while incarnation.inbox and not incarnation.stepping and incarnation.paused_at_us is None:
+            self._handle(node, incarnation, incarnation.inbox.pop(0))
 
-    def _fail(self, node: int, life: Life) -> None:
-        if self.lives.get(node) is life:
+    def _fail(self, node: int, incarnation: Life) -> None:
+        if self.lives.get(node) is incarnation:
             del self.lives[node]
-            self._die(life, node, "failed")
+            self._die(incarnation, node, "failed")
 
-    def _send(self, node: int, life: Life, messages: Iterable[Message]) -> None:
+    def _send(self, node: int, incarnation: Life, messages: Iterable[Message]) -> None:
         for message in messages:
-            if self.lives.get(node) is not life:
+            if self.lives.get(node) is not incarnation:
                 self._drop(message, "unsent")
-            elif life.paused_at_us is not None:
-                life.unsent.append(message)
+            elif incarnation.paused_at_us is not None:
+                incarnation.unsent.append(message)
             else:
                 sending = self.network.send(message, self.now_us)
                 if sending is not None:
@@ -318,26 +320,26 @@ class Simulation(NodeHandles):
         if self.director.attends:
             self._due_on("drop", message)
 
-    def _die(self, life: Life, node: int, event: Literal["killed", "failed"]) -> None:
+    def _die(self, incarnation: Life, node: int, event: Literal["killed", "failed"]) -> None:
         """It is gone, with what waited for it; only then may anything be done about that."""
         why = "killed" if event == "killed" else "down"
-        dropped = [(given, why) for given in life.inbox if isinstance(given, Message)]
-        dropped += [(message, "unsent") for message in life.unsent]
-        life.due_us, life.inbox, life.unsent = None, [], []
+        dropped = [(given, why) for given in incarnation.inbox if isinstance(given, Message)]
+        dropped += [(message, "unsent") for message in incarnation.unsent]
+        incarnation.due_us, incarnation.inbox, incarnation.unsent = None, [], []
         for message, fate in dropped:
             self.log.append(Routed(self.now_us, message.source, message.serial, "dropped", fate))
-        self.record(Process(self.now_us, node, event, life.number))
+        self.record(Process(self.now_us, node, event, incarnation.number))
         if self.director.attends:
             for message, _ in dropped:
                 self._due_on("drop", message)
 
-    def _set_alarm(self, node: int, life: Life) -> None:
-        if self.lives.get(node) is not life or life.paused_at_us is not None:
+    def _set_alarm(self, node: int, incarnation: Life) -> None:
+        if self.lives.get(node) is not incarnation or incarnation.paused_at_us is not None:
             return  # its last step, or a message that it got, triggered that
-        due = life.node.next_timer()
+        due = incarnation.node.next_timer()
         if due is None:
-            life.due_us = None
+            incarnation.due_us = None
             return
-        life.due_us, life.fired = due
-        if life.alarm_us is None or due[0] < life.alarm_us:
-            self._alarms.put(node, life, due[0])
+        incarnation.due_us, incarnation.fired = due
+        if incarnation.alarm_us is None or due[0] < incarnation.alarm_us:
+            self._alarms.put(node, incarnation, due[0])

@@ -59,7 +59,7 @@ def _missing(simulation: "Simulation", command: WorldCommand) -> str:
     if command.verb == "choose":
         return f"{count_of(len(simulation.choices()), 'event')} may happen next, there is no {command.count}"
     if command.verb == "fire":
-        life = simulation.lives.get(command.node)
-        in_step = life is not None and life.stepping
+        incarnation = simulation.lives.get(command.node)
+        in_step = incarnation is not None and incarnation.stepping
         return f"{command.node} is in the middle of a step" if in_step else f"no timer of {command.node} is set"
     return f"no {command.kind or 'message'} is in flight from {command.source} to {command.node}"

@@ -9,18 +9,18 @@ from lab.analysis.connectivity import Pair
 from lab.analysis.group_history import GroupLog
 from lab.glyphs import glyphs_for
 from lab.protocols import InvitationElection
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault, Link
 from lab.tui.terminal.fitting import Piece
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.network.links import NetworkNow, network_now
 from lab.tui.views.network.matrix import Matrix
 from lab.tui.views.network.sides import Sides
 from lab.tui.views.network.telling import link_told
 from tests.harness import T_US, Rig
 
-LOOK = Look(glyphs_for({"LANG": "C.UTF-8"}))
-PLAIN = Look(glyphs_for({"TERM": "linux"}))
+LOOK = ThemeStyles(glyphs_for({"LANG": "C.UTF-8"}))
+PLAIN = ThemeStyles(glyphs_for({"TERM": "linux"}))
 NODES = (1, 2, 3, 4, 5)
 LINK = Link(10_000, 3_000)
 
@@ -40,8 +40,8 @@ def _text(lines: Iterable[list[Piece]]) -> list[str]:
     return ["".join(text for text, _ in line).rstrip() for line in lines]
 
 
-def _boxes(now: NetworkNow, look: Look = LOOK, width: int = 40, height: int = 40) -> list[str]:
-    return _text(Sides(now, look, width).boxes(height))
+def _boxes(now: NetworkNow, theme_styles: ThemeStyles = LOOK, width: int = 40, height: int = 40) -> list[str]:
+    return _text(Sides(now, theme_styles, width).boxes(height))
 
 
 def _words(now: NetworkNow, width: int = 100) -> list[str]:
@@ -212,9 +212,9 @@ def test_messages_in_flight_are_counted_in_their_cell() -> None:
     """Those that are held by themselves."""
     rig = Rig(NODES).started().run(20 * T_US)
     rig.do("hold 5->3")
-    rig.run_until(lambda: any(each.held for each in rig.cluster.flights.values()), 20 * T_US, "one is held")
+    rig.run_until(lambda: any(each.held for each in rig.cluster.in_flight.values()), 20 * T_US, "one is held")
     assert "‖ held ‖1" in _matrix(_now(rig), width=100)[5]
-    flight = next(each for each in rig.cluster.flights.values() if not each.held)
+    flight = next(each for each in rig.cluster.in_flight.values() if not each.held)
     assert "→1" in _matrix(_now(rig))[flight.source]
 
 
@@ -275,7 +275,7 @@ def test_no_link_at_all() -> None:
 
 def test_a_fault_of_a_kind_that_is_not_known() -> None:
     """It is shown by its own word, without what a terminal would obey."""
-    cluster = Cluster((1, 2))
+    cluster = ClusterState((1, 2))
     cluster.apply(Fault(0, 1, "me\x1blt", "melt 1->2", links=((1, 2),)))
     now = network_now(cluster, GroupLog())
     assert "! me\\x1blt" in _matrix(now)[1]

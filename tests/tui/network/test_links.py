@@ -10,9 +10,9 @@ from lab.analysis.group_history import GroupLog
 from lab.kernel import Message
 from lab.network import Sending
 from lab.protocols import InvitationElection
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault
-from lab.recording.snapshot import FaultView
+from lab.recording.snapshot import ActiveFault
 from lab.script import parse
 from lab.tui.views.network.links import NetworkNow, network_now, trouble_of
 from tests.harness import T_US, Rig
@@ -27,8 +27,8 @@ def _now(rig: Rig) -> NetworkNow:
     return network_now(rig.cluster, GroupLog.of(rig.records))
 
 
-def _fault(kind: str, text: str) -> FaultView:
-    return FaultView(1, kind, text, 0, links=((2, 3),))
+def _fault(kind: str, text: str) -> ActiveFault:
+    return ActiveFault(1, kind, text, 0, links=((2, 3),))
 
 
 @pytest.mark.parametrize(
@@ -125,13 +125,13 @@ def test_messages_in_flight_are_on_their_links_held_or_not() -> None:
     """Until they arrive, or their hold is over."""
     rig = Rig(NODES, latency_us=10_000).started().run(5 * T_US)
     rig.do("hold 5->3")
-    rig.run_until(lambda: any(each.held for each in rig.cluster.flights.values()), 20 * T_US, "one is held")
-    held = _now(rig).flights[5, 3]
+    rig.run_until(lambda: any(each.held for each in rig.cluster.in_flight.values()), 20 * T_US, "one is held")
+    held = _now(rig).in_flight[5, 3]
     assert all(flight.held for flight in held)
     rig.do("release 5->3")
-    assert not any(flight.held for flight in _now(rig).flights.get((5, 3), ()))
+    assert not any(flight.held for flight in _now(rig).in_flight.get((5, 3), ()))
     rig.run(20_000)
-    left = _now(rig).flights.get((5, 3), ())
+    left = _now(rig).in_flight.get((5, 3), ())
     assert not {flight.serial for flight in held} & {flight.serial for flight in left}
 
 
@@ -148,7 +148,7 @@ def test_a_group_has_its_name_and_colour_here_too() -> None:
 
 def test_links_of_nodes_that_are_not_there_are_left_out() -> None:
     """A foreign recording may name any, and a node and itself; so may its messages."""
-    cluster = Cluster((1, 2))
+    cluster = ClusterState((1, 2))
     cluster.apply(Fault(0, 1, "cut", "cut all", links=((1, 2), (2, 9), (-7, 1), (1, 1), (1, 2))))
     now = network_now(cluster, GroupLog())
     assert list(now.troubles) == [(1, 2)]

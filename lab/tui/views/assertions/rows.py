@@ -12,7 +12,7 @@ from lab.properties import ASSERTIONS, RAISES, Assertion, Broken, Judge, Verdict
 from lab.recording.records import Header
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.units import count_of
 
 __all__ = ["Judged", "Row", "assertion_rows", "judged_at", "unpromised_row"]
@@ -68,13 +68,13 @@ def judged_at(header: Header, judge: Judge, number: int, hides_future: bool = Fa
     return found
 
 
-def assertion_rows(judged: Judged, look: Look, width: int, is_chosen: bool) -> Iterator[Row]:
+def assertion_rows(judged: Judged, theme_styles: ThemeStyles, width: int, is_chosen: bool) -> Iterator[Row]:
     """The rows of one assertion; the last of them is empty."""
-    style = look.verdict(judged.word)
-    sign = look.glyphs.marks[_SIGNS[judged.word]] if judged.word in _SIGNS else look.glyphs.dot
-    name = (f"{judged.assertion.id:{_MARGIN - 4}}", look.accent if is_chosen else Style(bold=True))
+    style = theme_styles.verdict(judged.word)
+    sign = theme_styles.glyphs.marks[_SIGNS[judged.word]] if judged.word in _SIGNS else theme_styles.glyphs.dot
+    name = (f"{judged.assertion.id:{_MARGIN - 4}}", theme_styles.accent if is_chosen else Style(bold=True))
     yield [
-        (f" {look.glyphs.play if is_chosen else ' '} ", look.accent),
+        (f" {theme_styles.glyphs.play if is_chosen else ' '} ", theme_styles.accent),
         name,
         (f" {sign} {_WORDS[judged.word]}", style),
         (f"  {judged.assertion.short}", DIM),
@@ -85,7 +85,7 @@ def assertion_rows(judged: Judged, look: Look, width: int, is_chosen: bool) -> I
         yield from _set_in(_relied(judged), DIM, width)
     for broken in judged.broken:
         said = f"{broken.assumption} is broken here: {ASSUMPTIONS[broken.assumption]} ({broken.why})"
-        yield from _set_in(said, look.status("Election"), width)
+        yield from _set_in(said, theme_styles.status("Election"), width)
     if judged.verdict.first is not None:
         counts = (
             (judged.verdict.failures, "failure"),

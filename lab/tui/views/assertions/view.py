@@ -7,12 +7,12 @@ from textual.message import Message
 from textual.strip import Strip
 
 from lab.properties import Violation
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.run.source import Source
 from lab.tui.run.verdicts import next_violation
 from lab.tui.terminal.copying import Copied
 from lab.tui.terminal.fitting import fit, lit
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.assertions.rows import Judged, Row, assertion_rows, judged_at, unpromised_row
 from lab.tui.views.following import FollowingView
 
@@ -30,9 +30,9 @@ class AssertionsView(FollowingView):
             self.assertion = assertion
             self.violation = violation
 
-    def __init__(self, look: Look, source: Source) -> None:
+    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
         super().__init__("assertions")
-        self._look = look
+        self._look = theme_styles
         self._source = source
         self.cursor: int = 0
         self._record = 0
@@ -42,7 +42,7 @@ class AssertionsView(FollowingView):
         self._lit = ""
         self._shown: list[tuple[int | None, Row]] = []
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw the verdicts as of that moment."""
         self._record = moment.record
         header, judge = self._source.lines.header, self._source.judge

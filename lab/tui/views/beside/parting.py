@@ -5,7 +5,7 @@ import msgspec
 from lab.recording.record_fields import differing_fields, plain
 from lab.replay.divergence import Comparison, header_differences
 from lab.text import sanitize
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 
 __all__ = ["difference_said", "parting_said"]
 
@@ -13,7 +13,7 @@ _MOST_FIELDS = 3
 _LONGEST = 40
 
 
-def parting_said(comparison: Comparison, here: Moment, is_done: bool) -> tuple[str, bool]:
+def parting_said(comparison: Comparison, here: Cursor, is_done: bool) -> tuple[str, bool]:
     """(how the two are to each other as of that moment, whether they are parted by then)."""
     if here.hides_future and comparison.beside(here.record) is not None:
         return "the same up to here", False

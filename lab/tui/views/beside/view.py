@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.worker import Worker
 
 from lab.recording.lineage import Twig
-from lab.recording.reader import NotARecordingError, RecordedLines, open_recording
+from lab.recording.reader import FileRecords, NotARecordingError, open_recording
 from lab.recording.timeline import Timeline
 from lab.replay.divergence import Comparison
 from lab.text import sanitize
@@ -22,10 +22,10 @@ from lab.tui.dialogs import RecordDialog
 from lab.tui.frame.lines import Line
 from lab.tui.moving.branching import TreeDialog
 from lab.tui.nodes.pane import Pane, panes_of
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.run.source import Source
 from lab.tui.terminal.fitting import Piece, fit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.beside.parting import difference_said, parting_said
 from lab.tui.views.following import FollowingView
 from lab.tui.views.log.rows import LogRows
@@ -52,20 +52,20 @@ class _Other:
 
     def __init__(self, source: Source, path: Path) -> None:
         self.path = path
-        self.lines: RecordedLines = open_recording(path)
+        self.lines: FileRecords = open_recording(path)
         self.timeline = Timeline(self.lines)
         self.comparison = Comparison(source.lines, self.lines)
         self.differs: list[str] = []
         self._sought = (-1, 0)
 
-    def moment(self, moment: Moment) -> Moment:
+    def moment(self, moment: Cursor) -> Cursor:
         """The same moment in it."""
         number = self.comparison.beside(moment.record)
         if number is None:
             if self._sought[0] != moment.now_us:
                 self._sought = moment.now_us, self.timeline.record_at(moment.now_us)
             number = self._sought[1]
-        return Moment(self.timeline.at(number), moment.now_us, moment.selected, hides_future=moment.hides_future)
+        return Cursor(self.timeline.at(number), moment.now_us, moment.selected, hides_future=moment.hides_future)
 
 
 class BesideView(Vertical):
@@ -76,9 +76,9 @@ class BesideView(Vertical):
     BesideView MessageLog { height: 1fr; border-top: solid $panel; }
     """
 
-    def __init__(self, look: Look, source: Source) -> None:
+    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
         super().__init__(id="beside")
-        self._look = look
+        self._look = theme_styles
         self._source = source
         self._other: _Other | None = None
         self._worker: Worker[None] | None = None
@@ -117,7 +117,7 @@ class BesideView(Vertical):
         if self._other is not None:
             self._other.lines.close()
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw it as of the same moment."""
         head = self.query_one("#beside-head", Line)
         if self._other is None or self._log is None:
@@ -161,18 +161,18 @@ class BesideView(Vertical):
             await asyncio.sleep(_AGAIN_S)
         other.differs = difference_said(comparison)
 
-    def _rows(self, other: _Other, here: Moment, there: Moment, width: int) -> Iterator[list[Piece]]:
-        look = self._look
+    def _rows(self, other: _Other, here: Cursor, there: Cursor, width: int) -> Iterator[list[Piece]]:
+        theme_styles = self._look
         place = f"  record {there.record} of {len(other.lines) - 1}, {there.cluster.at_us / 1e6:.3f} s"
-        yield [(sanitize(other.path.name, 60), look.accent), (place, DIM)]
+        yield [(sanitize(other.path.name, 60), theme_styles.accent), (place, DIM)]
         said, is_parted = parting_said(other.comparison, here, bool(self._worker and self._worker.is_finished))
-        yield [(said, look.warning if is_parted else look.status("Normal"))]
+        yield [(said, theme_styles.warning if is_parted else theme_styles.status("Normal"))]
         differs = [] if here.hides_future and not is_parted else other.differs
         for line in differs[: 2 if self.size.height >= _ROOM_FOR_RUNS else 1]:
             yield [(line, DIM)]
         yield from self._node_rows(here, there, width)
 
-    def _node_rows(self, here: Moment, there: Moment, width: int) -> Iterator[list[Piece]]:
+    def _node_rows(self, here: Cursor, there: Cursor, width: int) -> Iterator[list[Piece]]:
         """Those of the other one; where there are too many of them, those that are otherwise here."""
         ours = {pane.id: pane for pane in panes_of(here.cluster.snapshot(), here.now_us)}
         nodes = [(pane, ours.get(pane.id)) for pane in panes_of(there.cluster.snapshot(), there.now_us)]
@@ -189,15 +189,15 @@ class BesideView(Vertical):
             yield [(f"{count_of(len(nodes) - len(shown), 'node')} more", DIM)]
 
     def _node(self, pane: Pane, our: Pane | None) -> list[Piece]:
-        look, differs = self._look, _differs(pane, our)
+        theme_styles, differs = self._look, _differs(pane, our)
         pieces: list[Piece] = [
-            (f"{look.glyphs.differs if differs else ' '} ", look.warning),
-            (f"{pane.id:>2} ", look.accent if differs else DIM),
-            (f"{look.glyph(pane.shown)} {_stands(pane)}", look.status(pane.shown)),
+            (f"{theme_styles.glyphs.differs if differs else ' '} ", theme_styles.warning),
+            (f"{pane.id:>2} ", theme_styles.accent if differs else DIM),
+            (f"{theme_styles.glyph(pane.shown)} {_stands(pane)}", theme_styles.status(pane.shown)),
         ]
         if differs:
-            now = "not here" if our is None else f"here {look.glyph(our.shown)} {_stands(our)}"
-            pieces.append((f" {now}", DIM if our is None else look.status(our.shown)))
+            now = "not here" if our is None else f"here {theme_styles.glyph(our.shown)} {_stands(our)}"
+            pieces.append((f" {now}", DIM if our is None else theme_styles.status(our.shown)))
         return pieces
 
 
@@ -241,6 +241,6 @@ def beside_deeds(screen: "RunScreen") -> "dict[str, Deed]":
                 "the file of this run's recording is not known here; :beside FILE opens another one", warn=True
             )
         else:
-            screen.app.push_screen(TreeDialog(source.recording, screen.look), chosen)
+            screen.app.push_screen(TreeDialog(source.recording, screen.theme_styles), chosen)
 
     return {"beside": beside}

@@ -7,7 +7,7 @@ from msgspec import Struct
 from lab.analysis.lookback import LastStep, message_received
 from lab.kernel import Received
 from lab.protocols import Algorithm
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.recording.timeline import Timeline
 from lab.replay.approximate_lines import lines_about
 from lab.replay.line_trace import CannotTellError, installed, lines_run
@@ -35,7 +35,7 @@ class Ran(Struct, frozen=True):
 class RanLines:
     """Keeps what it has found."""
 
-    def __init__(self, lines: Lines, listing: Listing) -> None:
+    def __init__(self, lines: RecordStore, listing: Listing) -> None:
         self._lines = lines
         self._listing = listing
         self._timeline = Timeline(lines)

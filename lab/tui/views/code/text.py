@@ -10,7 +10,7 @@ from rich.text import Text
 from lab.palette import Palette
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 
 __all__ = ["CodeRow", "coloured", "rows_of", "shade_of"]
 
@@ -38,18 +38,18 @@ class CodeRow(Struct, frozen=True):
         return self.part == self.parts - 1
 
 
-def shade_of(look: Look) -> Style:
+def shade_of(theme_styles: ThemeStyles) -> Style:
     """The ground of what ran; beside it there is always a bar."""
-    return Style(bgcolor=_SHADES[look.dark])
+    return Style(bgcolor=_SHADES[theme_styles.dark])
 
 
-def coloured(lines: Sequence[str], look: Look) -> list[list[Piece]]:
+def coloured(lines: Sequence[str], theme_styles: ThemeStyles) -> list[list[Piece]]:
     """The pieces of every line, safe to be shown."""
     from rich.syntax import ANSISyntaxTheme, Syntax  # noqa: PLC0415 - not before the first screen
 
     safe = [sanitize(line[:_LONGEST_LINE].expandtabs(_TAB), _LONGEST_LINE) for line in lines[:_MOST_LINES]]
     text = "\n".join(safe)
-    syntax = Syntax("", "python", theme=ANSISyntaxTheme(_styles(Palette(look.dark))))
+    syntax = Syntax("", "python", theme=ANSISyntaxTheme(_styles(Palette(theme_styles.dark))))
     head = syntax.highlight(text[:_MOST_COLOURED]).split("\n", allow_blank=True)
     pieces = [list(_pieces_of(line)) for line in head[: len(safe)]]
     for place, line in enumerate(safe):

@@ -10,13 +10,13 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 
 from lab.analysis.lookback import LastStep, LastSteps
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from lab.replay.source_listing import Listing
 from lab.text import sanitize
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.run.source import Source
 from lab.tui.terminal.fitting import Piece, fit, lit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.code.ran import Ran, RanLines
 from lab.tui.views.code.text import CodeRow, coloured, rows_of, shade_of
 from lab.tui.views.following import FollowingView
@@ -48,9 +48,9 @@ class CodeView(FollowingView):
     The node is the selected one, or that whose step was the last one. ``Enter`` goes from the one to the other.
     """
 
-    def __init__(self, look: Look, source: Source) -> None:
+    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
         super().__init__("code")
-        self._look = look
+        self._look = theme_styles
         self._source = source
         self._steps = LastSteps(source.lines)
         self._nodes_width = min(_WIDEST_NODES, len(" ".join(map(str, source.lines.header.nodes))))
@@ -65,7 +65,7 @@ class CodeView(FollowingView):
         self._head: tuple[list[Piece], ...] = ([], [])
         self._lit = ""
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw the source as of that moment."""
         self._lay_out()
         found = self._steps.at(moment.record, moment.selected)
@@ -159,7 +159,7 @@ class CodeView(FollowingView):
         self.virtual_size = Size(width, len(self._rows) + _HEAD)
         self.refresh()
 
-    def _waiters(self, moment: Moment, selected: int | None) -> dict[int, tuple[_Waiter, ...]]:
+    def _waiters(self, moment: Cursor, selected: int | None) -> dict[int, tuple[_Waiter, ...]]:
         found: dict[int, list[_Waiter]] = {}
         for node, view in sorted(moment.cluster.nodes.items(), key=lambda item: item[0] != selected):
             for wait in view.waits:
@@ -215,17 +215,17 @@ class CodeView(FollowingView):
     # what is in the rows
 
     def _row(self, row: CodeRow) -> list[Piece]:
-        look = self._look
+        theme_styles = self._look
         waiters = self._waiting.get(row.line, ())
         has_run = self._ran is not None and row.line in self._ran.lines
         file, number = self._listing.place_of(row.line)
-        bar: Piece = (look.glyphs.whole if has_run else " ", look.accent)
+        bar: Piece = (theme_styles.glyphs.whole if has_run else " ", theme_styles.accent)
         if row.part:
             before: list[Piece] = [(" " * (self._nodes_width + 1 + _NUMBER), Style())]
         else:
             before = [*self._numbers(waiters), (f"{number or '':>{_NUMBER + 1}}", DIM)]
-        code = row.pieces if file else [(text, look.accent) for text, _ in row.pieces]
-        pieces = [*before, bar, (" ", Style()), *lit(code, [self._lit], look.lit)]
+        code = row.pieces if file else [(text, theme_styles.accent) for text, _ in row.pieces]
+        pieces = [*before, bar, (" ", Style()), *lit(code, [self._lit], theme_styles.lit)]
         if not (waiters and row.is_last):
             return pieces
         room = self.size.width - cell_len("".join(text for text, _ in pieces)) - 1
@@ -253,7 +253,7 @@ class CodeView(FollowingView):
         said = ", ".join(f"{listed(sorted(each))}: {left or 'waits'}" for left, each in nodes.items())
         return [(f" {said} ", self._look.leader)]
 
-    def _where(self, view: NodeView | None, target: int | None, now_us: int) -> list[Piece]:
+    def _where(self, view: NodeState | None, target: int | None, now_us: int) -> list[Piece]:
         """Which file and function, by which rules; who waits there for what."""
         name = self._source.lines.header.protocol.file if target is None else self._listing.place_of(target)[0]
         pieces: list[Piece] = [(f" {sanitize(name, 40)}", self._look.accent)]
@@ -281,7 +281,7 @@ class CodeView(FollowingView):
         return [bar, (f"about what {said}" + (f": {ran.why}" if ran.why else " …"), Style() if ran.why else DIM)]
 
 
-def _waits_said(view: NodeView, now_us: int) -> str:
+def _waits_said(view: NodeState, now_us: int) -> str:
     if view.process in ("killed", "failed", "absent"):
         return f"node {view.id} is {view.process}"
     if not view.waits:

@@ -8,7 +8,7 @@ from collections import Counter
 from rich.style import Style
 
 from lab.analysis.group_history import Point
-from lab.analysis.spacetime import Arrow
+from lab.analysis.spacetime import MessageEdge
 from lab.text import sanitize
 from lab.tui.views.diagram.canvas import Canvas
 from lab.tui.views.diagram.scene import QUIET, Scene
@@ -37,7 +37,7 @@ def draw_arrows(canvas: Canvas, scene: Scene) -> None:
         _draw_label(canvas, scene, arrow)
 
 
-def _lanes(scene: Scene, arrow: Arrow) -> tuple[int, int, int] | None:
+def _lanes(scene: Scene, arrow: MessageEdge) -> tuple[int, int, int] | None:
     """(from which line, to which, the way between them); beyond the border where one is not seen."""
     plane, line = scene.plane, arrow.line
     assert line.source is not None
@@ -55,7 +55,7 @@ def _lanes(scene: Scene, arrow: Arrow) -> tuple[int, int, int] | None:
     return source, target, way
 
 
-def _cell(scene: Scene, arrow: Arrow) -> int | None:
+def _cell(scene: Scene, arrow: MessageEdge) -> int | None:
     """The one cell of time that it is in; None where it goes on longer, or cells are records."""
     if scene.scale.by_records or arrow.end is None:
         return None
@@ -63,9 +63,9 @@ def _cell(scene: Scene, arrow: Arrow) -> int | None:
     return first if first == last else None
 
 
-def _dense(scene: Scene, arrows: list[Arrow]) -> dict[int, list[Arrow]]:
+def _dense(scene: Scene, arrows: list[MessageEdge]) -> dict[int, list[MessageEdge]]:
     """The messages that are in one cell of time with many others, by that."""
-    cells: dict[int, list[Arrow]] = {}
+    cells: dict[int, list[MessageEdge]] = {}
     for arrow in arrows:
         cell = _cell(scene, arrow)
         if cell is not None:
@@ -73,7 +73,7 @@ def _dense(scene: Scene, arrows: list[Arrow]) -> dict[int, list[Arrow]]:
     return {cell: many for cell, many in cells.items() if len(many) > _FEW}
 
 
-def _draw_density(canvas: Canvas, scene: Scene, cell: int, many: list[Arrow]) -> None:
+def _draw_density(canvas: Canvas, scene: Scene, cell: int, many: list[MessageEdge]) -> None:
     lanes = sorted(scene.plane.lanes.values())
     passing: Counter[int] = Counter()
     lost: set[int] = set()
@@ -87,7 +87,13 @@ def _draw_density(canvas: Canvas, scene: Scene, cell: int, many: list[Arrow]) ->
         if not arrow.arrived:
             lost.update(crossed)
     for gap, count in passing.items():
-        style = QUIET if scene.cone is not None else scene.look.warning if gap in lost else scene.look.accent
+        style = (
+            QUIET
+            if scene.cone is not None
+            else scene.theme_styles.warning
+            if gap in lost
+            else scene.theme_styles.accent
+        )
         sign = scene.signs.density[0 if count <= _FEW else 1 if count < 16 else 2]
         if scene.plane.down:
             first, room = lanes[gap] + 1, lanes[gap + 1] - lanes[gap] - 1
@@ -103,7 +109,7 @@ def _draw_density(canvas: Canvas, scene: Scene, cell: int, many: list[Arrow]) ->
                 canvas.put(x, y, str(count), style, many[0])
 
 
-def _draw_line(canvas: Canvas, scene: Scene, arrow: Arrow) -> None:
+def _draw_line(canvas: Canvas, scene: Scene, arrow: MessageEdge) -> None:
     ends = _lanes(scene, arrow)
     if ends is None:
         return
@@ -125,7 +131,7 @@ def _draw_line(canvas: Canvas, scene: Scene, arrow: Arrow) -> None:
         _join(canvas, scene, x, y, way)
 
 
-def _reach(scene: Scene, arrow: Arrow, source: int, target: int, point: Point) -> float:
+def _reach(scene: Scene, arrow: MessageEdge, source: int, target: int, point: Point) -> float:
     """How far across it came: what was lost on its way, or is on it, only half."""
     came = arrow.arrived or arrow.fate == "receiver down" or point in arrow.again
     return target if came else (source + target) / 2
@@ -158,7 +164,7 @@ def _join(canvas: Canvas, scene: Scene, x: int, y: int, way: int) -> None:
         canvas.put(x, y, joints[side], canvas.style(x, y), canvas.owner(x, y))
 
 
-def _draw_end(canvas: Canvas, scene: Scene, arrow: Arrow) -> None:
+def _draw_end(canvas: Canvas, scene: Scene, arrow: MessageEdge) -> None:
     ends = _lanes(scene, arrow)
     if ends is None:
         return
@@ -192,7 +198,7 @@ def _side(scene: Scene, way: int) -> str:
     return "down" if way > 0 else "up"
 
 
-def _draw_label(canvas: Canvas, scene: Scene, arrow: Arrow) -> None:
+def _draw_label(canvas: Canvas, scene: Scene, arrow: MessageEdge) -> None:
     """Its kind, beside where it ends."""
     ends = _lanes(scene, arrow)
     if ends is None:
@@ -222,8 +228,8 @@ def _draw_label(canvas: Canvas, scene: Scene, arrow: Arrow) -> None:
         canvas.put(x, y, fitted, style, arrow)
 
 
-def _label(scene: Scene, arrow: Arrow) -> str:
+def _label(scene: Scene, arrow: MessageEdge) -> str:
     kind = sanitize(arrow.line.kind, 40)
     is_answer = kind.endswith("Answer")
     sign = scene.signs.delayed if arrow.by and arrow.arrived else ""
-    return f"{sign}{scene.look.glyphs.answer if is_answer else ''}{kind.removesuffix('Answer')}"
+    return f"{sign}{scene.theme_styles.glyphs.answer if is_answer else ''}{kind.removesuffix('Answer')}"

@@ -1,8 +1,8 @@
 """What part of a run the diagram looks at: it follows the cursor in time, or stays where it was scrolled to."""
 
 from lab.analysis.group_history import Point
-from lab.recording.reader import Lines
-from lab.tui.run.moment import Moment
+from lab.recording.reader import RecordStore
+from lab.tui.run.cursor import Cursor
 from lab.tui.views.diagram.scale import STEPS_US, Scale, zoomed
 from lab.tui.views.diagram.window import MOST_RECORDS, Window
 
@@ -19,7 +19,7 @@ _AHEAD = 60
 class Focus:
     """``top`` is the first place that is seen, by ``scale``; ``cursor`` where the cursor in time is."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: RecordStore) -> None:
         self._lines = lines
         self.window = Window(lines)
         self.scale = Scale(STEPS_US, self.window.order, 1)
@@ -34,7 +34,7 @@ class Focus:
         self._is_placed = False
         self._drawn_from: tuple[int, frozenset[str]] = (0, frozenset())
 
-    def look(self, moment: Moment, along: int, hidden: frozenset[str], step: int) -> None:
+    def theme_styles(self, moment: Cursor, along: int, hidden: frozenset[str], step: int) -> None:
         """Know what is to be seen at that moment in so many cells, or a part of it; the next frame knows more."""
         cursor = Point(moment.record, moment.now_us)
         if not moment.following and self.cursor.record != cursor.record:

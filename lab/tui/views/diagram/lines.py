@@ -3,7 +3,7 @@
 from msgspec import Struct
 from rich.style import Style
 
-from lab.analysis.spacetime import Stretch
+from lab.analysis.spacetime import StatusInterval
 from lab.tui.views.diagram.canvas import Canvas
 from lab.tui.views.diagram.scene import QUIET, Scene
 
@@ -21,10 +21,10 @@ class _Cell(Struct):
     ``starred``: it is to be seen there that it leads.
     """
 
-    stretch: Stretch
+    stretch: StatusInterval
     starred: bool
     begins: bool = False
-    before: Stretch | None = None
+    before: StatusInterval | None = None
 
 
 Cells = list[_Cell | None]
@@ -76,7 +76,7 @@ def _cells(scene: Scene, node: int) -> Cells:
     along = scene.plane.along
     cells: Cells = [None] * along
     end = int(scene.place(scene.last)) + scene.scale.step
-    before: Stretch | None = None
+    before: StatusInterval | None = None
     for stretch in scene.stretches(node):
         first = int(scene.place(stretch.since) // 1)
         last = end if stretch.until is None else int(scene.place(stretch.until) // 1)
@@ -94,13 +94,13 @@ def _cells(scene: Scene, node: int) -> Cells:
     return cells
 
 
-def _is_change(stretch: Stretch, before: Stretch | None) -> bool:
+def _is_change(stretch: StatusInterval, before: StatusInterval | None) -> bool:
     if before is None:
         return stretch.shown != "absent" and stretch.since.record > 0
     return (stretch.shown, stretch.leads) != (before.shown, before.leads)
 
 
-def _rank(stretch: Stretch) -> int:
+def _rank(stretch: StatusInterval) -> int:
     return _RANKS.index(stretch.shown) if stretch.shown in _RANKS else 1
 
 
@@ -115,15 +115,15 @@ def _word(cell: _Cell) -> str:
 
 
 def _drawn(scene: Scene, cell: _Cell, along: int) -> tuple[str, Style]:
-    stretch, signs, look = cell.stretch, scene.signs, scene.look
+    stretch, signs, theme_styles = cell.stretch, scene.signs, scene.theme_styles
     style = _styled(scene, cell, along)
     if cell.begins:
         if _comes_up(cell):
             return signs.up, style
         if not stretch.leads:
-            return look.glyph(stretch.shown), style + Style(bold=True)
+            return theme_styles.glyph(stretch.shown), style + Style(bold=True)
     if cell.starred:
-        return look.glyphs.leads, style if style == QUIET else look.leader
+        return theme_styles.glyphs.leads, style if style == QUIET else theme_styles.leader
     return signs.lane.get(stretch.shown, signs.other)[0 if scene.plane.down else 1], style
 
 
@@ -132,5 +132,5 @@ def _styled(scene: Scene, cell: _Cell, along: int) -> Style:
     if scene.is_apart(stretch.node, along):
         return QUIET
     if scene.marked and stretch.since.record in scene.marked:
-        return scene.look.warning
-    return scene.look.status(stretch.shown)
+        return scene.theme_styles.warning
+    return scene.theme_styles.status(stretch.shown)

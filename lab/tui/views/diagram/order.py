@@ -11,7 +11,7 @@ from lab.analysis.delivery import Fates
 from lab.kernel import Received, Step
 from lab.recording.log_lines import count_lines
 from lab.recording.records import Header, Keyframe, Process, Record, Routed
-from lab.recording.snapshot import Flight
+from lab.recording.snapshot import InFlightMessage
 
 __all__ = ["Order"]
 
@@ -19,13 +19,13 @@ _SEEN = ("dropped", "held", "released")
 
 
 class Order:
-    """Rows are numbered from 0 where it begins. Messages of the kinds ``hidden`` have none; ``flights`` are those
+    """Rows are numbered from 0 where it begins. Messages of the kinds ``hidden`` have none; ``in_flight`` are those
     that are on their way by then.
 
     ``numbers`` are the records that have a row, ``rows`` their rows.
     """
 
-    def __init__(self, hidden: Iterable[str], quiet_us: int, flights: Iterable[Flight] = ()) -> None:
+    def __init__(self, hidden: Iterable[str], quiet_us: int, in_flight: Iterable[InFlightMessage] = ()) -> None:
         self.numbers: list[int] = []
         self.rows: list[int] = []
         self._times_us: list[int] = []
@@ -34,7 +34,7 @@ class Order:
         self._newest_us: int | None = None
         self._hidden = Fates()
         """The messages that have no rows, as long as copies of them are on their way."""
-        for flight in flights:
+        for flight in in_flight:
             if flight.kind in self._kinds:
                 self._hidden.sent((flight.source, flight.serial), flight.copies)
 

@@ -4,9 +4,9 @@ from bisect import bisect_left, bisect_right
 
 from lab.analysis.causal_cone import Future, Happened, past_of
 from lab.analysis.group_history import Point
-from lab.analysis.spacetime import Arrow
-from lab.kernel import Fired, Received, Step, Told
-from lab.recording.reader import Lines
+from lab.analysis.spacetime import MessageEdge
+from lab.kernel import CommandInput, Fired, Received, Step
+from lab.recording.reader import RecordStore
 from lab.text import sanitize
 from lab.tui.views.diagram.window import Window
 from lab.units import count_of
@@ -75,7 +75,7 @@ def _first_after(window: Window, picked: Picked) -> int | None:
     return arrow.end.record if arrow is not None and arrow.arrived and arrow.end is not None else None
 
 
-def arrow_of(window: Window, picked: Picked | None) -> Arrow | None:
+def arrow_of(window: Window, picked: Picked | None) -> MessageEdge | None:
     """The message that is picked."""
     if not isinstance(picked, tuple):
         return None
@@ -124,7 +124,7 @@ def next_message(
     return arrows[place][2] if 0 <= place < len(arrows) else None
 
 
-def said_of(window: Window, lines: Lines, picked: Picked, cone: Cone, upto: int) -> str:
+def said_of(window: Window, lines: RecordStore, picked: Picked, cone: Cone, upto: int) -> str:
     """What it is, and how much of what is known here has to do with it; nothing is told of after that record."""
     arrow = arrow_of(window, picked)
     if arrow is not None:
@@ -140,7 +140,7 @@ def said_of(window: Window, lines: Lines, picked: Picked, cone: Cone, upto: int)
     return f"{said} · {past} in its past, {future} in its future, of {of} here · Enter opens it, j goes there"
 
 
-def _message_said(arrow: Arrow, upto: int) -> str:
+def _message_said(arrow: MessageEdge, upto: int) -> str:
     line = arrow.line
     said = f"{sanitize(line.kind, 30)} {line.source} to {line.target}, sent at {line.at_us / 1e6:.3f} s"
     if arrow.end is None or arrow.end.record > upto:
@@ -152,7 +152,7 @@ def _message_said(arrow: Arrow, upto: int) -> str:
     return f"{said}, {arrow.fate} {after}{more}{delayed}"
 
 
-def _step_said(window: Window, lines: Lines, number: int) -> str:
+def _step_said(window: Window, lines: RecordStore, number: int) -> str:
     record = lines.record(number)
     at = point_of(window, number)
     when = "" if at is None else f" at {at.at_us / 1e6:.3f} s"
@@ -166,7 +166,7 @@ def _step_said(window: Window, lines: Lines, number: int) -> str:
         what = f"took {sanitize(kind, 30) or 'a message'} of {given.source}"
     elif isinstance(given, Fired):
         what = f"{sanitize(given.procedure, 30)}: its time was up"
-    elif isinstance(given, Told):
+    elif isinstance(given, CommandInput):
         what = f"was told to {sanitize(' '.join((given.command, *given.words)), 40)}"
     else:
         what = "came up"

@@ -7,10 +7,10 @@ from msgspec import Struct
 from rich.style import Style
 
 from lab.analysis.group_history import Point
-from lab.analysis.spacetime import Arrow, SpaceTime, Stretch
+from lab.analysis.spacetime import MessageEdge, SpaceTime, StatusInterval
 from lab.properties import Violation
 from lab.recording.log_lines import LogLine
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.diagram.plane import Plane
 from lab.tui.views.diagram.scale import Scale
 from lab.tui.views.diagram.signs import Signs
@@ -33,7 +33,7 @@ class Scene(Struct):
     space: SpaceTime
     scale: Scale
     plane: Plane
-    look: Look
+    theme_styles: ThemeStyles
     signs: Signs
     top: int
     start: int
@@ -42,7 +42,7 @@ class Scene(Struct):
     cursor: Point
     follows: bool = False
     hides_future: bool = False
-    picked: Arrow | int | None = None
+    picked: MessageEdge | int | None = None
     cone: AbstractSet[int] | None = None
     bounds: dict[int, tuple[Point | None, Point | None]] = {}
     selected: int | None = None
@@ -62,7 +62,7 @@ class Scene(Struct):
         """Whether any of what is from one place to another is in the picture."""
         return last >= 0 and first < self.plane.along
 
-    def arrows(self) -> list[Arrow]:
+    def arrows(self) -> list[MessageEdge]:
         """The messages that are drawn, in the order sent."""
         first, last = self.scale.span(self.top, self.plane.along)
         by_records = self.scale.by_records
@@ -74,7 +74,7 @@ class Scene(Struct):
             and each.line.kind not in self.hidden
         ]
 
-    def stretches(self, node: int) -> list[Stretch]:
+    def stretches(self, node: int) -> list[StatusInterval]:
         """How the node stood, as far as it is seen."""
         return [
             each
@@ -91,7 +91,7 @@ class Scene(Struct):
             if each.record >= self.start and self.is_seen(*[self.place(Point(each.record, each.at_us))] * 2)
         ]
 
-    def ends(self, arrow: Arrow) -> list[Point]:
+    def ends(self, arrow: MessageEdge) -> list[Point]:
         """Where it ends: several times where it was duplicated, or what is known last where it has not."""
         return [arrow.end or self.last, *arrow.again]
 
@@ -107,19 +107,19 @@ class Scene(Struct):
         """Whether it is to stand back: something is selected, and these records have nothing to do with it."""
         return self.cone is not None and not all(record in self.cone for record in records)
 
-    def style_of(self, arrow: Arrow) -> Style:
+    def style_of(self, arrow: MessageEdge) -> Style:
         """How a message is drawn."""
         if arrow is self.picked:
-            return Style(bold=True, color="bright_white" if self.look.dark else "black")
+            return Style(bold=True, color="bright_white" if self.theme_styles.dark else "black")
         ends = [arrow.end.record] if arrow.arrived and arrow.end is not None else []
         if self.is_quiet(arrow.sent.record, *ends):
             return QUIET
         if not arrow.arrived and arrow.fate != "in flight":
-            return self.look.fate(arrow.fate)
-        return self.look.kind(arrow.line.kind)
+            return self.theme_styles.fate(arrow.fate)
+        return self.theme_styles.kind(arrow.line.kind)
 
 
-def _last(arrow: Arrow, by_records: bool) -> int:
+def _last(arrow: MessageEdge, by_records: bool) -> int:
     end = arrow.again[-1] if arrow.again else arrow.end
     assert end is not None
     return end.record if by_records else end.at_us

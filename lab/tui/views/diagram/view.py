@@ -10,13 +10,13 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.analysis.spacetime import Arrow
+from lab.analysis.spacetime import MessageEdge
 from lab.recording.log_lines import LogLine
 from lab.text import sanitize
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.run.source import Source
 from lab.tui.terminal.fitting import Piece, fit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.diagram.canvas import Canvas
 from lab.tui.views.diagram.focus import Focus
 from lab.tui.views.diagram.picking import (
@@ -62,9 +62,9 @@ class DiagramView(Widget, can_focus=True):
         ("pagedown", "page(1)"),
     ]
 
-    def __init__(self, look: Look, source: Source, rows: LogRows) -> None:
+    def __init__(self, theme_styles: ThemeStyles, source: Source, rows: LogRows) -> None:
         super().__init__(id="diagram")
-        self._look = look
+        self._look = theme_styles
         self._source = source
         self._rows = rows
         self._focus = Focus(source.lines)
@@ -72,13 +72,13 @@ class DiagramView(Widget, can_focus=True):
         self._picked: Picked | None = None
         self._cone: Cone | None = None
         self._marked: frozenset[int] = frozenset()
-        self._moment: Moment | None = None
+        self._moment: Cursor | None = None
         self._plane: Plane | None = None
         self._canvas: Canvas | None = None
         self._key: object = None
         self._lines: list[list[Piece]] = []
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw what is seen as of that moment; only the lines that are others than before."""
         self._moment = moment
         width, height = self.size
@@ -88,7 +88,7 @@ class DiagramView(Widget, can_focus=True):
         nodes = sorted(lines.header.nodes)
         plane = self._plane = plane_of(nodes, moment.selected, width, height, self._down)
         focus = self._focus
-        focus.look(moment, plane.along, self._rows.hidden_kinds, 1 if self._down else 3)
+        focus.theme_styles(moment, plane.along, self._rows.hidden_kinds, 1 if self._down else 3)
         violations = self._source.judge.violations
         key = (
             focus.window.version,
@@ -196,7 +196,7 @@ class DiagramView(Widget, can_focus=True):
             return
         found: Picked | None = None
         owner = self._canvas.owner(offset.x, offset.y)
-        if isinstance(owner, Arrow):
+        if isinstance(owner, MessageEdge):
             found = owner.line.message
         elif isinstance(owner, int):
             found = self._focus.step_at(owner, self._plane.along_at(offset.x, offset.y))
@@ -231,7 +231,7 @@ class DiagramView(Widget, can_focus=True):
         if point is not None:
             self._focus.bring(point)
 
-    def _scene(self, moment: Moment, plane: Plane) -> Scene:
+    def _scene(self, moment: Cursor, plane: Plane) -> Scene:
         focus = self._focus
         window = focus.window
         arrow = arrow_of(window, self._picked)

@@ -8,8 +8,8 @@ from bisect import bisect_right
 
 from lab.analysis.causal_cone import Happened, happened_in
 from lab.analysis.delivery import fate_in
-from lab.analysis.spacetime import Arrow, SpaceTime, Stretch
-from lab.recording.reader import Lines
+from lab.analysis.spacetime import MessageEdge, SpaceTime, StatusInterval
+from lab.recording.reader import RecordStore
 from lab.recording.records import Keyframe, Record
 from lab.tui.views.diagram.order import Order
 
@@ -29,7 +29,7 @@ class Window:
     the same, as long as ``begun`` is.
     """
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: RecordStore) -> None:
         self._lines = lines
         self.begun = 0
         self.start, self.fed = 0, 0
@@ -37,7 +37,7 @@ class Window:
         self.happened: list[Happened] = []
         self.order = Order((), 0)
         self._hidden = frozenset(lines.header.protocol.heartbeats)
-        self._far: dict[tuple[int, int], Arrow] = {}
+        self._far: dict[tuple[int, int], MessageEdge] = {}
         """Messages that were sent long before what it knows, and are under way as far as it knows."""
         self._begin_at(0)
 
@@ -96,7 +96,7 @@ class Window:
         self.fed = self.start + 1
         self.space = SpaceTime(header, snapshot)
         self.happened = []
-        self.order = Order(self._hidden, header.timing.tm_us, () if snapshot is None else snapshot.flights)
+        self.order = Order(self._hidden, header.timing.tm_us, () if snapshot is None else snapshot.in_flight)
         self._far = {}
         self._go_far(self.start)
 
@@ -125,10 +125,10 @@ class Window:
             self.space.arrows.append(arrow)
 
 
-def _lasts(stretch: Stretch, record: int) -> bool:
+def _lasts(stretch: StatusInterval, record: int) -> bool:
     return stretch.until is None or stretch.until.record >= record
 
 
-def _is_seen_from(arrow: Arrow, record: int) -> bool:
+def _is_seen_from(arrow: MessageEdge, record: int) -> bool:
     last = arrow.again[-1] if arrow.again else arrow.end
     return last is None or last.record >= record or arrow.sent.record >= record

@@ -6,10 +6,10 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from lab.analysis.group_history import Point
-from lab.analysis.spacetime import Stretch
+from lab.analysis.spacetime import StatusInterval
 from lab.recording.log_lines import LogLine
 from lab.text import sanitize
-from lab.tui.terminal.look import DIM
+from lab.tui.terminal.theme_styles import DIM
 from lab.tui.views.diagram.canvas import Canvas
 from lab.tui.views.diagram.scene import Scene
 
@@ -23,15 +23,17 @@ _LONGEST = 120
 
 def draw_names(canvas: Canvas, scene: Scene) -> None:
     """Which line is whose, and how each node stands at the cursor in time."""
-    plane, look = scene.plane, scene.look
-    standing: dict[int, Stretch] = {}
+    plane, theme_styles = scene.plane, scene.theme_styles
+    standing: dict[int, StatusInterval] = {}
     for stretch in scene.space.stretches:
         if stretch.since.record <= scene.cursor.record or stretch.node not in standing:
             standing[stretch.node] = stretch
     for node, lane in plane.lanes.items():
         at = standing[node]
         sign, style = (
-            (look.glyphs.leads, look.leader) if at.leads else (look.glyph(at.shown), look.status(at.shown))
+            (theme_styles.glyphs.leads, theme_styles.leader)
+            if at.leads
+            else (theme_styles.glyph(at.shown), theme_styles.status(at.shown))
         )
         name_style = Style(bold=True, reverse=node == scene.selected or None)
         if plane.down:
@@ -79,7 +81,7 @@ def _draw_quiet(canvas: Canvas, scene: Scene, along: int, quiet_us: int) -> None
     plane, sign = scene.plane, scene.signs.quiet
     said = f"{sign} {quiet_us / 1e6:.1f} s" if quiet_us >= 1_000_000 else f"{sign} {round(quiet_us / 1000)} ms"
     if plane.down:
-        canvas.put(plane.left - 1 - len(said), plane.top + along, said, scene.look.mark("caption") + DIM)
+        canvas.put(plane.left - 1 - len(said), plane.top + along, said, scene.theme_styles.mark("caption") + DIM)
     elif canvas.is_blank(plane.left + along, 0, 1):
         canvas.put(plane.left + along, 0, sign, DIM)
 
@@ -101,8 +103,8 @@ def draw_events(canvas: Canvas, scene: Scene) -> None:
             pieces.setdefault(along, []).append(_said(scene, event))
     for violation in scene.violations:
         along = int(scene.place(Point(violation.record, violation.at_us)) // 1)
-        sign = scene.look.glyphs.marks["unmet"]
-        style = scene.look.warning if violation.is_failure else scene.look.mark("election")
+        sign = scene.theme_styles.glyphs.marks["unmet"]
+        style = scene.theme_styles.warning if violation.is_failure else scene.theme_styles.mark("election")
         text = f"{sign} {violation.assertion} {' '.join(map(str, violation.nodes))}"
         pieces.setdefault(along, []).append((text, style))
     for along, said in sorted(pieces.items()):
@@ -111,15 +113,15 @@ def draw_events(canvas: Canvas, scene: Scene) -> None:
 
 
 def _said(scene: Scene, event: LogLine) -> tuple[str, Style]:
-    look, text = scene.look, sanitize(event.text, _LONGEST)
+    theme_styles, text = scene.theme_styles, sanitize(event.text, _LONGEST)
     who = "" if event.source is None else f"{event.source} "
     if event.what == "command":
-        return f"{look.glyphs.play} {text}", look.accent
+        return f"{theme_styles.glyphs.play} {text}", theme_styles.accent
     if event.what in ("caption", "mark", "expectation"):
         kind = event.kind or event.what
-        return f"{look.glyphs.marks[kind]} {text}", look.mark(kind)
+        return f"{theme_styles.glyphs.marks[kind]} {text}", theme_styles.mark(kind)
     if event.what == "failure":
-        return f"{look.glyph('failed')} {who}{text}", look.warning
+        return f"{theme_styles.glyph('failed')} {who}{text}", theme_styles.warning
     return f"{who}{event.what + ' ' if event.what != 'note' else ''}{text}", DIM
 
 
@@ -149,7 +151,7 @@ def draw_bands(canvas: Canvas, scene: Scene) -> None:
         last = int(scene.place(strike.until or scene.last) // 1)
         links = set(strike.fault.links)
         parts = strike.fault.kind in ("partition", "cut")
-        style = scene.look.warning if parts else scene.look.fate("held")
+        style = scene.theme_styles.warning if parts else scene.theme_styles.fate("held")
         for (node, lane), (other, beside) in itertools.pairwise(lanes):
             if (node, other) not in links and (other, node) not in links:
                 continue
@@ -161,7 +163,7 @@ def draw_bands(canvas: Canvas, scene: Scene) -> None:
 def draw_cursor(canvas: Canvas, scene: Scene) -> None:
     """The line of the cursor in time; what comes after it is hidden, or dim if nothing is selected."""
     plane, at = scene.plane, scene.cursor_cell
-    style = scene.look.accent
+    style = scene.theme_styles.accent
     for along in range(max(0, at + 1), plane.along):
         for across in range(plane.width if plane.down else plane.height - 1):
             x, y = (across, plane.top + along) if plane.down else (plane.left + along, across)
@@ -172,11 +174,11 @@ def draw_cursor(canvas: Canvas, scene: Scene) -> None:
     if not 0 <= at < plane.along or scene.follows:
         return
     if plane.down:
-        canvas.put(0, plane.top + at, scene.look.glyphs.cursor, style)
+        canvas.put(0, plane.top + at, scene.theme_styles.glyphs.cursor, style)
         for x in range(1, plane.width):
             canvas.fill_blank(x, plane.top + at, scene.signs.across[0], style)
     else:
-        canvas.put(plane.left + at, 0, scene.look.glyphs.cursor, style)
+        canvas.put(plane.left + at, 0, scene.theme_styles.glyphs.cursor, style)
         for y in range(1, canvas.height - 1):
             canvas.fill_blank(plane.left + at, y, scene.signs.across[1], style)
 

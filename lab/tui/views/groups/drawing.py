@@ -18,7 +18,7 @@ from rich.style import Style
 from lab.analysis.group_history import GroupLife, Happening
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.groups.lanes import Row, rows_of
 from lab.units import format_us, listed
 
@@ -46,12 +46,12 @@ class GroupDrawing:
         happenings: Iterable[Happening],
         nodes: Iterable[int],
         together_us: int,
-        look: Look,
+        theme_styles: ThemeStyles,
         width: int,
         most: int = sys.maxsize,
     ) -> None:
         self._groups = groups
-        self._look = look
+        self._look = theme_styles
         self._width = width
         self._rows = rows_of(groups, happenings, together_us)[-most:]
         self._nodes = sorted({*nodes, *(node for row in self._rows for node in row.changes)})
@@ -119,34 +119,36 @@ class GroupDrawing:
         return pieces
 
     def _cell(self, row: Row, node: int) -> Piece:
-        look, lane = self._look, row.lanes.get(node)
+        theme_styles, lane = self._look, row.lanes.get(node)
         if node in row.struck:
-            return look.glyph(row.text), look.status(row.text)
+            return theme_styles.glyph(row.text), theme_styles.status(row.text)
         if lane is None:
             return "", Style()
         group = self._groups[lane.group]
         if row.changes.get(node) is not None:
             return self._plate(lane.group, leads=group.coordinator == node)
-        return look.glyphs.whole if node in row.normal else look.glyphs.broken, look.group(group.hue)
+        return theme_styles.glyphs.whole if node in row.normal else theme_styles.glyphs.broken, theme_styles.group(
+            group.hue
+        )
 
 
-def words_of(row: Row, groups: Sequence[GroupLife], look: Look) -> list[Piece]:
+def words_of(row: Row, groups: Sequence[GroupLife], theme_styles: ThemeStyles) -> list[Piece]:
     """What there is to say of a row, word by word."""
-    return [(word, style) for text, style in _said_of(row, groups, look) for word in text.split()]
+    return [(word, style) for text, style in _said_of(row, groups, theme_styles) for word in text.split()]
 
 
-def _said_of(row: Row, groups: Sequence[GroupLife], look: Look) -> list[Piece]:
+def _said_of(row: Row, groups: Sequence[GroupLife], theme_styles: ThemeStyles) -> list[Piece]:
     if not row.groups:
         whom = listed(sorted(row.struck))
-        style = look.warning if row.text in ("killed", "failed") else look.accent
+        style = theme_styles.warning if row.text in ("killed", "failed") else theme_styles.accent
         return [(sanitize(f"{whom} {row.text}".strip(), _LONGEST), style)]
     formed = [groups[number] for number in row.groups]
     if row.late:
         takers = sorted(node for node, lane in row.changes.items() if lane is not None)
         joins = f"{listed(takers)} {'joins' if len(takers) == 1 else 'join'}"
-        return [(joins, Style(bold=True)), _named(formed[0], look)]
+        return [(joins, Style(bold=True)), _named(formed[0], theme_styles)]
     origins = sorted({number for each in formed for number in each.of}, key=lambda number: groups[number].group)
-    of = [_named(groups[number], look) for number in origins]
+    of = [_named(groups[number], theme_styles) for number in origins]
     if len(formed[0].members) != 1:
         return _led(formed[0], of)
     members = listed(sorted(member for each in formed for member in each.members))
@@ -172,8 +174,8 @@ def _led(group: GroupLife, of: list[Piece]) -> list[Piece]:
     return [(f"{leader} leads {led},", Style(bold=True)), ("of", DIM), *others, (f"{last},", style), (became, DIM)]
 
 
-def _named(group: GroupLife, look: Look) -> Piece:
-    return group.name, look.group(group.hue)
+def _named(group: GroupLife, theme_styles: ThemeStyles) -> Piece:
+    return group.name, theme_styles.group(group.hue)
 
 
 def wrapped(words: list[Piece], width: int) -> list[list[Piece]]:

@@ -9,9 +9,9 @@ from textual.strip import Strip
 
 from lab.analysis.group_history import GroupLog
 from lab.recording.records import Header
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.terminal.fitting import Piece, fit, lit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.following import FollowingView
 from lab.tui.views.groups.drawing import DrawnLine, GroupDrawing
 
@@ -27,17 +27,17 @@ class GroupView(FollowingView):
     ``cursor`` is the line to whose record ``Enter`` goes, the first of its row.
     """
 
-    def __init__(self, look: Look, header: Header, groups: GroupLog) -> None:
+    def __init__(self, theme_styles: ThemeStyles, header: Header, groups: GroupLog) -> None:
         super().__init__("groups")
-        self._look = look
+        self._look = theme_styles
         self._header = header
         self._groups = groups
         self._drawn: tuple[int, int, bool] | None = None
-        self._drawing = GroupDrawing((), (), header.nodes, 0, look, 0)
+        self._drawing = GroupDrawing((), (), header.nodes, 0, theme_styles, 0)
         self._lines: list[DrawnLine] = []
         self._lit = ""
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw the groups as they are known at the record that the cluster is at."""
         cluster = moment.cluster
         width = self.scrollable_content_region.width

@@ -8,14 +8,14 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from lab.analysis.inspection import Change, Inspection, Pending
-from lab.kernel import Fired, Message, Received, Started, Step, Told
+from lab.kernel import CommandInput, Fired, Message, Received, Started, Step
 from lab.recording.payload_text import body_said, entries_said, in_short
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from lab.replay.source_listing import Listing
 from lab.text import sanitize
 from lab.tui.nodes.pane import short_body
 from lab.tui.terminal.fitting import Piece
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.units import count_of, listed
 
 __all__ = ["Row", "inspected", "times_left", "value_rows"]
@@ -32,15 +32,18 @@ _BOLD = Style(bold=True)
 
 
 def inspected(
-    found: Inspection, view: NodeView, now_us: int, listing: Listing, look: Look, width: int
+    found: Inspection, view: NodeState, now_us: int, listing: Listing, theme_styles: ThemeStyles, width: int
 ) -> list[Row]:
     """All rows, under the head."""
     inside = max(20, width - _NAME - 3)
-    rows = [*_step_rows(found, look, inside), []]
+    rows = [*_step_rows(found, theme_styles, inside), []]
     if view.process in ("running", "paused"):
-        rows += [*_heading("waits", look), *_wait_rows(found, now_us, listing, look, inside), []]
-        rows += [*_heading("state", look), *_state_rows(found, look, inside), []]
-    rows += [*_heading("safe storage, which outlives a crash", look), *_stored_rows(found, look, inside)]
+        rows += [*_heading("waits", theme_styles), *_wait_rows(found, now_us, listing, theme_styles, inside), []]
+        rows += [*_heading("state", theme_styles), *_state_rows(found, theme_styles, inside), []]
+    rows += [
+        *_heading("safe storage, which outlives a crash", theme_styles),
+        *_stored_rows(found, theme_styles, inside),
+    ]
     return rows
 
 
@@ -81,8 +84,8 @@ def value_rows(value: Any, width: int, depth: int = 0) -> Iterator[str]:
             yield from (f"  {row}" for row in rows)
 
 
-def _heading(text: str, look: Look) -> Iterator[Row]:
-    yield [(f" {text}", look.accent)]
+def _heading(text: str, theme_styles: ThemeStyles) -> Iterator[Row]:
+    yield [(f" {text}", theme_styles.accent)]
 
 
 def _named(name: str, rows: Iterator[str] | list[str], style: Style, name_style: Style = DIM) -> Iterator[Row]:
@@ -100,36 +103,38 @@ def _named(name: str, rows: Iterator[str] | list[str], style: Style, name_style:
 # what the step did
 
 
-def _step_rows(found: Inspection, look: Look, width: int) -> Iterator[Row]:
+def _step_rows(found: Inspection, theme_styles: ThemeStyles, width: int) -> Iterator[Row]:
     step = found.last.step
-    yield from _heading(f"its last step: record {found.last.number} at {step.at_us / 1e6:.3f} s", look)
+    yield from _heading(f"its last step: record {found.last.number} at {step.at_us / 1e6:.3f} s", theme_styles)
     yield from _named("got", _wrapped(_input_said(step, found.received), width), _BOLD)
     if not isinstance(step.input, Started):
         for change in found.changes:
-            yield from _change_rows(change, look, width)
+            yield from _change_rows(change, theme_styles, width)
     for log, entries in step.logged.items():
         said = [sanitize(entries_said(log, [entry]), _LONGEST) for entry in entries]
         rows = [row for each in said for row in _wrapped(each, width)]
-        yield from _named("logged", rows, look.leader)
+        yield from _named("logged", rows, theme_styles.leader)
     for kind, body, targets in _sent(step):
-        yield from _named("sent", _wrapped(f"{kind} to {listed(targets)}  {body}", width), look.kind(kind))
+        yield from _named("sent", _wrapped(f"{kind} to {listed(targets)}  {body}", width), theme_styles.kind(kind))
     for note in step.notes:
         yield from _named("remark", _wrapped(note, width), DIM)
     if step.late:
-        yield from _named("late", ["an answer that nobody waits for any longer"], look.warning)
+        yield from _named("late", ["an answer that nobody waits for any longer"], theme_styles.warning)
     if step.failed:
-        yield from _named("failed", [sanitize(line, 200) for line in step.failed.split("\n")], look.warning)
+        yield from _named(
+            "failed", [sanitize(line, 200) for line in step.failed.split("\n")], theme_styles.warning
+        )
     if not (found.changes or step.logged or step.sent or step.notes or step.late or step.failed):
         yield from _named("changed", ["nothing"], DIM)
 
 
 def _input_said(step: Step, received: Message | None) -> str:
     match step.input:
-        case Started(life=life):
-            return f"the start of its life {life}"
+        case Started(incarnation=incarnation):
+            return f"the start of its life {incarnation}"
         case Fired(procedure=procedure):
             return f"the timer of {procedure}"
-        case Told(command=command, words=words):
+        case CommandInput(command=command, words=words):
             return f"the command {' '.join((command, *words))}"
         case Received(source=source, serial=serial):
             if received is None:
@@ -149,14 +154,14 @@ def _sent(step: Step) -> list[tuple[str, str, list[int]]]:
     return [(kind, body, sorted(targets)) for (kind, body), targets in found.items()]
 
 
-def _change_rows(change: Change, look: Look, width: int) -> Iterator[Row]:
+def _change_rows(change: Change, theme_styles: ThemeStyles, width: int) -> Iterator[Row]:
     word = "stored" if change.is_safe else "changed"
-    arrow = f" {look.glyphs.arrow} "
+    arrow = f" {theme_styles.glyphs.arrow} "
     before, after = _in_a_row(change.before), _in_a_row(change.after)
     name = sanitize(change.name, 40)
-    style = look.leader if change.is_safe else Style()
+    style = theme_styles.leader if change.is_safe else Style()
     if cell_len(name + before + arrow + after) + 2 <= width:
-        pieces: Row = [(f"{name}  ", _BOLD), (before, DIM), (arrow, look.accent), (after, style + _BOLD)]
+        pieces: Row = [(f"{name}  ", _BOLD), (before, DIM), (arrow, theme_styles.accent), (after, style + _BOLD)]
         yield [(f"  {word:{_NAME}} ", DIM), *pieces]
         return
     yield [(f"  {word:{_NAME}} ", DIM), (name, _BOLD)]
@@ -176,7 +181,9 @@ def _in_a_row(value: Any) -> str:
 # what there is
 
 
-def _wait_rows(found: Inspection, now_us: int, listing: Listing, look: Look, width: int) -> Iterator[Row]:
+def _wait_rows(
+    found: Inspection, now_us: int, listing: Listing, theme_styles: ThemeStyles, width: int
+) -> Iterator[Row]:
     if not found.waits:
         yield [("  in no procedure: only a message or a timer moves it", DIM)]
     for pending, left in zip(found.waits, times_left(found, now_us), strict=True):
@@ -185,45 +192,45 @@ def _wait_rows(found: Inspection, now_us: int, listing: Listing, look: Look, wid
         file, number = ("", wait.line) if line is None else listing.place_of(line)
         where = f"line {number}" + (f" of {sanitize(file, 40)}" if file else "")
         yield from (
-            [*row, ("  ", Style()), (left, look.leader)] if not place else row
+            [*row, ("  ", Style()), (left, theme_styles.leader)] if not place else row
             for place, row in enumerate(_named(wait.procedure, [where], Style(), _BOLD))
         )
         yield from _named("", _wrapped(f"for {wait.what}", width), Style())
-        yield from _asked_rows(pending, look)
+        yield from _asked_rows(pending, theme_styles)
 
 
-def _asked_rows(pending: Pending, look: Look) -> Iterator[Row]:
+def _asked_rows(pending: Pending, theme_styles: ThemeStyles) -> Iterator[Row]:
     """Who has answered, who has not."""
     blank = " " * (_NAME + 3)
     if pending.answered:
-        yield [(f"{blank}{listed(sorted(pending.answered))} answered", look.status("Normal"))]
+        yield [(f"{blank}{listed(sorted(pending.answered))} answered", theme_styles.status("Normal"))]
     if pending.wait.peers:
         unknown = "" if pending.is_known else "; who else was asked is too far back"
         silent = listed(sorted(pending.wait.peers))
-        yield [(f"{blank}{silent} not yet", look.status("Waiting")), (unknown, DIM)]
+        yield [(f"{blank}{silent} not yet", theme_styles.status("Waiting")), (unknown, DIM)]
 
 
-def _state_rows(found: Inspection, look: Look, width: int) -> Iterator[Row]:
+def _state_rows(found: Inspection, theme_styles: ThemeStyles, width: int) -> Iterator[Row]:
     changed = {change.name for change in found.changes} if len(found.changes) < len(found.state) else set()
     for name, value in found.state.items():
         if name not in found.logs:
-            style = look.accent if name in changed else Style()
+            style = theme_styles.accent if name in changed else Style()
             yield from _named(name, ["-"] if value is None else value_rows(value, width), style)
 
 
-def _stored_rows(found: Inspection, look: Look, width: int) -> Iterator[Row]:
+def _stored_rows(found: Inspection, theme_styles: ThemeStyles, width: int) -> Iterator[Row]:
     if found.last.wiped:
-        yield [("  it was emptied", look.warning)]
+        yield [("  it was emptied", theme_styles.warning)]
     elif not found.stored:
         yield [("  nothing was stored so far", DIM)]
     for name, value in found.stored.items():
         if name not in found.logs or not isinstance(value, list):
-            yield from _named(name, value_rows(value, width), look.leader)
+            yield from _named(name, value_rows(value, width), theme_styles.leader)
             continue
         newest = value[-_NEWEST:]
         more = f", the newest {len(newest)} are" if len(newest) < len(value) else ""
         yield from _named(
-            name, [count_of(len(value), "entrie" if len(value) != 1 else "entry") + more], look.leader
+            name, [count_of(len(value), "entrie" if len(value) != 1 else "entry") + more], theme_styles.leader
         )
         for entry in newest:
             yield from _named("", _wrapped(entries_said("log", [entry]), width), Style())

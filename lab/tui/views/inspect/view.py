@@ -9,14 +9,14 @@ from textual.strip import Strip
 
 from lab.analysis.inspection import Inspector
 from lab.analysis.lookback import LastStep, LastSteps
-from lab.recording.snapshot import NodeView
+from lab.recording.snapshot import NodeState
 from lab.replay.source_listing import Listing
 from lab.text import sanitize
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.run.source import Source
 from lab.tui.terminal.copying import Copied
 from lab.tui.terminal.fitting import Piece, fit, lit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.following import FollowingView
 from lab.tui.views.inspect.rows import Row, inspected, times_left
 
@@ -26,9 +26,9 @@ __all__ = ["InspectView"]
 class InspectView(FollowingView):
     """Shows the selected node, or, where none is, that whose step was the last one. Its head stays."""
 
-    def __init__(self, look: Look, source: Source) -> None:
+    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
         super().__init__("inspect")
-        self._look = look
+        self._look = theme_styles
         self._source = source
         self._steps = LastSteps(source.lines)
         self._inspector = Inspector(source.lines, source.safe_fields)
@@ -39,7 +39,7 @@ class InspectView(FollowingView):
         self._node: int | None = None
         self._lit = ""
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw the node as of that moment."""
         last = self._steps.at(moment.record, moment.selected)
         node = last.step.node if moment.selected is None and last is not None else moment.selected
@@ -104,7 +104,7 @@ class InspectView(FollowingView):
             if was != now and 0 <= y < self.size.height:
                 self.refresh(Region(0, y, self.size.width, 1))
 
-    def _rows_of(self, last: LastStep | None, view: NodeView | None, moment: Moment, width: int) -> list[Row]:
+    def _rows_of(self, last: LastStep | None, view: NodeState | None, moment: Cursor, width: int) -> list[Row]:
         if view is None or last is None:
             return [[(" it has made no step so far", DIM)]]
         found = self._inspector.of(last)
@@ -114,17 +114,17 @@ class InspectView(FollowingView):
             self._rows = inspected(found, view, moment.now_us, self._listing, self._look, width)
         return self._rows
 
-    def _head_of(self, view: NodeView | None, selected: int | None) -> list[Piece]:
-        look = self._look
+    def _head_of(self, view: NodeState | None, selected: int | None) -> list[Piece]:
+        theme_styles = self._look
         if view is None:
             return [(" no node has made a step so far; a digit selects one", DIM)]
         shown = view.status if view.process == "running" else view.process
         pieces: list[Piece] = [
             (f" node {view.id} ", Style(bold=True)),
-            (f" {look.glyph(shown)} {sanitize(shown, 20)}", look.status(shown) + Style(bold=True)),
+            (f" {theme_styles.glyph(shown)} {sanitize(shown, 20)}", theme_styles.status(shown) + Style(bold=True)),
         ]
         if view.leads:
-            pieces.append((f" {look.glyphs.leads} leads", look.leader))
-        process = f"  {view.process}, life {view.life}" + (f", process {view.pid}" if view.pid else "")
+            pieces.append((f" {theme_styles.glyphs.leads} leads", theme_styles.leader))
+        process = f"  {view.process}, life {view.incarnation}" + (f", process {view.pid}" if view.pid else "")
         why = "selected" if selected is not None else "it made the last step; a digit selects another"
         return [*pieces, (process, Style()), (f"  {why}", DIM)]

@@ -8,9 +8,9 @@ is on, its sieve knows the records of the rows, and each of them is a page of it
 from bisect import bisect_right
 
 from lab.analysis.delivery import Ending, LogPage
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.log_lines import LogLine, lines_of
-from lab.recording.reader import Lines
+from lab.recording.reader import RecordStore
 from lab.script import Sieve
 
 __all__ = ["LogRows"]
@@ -34,7 +34,7 @@ class LogRows:
     With a ``filter`` there are the rows of its lines alone, as far as it has found them.
     """
 
-    def __init__(self, lines: Lines, growing: bool) -> None:
+    def __init__(self, lines: RecordStore, growing: bool) -> None:
         self.heartbeats = False
         self.filter: Sieve | None = None
         self._lines = lines
@@ -45,23 +45,23 @@ class LogRows:
         self._first_rows = [0]
         self._starts_of = (0, False)
 
-    def count(self, cluster: Cluster) -> int:
+    def count(self, cluster: ClusterState) -> int:
         """How many rows there are up to the record that the cluster is at."""
         return self.count_of_all(cluster) if self.filter is None else self.filter.upto(cluster.record)
 
-    def count_of_all(self, cluster: Cluster) -> int:
+    def count_of_all(self, cluster: ClusterState) -> int:
         """How many there would be without a filter."""
         return cluster.lines if self.heartbeats else cluster.lines - self.hidden_count(cluster)
 
-    def hidden_count(self, cluster: Cluster) -> int:
+    def hidden_count(self, cluster: ClusterState) -> int:
         """How many of the lines so far are heartbeats."""
         return sum(cluster.messages.get(kind, 0) for kind in self._hidden)
 
-    def counts(self, cluster: Cluster) -> tuple[int, int]:
+    def counts(self, cluster: ClusterState) -> tuple[int, int]:
         """(rows, heartbeats) up to there."""
         return self.count(cluster), self.hidden_count(cluster)
 
-    def hid(self, before: tuple[int, int], cluster: Cluster, said: str) -> bool:
+    def hid(self, before: tuple[int, int], cluster: ClusterState, said: str) -> bool:
         """Whether what happened since those counts was a heartbeat without a row; ``said`` is that in words."""
         rows, heartbeats = self.counts(cluster)
         if self.heartbeats or rows != before[0]:
@@ -82,7 +82,7 @@ class LogRows:
         line = lines[inside]
         return line, page.ending(line, number)
 
-    def row_of(self, record: int, place: int, cluster: Cluster) -> int:
+    def row_of(self, record: int, place: int, cluster: ClusterState) -> int:
         """The row of the line with that place in the record that the cluster is at."""
         if self.filter is not None:
             return self.filter.index(record, place)

@@ -12,9 +12,9 @@ from textual.strip import Strip
 from lab.analysis.delivery import Ending
 from lab.recording.log_lines import LogLine
 from lab.script import Sieve
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.terminal.fitting import Piece, fit, lit
-from lab.tui.terminal.look import Look
+from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.following import FollowingView
 from lab.tui.views.log.rows import LogRows
 from lab.tui.views.log.text import clock_piece, pieces_of, row_text
@@ -32,10 +32,10 @@ class MessageLog(FollowingView):
             super().__init__()
             self.line = line
 
-    def __init__(self, look: Look, rows: LogRows, name: str = "log") -> None:
+    def __init__(self, theme_styles: ThemeStyles, rows: LogRows, name: str = "log") -> None:
         super().__init__(name)
         self.rows = rows
-        self._look = look
+        self._look = theme_styles
         self._count = 0
         self._number = -1
         self._seen: tuple[object, ...] = ()
@@ -45,7 +45,7 @@ class MessageLog(FollowingView):
         self._drawn_top = 0
         self._drawn: list[tuple[LogLine, Ending | None] | None] = []
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw the log up to the record that the cluster is at."""
         cluster = moment.cluster
         sifted = None if self.rows.filter is None else (id(self.rows.filter), self.rows.count(cluster))
@@ -160,13 +160,16 @@ class MessageLog(FollowingView):
         return max(0, self._count - self.size.height)
 
     def _pieces(self, line: LogLine, ending: Ending | None) -> list[Piece]:
-        look = self._look
-        clock, pieces = clock_piece(line, line.record in self._marked, look), pieces_of(line, ending, look)
+        theme_styles = self._look
+        clock, pieces = (
+            clock_piece(line, line.record in self._marked, theme_styles),
+            pieces_of(line, ending, theme_styles),
+        )
         if self._search is None:
             return [clock, *pieces]
         place = self.rows.place_of(line)
         if not self._search.has(line.record, place):
             return [clock, *pieces]
         is_here = (line.record, place) == self._hit
-        clock = clock[0], look.accent + Style(reverse=is_here, underline=not is_here)
-        return [clock, *lit(pieces, self._search.query.texts, look.lit)]
+        clock = clock[0], theme_styles.accent + Style(reverse=is_here, underline=not is_here)
+        return [clock, *lit(pieces, self._search.query.texts, theme_styles.lit)]

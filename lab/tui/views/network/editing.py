@@ -40,7 +40,7 @@ def orders_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[Order, ...
     links = f"{source}{'<->' if both_ways else '->'}{target}"
     ways = (link, (target, source)) if both_ways else (link,)
     sorts = {trouble.sort for way in ways for trouble in now.troubles.get(way, ())}
-    held = any(flight.held for way in ways for flight in now.flights.get(way, ()))
+    held = any(flight.held for way in ways for flight in now.in_flight.get(way, ()))
     orders = [
         Order("d", f"delay {links} 400ms", complete=False),
         Order("l", f"lose {links} 30%", complete=False),

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from lab.analysis.connectivity import Connections, Pair, connected
 from lab.analysis.group_history import GroupLog
-from lab.recording.cluster_state import Cluster
-from lab.recording.snapshot import FaultView, Flight, NodeView
+from lab.recording.cluster_state import ClusterState
+from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState
 from lab.script import CommandError, LinkFault, parse
 from lab.script.commands import Slow
 from lab.script.printing import amount_said
@@ -40,7 +40,7 @@ class Trouble(Struct, frozen=True):
     ``kinds``: only messages of these kinds; empty: all. ``closes``: nothing at all passes.
     """
 
-    fault: FaultView
+    fault: ActiveFault
     sort: str
     amount: str = ""
     kinds: tuple[str, ...] = ()
@@ -62,11 +62,11 @@ class Stand(Struct, frozen=True):
 
 
 class NetworkNow(Struct, frozen=True):
-    """The network at a record: ``troubles`` and ``flights`` only of links that have some, between known nodes."""
+    """The network at a record: ``troubles`` and ``in_flight`` only of links that have some, between known nodes."""
 
     nodes: dict[int, Stand]
     troubles: dict[Pair, tuple[Trouble, ...]]
-    flights: dict[Pair, tuple[Flight, ...]]
+    in_flight: dict[Pair, tuple[InFlightMessage, ...]]
     connections: Connections
 
     def apart(self) -> list[Stand]:
@@ -74,7 +74,7 @@ class NetworkNow(Struct, frozen=True):
         return [stand for stand in self.nodes.values() if stand.process != "running"]
 
 
-def network_now(cluster: Cluster, groups: GroupLog) -> NetworkNow:
+def network_now(cluster: ClusterState, groups: GroupLog) -> NetworkNow:
     """The network of that cluster."""
     views = [cluster.nodes[node] for node in sorted(cluster.nodes)]
     troubles: dict[Pair, list[Trouble]] = {}
@@ -82,26 +82,26 @@ def network_now(cluster: Cluster, groups: GroupLog) -> NetworkNow:
         for source, target in dict.fromkeys(trouble.fault.links):
             if source != target and source in cluster.nodes and target in cluster.nodes:
                 troubles.setdefault((source, target), []).append(trouble)
-    flights: dict[Pair, list[Flight]] = {}
-    for flight in cluster.flights.values():
+    in_flight: dict[Pair, list[InFlightMessage]] = {}
+    for flight in cluster.in_flight.values():
         if flight.source in cluster.nodes and flight.target in cluster.nodes:
-            flights.setdefault((flight.source, flight.target), []).append(flight)
+            in_flight.setdefault((flight.source, flight.target), []).append(flight)
     closed = [link for link, here in troubles.items() if any(trouble.closes for trouble in here)]
     return NetworkNow(
         {view.id: _stand(view, groups, cluster.record) for view in views},
         {link: tuple(here) for link, here in troubles.items()},
-        {link: tuple(here) for link, here in flights.items()},
+        {link: tuple(here) for link, here in in_flight.items()},
         connected((view.id for view in views if view.process == "running"), closed),
     )
 
 
-def _stand(view: NodeView, groups: GroupLog, record: int) -> Stand:
+def _stand(view: NodeState, groups: GroupLog, record: int) -> Stand:
     group = groups.group_of(view, record)
     leads = view.leads and view.process not in GONE
     return Stand(view.id, view.process, leads, None if group is None else (group.name, group.hue))
 
 
-def trouble_of(fault: FaultView) -> Trouble:
+def trouble_of(fault: ActiveFault) -> Trouble:
     """What that fault is to the links that it is on."""
     sort = _SORTS.get(fault.kind, "other")
     if sort == "cut":

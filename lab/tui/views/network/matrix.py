@@ -16,7 +16,7 @@ from rich.style import Style
 
 from lab.analysis.connectivity import Pair
 from lab.tui.terminal.fitting import Piece, fit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.network.links import GONE, NetworkNow, Stand
 from lab.tui.views.network.signs import cell_of
 
@@ -32,9 +32,9 @@ _LONGEST_PROCESS = 8
 class Matrix:
     """The part of the matrix that so many columns and lines have room for. ``cursor`` is the link under it."""
 
-    def __init__(self, now: NetworkNow, look: Look, width: int, height: int, cursor: Pair) -> None:
+    def __init__(self, now: NetworkNow, theme_styles: ThemeStyles, width: int, height: int, cursor: Pair) -> None:
         self._now = now
-        self._look = look
+        self._look = theme_styles
         self._ids = list(now.nodes)
         self._cursor = cursor
         self._known: dict[object, list[Piece]] = {}
@@ -93,14 +93,14 @@ class Matrix:
         return pieces
 
     def _row(self, node: int, selected: int | None, has_focus: bool) -> list[Piece]:
-        look, stand = self._look, self._now.nodes[node]
+        theme_styles, stand = self._look, self._now.nodes[node]
         process = "" if stand.process == "running" else stand.process
         word = f"{process:{_LONGEST_PROCESS}}" if self._head > self._digits + _LONGEST_PROCESS else ""
         style = self._style(stand) + (Style(underline=True) if node == self._cursor[0] else Style())
         pieces: list[Piece] = [
-            (f"{look.glyphs.play if node == selected else ' '} ", look.accent),
-            (word, look.status(process)),
-            (self._sign(stand), look.status(process) if process else look.leader),
+            (f"{theme_styles.glyphs.play if node == selected else ' '} ", theme_styles.accent),
+            (word, theme_styles.status(process)),
+            (self._sign(stand), theme_styles.status(process) if process else theme_styles.leader),
             (f"{node:>{self._digits}}", style),
         ]
         pieces = fit(pieces, self._head)
@@ -112,7 +112,7 @@ class Matrix:
         gap = self.cell > 1
         room = self.cell - gap
         shown = self._said_of(link, room)
-        if any(self._now.nodes[node].process in GONE for node in link) and link not in self._now.flights:
+        if any(self._now.nodes[node].process in GONE for node in link) and link not in self._now.in_flight:
             shown = [(text if link in self._now.troubles else " " * cell_len(text), DIM) for text, _ in shown]
         if link[0] == link[1]:
             shown = fit([("\\" if self.cell < _WORDY else "", DIM)], room)
@@ -123,10 +123,10 @@ class Matrix:
 
     def _said_of(self, link: Pair, room: int) -> list[Piece]:
         """Most links are like others: what is said of them is made once."""
-        troubles, flights = self._now.troubles.get(link, ()), self._now.flights.get(link, ())
-        key = tuple(each.fault.id for each in troubles), tuple((each.held, each.copies) for each in flights)
+        troubles, in_flight = self._now.troubles.get(link, ()), self._now.in_flight.get(link, ())
+        key = tuple(each.fault.id for each in troubles), tuple((each.held, each.copies) for each in in_flight)
         if key not in self._known:
-            self._known[key] = fit(cell_of(troubles, flights, self._look, room), room)
+            self._known[key] = fit(cell_of(troubles, in_flight, self._look, room), room)
         return self._known[key]
 
     def _sign(self, stand: Stand) -> str:

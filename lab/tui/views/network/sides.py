@@ -21,7 +21,7 @@ from rich.style import Style
 
 from lab.analysis.connectivity import Pair
 from lab.tui.terminal.fitting import Piece, fit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.groups.drawing import wrapped
 from lab.tui.views.network.links import NetworkNow, Stand
 from lab.tui.views.network.signs import FATES, NAMES, label_of, style_of
@@ -42,9 +42,9 @@ Side = tuple[int, ...]
 class Sides:
     """The sides of this network, drawn in so many columns."""
 
-    def __init__(self, now: NetworkNow, look: Look, width: int) -> None:
+    def __init__(self, now: NetworkNow, theme_styles: ThemeStyles, width: int) -> None:
         self._now = now
-        self._look = look
+        self._look = theme_styles
         self._width = width
         self._sides = now.connections.sides
         pairs = [now.connections.passing(*two) for two in combinations(self._sides, 2)]
@@ -127,12 +127,12 @@ class Sides:
 
     def _notes(self, side: Side) -> Iterator[list[Piece]]:
         """What the links on that side do to messages, those that do the same together."""
-        nodes, look = set(side), self._look
+        nodes, theme_styles = set(side), self._look
         troubles = {each.fault.id: each for here in self._now.troubles.values() for each in here}
         found: dict[Piece, dict[Pair, None]] = {}
         for trouble in troubles.values():
             links = (link for link in trouble.fault.links if nodes.issuperset(link) and link in self._now.troubles)
-            piece = label_of(trouble, look), style_of(trouble, look)
+            piece = label_of(trouble, theme_styles), style_of(trouble, theme_styles)
             found.setdefault(piece, {}).update(dict.fromkeys(links))
         for (label, style), links_of_it in found.items():
             if links_of_it:
@@ -144,17 +144,19 @@ class Sides:
 
     def _between(self, one: Side, other: Side) -> Piece:
         """What passes from one to the other, and back."""
-        passing, look = self._now.connections.passing(one, other), self._look
+        passing, theme_styles = self._now.connections.passing(one, other), self._look
         if passing:
-            return f"{look.glyphs.arrow} one way only: {self._links_said(passing)}", look.fate("too late")
+            return f"{theme_styles.glyphs.arrow} one way only: {self._links_said(passing)}", theme_styles.fate(
+                "too late"
+            )
         if len(self._sides) > 2 and self._nothing_passes:
-            return look.glyphs.links["cut"], look.fate("cut")
+            return theme_styles.glyphs.links["cut"], theme_styles.fate("cut")
         links = [link for a in one for b in other for link in ((a, b), (b, a))]
         sorts = {next(each.sort for each in self._now.troubles[link] if each.closes) for link in links}
         if len(sorts) > 1:
-            return f"{look.glyphs.links['cut']} nothing passes", look.fate("cut")
+            return f"{theme_styles.glyphs.links['cut']} nothing passes", theme_styles.fate("cut")
         sort = sorts.pop()
-        return f"{look.glyphs.links[sort]} {NAMES[sort]} both ways", look.fate(FATES[sort])
+        return f"{theme_styles.glyphs.links[sort]} {NAMES[sort]} both ways", theme_styles.fate(FATES[sort])
 
     def _others(self) -> list[Piece]:
         """Of sides that are not beside each other: what passes; or that nothing does, anywhere."""
@@ -168,12 +170,12 @@ class Sides:
 
     def _apart(self) -> list[Piece]:
         """Who does not run."""
-        look = self._look
+        theme_styles = self._look
         found: dict[str, list[int]] = {}
         for stand in self._now.apart():
             found.setdefault(stand.process, []).append(stand.id)
         return [
-            (f"{look.glyph(process)} {listed(ids)} {process}", look.status(process))
+            (f"{theme_styles.glyph(process)} {listed(ids)} {process}", theme_styles.status(process))
             for process, ids in found.items()
         ]
 

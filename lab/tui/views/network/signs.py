@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.recording.snapshot import Flight
+from lab.recording.snapshot import InFlightMessage
 from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.network.links import Trouble
 
 __all__ = ["FATES", "NAMES", "cell_of", "label_of", "style_of"]
@@ -30,9 +30,9 @@ _IN_WORDS = ("cut", "hold")
 _LONGEST = 24
 
 
-def label_of(trouble: Trouble, look: Look, short: bool = False) -> str:
+def label_of(trouble: Trouble, theme_styles: ThemeStyles, short: bool = False) -> str:
     """Its sign, and by how much; of what concerns only some kinds of messages, those too. In brackets: inert."""
-    sign = look.glyphs.links[trouble.sort]
+    sign = theme_styles.glyphs.links[trouble.sort]
     word = f" {NAMES[trouble.sort]}" if trouble.sort in _IN_WORDS else ""
     amount = word or trouble.amount or ("" if trouble.sort != "other" else f" {trouble.fault.kind}")
     kinds = "" if not trouble.kinds else "…" if short else f" {' '.join(trouble.kinds)}"
@@ -41,46 +41,53 @@ def label_of(trouble: Trouble, look: Look, short: bool = False) -> str:
     return _bracketed(sanitize(f"{sign}{amount}{kinds}", _LONGEST), trouble)
 
 
-def cell_of(troubles: tuple[Trouble, ...], flights: tuple[Flight, ...], look: Look, width: int) -> list[Piece]:
+def cell_of(
+    troubles: tuple[Trouble, ...], in_flight: tuple[InFlightMessage, ...], theme_styles: ThemeStyles, width: int
+) -> list[Piece]:
     """All that there is to say of a link, or as much of it as has room; something always has."""
-    choices = list(_choices(troubles, flights, look))
+    choices = list(_choices(troubles, in_flight, theme_styles))
     fitting = (each for each in choices if cell_len("".join(text for text, _ in each)) <= width)
     return next(fitting, choices[-1])
 
 
-def _choices(troubles: tuple[Trouble, ...], flights: tuple[Flight, ...], look: Look) -> Iterator[list[Piece]]:
+def _choices(
+    troubles: tuple[Trouble, ...], in_flight: tuple[InFlightMessage, ...], theme_styles: ThemeStyles
+) -> Iterator[list[Piece]]:
     """From the longest to the shortest."""
-    flying = _signed(flights, look)
+    flying = _signed(in_flight, theme_styles)
     if not troubles:
-        yield flying or [(look.glyphs.links["open"], DIM)]
+        yield flying or [(theme_styles.glyphs.links["open"], DIM)]
         yield [(text[0], style) for text, style in flying[:1]]
         return
     # where nothing passes at all it does not matter what would happen to it
     shown = troubles[:1] if troubles[0].sort == "cut" else troubles
-    signs = [(each, look.glyphs.links[each.sort]) for each in shown]
+    signs = [(each, theme_styles.glyphs.links[each.sort]) for each in shown]
     for labels in (
-        [(each, label_of(each, look)) for each in shown],
-        [(each, label_of(each, look, short=True)) for each in shown],
+        [(each, label_of(each, theme_styles)) for each in shown],
+        [(each, label_of(each, theme_styles, short=True)) for each in shown],
         [(each, _bracketed(sign, each)) for each, sign in signs],
         signs,
     ):
         pieces = [
-            (f"{' ' if place else ''}{text}", style_of(each, look)) for place, (each, text) in enumerate(labels)
+            (f"{' ' if place else ''}{text}", style_of(each, theme_styles))
+            for place, (each, text) in enumerate(labels)
         ]
         for more in (flying, []):
             yield [*pieces, *([(" ", DIM), *more] if more else [])]
-    yield [(signs[0][1], style_of(signs[0][0], look))]
+    yield [(signs[0][1], style_of(signs[0][0], theme_styles))]
 
 
-def _signed(flights: tuple[Flight, ...], look: Look) -> list[Piece]:
+def _signed(in_flight: tuple[InFlightMessage, ...], theme_styles: ThemeStyles) -> list[Piece]:
     """How many messages are on their way, and how many of them are held."""
-    held = sum(flight.copies for flight in flights if flight.held)
-    flying = sum(flight.copies for flight in flights if not flight.held)
+    held = sum(flight.copies for flight in in_flight if flight.held)
+    flying = sum(flight.copies for flight in in_flight if not flight.held)
     pieces: list[Piece] = []
     if flying:
-        pieces.append((f"{look.glyphs.arrow}{flying}", look.accent))
+        pieces.append((f"{theme_styles.glyphs.arrow}{flying}", theme_styles.accent))
     if held:
-        pieces.append((f"{' ' if flying else ''}{look.glyphs.links['hold']}{held}", look.fate("held")))
+        pieces.append(
+            (f"{' ' if flying else ''}{theme_styles.glyphs.links['hold']}{held}", theme_styles.fate("held"))
+        )
     return pieces
 
 
@@ -88,7 +95,7 @@ def _bracketed(text: str, trouble: Trouble) -> str:
     return f"({text})" if trouble.is_inert else text
 
 
-def style_of(trouble: Trouble, look: Look) -> Style:
+def style_of(trouble: Trouble, theme_styles: ThemeStyles) -> Style:
     """The style of what becomes of messages; one that is inert is pale."""
-    style = look.fate(FATES.get(trouble.sort, "too late"))
+    style = theme_styles.fate(FATES.get(trouble.sort, "too late"))
     return style + DIM if trouble.is_inert else style

@@ -17,11 +17,11 @@ from textual.widget import Widget
 
 from lab.analysis.connectivity import Pair
 from lab.analysis.group_history import GroupLog
-from lab.recording.cluster_state import Cluster
+from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.terminal.fitting import Piece, fit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.groups.drawing import wrapped
 from lab.tui.views.network.links import NetworkNow, network_now
 from lab.tui.views.network.matrix import Matrix
@@ -62,13 +62,13 @@ class NetworkView(Widget, can_focus=True):
 
     DEFAULT_CSS = "NetworkView { height: 1fr; padding: 0 1; }"
 
-    def __init__(self, look: Look, header: Header, groups: GroupLog) -> None:
+    def __init__(self, theme_styles: ThemeStyles, header: Header, groups: GroupLog) -> None:
         super().__init__(id="network")
-        self._look = look
+        self._look = theme_styles
         self._header = header
         self._groups = groups
         self._record = -1
-        self._now = network_now(Cluster.of(header), groups)
+        self._now = network_now(ClusterState.of(header), groups)
         self._now_us = 0
         self._selected: int | None = None
         self._cursor: Pair = header.nodes[0], header.nodes[min(1, len(header.nodes) - 1)]
@@ -77,7 +77,7 @@ class NetworkView(Widget, can_focus=True):
         self._matrix: Matrix | None = None
         self._matrix_at = (0, 0)
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw the network of that moment; a node that is newly selected has its row seen."""
         if moment.cluster.record != self._record:
             self._record = moment.cluster.record
@@ -86,7 +86,7 @@ class NetworkView(Widget, can_focus=True):
         if moment.selected != self._selected and moment.selected in self._now.nodes:
             source, target = self._cursor
             self._cursor = (moment.selected, source if target == moment.selected else target)
-        if moment.now_us != self._now_us and self._cursor in self._now.flights:
+        if moment.now_us != self._now_us and self._cursor in self._now.in_flight:
             self.refresh(Region(0, len(self._body), self.size.width, self._foot_height))
         self._selected, self._now_us = moment.selected, moment.now_us
         if self._to_draw() != self._drawn:
@@ -161,10 +161,10 @@ class NetworkView(Widget, can_focus=True):
         return [*lines[: most - 1], last, *([] for _ in range(most - len(lines)))][:most]
 
     def _legend(self) -> list[Piece]:
-        look = self._look
-        signs = look.glyphs.links
+        theme_styles = self._look
+        signs = theme_styles.glyphs.links
         said = [f"{signs[sort]} {name}" for sort, name in NAMES.items() if sort != "other"]
-        return [("  ".join([*said, f"{look.glyphs.arrow}2 on their way", "(…) inert so far"]), DIM)]
+        return [("  ".join([*said, f"{theme_styles.glyphs.arrow}2 on their way", "(…) inert so far"]), DIM)]
 
     # above: the sides, and the matrix
 

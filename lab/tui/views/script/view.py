@@ -12,10 +12,10 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from lab.text import sanitize
-from lab.tui.run.moment import Moment
+from lab.tui.run.cursor import Cursor
 from lab.tui.run.source import Source
 from lab.tui.terminal.fitting import Piece, fit, lit
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.following import FollowingView
 from lab.tui.views.script.text import Script, ScriptLine, State, script_in, states_of
 
@@ -37,9 +37,9 @@ class _Row(Struct, frozen=True):
 class ScriptView(FollowingView):
     """Follows the line that was reached last. ``cursor`` is the line to whose record ``Enter`` goes."""
 
-    def __init__(self, look: Look, source: Source) -> None:
+    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
         super().__init__("script")
-        self._look = look
+        self._look = theme_styles
         self._source = source
         self._script: Script | None = None
         self._drawn: tuple[object, ...] = ()
@@ -48,7 +48,7 @@ class ScriptView(FollowingView):
         self._rows: list[_Row] = []
         self._lit = ""
 
-    def show(self, moment: Moment) -> None:
+    def show(self, moment: Cursor) -> None:
         """Draw the script as of the record that the cluster is at."""
         cluster = moment.cluster
         header, log = self._source.lines.header, self._source.script_log
@@ -164,18 +164,18 @@ class ScriptView(FollowingView):
             yield from self._line_rows(line, max(_LEAST_TEXT, width - _MARGIN))
 
     def _line_rows(self, line: ScriptLine, room: int) -> Iterator[_Row]:
-        look, state = self._look, self._states.get(line.number)
+        theme_styles, state = self._look, self._states.get(line.number)
         if state is None:
             yield _Row(
                 [(f"{line.number:5}{'':{_MARGIN - 5}}", DIM), (sanitize(line.text, _LONGEST), DIM)], line.number
             )
             return
         reached = line.number == self._reached
-        style = look.accent if reached else DIM if state.sort == "later" else Style()
+        style = theme_styles.accent if reached else DIM if state.sort == "later" else Style()
         sign, signed = self._sign(state)
         clock = "" if state.record is None else f"{state.at_us / 1e6:.3f}"
         before: list[Piece] = [
-            (look.glyphs.play if reached else " ", look.accent),
+            (theme_styles.glyphs.play if reached else " ", theme_styles.accent),
             (f"{line.number:4} ", DIM),
             (f"{sign} {state.word:10}", signed),
             (f"{clock:>8}  ", DIM),
@@ -189,9 +189,9 @@ class ScriptView(FollowingView):
             yield _Row([(" " * (_MARGIN + 2), Style()), (text, signed)], line.number)
 
     def _sign(self, state: State) -> Piece:
-        look = self._look
+        theme_styles = self._look
         if state.sort == "waits":
-            return look.glyph("Waiting"), look.status("Waiting")
+            return theme_styles.glyph("Waiting"), theme_styles.status("Waiting")
         if state.sort == "later":
             return " ", DIM
-        return look.glyphs.marks[state.sort], look.mark(state.sort)
+        return theme_styles.glyphs.marks[state.sort], theme_styles.mark(state.sort)

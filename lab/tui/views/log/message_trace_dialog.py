@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 from lab.analysis.message_trace import LifeLine, life_of, message_at
 from lab.text import sanitize
 from lab.tui.dialog import Dialog
-from lab.tui.terminal.look import DIM, Look
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.log.view import MessageLog
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ class LifeDialog(Dialog[int | None]):
         ("q,F", "leave", "close"),
     ]
 
-    def __init__(self, life: Sequence[LifeLine], here: int, look: Look) -> None:
+    def __init__(self, incarnation: Sequence[LifeLine], here: int, theme_styles: ThemeStyles) -> None:
         super().__init__()
-        self._life = life
+        self._life = incarnation
         self._here = here
-        self._look = look
+        self._look = theme_styles
 
     def compose(self) -> ComposeResult:
         """A line of its life a row."""
@@ -58,13 +58,15 @@ class LifeDialog(Dialog[int | None]):
         self.dismiss(self._life[int(event.option_id or 0)].record)
 
     def _said(self, line: LifeLine) -> Text:
-        look = self._look
+        theme_styles = self._look
         text = Text(f"{line.at_us / 1e6:9.3f} ", DIM)
         text.append("    " * line.depth)
-        sign = {"sent": look.glyphs.arrow, "did": " ", "lost": look.glyph("killed")}.get(
-            line.what, look.glyphs.dot
+        sign = {"sent": theme_styles.glyphs.arrow, "did": " ", "lost": theme_styles.glyph("killed")}.get(
+            line.what, theme_styles.glyphs.dot
         )
-        style = "bold" if line.what == "sent" else look.fate(_SIGNS[line.what]) if line.what in _SIGNS else ""
+        style = (
+            "bold" if line.what == "sent" else theme_styles.fate(_SIGNS[line.what]) if line.what in _SIGNS else ""
+        )
         text.append(f"{sign} {sanitize(line.text, 200)}", style)
         return text
 
@@ -88,5 +90,5 @@ def follow(screen: "RunScreen") -> None:
             screen.player.go(record)
             screen.draw()
 
-    life = list(life_of(lines, key, sent))
-    screen.app.push_screen(LifeDialog(life, screen.player.number, screen.look), chosen)
+    incarnation = list(life_of(lines, key, sent))
+    screen.app.push_screen(LifeDialog(incarnation, screen.player.number, screen.theme_styles), chosen)

@@ -5,14 +5,14 @@ from rich.style import Style
 from lab.glyphs import Glyphs
 from lab.palette import Palette, ink_on
 
-__all__ = ["DIM", "Look"]
+__all__ = ["DIM", "ThemeStyles"]
 
 DIM = Style(dim=True)
 _LOUD = ("unmet", "violation", "caption", "mark", "bookmark")
 _QUIET = ("delivered", "receiver down")
 
 
-class Look:
+class ThemeStyles:
     """Styles by what they are for. ``dark``: what they are to be seen on."""
 
     def __init__(self, glyphs: Glyphs) -> None:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from lab.text import sanitize
 
-__all__ = ["OwnCommand", "Recipients", "command"]
+__all__ = ["ProtocolCommand", "Recipients", "command"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Recipients = Literal["leaders", "one", "named"]
@@ -27,7 +27,7 @@ one, the highest; or nobody, as it has to be told to nodes by name."""
 _LONGEST = 40
 
 
-class OwnCommand(Struct, frozen=True):
+class ProtocolCommand(Struct, frozen=True):
     """One of them: what it does, how its words are written, an example of the whole, if any, and who it is for.
 
     It takes ``least`` words or more, and ``most`` unless that is None.
@@ -68,7 +68,7 @@ def command(method: Any = None, *, to: Recipients = "leaders", words: str = "", 
     def mark(marked: F) -> F:
         taken = list(inspect.signature(marked).parameters.values())[1:]
         plain = [each for each in taken if each.kind is not inspect.Parameter.VAR_POSITIONAL]
-        marked._command = OwnCommand(  # type: ignore[attr-defined]
+        marked._command = ProtocolCommand(  # type: ignore[attr-defined]
             marked.__name__,
             marked.__doc__ or "",
             words or " ".join(map(_usage, taken)),

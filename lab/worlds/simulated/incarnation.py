@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from lab.kernel import Fired, Message, Node, Told
+from lab.kernel import CommandInput, Fired, Message, Node
 
 __all__ = ["Life"]
 
@@ -15,7 +15,7 @@ class Life(Struct):
 
     node: Node
     number: int
-    inbox: list[Message | Told] = []
+    inbox: list[Message | CommandInput] = []
     unsent: list[Message] = []
     paused_at_us: int | None = None
     stepping: bool = False
