@@ -1,3 +1,3 @@
-"""A laboratory for coordinator election, in the terminal."""
+"""A laboratory for coordinator election and atomic commit, in the terminal."""
 
 __version__ = "0.1.0"

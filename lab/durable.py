@@ -1,4 +1,4 @@
-"""Files that are there in whole after a crash at any moment, the old or the new."""
+"""Atomic, durable file updates: after a crash, a file has its old or its new contents."""
 
 import fcntl
 import os
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["alone", "write_durably"]
+__all__ = ["exclusive_lock", "write_durably"]
 
 
 def write_durably(path: Path, data: bytes) -> None:
-    """Replace the file, readable by its owner alone. OSError: then the old one is there as it was."""
+    """Replace the file atomically, readable by its owner only. After an OSError the old file is unchanged."""
     file, hidden = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(file, "wb") as writing:
@@ -30,8 +30,8 @@ def write_durably(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """Be the only process that changes this file, which several may."""
+def exclusive_lock(path: Path) -> Iterator[None]:
+    """Hold the lock under which processes change this file."""
     lock = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

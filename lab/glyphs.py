@@ -1,4 +1,4 @@
-"""The symbols that stand beside every colour: for terminals with UTF-8, or without."""
+"""The symbols shown with every colour, in Unicode or ASCII."""
 
 import locale
 import os
@@ -9,7 +9,7 @@ __all__ = ["ASCII", "UNICODE", "Glyphs", "draws_unicode", "glyphs_for"]
 
 
 class Glyphs(Struct, frozen=True):
-    """The symbols, for terminals with UTF-8 or without."""
+    """A set of symbols."""
 
     status: dict[str, str]
     leads: str
@@ -137,7 +137,7 @@ ASCII = Glyphs(
 
 
 def draws_unicode(environment: dict[str, str] | None = None) -> bool:
-    """Not on a Linux console, nor a dumb terminal, nor in a locale without UTF-8."""
+    """Return whether the terminal shows Unicode: not a Linux console, a dumb terminal, or a non-UTF-8 locale."""
     env = dict(os.environ) if environment is None else environment
     named = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
     utf8 = "utf" in (named or locale.getpreferredencoding(False)).lower()
@@ -145,5 +145,5 @@ def draws_unicode(environment: dict[str, str] | None = None) -> bool:
 
 
 def glyphs_for(environment: dict[str, str] | None = None) -> Glyphs:
-    """Those that the terminal can draw."""
+    """Return the symbols for this terminal."""
     return UNICODE if draws_unicode(environment) else ASCII

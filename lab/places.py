@@ -1,4 +1,4 @@
-"""Where things are kept: the folders of running hosts, and the recordings of past runs."""
+"""The paths of lab's files: folders of running hosts, recordings, data of the server and of students."""
 
 import os
 import stat
@@ -22,13 +22,13 @@ __all__ = [
 ]
 
 KEPT_RECORDINGS = 50
-"""How many recordings that nobody gave a name are kept."""
+"""The number of recordings without a name that are kept."""
 
 
 def runs_folder() -> Path:
-    """The folder of running hosts' folders, for this user only; made if need be.
+    """Return the folder for running hosts, created if necessary, for this user only.
 
-    It is short, because the path of a Unix socket may have about a hundred characters.
+    Its path is short, because that of a Unix socket is limited to about a hundred characters.
     """
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and Path(runtime).is_dir() and os.access(runtime, os.W_OK):
@@ -38,37 +38,36 @@ def runs_folder() -> Path:
     base.mkdir(mode=0o700, exist_ok=True)
     found = base.lstat()
     if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
-        raise PermissionError(f"{base} is no folder of yours; set XDG_RUNTIME_DIR to a folder of your own")
+        raise PermissionError(f"{base} is not a folder of yours; set XDG_RUNTIME_DIR to a folder of your own")
     return base
 
 
 def recordings_folder() -> Path:
-    """Where runs are recorded that were given no file; made if need be."""
+    """Return the folder for runs without a file, created if necessary."""
     folder = platformdirs.user_data_path("lab") / "recordings"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def server_folder() -> Path:
-    """Where the SSH server keeps what it needs, and its students' folders."""
+    """Return the default data folder of the SSH server."""
     return platformdirs.user_data_path("lab") / "serve"
 
 
 def exercises_folder(student: str) -> Path:
-    """Where a student's attempts and progress are kept, on a machine of their own."""
+    """Return the folder of a student's attempts and progress on their own machine."""
     return platformdirs.user_data_path("lab") / "exercises" / student
 
 
 def settings_file() -> Path:
-    """Where the interface keeps how it was arranged."""
+    """Return the file in which the interface saves its layout."""
     return platformdirs.user_config_path("lab") / "interface.json"
 
 
 def new_recording_path(run: str, parent: Path | None = None) -> Path:
-    """A new file for a run that was given none, perhaps a branch of ``parent``.
+    """Return a new file for a run, which may be a branch of ``parent``.
 
-    The oldest such files beyond ``KEPT_RECORDINGS`` go, and their bookmarks, but for those that it or the others
-    branched from.
+    Deletes the oldest recordings beyond ``KEPT_RECORDINGS`` and their bookmarks, but no ancestors of those kept.
     """
     folder = recordings_folder()
     files = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
@@ -82,7 +81,7 @@ def new_recording_path(run: str, parent: Path | None = None) -> Path:
 
 
 def shipped_recordings() -> list[Path]:
-    """The recordings that come with the program: in the wheel, or beside the package in a checkout."""
+    """Return the built-in recordings: in the wheel, or next to the package in a checkout."""
     package = Path(__file__).parent
     for folder in (package / "recordings", package.parent / "recordings"):
         if folder.is_dir():

@@ -1,11 +1,12 @@
-"""Quantities as people write them: durations (``200ms``, ``1.5s``), which the program keeps as whole microseconds,
-how many there are of something, and which.
+"""Quantities as users write and read them: durations, counts and ranges of ids.
+
+Durations such as ``200ms`` and ``1.5s`` are integers in microseconds inside the program.
 """
 
 import re
 from collections.abc import Sequence
 
-__all__ = ["count_of", "format_us", "listed", "parse_us"]
+__all__ = ["format_count", "format_ranges", "format_us", "parse_us"]
 
 _UNITS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "min": 60_000_000}
 _LONGEST_US = 100_000 * _UNITS["m"]
@@ -13,7 +14,7 @@ _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s|min|m)?\s*")
 
 
 def parse_us(text: str) -> int:
-    """``"1.5s"`` → 1500000. ValueError says what a duration looks like."""
+    """Return the microseconds of a duration: ``"1.5s"`` → 1500000. Raises ValueError."""
     match = _DURATION.fullmatch(text)
     if match is None or (match[2] is None and float(match[1]) != 0):
         raise ValueError(f"{text!r} is not a duration: write a number and a unit, such as 200ms, 1.5s or 2m")
@@ -24,21 +25,21 @@ def parse_us(text: str) -> int:
 
 
 def format_us(us: int) -> str:
-    """1500000 → ``"1.5s"``; the shortest form that ``parse_us`` reads back."""
+    """Return a duration as text: 1500000 → ``"1.5s"``; the shortest form that ``parse_us`` reads back."""
     for unit, factor in (("s", 1_000_000), ("ms", 1_000)):
         if us >= factor:
-            whole, rest = divmod(us * 1000 // factor, 1000)  # not by a float: a recording may name any number
+            whole, rest = divmod(us * 1000 // factor, 1000)  # no float: a recording may contain any number
             return f"{whole}.{rest:03}".rstrip("0").rstrip(".") + unit if us * 1000 % factor == 0 else f"{us}us"
     return f"{us}us" if us else "0s"
 
 
-def count_of(number: int, noun: str) -> str:
-    """(1, ``"link"``) → ``"1 link"``, (2000, ``"link"``) → ``"2,000 links"``."""
+def format_count(number: int, noun: str) -> str:
+    """Return a count with its noun: (1, ``"link"``) → ``"1 link"``, (2000, ``"link"``) → ``"2,000 links"``."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def listed(numbers: Sequence[int]) -> str:
-    """(1, 2, 3, 4, 7, 9, 10) → ``"1-4 7 9 10"``; they are in ascending order."""
+def format_ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers as ranges: (1, 2, 3, 4, 7, 9, 10) → ``"1-4 7 9 10"``."""
     spans: list[list[int]] = []
     for number in numbers:
         if spans and number == spans[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""What all tests share: transcripts, which are rewritten with ``pytest --rewrite``, and hypothesis' settings."""
+"""Shared by all tests: transcripts, rewritten with ``pytest --rewrite``, and settings of hypothesis."""
 
 import difflib
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 
-# the same examples in every run, and no files left behind: a failure is in the message, not in a database
+# the same examples in every run, and no database: the failing example is in the message
 settings.register_profile(
     "lab",
     deadline=None,
@@ -22,13 +22,13 @@ settings.load_profile("lab")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--rewrite``: take what the program says now as right; read the diff before you commit it."""
+    """Add ``--rewrite``: accept the present output as right. Read the diff before committing."""
     parser.addoption("--rewrite", action="store_true", help="rewrite the files in tests/transcripts")
 
 
 @pytest.fixture
 def transcript(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """``transcript(name, text)``: the text must be what ``tests/transcripts/name.txt`` holds."""
+    """``transcript(name, text)``: compare the text with ``tests/transcripts/name.txt``."""
     rewrite = bool(request.config.getoption("--rewrite"))
 
     def compare(name: str, text: str) -> None:

@@ -41,7 +41,7 @@ def simulated_header(
     seed: int = 1,
     parameters: Struct | None = None,
 ) -> Header:
-    """The header of a simulated run."""
+    """Return the header of a simulated run."""
     given = msgspec.to_builtins(parameters or {})
     config = RunConfig("test", protocol.name, ids, timing, given, link or Link(), seed, "", world="simulated")
     return header_of(config, protocol)
@@ -71,12 +71,11 @@ class Rig(Simulation):
 
     @property
     def records(self) -> list[Record]:
-        """All records so far."""
         return self._memory.records
 
     @property
     def cluster(self) -> ClusterState:
-        """The cluster after the last of them."""
+        """The state of the cluster after the last record."""
         return self._memory.cluster
 
     @property
@@ -91,7 +90,7 @@ class Rig(Simulation):
         return self
 
     def do(self, *lines: str) -> str:
-        """Give commands, now or at their triggers; what the last of those carried out now came to."""
+        """Give commands, now or at their triggers; return the outcome of the last one carried out now."""
         outcome = ""
         for line in lines:
             scripted = parse(line)
@@ -104,31 +103,31 @@ class Rig(Simulation):
         return outcome
 
     def run(self, us: int) -> "Rig":
-        """Let so much time pass."""
+        """Advance time by ``us``."""
         self.run_to(self.now_us + us)
         return self
 
     def run_until(self, condition: Callable[[], bool], within_us: int, what: str) -> int:
-        """Let time pass until the condition holds; when that was. The error shows the last records."""
+        """Advance time until the condition holds; return when it did. The error shows the last records."""
         end_us = self.now_us + within_us
         while not condition():
             due_us = self.next_us()
             if due_us is None or due_us > end_us:
-                raise AssertionError(f"not within {within_us} µs: {what}\n{self.told()}")
+                raise AssertionError(f"not within {within_us} µs: {what}\n{self.tail()}")
             self.step()
         return self.now_us
 
-    def settle(self) -> int:
-        """Let time pass until all nodes that run are Normal under one coordinator; that coordinator."""
+    def run_until_agreed(self) -> int:
+        """Advance time until all running nodes are Normal under one coordinator; return that coordinator."""
         self.run_until(lambda: self.agreed() is not None, 100 * T_US, "all Normal under one coordinator")
         return self.agreed() or 0
 
     def agreed(self) -> int | None:
-        """The coordinator that all running nodes are Normal under (A2), whoever was never started."""
+        """Return the coordinator under which all started nodes are Normal (A2), or None."""
         return agreed_coordinator({n: view for n, view in self.cluster.nodes.items() if view.process != "absent"})
 
     def hold(self, links: Links, *kinds: str) -> int:
-        """Hold messages back until ``release``: this is how tests choose an order of arrival."""
+        """Hold messages until ``release``: tests use this to choose an order of arrival."""
         return self.rule(Hold(links=links, kinds=frozenset(kinds)))
 
     def lose(self, links: Links, *kinds: str) -> int:
@@ -136,27 +135,26 @@ class Rig(Simulation):
         return self.rule(Lose(links=links, kinds=frozenset(kinds), probability=1.0))
 
     def rule(self, rule: Rule) -> int:
-        """Put any rule into the network; its number."""
+        """Add a rule to the network; return its number."""
         self._rules += 1
-        self.network.set_rule(self._rules, rule)
+        self.network.add_rule(self._rules, rule)
         return self._rules
 
     def release(self, number: int) -> None:
-        """Take a rule out again, and let go of what it held."""
-        for message in self.network.lift_rule(number, self.now_us):
+        """Remove a rule; release what it held."""
+        for message in self.network.remove_rule(number, self.now_us):
             self.record(Routed(self.now_us, message.source, message.serial, "released", by=(number,)))
 
     def protocol(self, node: int) -> Any:
-        """The protocol's own object in a node that is up."""
-        return self.lives[node].node.protocol
+        """Return the protocol object of a node that is up."""
+        return self.incarnations[node].node.protocol
 
     @property
     def steps(self) -> list[Step]:
-        """All steps so far."""
         return [record for record in self.records if isinstance(record, Step)]
 
     def sent(self, *kinds: str, since: int = 0) -> list[tuple[int, str, int]]:
-        """(source, kind, target) of the messages in the records from ``since`` on, in the order sent."""
+        """Return (source, kind, target) of the messages in the records from ``since`` on, in the order sent."""
         return [
             (message.source, message.kind, message.target)
             for record in self.records[since:]
@@ -166,7 +164,7 @@ class Rig(Simulation):
         ]
 
     def write(self, path: Path, end: bool = True) -> Path:
-        """Write the records to a file, as the host does; with ``end``, as a run that ended in good order."""
+        """Write the records to a file, as the host does; with ``end``, as a run that ended normally."""
         writer = Writer(path, self.header)
         for record in self.records[1:]:
             writer.append(record)
@@ -175,13 +173,13 @@ class Rig(Simulation):
         writer.close()
         return path
 
-    def told(self, most: int = 40) -> str:
-        """The last records, for whoever reads a failure."""
+    def tail(self, most: int = 40) -> str:
+        """Return the last records as text, for the message of a failure."""
         return "\n".join(msgspec.json.encode(record).decode()[:200] for record in self.records[-most:])
 
 
 class Solo:
-    """One node, fed by hand. ``now_us`` is the instant of the next input."""
+    """A single node, driven by hand. ``now_us`` is the instant of the next input."""
 
     def __init__(
         self,
@@ -197,26 +195,26 @@ class Solo:
 
     @property
     def protocol(self) -> Any:
-        """The protocol's own object."""
+        """The protocol object of the node."""
         return self.node.protocol
 
     def start(self, stored: dict[str, Any] | None = None, incarnation: int = 1, serial: int = 1) -> Step:
-        """The node comes up."""
+        """Start the node."""
         return self.node.step(Started(stored or {}, incarnation, serial), self.now_us)
 
-    def hear(self, source: int, payload: Payload, answers: int = 0) -> Step:
-        """A message is delivered."""
+    def hear(self, source: int, payload: Payload, reply_to: int = 0) -> Step:
+        """Deliver a message."""
         self._serials[source] += 1
         body = msgspec.Raw(msgspec.json.encode(payload))
-        message = Message(source, self.node.id, self._serials[source], type(payload).__name__, body, answers)
+        message = Message(source, self.node.id, self._serials[source], type(payload).__name__, body, reply_to)
         return self.node.step(message, self.now_us)
 
     def reply(self, asked: Message, payload: Payload) -> Step:
-        """Who was asked answers."""
+        """Deliver the answer of a peer that was asked."""
         return self.hear(asked.target, payload, asked.serial)
 
-    def fire(self) -> Step:
-        """The next timer fires, at its time, or now where that is past."""
+    def fire_timer(self) -> Step:
+        """Fire the next timer, at its due time, or now if that is past."""
         due = self.node.next_timer()
         assert due is not None, "no timer is set"
         self.now_us = max(self.now_us, due[0])

@@ -1,4 +1,4 @@
-"""Foreign text made safe: nothing in it can command the terminal, or turn the line about."""
+"""Sanitized foreign text cannot control the terminal or change the direction of writing."""
 
 import pytest
 from hypothesis import given
@@ -28,14 +28,14 @@ TURNS = (0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
         ("\ud800", "\\xd800"),
     ],
 )
-def test_what_is_shown(text: str, shown: str) -> None:
-    """ESC, OSC, CSI, C1, and overrides of direction, as their numbers."""
+def test_control_characters_are_escaped(text: str, shown: str) -> None:
+    """ESC, OSC, CSI, C1 and directional overrides are shown as numbers."""
     assert sanitize(text) == shown
 
 
 @given(st.text(st.characters(), max_size=60))
-def test_nothing_that_controls_is_left(text: str) -> None:
-    """No C0, DEL or C1, no separator of lines, no override of direction, no half of a surrogate pair."""
+def test_no_control_characters_are_left(text: str) -> None:
+    """No C0, DEL or C1, line separators, directional overrides or lone surrogates."""
     shown = sanitize(text)
     assert not any(ord(each) < 32 or 127 <= ord(each) < 160 for each in shown)
     assert not set(shown) & set(
@@ -46,14 +46,14 @@ def test_nothing_that_controls_is_left(text: str) -> None:
 
 @given(st.text(st.characters(), max_size=60), st.integers(1, 50))
 def test_the_limit(text: str, limit: int) -> None:
-    """What is longer ends in an ellipsis, and has that length."""
+    """Longer text ends in an ellipsis, and has exactly that length."""
     shown = sanitize(text, limit)
     whole = sanitize(text)
     assert len(shown) <= limit
     assert shown == whole if len(whole) <= limit else shown == whole[: limit - 1] + "…"
 
 
-def test_what_may_have_been_meant() -> None:
-    """The nearest of the words, if one is near."""
+def test_did_you_mean() -> None:
+    """The most similar word, if one is similar enough."""
     assert did_you_mean("kil", ["pause", "kill"]) == "; did you mean kill?"
     assert did_you_mean("weather", ["pause", "kill"]) == ""

@@ -1,10 +1,10 @@
-"""Durations: what people write, and what is shown to them."""
+"""Parsing and formatting of durations and ranges."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.units import format_us, listed, parse_us
+from lab.units import format_us, format_ranges, parse_us
 
 
 @pytest.mark.parametrize(
@@ -23,16 +23,16 @@ from lab.units import format_us, listed, parse_us
         ("1.0000004s", 1_000_000),
     ],
 )
-def test_durations_are_read(text: str, us: int) -> None:
-    """A number and a unit; zero needs none."""
+def test_durations_are_parsed(text: str, us: int) -> None:
+    """A number and a unit; zero needs no unit."""
     assert parse_us(text) == us
 
 
 @pytest.mark.parametrize(
     "text", ["", "5", "ms", "-5ms", "1,5s", "1.s", ".5s", "5 h", "5ms5", "1e3s", "inf s", "nan"]
 )
-def test_what_is_no_duration_is_refused(text: str) -> None:
-    """The text says what one looks like."""
+def test_invalid_durations_are_refused(text: str) -> None:
+    """The error describes the format."""
     with pytest.raises(ValueError, match="is not a duration: write a number and a unit, such as 200ms"):
         parse_us(text)
 
@@ -50,19 +50,19 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         (90_000_000, "90s"),
     ],
 )
-def test_durations_are_shown_shortly(us: int, text: str) -> None:
-    """In the largest unit that takes three decimals at most."""
+def test_durations_are_formatted_shortly(us: int, text: str) -> None:
+    """In the largest unit that needs at most three decimals."""
     assert format_us(us) == text
 
 
 @given(st.integers(0, 100_000 * 60_000_000))
-def test_what_is_shown_can_be_read_back(us: int) -> None:
+def test_formatted_durations_can_be_parsed(us: int) -> None:
     """No microsecond is lost."""
     assert parse_us(format_us(us)) == us
 
 
 @pytest.mark.parametrize(
-    ("numbers", "said"),
+    ("numbers", "output"),
     [
         ((), ""),
         ((3,), "3"),
@@ -72,6 +72,6 @@ def test_what_is_shown_can_be_read_back(us: int) -> None:
         ((1, 2, 3, 4, 7, 9, 10), "1-4 7 9 10"),
     ],
 )
-def test_numbers_are_listed(numbers: tuple[int, ...], said: str) -> None:
-    """Three and more in a row by the first and the last of them."""
-    assert listed(numbers) == said
+def test_numbers_are_formatted_as_ranges(numbers: tuple[int, ...], output: str) -> None:
+    """Three or more consecutive numbers become a range."""
+    assert format_ranges(numbers) == output

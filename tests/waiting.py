@@ -1,4 +1,4 @@
-"""The one place where tests wait: for a condition, with a bound, and with words for what did not come."""
+"""The only place where tests wait: for a condition, with a bound and a description."""
 
 import time
 from collections.abc import Callable
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def wait_for(condition: Callable[[], T], what: str, within_s: float = WAIT_S, every_s: float = 0.004) -> T:
-    """Wait until ``condition()`` is true, and return its value. AssertionError names ``what`` did not come."""
+    """Wait until ``condition()`` is true; return its value. Raises AssertionError that names ``what``."""
     ends = time.monotonic() + within_s
     while True:
         found = condition()
@@ -25,7 +25,7 @@ def wait_for(condition: Callable[[], T], what: str, within_s: float = WAIT_S, ev
 
 
 def never(condition: Callable[[], object], what: str, for_s: float, every_s: float = 0.01) -> None:
-    """Look for so long that ``condition()`` stays false."""
+    """Check for this long that ``condition()`` stays false."""
     ends = time.monotonic() + for_s
     while time.monotonic() < ends:
         assert not condition(), f"it did happen: {what}"

@@ -1,7 +1,7 @@
-"""The bank as of a record: what is on each account, and what each open transaction is to each of its participants.
+"""The bank as of a record: the accounts, and the state of each participant in each open transaction.
 
-A node that is up says so in its state. Of one that is down its log is known, as safe storage keeps it, and what a
-log says can be read off it as the node itself will do when it comes back.
+A live node has all of it in its state. For a node that is down, the state is computed from its log in stable
+storage, as the node itself will do when it recovers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,187 +13,189 @@ from lab.kernel import Log, Wait
 from lab.protocols.accounts import account_names
 from lab.protocols.committing import Committing
 from lab.protocols.ledger import Ledger, Part
-from lab.protocols.transaction import Entry, Open, Transaction
+from lab.protocols.transaction import Entry, OpenTransaction, Transaction
 from lab.recording.cluster_state import ClusterState
-from lab.recording.conversion import converted
+from lab.recording.conversion import convert_or_none
 from lab.recording.records import Header
 from lab.recording.snapshot import NodeState
 
 __all__ = [
     "Account",
     "Bank",
-    "Case",
-    "Share",
-    "Standing",
+    "NodeBankState",
+    "ParticipantState",
+    "TransactionOverview",
     "bank_in",
     "entries_of",
     "has_bank",
+    "node_bank_state",
     "open_at",
-    "share_of",
 ]
 
 
-class Share(Struct, frozen=True):
-    """What a node that is up says of the bank. ``refuses``: it votes NO next."""
+class NodeBankState(Struct, frozen=True):
+    """The variables of the bank in the state of a live node. ``refuses``: it votes NO next."""
 
     balances: tuple[tuple[str, int], ...]
     locks: tuple[tuple[str, Transaction], ...]
-    open: tuple[Open, ...]
-    dispensed: int = 0
+    open: tuple[OpenTransaction, ...]
+    cash_out: int = 0
     crashed_in: tuple[Transaction, ...] = ()
     refuses: bool = False
 
 
 class Account(Struct, frozen=True):
-    """An account on a node, which is up or not; ``lock`` is the transaction that holds it."""
+    """An account and its node; ``lock`` is the transaction that locks it."""
 
     name: str
     node: int
     cents: int
     lock: Transaction | None
-    is_up: bool
+    is_alive: bool
 
 
-class Standing(Struct, frozen=True):
-    """What a transaction is to the participant ``view``: by its log its ``part``; ``told`` is what it says of it.
+class ParticipantState(Struct, frozen=True):
+    """The state of a participant in a transaction.
 
-    ``crashed``: since its vote.
+    ``part`` is computed from its log, ``reported`` is in its state. ``crashed``: it has crashed since its vote.
     """
 
     view: NodeState
     part: Part
-    told: Open | None
+    reported: OpenTransaction | None
     wait: Wait | None
     locks: tuple[str, ...]
     crashed: bool
 
     @property
     def node(self) -> int:
-        """Which node it is."""
         return self.view.id
 
     @property
-    def is_up(self) -> bool:
-        """Whether its process exists."""
-        return _is_up(self.view)
+    def is_alive(self) -> bool:
+        return _is_alive(self.view)
 
 
-class Case(Struct, frozen=True):
-    """A transaction that somebody is not done with, and its participants, as far as they are known."""
+class TransactionOverview(Struct, frozen=True):
+    """A transaction that is open at some node, and its known participants."""
 
     transaction: Transaction
-    standings: tuple[Standing, ...]
+    participant_states: tuple[ParticipantState, ...]
 
 
 class Bank(Struct, frozen=True):
-    """All accounts and open transactions. ``opening`` is what all accounts together held at first."""
+    """All accounts and open transactions. ``opening`` is the initial total of all accounts."""
 
     accounts: tuple[Account, ...]
-    cases: tuple[Case, ...]
-    dispensed: int
+    open_transactions: tuple[TransactionOverview, ...]
+    cash_out: int
     opening: int
 
     @property
     def total(self) -> int:
-        """What is on all accounts together."""
+        """Total of all accounts."""
         return sum(account.cents for account in self.accounts)
 
     @property
     def missing(self) -> int:
-        """How much less there is than at the opening, on the accounts and handed out in cash."""
-        return self.opening - self.total - self.dispensed
+        """Difference between the opening total and the accounts plus the cash handed out."""
+        return self.opening - self.total - self.cash_out
 
 
 def has_bank(header: Header) -> bool:
-    """Whether the run's task is the bank."""
+    """Return whether the task of the run is the bank."""
     return "A8" in header.protocol.promises
 
 
-def open_at(view: NodeState) -> tuple[Open, ...]:
-    """The transactions that this node is not done with, as it says."""
-    return converted(view.state.get("open"), tuple[Open, ...]) or ()
+def open_at(view: NodeState) -> tuple[OpenTransaction, ...]:
+    """Return the transactions that are open at this node, by its state."""
+    return convert_or_none(view.state.get("open"), tuple[OpenTransaction, ...]) or ()
 
 
-def share_of(view: NodeState) -> Share | None:
-    """What it says of the bank; None where it is down, or there is none."""
-    return converted(view.state, Share) if _is_up(view) else None
+def node_bank_state(view: NodeState) -> NodeBankState | None:
+    """Return the bank variables of a node; None if it is down or has none."""
+    return convert_or_none(view.state, NodeBankState) if _is_alive(view) else None
 
 
 def entries_of(view: NodeState, last: int | None = None) -> tuple[Entry, ...]:
-    """Its log; or its end, the ``last`` so many entries."""
+    """Return its log, or the ``last`` entries of it."""
     log = _log(view)
     return _entries(log if last is None else log[-last:])
 
 
 def bank_in(cluster: ClusterState, header: Header) -> Bank:
-    """The bank, as far as it is known at that record."""
-    books = {node: _book(view, header) for node, view in cluster.nodes.items()}
-    wanted = sorted({transaction for book in books.values() for transaction in book.open})
-    parts = {node: _parts_in(book, wanted) for node, book in books.items()} if wanted else {}
-    given = _parameters(header)
+    """Return the bank as far as it is known at that record."""
+    banks = {node: _node_bank(view, header) for node, view in cluster.nodes.items()}
+    open_names = sorted({transaction for bank in banks.values() for transaction in bank.open})
+    parts = {node: _parts_in(bank, open_names) for node, bank in banks.items()} if open_names else {}
+    parameters = _parameters(header)
     accounts = tuple(
         Account(
-            name, node, books[node].balances.get(name, 0), books[node].locks.get(name), _is_up(books[node].view)
+            name, node, banks[node].balances.get(name, 0), banks[node].locks.get(name), _is_alive(banks[node].view)
         )
-        for name, node in account_names(header.nodes, given.accounts).items()
-        if node in books
+        for name, node in account_names(header.nodes, parameters.accounts).items()
+        if node in banks
     )
     return Bank(
         accounts,
-        tuple(Case(each, tuple(_standings(each, books, parts))) for each in wanted),
-        sum(book.dispensed for book in books.values()),
-        100 * given.opening * len(accounts),
+        tuple(TransactionOverview(each, tuple(_participant_states(each, banks, parts))) for each in open_names),
+        sum(bank.cash_out for bank in banks.values()),
+        100 * parameters.opening * len(accounts),
     )
 
 
-class _Book(Struct, frozen=True):
-    """What one node has of the bank; ``open`` has what it says of a transaction, if it can say anything."""
+class _NodeBank(Struct, frozen=True):
+    """One node's part of the bank; the values of ``open`` are None if the node is down."""
 
     view: NodeState
     balances: Mapping[str, int]
     locks: Mapping[str, Transaction]
-    open: Mapping[Transaction, Open | None]
-    dispensed: int
+    open: Mapping[Transaction, OpenTransaction | None]
+    cash_out: int
     crashed_in: tuple[Transaction, ...] = ()
 
 
-def _book(view: NodeState, header: Header) -> _Book:
-    told = share_of(view)
-    if told is not None:
-        opened = {each.transaction: each for each in told.open}
-        return _Book(view, dict(told.balances), dict(told.locks), opened, told.dispensed, told.crashed_in)
-    given = _parameters(header)
-    names = account_names(header.nodes, given.accounts)
-    ledger = _ledger_of(_log(view), {name: 100 * given.opening for name, node in names.items() if node == view.id})
-    return _Book(view, ledger.balances, ledger.locks, dict.fromkeys(ledger.open), ledger.dispensed)
+def _node_bank(view: NodeState, header: Header) -> _NodeBank:
+    reported = node_bank_state(view)
+    if reported is not None:
+        opened = {each.transaction: each for each in reported.open}
+        return _NodeBank(
+            view, dict(reported.balances), dict(reported.locks), opened, reported.cash_out, reported.crashed_in
+        )
+    parameters = _parameters(header)
+    names = account_names(header.nodes, parameters.accounts)
+    ledger = _ledger_of(
+        _log(view), {name: 100 * parameters.opening for name, node in names.items() if node == view.id}
+    )
+    return _NodeBank(view, ledger.balances, ledger.locks, dict.fromkeys(ledger.open), ledger.cash_out)
 
 
-def _parts_in(book: _Book, wanted: Iterable[Transaction]) -> dict[Transaction, Part]:
-    """The node's parts in these transactions, by its log."""
-    names = {(each.node, each.number) for each in wanted}
+def _parts_in(bank: _NodeBank, open_names: Iterable[Transaction]) -> dict[Transaction, Part]:
+    """Return the node's parts in these transactions, computed from its log."""
+    names = {(each.node, each.number) for each in open_names}
     try:
-        own = [entry for entry in _log(book.view) if tuple(entry["transaction"]) in names]
-    except (TypeError, KeyError):  # a recording from anybody
+        own = [entry for entry in _log(bank.view) if tuple(entry["transaction"]) in names]
+    except (TypeError, KeyError):  # a recording may hold anything
         return {}
-    return _ledger_of(own, book.balances).parts
+    return _ledger_of(own, bank.balances).parts
 
 
-def _standings(
-    transaction: Transaction, books: Mapping[int, _Book], known: Mapping[int, Mapping[Transaction, Part]]
-) -> Iterable[Standing]:
-    """One for each participant; whoever says that it has a part in it is one, though nobody else may know."""
+def _participant_states(
+    transaction: Transaction, banks: Mapping[int, _NodeBank], known: Mapping[int, Mapping[Transaction, Part]]
+) -> Iterable[ParticipantState]:
+    """Yield the state of each participant, including nodes that only their own state names as participants."""
     parts = {node: found.get(transaction, Part(transaction)) for node, found in known.items()}
     participants = {node for part in parts.values() for node in part.participants}
-    participants |= {node for node, book in books.items() if transaction in book.open}
-    for node in sorted(participants & books.keys()):
-        book = books[node]
-        yield Standing(
-            book.view,
+    participants |= {node for node, bank in banks.items() if transaction in bank.open}
+    for node in sorted(participants & banks.keys()):
+        bank = banks[node]
+        yield ParticipantState(
+            bank.view,
             parts[node],
-            book.open.get(transaction),
-            next((wait for wait in book.view.waits if wait.procedure.endswith(f" {transaction}")), None),
-            tuple(name for name, holder in book.locks.items() if holder == transaction),
-            transaction in book.crashed_in,
+            bank.open.get(transaction),
+            next((wait for wait in bank.view.waits if wait.procedure.endswith(f" {transaction}")), None),
+            tuple(name for name, holder in bank.locks.items() if holder == transaction),
+            transaction in bank.crashed_in,
         )
 
 
@@ -201,12 +203,12 @@ def _ledger_of(log: list[Any], opening: Mapping[str, int]) -> Ledger:
     ledger = Ledger(opening)
     try:
         ledger.follow(Log(_entries(log)))
-    except KeyError:  # it may release what was never locked
+    except KeyError:  # the log may release an account that was never locked
         return Ledger(opening)
     return ledger
 
 
-def _is_up(view: NodeState) -> bool:
+def _is_alive(view: NodeState) -> bool:
     return view.process in ("running", "paused")
 
 
@@ -216,8 +218,8 @@ def _log(view: NodeState) -> list[Any]:
 
 
 def _entries(log: list[Any]) -> tuple[Entry, ...]:
-    return converted(log, tuple[Entry, ...]) or ()
+    return convert_or_none(log, tuple[Entry, ...]) or ()
 
 
 def _parameters(header: Header) -> Committing.Parameters:
-    return converted(header.protocol.parameters, Committing.Parameters) or Committing.Parameters()
+    return convert_or_none(header.protocol.parameters, Committing.Parameters) or Committing.Parameters()

@@ -1,68 +1,79 @@
-"""Why is it blocked? Each open transaction as of a record, and since when and why it is open."""
+"""Diagnose the open transactions as of a record: since when and why each is open."""
 
 from msgspec import Struct
 
-from lab.analysis.bank_state import Bank, Case, bank_in, has_bank, open_at
-from lab.analysis.blocking_reasons import Why
+from lab.analysis.bank_state import Bank, TransactionOverview, bank_in, has_bank, open_at
+from lab.analysis.blocking_reasons import BlockingReasons
 from lab.analysis.situation import Situation
 from lab.protocols.transaction import Transaction
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header
 from lab.recording.snapshot import NodeState
 
-__all__ = ["Stuck", "blocked_in", "blocked_since_us", "stuck_of"]
+__all__ = ["TransactionDiagnosis", "blocked_since_us", "diagnose_bank", "diagnose_open_transactions"]
 
 
-class Stuck(Struct, frozen=True):
-    """An open transaction as of a record, and the ``sentences`` that say why it is open, the gravest first."""
+class TransactionDiagnosis(Struct, frozen=True):
+    """An open transaction as of a record, and the ``sentences`` that explain why it is open, the gravest first."""
 
-    case: Case
+    overview: TransactionOverview
     sentences: tuple[str, ...]
 
     @property
     def transaction(self) -> Transaction:
-        """Its name."""
-        return self.case.transaction
+        return self.overview.transaction
 
     @property
     def blocked_us(self) -> int | None:
-        """Since when a participant that is up has known that it has to wait, though it asked everybody."""
-        told = [each.told for each in self.case.standings if each.is_up and each.told is not None]
-        return min((each.blocked_us for each in told if each.blocked_us is not None), default=None)
+        """Earliest time since which a live participant is blocked, having asked all others; None if none is."""
+        reported = [
+            each.reported
+            for each in self.overview.participant_states
+            if each.is_alive and each.reported is not None
+        ]
+        return min((each.blocked_us for each in reported if each.blocked_us is not None), default=None)
 
     @property
     def since_us(self) -> int | None:
-        """Since when it is what it is, to the first of those that are up."""
-        return min((each.told.since_us for each in self.case.standings if each.told is not None), default=None)
+        """Earliest time at which a live participant entered its present state."""
+        return min(
+            (each.reported.since_us for each in self.overview.participant_states if each.reported is not None),
+            default=None,
+        )
 
     @property
     def locks(self) -> tuple[str, ...]:
-        """The accounts that it keeps from others."""
-        return tuple(name for each in self.case.standings for name in each.locks)
+        """The accounts that it locks."""
+        return tuple(name for each in self.overview.participant_states for name in each.locks)
 
     @property
     def turned_away(self) -> tuple[Transaction, ...]:
-        """The transactions that found one of these locks, and were refused."""
-        told = [each.told for each in self.case.standings if each.told is not None]
-        return tuple(sorted({other for each in told for other in each.turned_away}))
+        """The transactions that were refused because of these locks."""
+        reported = [each.reported for each in self.overview.participant_states if each.reported is not None]
+        return tuple(sorted({other for each in reported for other in each.turned_away}))
 
 
 def blocked_since_us(view: NodeState) -> int | None:
-    """Since when this node has known that it has to wait, though it asked everybody; None if it does not."""
+    """Return the time since which this node is blocked although it has asked all others, or None."""
     return min((each.blocked_us for each in open_at(view) if each.blocked_us is not None), default=None)
 
 
-def blocked_in(cluster: ClusterState, header: Header) -> tuple[Stuck, ...]:
-    """Every transaction that somebody is not done with at that record: first what is blocked, and for longest."""
-    return stuck_of(bank_in(cluster, header), cluster, header) if has_bank(header) else ()
+def diagnose_open_transactions(cluster: ClusterState, header: Header) -> tuple[TransactionDiagnosis, ...]:
+    """Return a diagnosis of each open transaction, those blocked for longest first."""
+    return diagnose_bank(bank_in(cluster, header), cluster, header) if has_bank(header) else ()
 
 
-def stuck_of(bank: Bank, cluster: ClusterState, header: Header) -> tuple[Stuck, ...]:
-    """The same, where the bank as of that record is known already."""
-    by_majority = header.protocol.election is not None  # who is elected ends what a coordinator left behind
-    found = (Stuck(case, tuple(Why(Situation(case, cluster, by_majority)).sentences())) for case in bank.cases)
-    return tuple(sorted(found, key=_patience))
+def diagnose_bank(bank: Bank, cluster: ClusterState, header: Header) -> tuple[TransactionDiagnosis, ...]:
+    """Return the same as ``diagnose_open_transactions`` for a bank that is already known."""
+    by_majority = header.protocol.election is not None  # a newly elected coordinator terminates open transactions
+    found = (
+        TransactionDiagnosis(
+            overview, tuple(BlockingReasons(Situation(overview, cluster, by_majority)).sentences())
+        )
+        for overview in bank.open_transactions
+    )
+    return tuple(sorted(found, key=_urgency))
 
 
-def _patience(stuck: Stuck) -> tuple[bool, int]:
+def _urgency(stuck: TransactionDiagnosis) -> tuple[bool, int]:
     return stuck.blocked_us is None, stuck.blocked_us or 0

@@ -1,12 +1,12 @@
-"""Why a transaction is open, in words: *who is what: why; what would end it*, a sentence for each situation."""
+"""Explain why a transaction is open: *who is in which state: why; what would end it*, a sentence per situation."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from lab.analysis.bank_state import Standing
+from lab.analysis.bank_state import ParticipantState
 from lab.analysis.situation import Situation
 from lab.protocols.transaction import DECIDED, State
 
-__all__ = ["Why"]
+__all__ = ["BlockingReasons"]
 
 _SILENT = {
     "killed": "is dead",
@@ -17,8 +17,8 @@ _SILENT = {
     "cut": "cannot be reached",
     "held": "does not get its messages",
 }
-"""Why a node does not answer."""
-_HEARD = {
+"""The reasons why a node does not answer, as verb phrases."""
+_RESOLVED = {
     "killed": "comes back",
     "failed": "comes back",
     "absent": "is started",
@@ -27,13 +27,13 @@ _HEARD = {
     "cut": "can be reached",
     "held": "gets its messages",
 }
-"""What it takes for it to answer."""
+"""The events after which it can answer."""
 _KNOWS = {
     State.UNCERTAIN: "voted YES",
     State.COMMITABLE: "knows that all voted YES",
     State.ABORTABLE: "knows that nobody has committed",
 }
-_OF_MANY = {
+_PLURALS = {
     **{"is": "are", "has": "have", "does": "do", "knows": "know"},
     **{"comes": "come", "goes": "go", "gets": "get"},
 }
@@ -41,106 +41,112 @@ _UNPREPARED = (State.INITIAL, State.UNCERTAIN)
 """A coordinator that comes back in one of these states aborts."""
 
 
-class Why:
-    """Tells why the transaction ``of`` a situation is open."""
+class BlockingReasons:
+    """The reasons why the transaction of a situation is open."""
 
-    def __init__(self, of: Situation) -> None:
-        self._of = of
+    def __init__(self, situation: Situation) -> None:
+        self._situation = situation
 
     def sentences(self) -> Iterator[str]:
-        """One for each situation, the gravest first."""
-        told = [(self._rank(group), self._sentence(group)) for group in self._of.groups()]
-        yield from (sentence for _, sentence in sorted(told, key=lambda each: each[0]))
-        if not told:
-            yield self._of_the_dead()
+        """Yield a sentence for each group of participants in the same situation, the gravest first."""
+        ranked = [(self._rank(group), self._sentence(group)) for group in self._situation.groups()]
+        yield from (sentence for _, sentence in sorted(ranked, key=lambda each: each[0]))
+        if not ranked:
+            yield self._describe_all_down()
 
-    # what there is to say
+    # sentences
 
-    def _rank(self, group: Sequence[Standing]) -> int:
+    def _rank(self, group: Sequence[ParticipantState]) -> int:
         one = group[0]
-        if self._of.leads(one):
+        if self._situation.leads(one):
             return 2 if one.part.state in DECIDED else 1
         if one.part.state is State.INITIAL:
             return 3
-        return 4 if self._of.awaits_coordinator(one) else 0
+        return 4 if self._situation.awaits_coordinator(one) else 0
 
-    def _sentence(self, group: Sequence[Standing]) -> str:
+    def _sentence(self, group: Sequence[ParticipantState]) -> str:
         one = group[0]
-        if self._of.leads(one):
-            return self._of_teller(one) if one.part.state in DECIDED else self._of_coordinator(one)
+        if self._situation.leads(one):
+            return (
+                self._describe_decided_coordinator(one)
+                if one.part.state in DECIDED
+                else self._describe_coordinator(one)
+            )
         if one.part.state is State.INITIAL:
-            return self._of_initial(group)
-        return self._of_uncertain(group)
+            return self._describe_initial(group)
+        return self._describe_uncertain(group)
 
-    def _of_coordinator(self, one: Standing) -> str:
-        said = f"{one.node} coordinates it"
+    def _describe_coordinator(self, one: ParticipantState) -> str:
+        text = f"{one.node} coordinates it"
         if one.view.process == "paused":
-            return f"{said}, and is paused; goes on when {one.node} does"
+            return f"{text}, and is paused; goes on when {one.node} does"
         if one.wait is not None:
-            peers = [each for each in self._of.all if each.node in one.wait.peers]
-            said += f", and waits for {one.wait.what}" + (f" of {_names(peers)}" if peers else "")
-            if why := ", ".join(self._facts(one, self._of.silent(one, peers))):
-                said += f": {why}"
-        return f"{said}; it waits no longer than T"
+            peers = [each for each in self._situation.all if each.node in one.wait.peers]
+            text += f", and waits for {one.wait.what}" + (f" of {_names(peers)}" if peers else "")
+            if why := ", ".join(self._facts(one, self._situation.silent(one, peers))):
+                text += f": {why}"
+        return f"{text}; it waits no longer than T"
 
-    def _of_teller(self, one: Standing) -> str:
+    def _describe_decided_coordinator(self, one: ParticipantState) -> str:
         asked = () if one.wait is None else one.wait.peers
-        others = [each for each in self._of.all if each is not one]
+        others = [each for each in self._situation.all if each is not one]
         untold = [each for each in others if each.part.state not in DECIDED or each.node in asked]
-        untold = untold or self._of.silent(one, others)
-        silent = self._of.silent(one, untold)
-        said = f"{one.node} has {one.part.state.value} it"
+        untold = untold or self._situation.silent(one, others)
+        silent = self._situation.silent(one, untold)
+        text = f"{one.node} has {one.part.state.value} it"
         if one.view.process == "paused":
-            return f"{said}, and is paused; ended when {one.node} goes on, and all know it"
+            return f"{text}, and is paused; ended when {one.node} goes on, and all know it"
         if not silent:
-            return f"{said}, and waits for {_names(untold) or 'the others'} to acknowledge that"
+            return f"{text}, and waits for {_names(untold) or 'the others'} to acknowledge that"
         they = "it knows" if len(untold) == 1 else "they know"
         why = ", ".join(self._facts(one, silent))
-        heard: dict[str, list[Standing]] = {}
+        heard: dict[str, list[ParticipantState]] = {}
         for each in silent:
-            heard.setdefault(_HEARD[self._of.between(one, each)], []).append(each)
+            heard.setdefault(_RESOLVED[self._situation.obstacle(one, each)], []).append(each)
         when = " and ".join(f"{_names(whom)} {_verb(what, whom)}" for what, whom in heard.items())
-        return f"{said}, and tells {_names(untold)} until {they}: {why}; ended when {when}"
+        return f"{text}, and tells {_names(untold)} until {they}: {why}; ended when {when}"
 
-    def _of_initial(self, group: Sequence[Standing]) -> str:
-        coordinator = [each for each in self._of.all if self._of.is_coordinator(each)]
+    def _describe_initial(self, group: Sequence[ParticipantState]) -> str:
+        coordinator = [each for each in self._situation.all if self._situation.is_coordinator(each)]
         why = ", ".join(self._facts(group[0], coordinator, group))
         rest = "it aborts by itself" if len(group) == 1 else "they abort by themselves"
         return f"{_names(group)} {_verb('has not voted', group)}: {why}; {rest}, if nothing is heard"
 
-    def _of_uncertain(self, group: Sequence[Standing]) -> str:
+    def _describe_uncertain(self, group: Sequence[ParticipantState]) -> str:
         one, they = group[0], "it" if len(group) == 1 else "they"
         state = one.part.state
-        others = [each for each in self._of.all if each not in group]
+        others = [each for each in self._situation.all if each not in group]
         why = [f"{they} {_verb(_KNOWS[state], group)}", *self._facts(one, others, group)]
         paused = one.view.process == "paused"
         what = f"{_verb('is', group)} {state.value}{', and paused' if paused else ''}"
         end = f"goes on when {_names(group)} {_verb('is', group)} resumed" if paused else self._end(group, others)
         return f"{_names(group)} {what}: {', '.join(why)}; {end}"
 
-    def _of_the_dead(self) -> str:
-        parts = [each for each in self._of.all if each.part.is_open and each.part.participants]
-        parts = parts or list(self._of.all)  # in a recording from anybody
-        parts.sort(key=lambda each: not self._of.is_coordinator(each))
+    def _describe_all_down(self) -> str:
+        parts = [each for each in self._situation.all if each.part.is_open and each.part.participants]
+        parts = parts or list(self._situation.all)  # a recording may hold anything
+        parts.sort(key=lambda each: not self._situation.is_coordinator(each))
         had = {State.COMMITTED: "had committed it", State.ABORTED: "had aborted it"}
-        said = [
+        text = [
             f"{self._who(each)} {_SILENT[each.view.process]}, and {had.get(each.part.state, 'had not decided')}"
             for each in parts
         ]
-        first = f"{parts[0].node} {_HEARD[parts[0].view.process]}"
-        knowing = [each for each in self._of.all if each not in parts and each.part.state in DECIDED]
+        first = f"{parts[0].node} {_RESOLVED[parts[0].view.process]}"
+        knowing = [each for each in self._situation.all if each not in parts and each.part.state in DECIDED]
         if knowing:
-            return f"{knowing[0].part.state.value} at {_names(knowing)}: {', '.join(said)}; ended when {first}"
-        return f"nobody that is up has it open: {', '.join(said)}; goes on when {first}"
+            return f"{knowing[0].part.state.value} at {_names(knowing)}: {', '.join(text)}; ended when {first}"
+        return f"nobody that is up has it open: {', '.join(text)}; goes on when {first}"
 
     # the facts
 
-    def _facts(self, one: Standing, others: Iterable[Standing], group: Sequence[Standing] = ()) -> Iterator[str]:
-        """What there is to know of each of the others: first the coordinator, then those that are alike."""
-        found: dict[str, list[Standing]] = {}
-        for other in sorted(others, key=lambda each: not self._of.is_coordinator(each)):
+    def _facts(
+        self, one: ParticipantState, others: Iterable[ParticipantState], group: Sequence[ParticipantState] = ()
+    ) -> Iterator[str]:
+        """Yield a fact for the coordinator, then one for each group of other participants that share it."""
+        found: dict[str, list[ParticipantState]] = {}
+        for other in sorted(others, key=lambda each: not self._situation.is_coordinator(each)):
             fact = self._fact(one, other)
-            if self._of.is_coordinator(other):
+            if self._situation.is_coordinator(other):
                 whose = "its" if len(group) < 2 else "their"
                 yield f"{whose} coordinator {other.node} {fact}" if group else f"{other.node} {fact}"
             else:
@@ -148,32 +154,36 @@ class Why:
         for fact, whom in found.items():
             yield f"{_names(whom)} {_verb(fact, whom)}"
 
-    def _fact(self, one: Standing, other: Standing) -> str:
-        if silent := self._of.between(one, other):
+    def _fact(self, one: ParticipantState, other: ParticipantState) -> str:
+        if silent := self._situation.obstacle(one, other):
             return _SILENT[silent]
         state = other.part.state
         if state in DECIDED:
             return f"knows that it is {state.value}"
-        if self._of.leads(other):
+        if self._situation.leads(other):
             return "has not decided"
         if state is State.INITIAL:
             return "has not voted"
         return f"is {state.value}{' too' if state is one.part.state else ''}"
 
-    def _who(self, one: Standing) -> str:
-        return f"its coordinator {one.node}" if self._of.is_coordinator(one) else str(one.node)
+    def _who(self, one: ParticipantState) -> str:
+        return f"its coordinator {one.node}" if self._situation.is_coordinator(one) else str(one.node)
 
     # what would end it
 
-    def _end(self, group: Sequence[Standing], others: Sequence[Standing]) -> str:
+    def _end(self, group: Sequence[ParticipantState], others: Sequence[ParticipantState]) -> str:
         one = group[0]
-        near = [each for each in others if not self._of.between(one, each)]
-        coordinator = next((each for each in near if self._of.leads(each)), None)
+        near = [each for each in others if not self._situation.obstacle(one, each)]
+        coordinator = next((each for each in near if self._situation.leads(each)), None)
         if coordinator is not None:
             node, is_decided = coordinator.node, coordinator.part.state in DECIDED
-            return f"decided when the word of {node} comes" if is_decided else f"decided when {node} has decided"
-        if self._of.by_majority and self._of.next_state([*group, *near]) is not None:
-            elected = self._of.elected(one)
+            return (
+                f"decided when the decision of {node} arrives"
+                if is_decided
+                else f"decided when {node} has decided"
+            )
+        if self._situation.by_majority and self._situation.next_state([*group, *near]) is not None:
+            elected = self._situation.elected(one)
             what = "a coordinator is elected" if elected is None else f"{elected}, which is elected, has asked all"
             return f"decided when {what}"
         knowing = [each for each in near if each.part.state in DECIDED]
@@ -182,29 +192,29 @@ class Why:
         fresh = [each for each in near if each.part.state is State.INITIAL]
         if fresh:
             return f"aborted as soon as {'it asks' if len(group) == 1 else 'they ask'} {_names(fresh)}"
-        ways = list(self._ways(one, self._resolving(self._of.silent(one, others))))
-        if self._of.by_majority:
-            ways.append(_majority(len(group) + len(near), len(self._of.all)))
+        ways = list(self._ways(one, self._resolving(self._situation.silent(one, others))))
+        if self._situation.by_majority:
+            ways.append(_majority(len(group) + len(near), len(self._situation.all)))
         return f"decided when {', or when '.join(ways)}"
 
-    def _resolving(self, silent: Iterable[Standing]) -> Iterator[Standing]:
-        """Those of the silent of whom one alone could end it, the coordinator first."""
-        for each in sorted(silent, key=lambda each: not self._of.is_coordinator(each)):
-            state, coordinates = each.part.state, self._of.is_coordinator(each)
+    def _resolving(self, silent: Iterable[ParticipantState]) -> Iterator[ParticipantState]:
+        """Yield the silent participants that could end the transaction alone, the coordinator first."""
+        for each in sorted(silent, key=lambda each: not self._situation.is_coordinator(each)):
+            state, coordinates = each.part.state, self._situation.is_coordinator(each)
             aborts = state in _UNPREPARED if coordinates else state is State.INITIAL
-            if state in DECIDED or aborts or (coordinates and not self._of.by_majority):
+            if state in DECIDED or aborts or (coordinates and not self._situation.by_majority):
                 yield each
 
-    def _ways(self, one: Standing, resolving: Iterable[Standing]) -> Iterator[str]:
-        """What it takes to hear one of them, and what it knows then; those that are alike together."""
-        alike: dict[tuple[str, str], list[Standing]] = {}
+    def _ways(self, one: ParticipantState, resolving: Iterable[ParticipantState]) -> Iterator[str]:
+        """Yield the events that would end it; participants with the same event share a text."""
+        alike: dict[tuple[str, str], list[ParticipantState]] = {}
         for each in resolving:
             knows = ""
             if each.part.state in DECIDED:
                 knows = f"knows that it is {each.part.state.value}"
-            elif not self._of.is_coordinator(each):
+            elif not self._situation.is_coordinator(each):
                 knows = "has not voted"
-            alike.setdefault((_HEARD[self._of.between(one, each)], knows), []).append(each)
+            alike.setdefault((_RESOLVED[self._situation.obstacle(one, each)], knows), []).append(each)
         for (heard, knows), whom in alike.items():
             yield f"{_names(whom, 'or')} {heard}" + (f", which {_verb(knows, whom)}" if knows else "")
 
@@ -215,15 +225,15 @@ def _majority(can: int, participants: int) -> str:
     return f"a majority can be reached ({can} of {participants} can)"
 
 
-def _names(standings: Iterable[Standing], word: str = "and") -> str:
+def _names(participant_states: Iterable[ParticipantState], word: str = "and") -> str:
     """``1, 2 and 3``."""
-    *first, last = [str(each.node) for each in standings] or [""]
+    *first, last = [str(each.node) for each in participant_states] or [""]
     return f"{', '.join(first)} {word} {last}" if first else last
 
 
-def _verb(one: str, group: Sequence[Standing]) -> str:
-    """What is said of one, said of as many as there are."""
+def _verb(one: str, group: Sequence[ParticipantState]) -> str:
+    """Return a verb phrase in the singular or plural, to agree with the size of the group."""
     if len(group) == 1:
         return one
     word, _, rest = one.partition(" ")
-    return f"{_OF_MANY.get(word, word)} {rest}".rstrip().replace(" its ", " their ")
+    return f"{_PLURALS.get(word, word)} {rest}".rstrip().replace(" its ", " their ")

@@ -1,9 +1,9 @@
-"""Bookmarks: notes of people on records of a run, kept in a file beside its recording.
+"""Bookmarks: a user's notes on records of a run, kept in a file next to its recording.
 
-The file is JSON Lines: first whose bookmarks they are, then one a line. Several interfaces may have the same
-recording open, so a change is made to what the file holds by then, while nobody else makes one. Lines that cannot
-be read are kept as they are. A file that is no such file, or of another run, is left alone, and what is noted
-lasts as long as the interface does.
+The file is JSON Lines: a header that names the run, then a bookmark a line. Several interfaces may have the same
+recording open, so each change locks the folder and is applied to the current content of the file. Lines that
+cannot be read are kept unchanged. A file in another format, or of another run, is not touched; bookmarks then last
+as long as the interface.
 """
 
 import contextlib
@@ -18,10 +18,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from lab.analysis.marks import Places
-from lab.recording.lineage import read_kin
+from lab.recording.lineage import read_recording_info
 from lab.recording.reader import UNREADABLE, NotARecordingError
 from lab.recording.records import Header
-from lab.units import count_of
+from lab.units import format_count
 
 __all__ = ["Bookmark", "Bookmarks", "bookmarks_file"]
 
@@ -32,7 +32,7 @@ _LAST = (1 << 63) - 1
 
 
 class Bookmark(Struct, frozen=True):
-    """A note on a record. ``inherited``: it is of the recording that this one branched from."""
+    """A note on a record. ``inherited``: it belongs to a recording that this one descends from."""
 
     record: int
     at_us: int
@@ -51,30 +51,30 @@ class _Line(Struct, frozen=True):
     note: str
 
 
-class _Held(Struct):
-    """What a file holds: bookmarks by their records, and the lines that cannot be read."""
+class _FileContent(Struct):
+    """The content of a file: bookmarks by record, and the lines that cannot be read."""
 
     own: dict[int, Bookmark]
     others: list[bytes]
 
 
 class _ForeignError(Exception):
-    """The file is none of this run's; the text says what it is."""
+    """The file does not hold bookmarks of this run; the text says why."""
 
 
-class _NotKeptError(Exception):
-    """The file does not have the change; the text says why."""
+class _NotSavedError(Exception):
+    """The change was not saved; the text says why."""
 
 
 def bookmarks_file(recording: Path) -> Path:
-    """Where the bookmarks of a recording are."""
+    """Return the path of the bookmarks of a recording."""
     return recording.with_name(recording.name + _SUFFIX)
 
 
 class Bookmarks:
-    """Those of a run, whose recording may not be known. ``trouble``: why they are not kept, if they are not.
+    """The bookmarks of a run, whose recording may be unknown. ``trouble``: why they are not saved, or empty.
 
-    ``places`` says where they are; ``changes`` counts how often that, or what is noted, may have changed.
+    ``places`` holds their positions; ``changes`` counts the possible changes of bookmarks.
     """
 
     def __init__(self, header: Header, recording: Path | None) -> None:
@@ -83,8 +83,8 @@ class Bookmarks:
         self.places = Places()
         self._run = header.run
         self._file = None if recording is None else bookmarks_file(recording)
-        self._held = _Held({}, [])
-        self._unwritten: dict[int, Bookmark | None] = {}
+        self._content = _FileContent({}, [])
+        self._unsaved: dict[int, Bookmark | None] = {}
         self._inherited: dict[int, Bookmark] = {}
         self._all: dict[int, Bookmark] = {}
         if recording is not None:
@@ -93,35 +93,35 @@ class Bookmarks:
 
     @property
     def all(self) -> list[Bookmark]:
-        """All of them, in the order of their records."""
+        """All bookmarks, in the order of their records."""
         return list(self._all.values())
 
     def at(self, record: int) -> Bookmark | None:
-        """The one at that record."""
+        """Return the bookmark at that record, or None."""
         return self._all.get(record)
 
     def near(self, number: int, forward: bool) -> int | None:
-        """The record of the next one after that record, or of the one before it."""
+        """Return the record of the nearest bookmark after (or before) that record, or None."""
         records = self.places.records
         place = bisect_right(records, number) if forward else bisect_left(records, number) - 1
         return records[place] if 0 <= place < len(records) else None
 
     def put(self, record: int, at_us: int, note: str) -> None:
-        """Note this on a record, instead of what was noted there."""
+        """Set the note on a record."""
         self._change(record, Bookmark(record, at_us, note))
 
     def remove(self, record: int) -> None:
-        """Take away what is noted on a record; what is inherited stays."""
+        """Remove the note on a record, unless it is inherited."""
         self._change(record, None)
 
     def read(self) -> None:
-        """Read the file, if there is one; ``trouble`` says what is wrong with it."""
+        """Read the file, if there is one, and set ``trouble``."""
         file, self.trouble = self._file, ""
         file_name = "" if file is None else file.name
         try:
-            self._held = _Held({}, []) if file is None else _read(file, self._run)
-            if count := len(self._held.others):
-                lines = f"{count_of(count, 'line')} that cannot be read as bookmarks"
+            self._content = _FileContent({}, []) if file is None else _read(file, self._run)
+            if count := len(self._content.others):
+                lines = f"{format_count(count, 'line')} that cannot be read as bookmarks"
                 self.trouble = f"{file_name} has {lines}; they are left as they are"
         except _ForeignError as error:
             self.trouble = f"{file_name} {error}, so it is left as it is"
@@ -130,81 +130,90 @@ class Bookmarks:
         self._merge()
 
     def _change(self, record: int, bookmark: Bookmark | None) -> None:
-        """In the file, if that can be; here in any case."""
-        self._unwritten[record] = bookmark
+        # the change takes effect here even if it cannot be saved
+        self._unsaved[record] = bookmark
         try:
-            self._held = self._written()
-        except _NotKeptError as error:
+            self._content = self._save()
+        except _NotSavedError as error:
             self.trouble = str(error)
         else:
             self.trouble = ""
-            self._unwritten.clear()
+            self._unsaved.clear()
         self._merge()
 
     def _merge(self) -> None:
-        changed = {**self._inherited, **self._held.own, **self._unwritten}
+        changed = {**self._inherited, **self._content.own, **self._unsaved}
         self._all = {record: each for record, each in sorted(changed.items()) if each is not None}
         self.changes += 1
         self.places = Places()
         for each in self._all.values():
             self.places.add(each.record, each.at_us)
 
-    def _written(self) -> _Held:
-        """What the file holds once the changes are in it. _NotKeptError."""
+    def _save(self) -> _FileContent:
+        """Save the unsaved changes and return the content of the file.
+
+        Raises _NotSavedError.
+        """
         file = self._file
         if file is None:
-            raise _NotKeptError("the file of this run's recording is not known here")
+            raise _NotSavedError("the file of this run's recording is not known here")
         try:
-            with _alone(file.parent):
-                held = _read(file, self._run)
-                for record, bookmark in self._unwritten.items():
-                    held.own.pop(record, None)
+            with _locked(file.parent):
+                content = _read(file, self._run)
+                for record, bookmark in self._unsaved.items():
+                    content.own.pop(record, None)
                     if bookmark is not None:
-                        held.own[record] = bookmark
-                _write(file, self._run, held)
+                        content.own[record] = bookmark
+                _write(file, self._run, content)
         except _ForeignError as error:
-            raise _NotKeptError(f"{file.name} {error}") from None
+            raise _NotSavedError(f"{file.name} {error}") from None
         except OSError as error:
-            raise _NotKeptError(f"{file.name} cannot be written: {error.strerror}") from None
-        return held
+            raise _NotSavedError(f"{file.name} cannot be written: {error.strerror}") from None
+        return content
 
 
-def _read(file: Path, run: str) -> _Held:
-    """OSError, _ForeignError."""
+def _read(file: Path, run: str) -> _FileContent:
+    """Read a file of bookmarks.
+
+    Raises OSError or _ForeignError.
+    """
     try:
         with file.open("rb") as opened:
             text = opened.read(_LARGEST + 1)
     except FileNotFoundError:
-        return _Held({}, [])
+        return _FileContent({}, [])
     head, *lines = text.split(b"\n")
     try:
-        told = msgspec.json.decode(head, type=_Head)
+        header = msgspec.json.decode(head, type=_Head)
     except UNREADABLE:
-        raise _ForeignError("is no file of bookmarks") from None
-    if told.bookmarks != _FORMAT or len(text) > _LARGEST:
-        raise _ForeignError("is no file of bookmarks that this version can read")
-    if told.run != run:
-        raise _ForeignError("is of another run")
-    held = _Held({}, [])
+        raise _ForeignError("is not a file of bookmarks") from None
+    if header.bookmarks != _FORMAT or len(text) > _LARGEST:
+        raise _ForeignError("is not a file of bookmarks that this version can read")
+    if header.run != run:
+        raise _ForeignError("belongs to another run")
+    content = _FileContent({}, [])
     for line in filter(None, lines):
         try:
             each = msgspec.json.decode(line, type=_Line)
         except UNREADABLE:
-            held.others.append(line)
+            content.others.append(line)
         else:
-            held.own[each.record] = Bookmark(each.record, each.at_us, each.note)
-    return held
+            content.own[each.record] = Bookmark(each.record, each.at_us, each.note)
+    return content
 
 
-def _write(file: Path, run: str, held: _Held) -> None:
-    """All or nothing. OSError."""
+def _write(file: Path, run: str, content: _FileContent) -> None:
+    """Write the file atomically.
+
+    Raises OSError.
+    """
     lines = [msgspec.json.encode(_Head(_FORMAT, run))]
-    own = [each for _, each in sorted(held.own.items())]
+    own = [each for _, each in sorted(content.own.items())]
     lines += [msgspec.json.encode(_Line(each.record, each.at_us, each.note)) for each in own]
     new = file.with_name(f".{file.name}.new")
     try:
         with new.open("wb") as written:
-            written.write(b"\n".join([*lines, *held.others, b""]))
+            written.write(b"\n".join([*lines, *content.others, b""]))
             written.flush()
             os.fsync(written.fileno())
         new.replace(file)
@@ -214,8 +223,11 @@ def _write(file: Path, run: str, held: _Held) -> None:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """While nobody else changes bookmarks in this folder. OSError."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock the folder against other changes of bookmarks.
+
+    Raises OSError.
+    """
     number = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(number, fcntl.LOCK_EX)
@@ -225,21 +237,21 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _inherited(header: Header, folder: Path) -> dict[int, Bookmark]:
-    """Those of the recordings that the run branched from, up to where it did; of two on a record the nearer."""
+    """Return the bookmarks of all ancestors up to the branch point; on one record, the nearest ancestor wins."""
     found: dict[int, Bookmark] = {}
     parent, upto, seen = header.parent, _LAST, set[Path]()
     while parent is not None and (file := (folder / parent.recording).resolve()) not in seen:
         seen.add(file)
         upto = min(upto, parent.record)
         try:
-            above = read_kin(file).header
-            held = _read(bookmarks_file(file), parent.run)
+            parent_header = read_recording_info(file).header
+            content = _read(bookmarks_file(file), parent.run)
         except (OSError, NotARecordingError, _ForeignError):
             break
-        if above.run != parent.run:
+        if parent_header.run != parent.run:
             break
-        for each in held.own.values():
+        for each in content.own.values():
             if each.record <= upto:
                 found.setdefault(each.record, Bookmark(each.record, each.at_us, each.note, inherited=True))
-        parent, folder = above.parent, file.parent
+        parent, folder = parent_header.parent, file.parent
     return found

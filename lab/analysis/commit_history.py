@@ -1,13 +1,13 @@
-"""What became of the transactions of a run: what each cost, how long it took, who was blocked, what was locked.
+"""Collect the history of the transactions of a run: costs, durations, blocked nodes, locks.
 
-A transaction is *decided* by the first entry in any log that commits or aborts it: a NO is the end of it too.
-A node is *blocked* over a transaction that it has promised to commit: from when the coordinator is down or stands
-still, or it says itself that it asked everybody and has to wait, until it knows the outcome; only while it runs.
-Locks are held as long as nodes show it.
+A transaction is *decided* by the first entry in any log that commits or aborts it; a NO vote decides it too. A
+node is *blocked* over a transaction that it has promised to commit while the node runs and does not know the
+outcome, from the time at which the coordinator is down or paused, or at which the node itself reports that it is
+blocked after asking all others. Locks are held as long as the states of nodes show them.
 
-Of the messages about a transaction, the commit protocol's own are what its coordinator asks and tells, with the
-answers: all but the work, the outcome told again to whoever did not acknowledge it, the acknowledgements, and what
-ends it when the coordinator is silent.
+The commit protocol's *own* messages about a transaction are the requests of its coordinator and the replies to
+them. Not counted among them are the work, repeated notices of the outcome, acknowledgements, and the termination
+protocol that runs while the coordinator is silent.
 """
 
 from collections import Counter
@@ -18,37 +18,37 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lab.analysis.leadership import Span, lasting
+from lab.analysis.leadership import Span, extend_spans
 from lab.kernel import Message, Step
-from lab.protocols.transaction import Entry, Open, State, Transaction
-from lab.recording.conversion import converted
+from lab.protocols.transaction import Entry, OpenTransaction, State, Transaction
+from lab.recording.conversion import convert_or_none
 from lab.recording.records import Process, Record
 
-__all__ = ["PURPOSES", "CommitLog", "Commits", "Held", "Purpose", "Transacted"]
+__all__ = ["PURPOSES", "BlockedInterval", "CommitHistory", "CommitLog", "Purpose", "TransactionHistory"]
 
-Outcome = Literal["committed", "aborted"]
+TransactionOutcome = Literal["committed", "aborted"]
 Purpose = Literal["own", "work", "again", "acknowledgement", "termination", "election"]
-"""What a message is for; *again*: to tell the outcome once more; *election*: for no transaction."""
+"""The purpose of a message; *again*: a repeated notice of the outcome; *election*: no transaction."""
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
-_OUTCOMES: dict[str, Outcome] = {"committed": "committed", "aborted": "aborted"}
-_WORDS = ("Commit", "Abort")
-_OWN = ("Prepare", "PreCommit", *_WORDS)
+_OUTCOMES: dict[str, TransactionOutcome] = {"committed": "committed", "aborted": "aborted"}
+_DECISIONS = ("Commit", "Abort")
+_OWN = ("Prepare", "PreCommit", *_DECISIONS)
 _PROMISED = (State.UNCERTAIN, State.COMMITABLE, State.ABORTABLE)
 
 
-class Transacted(Struct):
-    """A transaction, which has so many participants besides its coordinator.
+class TransactionHistory(Struct):
+    """A transaction. ``participants`` is the number of participants besides its coordinator.
 
-    ``voted``: it came to a vote. ``outcome`` None: it is open. ``known_us``: when the last of these participants
-    came to know it. ``messages`` are the commit protocol's own, ``writes`` the steps of any node that put an entry
-    about it into safe storage.
+    ``voted``: a vote was taken. ``outcome`` is None while it is open. ``known_us`` is the time at which the last
+    of these participants learned the outcome. ``messages`` counts the commit protocol's own, ``writes`` the steps
+    of any node that wrote an entry about it to stable storage.
     """
 
     began_us: int
     participants: int
     voted: bool = False
-    outcome: Outcome | None = None
+    outcome: TransactionOutcome | None = None
     decided_us: int | None = None
     known_us: int | None = None
     messages: int = 0
@@ -56,12 +56,11 @@ class Transacted(Struct):
 
     @property
     def is_committed(self) -> bool:
-        """Whether it is."""
         return self.outcome == "committed"
 
 
-class Held(Struct, frozen=True):
-    """A node was blocked for ``us`` over one transaction; those ``missing`` were down or stood still meanwhile."""
+class BlockedInterval(Struct, frozen=True):
+    """A node was blocked for ``us`` over a transaction, while the ``missing`` participants were down or paused."""
 
     us: int
     node: int
@@ -70,82 +69,82 @@ class Held(Struct, frozen=True):
     missing: tuple[int, ...]
 
 
-class Commits(Struct, frozen=True):
-    """All of a run: ``blocked_us`` has each time that a node was blocked, ``locked_us`` that a lock was held.
+class CommitHistory(Struct, frozen=True):
+    """All transactions of a run. ``blocked_us`` and ``locked_us`` hold the durations of all blocks and locks.
 
-    ``longest``: which transaction blocked a node for longest.
+    ``longest`` is the longest time for which one transaction blocked a node.
     """
 
-    transactions: tuple[Transacted, ...]
+    transactions: tuple[TransactionHistory, ...]
     messages: dict[Purpose, int]
     blocked_us: tuple[int, ...]
     locked_us: tuple[int, ...]
-    longest: Held | None = None
+    longest: BlockedInterval | None = None
 
 
-class _Sent(Struct, frozen=True):
-    """What a request was about, and what it and its answer are for."""
+class _Request(Struct, frozen=True):
+    """The transaction of a request, its purpose, and the purpose of the reply."""
 
-    about: Transaction | None
+    transaction: Transaction | None
     purpose: Purpose
-    answer: Purpose
+    reply: Purpose
 
 
-class _About(Struct):
+class _Body(Struct):
     transaction: Transaction | None = None
-    orphan: "_About | None" = None
+    in_doubt: "_Body | None" = None
 
 
-class _Hold(Struct):
-    """A node is blocked over a transaction."""
+class _OpenInterval(Struct):
+    """An interval in which a node is blocked over a transaction."""
 
     node: int
-    open: Open
+    open: OpenTransaction
     span: Span
     missing: set[int] = set()
 
 
 class _Node(Struct):
     number: int
-    is_up: bool = False
-    open: tuple[Open, ...] = ()
+    is_running: bool = False
+    open: tuple[OpenTransaction, ...] = ()
     blocked_on: frozenset[Transaction] = frozenset()
     blocked: list[Span] = []
-    holds: dict[Transaction, _Hold] = {}
+    holds: dict[Transaction, _OpenInterval] = {}
     locked: dict[tuple[str, Transaction], Span] = {}
 
 
 class CommitLog:
-    """A fold: show it every record. Whatever else has the names of the bank's state is passed over."""
+    """Collect the history from all records; values that only share a name with the bank's state are ignored."""
 
     def __init__(self, heartbeats: Iterable[str] = ()) -> None:
-        self.transactions: dict[Transaction, Transacted] = {}
+        self.transactions: dict[Transaction, TransactionHistory] = {}
         self._heartbeats = frozenset(heartbeats)
         self._messages: Counter[Purpose] = Counter()
-        self._untold: dict[Transaction, set[int]] = {}
-        self._requests: dict[tuple[int, int], _Sent] = {}
-        self._told: set[tuple[Transaction, int]] = set()
-        self._holds: list[_Hold] = []
+        self._uninformed: dict[Transaction, set[int]] = {}
+        self._requests: dict[tuple[int, int], _Request] = {}
+        self._notices: set[tuple[Transaction, int]] = set()
+        self._holds: list[_OpenInterval] = []
         self._nodes: dict[int, _Node] = {}
         self._locks: list[Span] = []
 
     def observe(self, record: Record | None) -> None:
-        """Take the next record."""
+        """Add the next record."""
         if isinstance(record, Step):
             self._step(record)
         elif isinstance(record, Process) and record.event != "wiped":
             node = self._node(record.node)
-            node.is_up = record.event in ("started", "resumed")
+            node.is_running = record.event in ("started", "resumed")
             if record.event in ("killed", "failed"):
                 node.open = ()
                 self._lock(node, [], record.at_us)
             for each in self._nodes.values():
-                self._look_who_is_blocked(each, record.at_us)
+                self._update_blocked(each, record.at_us)
 
-    def commits(self, now_us: int) -> Commits:
-        """What has come of it by now."""
+    def commits(self, now_us: int) -> CommitHistory:
+        """Return the history as of now."""
         blocked = [span for node in self._nodes.values() for span in node.blocked]
-        return Commits(
+        return CommitHistory(
             tuple(self.transactions.values()),
             dict(self._messages),
             tuple(span.us(now_us) for span in blocked),
@@ -153,15 +152,17 @@ class CommitLog:
             self._longest(now_us),
         )
 
-    def _longest(self, now_us: int) -> Held | None:
+    def _longest(self, now_us: int) -> BlockedInterval | None:
         if not self._holds:
             return None
         found = max(self._holds, key=lambda hold: hold.span.us(now_us))
-        told, missing = found.open, tuple(sorted(found.missing))
-        return Held(found.span.us(now_us), found.node, told.transaction, told.participants, missing)
+        transaction, missing = found.open, tuple(sorted(found.missing))
+        return BlockedInterval(
+            found.span.us(now_us), found.node, transaction.transaction, transaction.participants, missing
+        )
 
     def _step(self, step: Step) -> None:
-        entries = converted(step.logged.get("log"), list[Entry]) or []
+        entries = convert_or_none(step.logged.get("log"), list[Entry]) or []
         for entry in entries:
             self._write(entry, step)
         for transaction in {entry.transaction: None for entry in entries}:
@@ -171,18 +172,20 @@ class CommitLog:
             self._count(message)
         node = self._node(step.node)
         if "locks" in step.changed:
-            self._lock(node, converted(step.changed["locks"], list[tuple[str, Transaction]]) or [], step.at_us)
+            self._lock(
+                node, convert_or_none(step.changed["locks"], list[tuple[str, Transaction]]) or [], step.at_us
+            )
         if "open" in step.changed:
-            node.open = converted(step.changed["open"], tuple[Open, ...]) or ()
-            self._look_who_is_blocked(node, step.at_us)
+            node.open = convert_or_none(step.changed["open"], tuple[OpenTransaction, ...]) or ()
+            self._update_blocked(node, step.at_us)
 
-    # what is logged
+    # log entries
 
     def _write(self, entry: Entry, step: Step) -> None:
         name = entry.transaction
         if entry.what == "begin" and name not in self.transactions:
-            self.transactions[name] = Transacted(step.at_us, len(set(entry.participants) - {name.node}))
-            self._untold[name] = set(entry.participants) - {name.node}
+            self.transactions[name] = TransactionHistory(step.at_us, len(set(entry.participants) - {name.node}))
+            self._uninformed[name] = set(entry.participants) - {name.node}
         transaction = self.transactions.get(name)
         if transaction is None:
             return
@@ -192,61 +195,63 @@ class CommitLog:
             return
         if transaction.outcome is None:
             transaction.outcome, transaction.decided_us = outcome, step.at_us
-        self._untold[name].discard(step.node)
-        if not self._untold[name] and transaction.known_us is None:
+        self._uninformed[name].discard(step.node)
+        if not self._uninformed[name] and transaction.known_us is None:
             transaction.known_us = step.at_us
 
-    # what is sent
+    # messages
 
     def _count(self, message: Message) -> None:
-        if message.answers:
-            asked = self._requests.get((message.target, message.answers))
-            if asked is None:
+        if message.reply_to:
+            request = self._requests.get((message.target, message.reply_to))
+            if request is None:
                 return
-            about, purpose = asked.about, asked.answer
+            transaction, purpose = request.transaction, request.reply
         else:
-            asked = self._requests[message.source, message.serial] = self._sent(message)
-            about, purpose = asked.about, asked.purpose
+            request = self._requests[message.source, message.serial] = self._request_for(message)
+            transaction, purpose = request.transaction, request.purpose
         if message.kind not in self._heartbeats:
             self._messages[purpose] += 1
-        if purpose == "own" and about in self.transactions:
-            self.transactions[about].messages += 1
+        if purpose == "own" and transaction in self.transactions:
+            self.transactions[transaction].messages += 1
 
-    def _sent(self, message: Message) -> _Sent:
-        sent = _request(message)
-        if sent.about is None or sent.answer != "acknowledgement":
-            return sent
-        told = (sent.about, message.target)
-        if told in self._told:
-            return replace(sent, purpose="again")
-        self._told.add(told)
-        return sent
+    def _request_for(self, message: Message) -> _Request:
+        request = _classify(message)
+        if request.transaction is None or request.reply != "acknowledgement":
+            return request
+        notice = (request.transaction, message.target)
+        if notice in self._notices:
+            return replace(request, purpose="again")
+        self._notices.add(notice)
+        return request
 
-    # what is waited for, and locked
+    # blocked nodes and locks
 
     def _node(self, node: int) -> _Node:
         return self._nodes.setdefault(node, _Node(node))
 
-    def _look_who_is_blocked(self, node: _Node, at_us: int) -> None:
+    def _update_blocked(self, node: _Node, at_us: int) -> None:
         promised = [each for each in node.open if each.state in _PROMISED]
         node.blocked_on = frozenset(
             each.transaction
             for each in promised
             if each.transaction in node.blocked_on
             or each.blocked_us is not None
-            or not self._node(each.transaction.node).is_up
+            or not self._node(each.transaction.node).is_running
         )
-        lasting(node.blocked, node.is_up and bool(node.blocked_on), at_us)
-        self._hold(node, [each for each in promised if node.is_up and each.transaction in node.blocked_on], at_us)
+        extend_spans(node.blocked, node.is_running and bool(node.blocked_on), at_us)
+        self._hold(
+            node, [each for each in promised if node.is_running and each.transaction in node.blocked_on], at_us
+        )
 
-    def _hold(self, node: _Node, blocking: list[Open], at_us: int) -> None:
+    def _hold(self, node: _Node, blocking: list[OpenTransaction], at_us: int) -> None:
         before, node.holds = node.holds, {}
         for each in blocking:
             hold = before.pop(each.transaction, None)
             if hold is None:
-                hold = _Hold(node.number, each, Span(at_us))
+                hold = _OpenInterval(node.number, each, Span(at_us))
                 self._holds.append(hold)
-            hold.missing.update(other for other in each.participants if not self._node(other).is_up)
+            hold.missing.update(other for other in each.participants if not self._node(other).is_running)
             node.holds[each.transaction] = hold
         for hold in before.values():
             hold.span.ended_us = at_us
@@ -260,23 +265,23 @@ class CommitLog:
         node.locked = held
 
 
-def _request(message: Message) -> _Sent:
+def _classify(message: Message) -> _Request:
     found = _read_body(message)
-    about = found.transaction if found.orphan is None else found.orphan.transaction
-    if about is None:
-        return _Sent(None, "election", "election")
+    transaction = found.transaction if found.in_doubt is None else found.in_doubt.transaction
+    if transaction is None:
+        return _Request(None, "election", "election")
     if message.kind == "Perform":
-        return _Sent(about, "work", "work")
-    if message.kind not in _OWN or message.source != about.node:
-        return _Sent(about, "termination", "termination")
-    return _Sent(about, "own", "acknowledgement" if message.kind in _WORDS else "own")
+        return _Request(transaction, "work", "work")
+    if message.kind not in _OWN or message.source != transaction.node:
+        return _Request(transaction, "termination", "termination")
+    return _Request(transaction, "own", "acknowledgement" if message.kind in _DECISIONS else "own")
 
 
-def _read_body(message: Message) -> _About:
+def _read_body(message: Message) -> _Body:
     try:
         return _decoder.decode(message.body)
     except (msgspec.DecodeError, RecursionError):
-        return _About()
+        return _Body()
 
 
-_decoder = msgspec.json.Decoder(_About)
+_decoder = msgspec.json.Decoder(_Body)

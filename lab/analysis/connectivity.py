@@ -1,7 +1,7 @@
-"""Who hears whom: sides of nodes that are connected, and what still passes from one side to another.
+"""Find the connected components of a cluster, and the links that are open between them.
 
-Two nodes *hear each other* where neither of the links between them is closed. Nodes are on one side where a chain
-of such pairs leads from each to every other; on a side some links may be closed all the same.
+Two nodes are connected directly if neither of the links between them is closed. A component consists of the nodes
+that are connected through chains of such pairs; inside a component, some links may still be closed.
 """
 
 from collections.abc import Collection, Iterable
@@ -15,34 +15,34 @@ Pair = tuple[int, int]
 
 
 class Connections(Struct, frozen=True):
-    """``sides`` by their least nodes, each in ascending order; ``closed`` are the links that nothing passes."""
+    """Components, each in ascending order, sorted by their lowest nodes, and the ``closed`` links."""
 
-    sides: tuple[tuple[int, ...], ...]
+    components: tuple[tuple[int, ...], ...]
     closed: frozenset[Pair]
 
-    def closed_within(self, side: tuple[int, ...]) -> tuple[Pair, ...]:
-        """The links that are closed though both ends are on that side."""
-        return tuple((a, b) for a in side for b in side if (a, b) in self.closed)
+    def closed_within(self, component: tuple[int, ...]) -> tuple[Pair, ...]:
+        """Return the closed links inside a component."""
+        return tuple((a, b) for a in component for b in component if (a, b) in self.closed)
 
-    def passing(self, one: tuple[int, ...], other: tuple[int, ...]) -> tuple[Pair, ...]:
-        """The links between two sides that are open, each one way only: first those from the one to the other."""
+    def open_links(self, one: tuple[int, ...], other: tuple[int, ...]) -> tuple[Pair, ...]:
+        """Return the open links between two components, first those from ``one`` to ``other``."""
         links = [*((a, b) for a in one for b in other), *((b, a) for b in other for a in one)]
         return tuple(link for link in links if link not in self.closed)
 
 
 def connected(nodes: Iterable[int], closed: Collection[Pair]) -> Connections:
-    """How these nodes are connected, these links being closed."""
+    """Return the components of these nodes, given the closed links."""
     shut = frozenset(closed)
     left = sorted(set(nodes))
-    sides = []
+    components = []
     while left:
-        side, grown = [left[0]], 0
+        component, grown = [left[0]], 0
         left = left[1:]
-        while grown < len(side):
-            one = side[grown]
+        while grown < len(component):
+            one = component[grown]
             near = [other for other in left if (one, other) not in shut and (other, one) not in shut]
-            side += near
+            component += near
             left = [other for other in left if other not in near]
             grown += 1
-        sides.append(tuple(sorted(side)))
-    return Connections(tuple(sides), shut)
+        components.append(tuple(sorted(component)))
+    return Connections(tuple(components), shut)

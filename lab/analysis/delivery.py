@@ -1,4 +1,4 @@
-"""What became of messages: the fold that knows it, and a page of the log with the fates of its messages."""
+"""Track the delivery outcomes of messages, for single messages and for a page of the log."""
 
 from msgspec import Struct
 
@@ -6,10 +6,18 @@ from lab.kernel import Received, Step
 from lab.recording.log_lines import LogLine, lines_of
 from lab.recording.records import Header, Record, Routed
 
-__all__ = ["FATES", "Ending", "Fates", "LogPage", "Turn", "fate_in", "message_met"]
+__all__ = [
+    "OUTCOMES",
+    "DeliveryOutcome",
+    "DeliveryTracker",
+    "DeliveryTransition",
+    "LogPage",
+    "affected_message",
+    "delivery_outcome",
+]
 
-FATES = ("in flight", "held", "delivered", "too late", "forged", "lost", "cut", "receiver down", "not sent")
-"""Every fate there is. The first two are not final."""
+OUTCOMES = ("in flight", "held", "delivered", "too late", "forged", "lost", "cut", "receiver down", "not sent")
+"""All delivery outcomes. The first two are not final."""
 
 _DROPPED = {"lost": "lost", "cut": "cut", "down": "receiver down", "killed": "receiver down", "unsent": "not sent"}
 
@@ -17,8 +25,8 @@ _DROPPED = {"lost": "lost", "cut": "cut", "down": "receiver down", "killed": "re
 _Key = tuple[int, int]
 
 
-class Turn(Struct, frozen=True, gc=False):
-    """What a record is to a message: it has this ``fate`` now. ``again``: no, it had arrived before that."""
+class DeliveryTransition(Struct, frozen=True, gc=False):
+    """A transition of a message to the outcome ``fate``. ``again``: a further copy of it arrived."""
 
     message: _Key
     fate: str
@@ -26,11 +34,11 @@ class Turn(Struct, frozen=True, gc=False):
     again: bool = False
 
 
-class Fates:
-    """The messages of which copies are on their way, of those that it was told of with ``sent``.
+class DeliveryTracker:
+    """The messages passed to ``sent`` of which copies are still in flight.
 
-    As long as one copy may arrive, the loss of another settles nothing; and what has arrived has, whatever becomes
-    of the others.
+    The loss of a copy decides nothing while another may arrive. Once a copy has arrived, the message is delivered,
+    whatever happens to the others.
     """
 
     def __init__(self) -> None:
@@ -42,33 +50,33 @@ class Fates:
 
     @property
     def settled(self) -> bool:
-        """Whether every message has met its fate."""
+        """True if every message has its final outcome."""
         return len(self._arrived) == len(self._copies)
 
     def sent(self, message: _Key, copies: int = 1) -> None:
-        """A message, by source and serial, of which so many copies may arrive."""
+        """Add a message, by source and serial, of which ``copies`` may arrive."""
         self._copies[message] = copies
 
-    def observe(self, record: Record) -> Turn | None:
-        """Take the next record; None where it is nothing to a message, or changes no fate."""
-        key = message_met(record)
+    def observe(self, record: Record) -> DeliveryTransition | None:
+        """Apply the next record; return the transition of a message that it causes, or None."""
+        key = affected_message(record)
         copies = None if key is None else self._copies.get(key)
         if key is None or copies is None:
             return None
         has_arrived = key in self._arrived
-        ended = fate_in(record)
+        ended = delivery_outcome(record)
         if ended is not None:
             arrives = isinstance(record, Step)
-            self._take_one(key, copies, arrives)
-            is_told = arrives or (copies == 1 and not has_arrived)
-            return Turn(key, ended[1], True, has_arrived) if is_told else None
+            self._remove_copy(key, copies, arrives)
+            is_transition = arrives or (copies == 1 and not has_arrived)
+            return DeliveryTransition(key, ended[1], True, has_arrived) if is_transition else None
         if isinstance(record, Routed) and record.fate == "duplicated":
             self._copies[key] = copies + 1
         elif isinstance(record, Routed) and record.fate in ("held", "released") and not has_arrived:
-            return Turn(key, "held" if record.fate == "held" else "in flight", False)
+            return DeliveryTransition(key, "held" if record.fate == "held" else "in flight", False)
         return None
 
-    def _take_one(self, key: _Key, copies: int, arrives: bool) -> None:
+    def _remove_copy(self, key: _Key, copies: int, arrives: bool) -> None:
         if copies == 1:
             del self._copies[key]
             self._arrived.discard(key)
@@ -78,8 +86,8 @@ class Fates:
                 self._arrived.add(key)
 
 
-class Ending(Struct, frozen=True, gc=False):
-    """A message's fate, from the record with this number on, at this time."""
+class DeliveryOutcome(Struct, frozen=True, gc=False):
+    """The outcome of a message, reached with this record, at this time."""
 
     fate: str
     record: int
@@ -87,10 +95,10 @@ class Ending(Struct, frozen=True, gc=False):
 
 
 class LogPage:
-    """The log's lines of the records ``[start, end)``; ``end`` None: no end yet.
+    """The log lines of the records ``[start, end)``; ``end`` is None if it is not known yet.
 
-    ``feed`` it the records from ``start`` on, in order. Records past the end add no lines, but settle fates;
-    ``settled`` says when there is nothing left to settle.
+    Call ``feed`` with the records from ``start`` on, in order. Records after the end add no lines, but outcomes;
+    ``settled`` is True when all outcomes are final.
     """
 
     def __init__(self, start: int, end: int | None) -> None:
@@ -98,16 +106,16 @@ class LogPage:
         self.end = end
         self.fed_to = start
         self.lines: list[LogLine] = []
-        self.endings: dict[_Key, list[Ending]] = {}
-        self._fates = Fates()
+        self.outcomes: dict[_Key, list[DeliveryOutcome]] = {}
+        self._deliveries = DeliveryTracker()
 
     @property
     def settled(self) -> bool:
-        """Whether all lines are there and every message in them has met its fate."""
-        return self.end is not None and self.fed_to >= self.end and self._fates.settled
+        """True if all lines are present and every message in them has its final outcome."""
+        return self.end is not None and self.fed_to >= self.end and self._deliveries.settled
 
     def feed(self, record: Record | None) -> None:
-        """Take the next record; None stands for one that could not be read."""
+        """Add the next record; None stands for one that could not be read."""
         number = self.fed_to
         self.fed_to += 1
         if record is None or isinstance(record, Header):
@@ -117,22 +125,24 @@ class LogPage:
             self.lines += lines
             for line in lines:
                 if line.what == "message":
-                    self._fates.sent(line.message)
-        turn = self._fates.observe(record)
-        if turn is not None and not turn.again:
-            self.endings.setdefault(turn.message, []).append(Ending(turn.fate, number, record.at_us))
+                    self._deliveries.sent(line.message)
+        transition = self._deliveries.observe(record)
+        if transition is not None and not transition.again:
+            self.outcomes.setdefault(transition.message, []).append(
+                DeliveryOutcome(transition.fate, number, record.at_us)
+            )
 
-    def ending(self, line: LogLine, at_record: int) -> Ending | None:
-        """The fate of a message as known at that record; None while it is in flight, and for other lines."""
+    def outcome(self, line: LogLine, at_record: int) -> DeliveryOutcome | None:
+        """Return the outcome of a message as known at that record; None while in flight, and for other lines."""
         if line.what != "message":
             return None
-        known = reversed(self.endings.get(line.message, ()))
-        found = next((ending for ending in known if ending.record <= at_record), None)
+        known = reversed(self.outcomes.get(line.message, ()))
+        found = next((outcome for outcome in known if outcome.record <= at_record), None)
         return None if found is None or found.fate == "in flight" else found
 
 
-def message_met(record: Record) -> _Key | None:
-    """The message that something befell, or that arrived, by source and serial; None: the record is of none."""
+def affected_message(record: Record) -> _Key | None:
+    """Return (source, serial) of the message that the record routes or delivers, or None."""
     if isinstance(record, Routed):
         return record.source, record.serial
     if isinstance(record, Step) and isinstance(record.input, Received):
@@ -140,8 +150,8 @@ def message_met(record: Record) -> _Key | None:
     return None
 
 
-def fate_in(record: Record) -> tuple[_Key, str] | None:
-    """Which message met its fate with the record, or a copy of it did, and which fate; None: none did."""
+def delivery_outcome(record: Record) -> tuple[_Key, str] | None:
+    """Return (message, outcome) if the record ends the way of a message or of a copy of it, else None."""
     if isinstance(record, Step) and isinstance(record.input, Received):
         given = record.input
         fate = "forged" if given.serial < 0 else "too late" if record.late else "delivered"

@@ -1,7 +1,7 @@
-"""How much happened where in a run: so many lines of the log, without heartbeats, in each stretch of its time.
+"""The density of a run: the number of log lines, without heartbeats, in each interval of its time.
 
-Each record is counted as it goes by, so it costs the same to know of a thousand records as of a million. Where
-nobody has gone yet, the keyframes of a recording know: roughly, but at once.
+Each record is counted once, as it is read, so a query costs the same for a thousand records as for a million. For
+the part that has not been read yet, the keyframes give a coarse count at once.
 """
 
 from array import array
@@ -18,14 +18,14 @@ _FIRST_WIDTH_US = 1000
 
 
 class Density:
-    """Show it the records of ``lines`` in their order.
+    """The density of the records passed to ``observe``, in order.
 
-    Time is in buckets of one width. What is later than the last of them makes all of them twice as wide.
+    Time is divided into buckets of equal width. A record later than the last bucket doubles the width of all.
     """
 
     def __init__(self, lines: RecordStore) -> None:
         self.observed = 0
-        self._lines = lines
+        self._store = lines
         self._heartbeats = frozenset(lines.header.protocol.heartbeats)
         self._width_us = _FIRST_WIDTH_US
         self._buckets = array("Q", bytes(8 * _BUCKETS))
@@ -45,7 +45,7 @@ class Density:
         self._buckets[self._us // self._width_us] += count
 
     def cells(self, count: int, end_us: int) -> list[int]:
-        """How much happened at each of so many places, of which the first is the start and the last ``end_us``."""
+        """Return the number of lines in each of ``count`` cells, from the start of the run to ``end_us``."""
         found = [0] * count
         for place in range(min(_BUCKETS, self._us // self._width_us + 1)):
             found[_cell(place * self._width_us, count, end_us)] += self._buckets[place]
@@ -54,10 +54,10 @@ class Density:
         return found
 
     def _ahead(self) -> list[tuple[int, int]]:
-        """(when, how much): by each keyframe that was not come to yet, since the one before it."""
-        lines = self._lines
-        said = [one - other for one, other in zip(lines.lines_at, lines.heartbeats_at, strict=True)]
-        since = zip(lines.keyframes, lines.times_us, [0, *said], said, strict=False)
+        """Return (time, lines since the previous keyframe) for each keyframe that was not read yet."""
+        lines = self._store
+        log_lines = [one - other for one, other in zip(lines.lines_at, lines.heartbeats_at, strict=True)]
+        since = zip(lines.keyframes, lines.times_us, [0, *log_lines], log_lines, strict=False)
         return [(at_us, max(0, now - before)) for number, at_us, before, now in since if number >= self.observed]
 
     def _widen(self) -> None:

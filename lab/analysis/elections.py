@@ -1,6 +1,6 @@
-"""The elections of a run: when a coordinator was lost, and when all agreed on the next.
+"""Find the elections of a run: when a coordinator was lost, and when all nodes agreed on the next.
 
-An *election* is what happens from when the nodes that run no longer agree on a coordinator (A2) to when they do
+An *election* lasts from the time at which the running nodes no longer agree on a coordinator (A2) until they agree
 again.
 """
 
@@ -17,7 +17,7 @@ __all__ = ["ElectionLog", "SettledElection", "agreed_coordinator", "may_change_l
 
 
 class SettledElection(Struct, frozen=True):
-    """An election that came to its end. ``lost_at_us`` is None where no coordinator had been lost."""
+    """A completed election. ``lost_at_us`` is None if no coordinator had been lost."""
 
     lost_at_us: int | None
     settled_at_us: int
@@ -25,9 +25,9 @@ class SettledElection(Struct, frozen=True):
 
 
 def agreed_coordinator(nodes: Mapping[int, NodeState]) -> int | None:
-    """The node that every running node, itself included, is Normal under; None where there is none (A2).
+    """Return the node under which every running node, itself included, is Normal, or None (A2).
 
-    A node that has yet to come up for the first time has yet to agree: the first of all is not alone.
+    None also while a node has not been started yet: the first node to start must not count as all of them.
     """
     agreed = None
     for view in nodes.values():
@@ -47,24 +47,24 @@ def _followed(view: NodeState) -> int | None:
 
 
 def may_change_leader(record: Record | None) -> bool:
-    """Whether who leads, or who agrees to that, may be another after it than before."""
+    """Return whether the record may change who leads, or who agrees on the leader."""
     if isinstance(record, Step):
         return "status" in record.changed or "coordinator" in record.changed
     return isinstance(record, Process)
 
 
 class ElectionLog:
-    """Collects the elections while records go by; show it the cluster after each record."""
+    """Collect the elections; call ``observe`` after each record is applied."""
 
     def __init__(self) -> None:
         self.settled: list[SettledElection] = []
         self.coordinator: int | None = None
-        """Whom all agree on now."""
+        """The node on which all agree now."""
         self._last: int | None = None
         self._lost_at_us: int | None = None
 
     def observe(self, record: Record | None, cluster: ClusterState) -> None:
-        """Look at the cluster after ``record``."""
+        """Note the cluster after ``record``."""
         if not may_change_leader(record):
             return
         agreed = agreed_coordinator(cluster.nodes)

@@ -1,4 +1,4 @@
-"""What is said of nodes that failed by an error of their own code: which error, and where in the user's file."""
+"""Describe the failures of nodes by errors of their own code: the error, and its place in the user's file."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ _FRAME = re.compile(r"(\S+):\d+ in \w+: ")
 
 
 def failed_steps(lines: FileRecords) -> Iterator[Step]:
-    """The steps at which nodes failed, found without decoding the whole recording."""
+    """Yield the steps at which nodes failed, without decoding the whole recording."""
     for _, numbers in lines.find((b'"failed":',), _CHUNK):
         for number in numbers:
             record = lines.record(number)
@@ -23,18 +23,18 @@ def failed_steps(lines: FileRecords) -> Iterator[Step]:
 
 
 def failure_lines(failed: Iterable[Step], file: str) -> list[str]:
-    """A line for each of the first steps that failed: the error, and the last place in ``file`` that led to it."""
+    """Return a line for each of the first failed steps: the error, and the last place in ``file``."""
     steps = list(failed)
-    told = [
-        f"node {step.node} failed at {step.at_us / 1e6:.3f} s: {_told(step.failed, file)}"
+    texts = [
+        f"node {step.node} failed at {step.at_us / 1e6:.3f} s: {_describe_failure(step.failed, file)}"
         for step in steps[:_MOST]
     ]
     if len(steps) > _MOST:
-        told.append(f"and {len(steps) - _MOST} failures more")
-    return told
+        texts.append(f"and {len(steps) - _MOST} failures more")
+    return texts
 
 
-def _told(failed: str, file: str) -> str:
+def _describe_failure(failed: str, file: str) -> str:
     lines = failed.splitlines()
     places = [number for number, line in enumerate(lines) if _FRAME.match(line)]
     error = " ".join(lines[places[-1] + 1 :] if places else lines)

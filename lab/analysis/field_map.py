@@ -1,4 +1,4 @@
-"""The field as each group sees it (rules F1-F4): from the nodes' states to maps."""
+"""Derive maps of the field, as each group sees it, from the states of nodes (rules F1-F4)."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -6,14 +6,14 @@ from typing import Literal
 from msgspec import Struct
 
 from lab.protocols import Field
-from lab.recording.conversion import converted
+from lab.recording.conversion import convert_or_none
 from lab.recording.records import Header
 from lab.recording.snapshot import NodeState
 
 __all__ = ["Cell", "FieldMap", "has_field", "idle_nodes", "maps_of"]
 
 Cell = tuple[int, Literal["done", "pending", "surveying"]]
-"""A region: who surveyed it, or is to; and how far that is."""
+"""A region: the node that surveyed it or will do so, and its progress."""
 
 
 class _Survey(Struct, frozen=True):
@@ -27,7 +27,7 @@ class _Definition(Struct, frozen=True):
 
 
 class _State(Struct, frozen=True):
-    """What is told of the field in a node's state."""
+    """The variables of the field in a node's state."""
 
     survey: _Survey
     definition: _Definition
@@ -38,7 +38,7 @@ class _State(Struct, frozen=True):
 
 
 class FieldMap(Struct, frozen=True):
-    """The field of one group, as its coordinator knows it, if that still ``leads``: it may have just crashed.
+    """The field of one group, as its coordinator knows it; ``leads`` is False if the coordinator has just crashed.
 
     ``outcome`` is that of its last attempt to publish.
     """
@@ -54,40 +54,42 @@ class FieldMap(Struct, frozen=True):
 
     @property
     def done(self) -> int:
-        """How many regions are surveyed this time."""
+        """Number of regions done in this survey."""
         return sum(how == "done" for _, how in self.cells)
 
 
 def has_field(header: Header) -> bool:
-    """Whether the run's task is the field."""
+    """Return whether the task of the run is the field."""
     return header.protocol.name == Field.name
 
 
 def maps_of(nodes: Mapping[int, NodeState]) -> tuple[FieldMap, ...]:
-    """One for each coordinator that a node follows, the highest first; none where nobody surveys a field."""
-    told = {node: state for node, view in nodes.items() if (state := converted(view.state, _State)) is not None}
-    leaders = {leader for node in told if (leader := _follows(nodes[node])) is not None}
-    return tuple(_map_of(leader, told, nodes) for leader in sorted(leaders, reverse=True))
+    """Return a map for each coordinator that a node follows, the highest first; empty without a survey."""
+    states = {
+        node: state for node, view in nodes.items() if (state := convert_or_none(view.state, _State)) is not None
+    }
+    leaders = {leader for node in states if (leader := _coordinator_of(nodes[node])) is not None}
+    return tuple(_map_of(leader, states, nodes) for leader in sorted(leaders, reverse=True))
 
 
 def idle_nodes(nodes: Mapping[int, NodeState]) -> tuple[tuple[int, str], ...]:
-    """The nodes that survey nothing, each with what it is instead."""
+    """Return (node, status or process state) for the nodes that do not take part in a survey."""
     instead = {node: view.status if view.process == "running" else view.process for node, view in nodes.items()}
     return tuple((node, instead[node]) for node in sorted(nodes) if instead[node] != "Normal")
 
 
-def _follows(view: NodeState) -> int | None:
-    """The coordinator that it is Normal under, itself or another, as far as anybody can see."""
+def _coordinator_of(view: NodeState) -> int | None:
+    """Return the coordinator under which the node is Normal, itself or another, or None."""
     return view.coordinator if view.status == "Normal" and view.process in ("running", "paused") else None
 
 
-def _map_of(leader: int, told: dict[int, _State], nodes: Mapping[int, NodeState]) -> FieldMap:
-    members = [node for node in sorted(told) if _follows(nodes[node]) == leader]
-    # where the coordinator is there no more, it is as the members know it, who have not noticed
+def _map_of(leader: int, states: dict[int, _State], nodes: Mapping[int, NodeState]) -> FieldMap:
+    members = [node for node in sorted(states) if _coordinator_of(nodes[node]) == leader]
+    # if the coordinator is gone, use the knowledge of the members, which have not noticed yet
     knowing = [leader] if leader in members else members
-    state = max((told[node] for node in knowing), key=lambda each: each.survey.number)
-    surveys = [told[node].survey for node in knowing if told[node].survey.number == state.survey.number]
-    busy = {told[node].surveying for node in members if nodes[node].process == "running"}
+    state = max((states[node] for node in knowing), key=lambda each: each.survey.number)
+    surveys = [states[node].survey for node in knowing if states[node].survey.number == state.survey.number]
+    busy = {states[node].surveying for node in members if nodes[node].process == "running"}
     cells: list[Cell] = []
     for region, surveyor in enumerate(state.definition.regions):
         done = max((survey.done[region] for survey in surveys if region < len(survey.done)), default=-1)

@@ -1,4 +1,4 @@
-"""What became of the work of a run, where its task is the field of sensors (rules F1-F3)."""
+"""Measure the work of a run whose task is the field of sensors (rules F1-F3)."""
 
 from typing import Any
 
@@ -7,15 +7,16 @@ from msgspec import Struct
 from lab.kernel import Step
 from lab.protocols.survey import Survey, join
 from lab.recording.cluster_state import ClusterState
-from lab.recording.conversion import converted
+from lab.recording.conversion import convert_or_none
 from lab.recording.records import Record
 
 __all__ = ["Work", "WorkLog"]
 
 
 class Work(Struct, frozen=True):
-    """Readings: how many were ``made``; of those, ``lost`` are known to no node that runs in the end, and
-    ``duplicated`` gave a result that there was already. All others are results.
+    """The readings ``made``: ``lost`` are known to no node that runs at the end, ``duplicated`` repeat a result.
+
+    All others are results.
     """
 
     made: int = 0
@@ -27,28 +28,28 @@ class Work(Struct, frozen=True):
 
 
 class WorkLog:
-    """A fold: show it every record; a node alone knows for certain how many readings it made, in each life.
+    """Collect the readings from all records; only a node itself knows how many it made, in each incarnation.
 
-    Whatever else has the name of a survey in a node's state is passed over.
+    Values in a state that only share the name of a survey are ignored.
     """
 
     def __init__(self) -> None:
         self._made: dict[tuple[int, int], int] = {}
 
     def observe(self, record: Record | None) -> None:
-        """Take the next record."""
+        """Add the next record."""
         if isinstance(record, Step) and "survey" in record.changed:
             for each in _survey_in(record.changed).made:
                 if each.node == record.node:
                     self._made[each.node, each.since_us] = each.readings
 
     def work(self, cluster: ClusterState, regions: int) -> Work:
-        """What has become of it in the end, which is the cluster's; of a field with so many regions."""
+        """Return the work done, given the cluster at the end and the number of regions of the field."""
         known = join(_survey_in(view.state) for view in cluster.nodes.values() if view.process == "running")
         made = sum(self._made.values())
         return Work(made, made - known.readings(), known.duplicates(regions))
 
 
 def _survey_in(state: dict[str, Any]) -> Survey:
-    """What is known there; nothing, where there is no survey."""
-    return converted(state.get("survey"), Survey) or Survey()
+    """Return the survey in a state; an empty one if there is none."""
+    return convert_or_none(state.get("survey"), Survey) or Survey()

@@ -1,8 +1,8 @@
-"""The points of a run at which it is open who will lead next, and what came of each.
+"""Find the points of a run at which the next leader is undecided, and the outcome of each.
 
-It is *settled* who leads while every node that runs is Normal under a node that runs, is Normal and leads itself:
-one for all, or one in each group. A *decision* lasts from the record after which that is no longer so to the one
-after which it is so again; before all nodes have come up for the first time there is none.
+The leadership is *settled* while every running node is Normal under a running node that is Normal and leads
+itself: one for all, or one in each group. A *decision* lasts from the record that ends this to the record that
+restores it. Before all nodes have started for the first time there is none.
 """
 
 from collections.abc import Mapping
@@ -15,25 +15,25 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Record
 from lab.recording.snapshot import NodeState
 
-__all__ = ["Decision", "DecisionLog", "settled_leaders"]
+__all__ = ["DecisionLog", "LeaderDecision", "settled_leaders"]
 
 
-class Decision(Struct):
-    """``began`` is the record with which it began, ``settled`` the one that ended it, None: it goes on.
+class LeaderDecision(Struct):
+    """A decision: the record with which it ``began``, and the one that ``settled`` it, or None.
 
-    ``leaders`` lead then; ``before`` led until it began. ``told`` are the (leader, who was told, by which node, in
-    which kind of message), as nodes learned of their coordinators.
+    ``before`` led until it began, ``leaders`` lead after it. ``notifications`` are the messages by which nodes
+    learned of their coordinators, as (leader, node, sender, kind).
     """
 
     began: int
     before: tuple[int, ...]
     settled: int | None = None
     leaders: tuple[int, ...] = ()
-    told: list[tuple[int, int, int, str]] = []
+    notifications: list[tuple[int, int, int, str]] = []
 
 
 def settled_leaders(nodes: Mapping[int, NodeState]) -> tuple[int, ...] | None:
-    """Who leads, where that is settled."""
+    """Return the leaders if the leadership is settled, else None."""
     running = [view for view in nodes.values() if view.process == "running"]
     leaders = {view.id for view in running if view.leads}
     followed = {view.coordinator if view.status == "Normal" else None for view in running}
@@ -41,19 +41,19 @@ def settled_leaders(nodes: Mapping[int, NodeState]) -> tuple[int, ...] | None:
 
 
 class DecisionLog:
-    """A fold: ``observe`` each record before it is applied to the cluster, which this does.
+    """Collect the decisions. ``observe`` applies each record to the cluster itself.
 
-    ``decision`` is the last one that began, ``leaders`` who leads while that is settled.
+    ``decision`` is the last one that began; ``leaders`` is None while the leadership is not settled.
     """
 
     def __init__(self, cluster: ClusterState) -> None:
         self.cluster = cluster
-        self.decision: Decision | None = None
+        self.decision: LeaderDecision | None = None
         self.leaders = settled_leaders(cluster.nodes)
 
     def observe(self, record: Record | None) -> None:
-        """Take the next record of the run."""
-        told = self._told(record)
+        """Apply the next record of the run."""
+        notifications = self._notifications(record)
         self.cluster.apply(record)
         if not may_change_leader(record):
             return
@@ -63,15 +63,15 @@ class DecisionLog:
         self.leaders = settled_leaders(nodes)
         is_open = self.decision is not None and self.decision.settled is None
         if not is_open and self.leaders is None:
-            self.decision = Decision(self.cluster.record, was_settled or (), told=[])
+            self.decision = LeaderDecision(self.cluster.record, was_settled or (), notifications=[])
             is_open = True
         if self.decision is not None and is_open:
-            self.decision.told += told
+            self.decision.notifications += notifications
             if self.leaders is not None:
                 self.decision.settled, self.decision.leaders = self.cluster.record, self.leaders
 
-    def _told(self, record: Record | None) -> list[tuple[int, int, int, str]]:
-        """Whom the record's node follows from now on, because it was told so."""
+    def _notifications(self, record: Record | None) -> list[tuple[int, int, int, str]]:
+        """Return the notification by which the node of the record learns of its coordinator, in a list, or []."""
         if not isinstance(record, Step) or not isinstance(record.input, Received):
             return []
         leader = record.changed.get("coordinator")

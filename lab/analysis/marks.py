@@ -1,4 +1,4 @@
-"""The places in a recording that people jump to: faults, elections, changes of status, what its script says."""
+"""Find the marks in a recording, to jump to: faults, elections, changes of status, captions of the script."""
 
 from array import array
 from bisect import bisect_left, bisect_right
@@ -13,7 +13,7 @@ from lab.recording.records import Captioned, Commanded, Expected, Header, Proces
 __all__ = ["MarkKind", "Marks", "Places", "mark_of"]
 
 MarkKind = Literal["fault", "election", "status", "caption", "mark", "unmet"]
-"""The last one: an expectation that was not met."""
+"""The kinds of marks; *unmet*: an expectation that was not met."""
 
 _TAGS = ("process", "command", "caption", "expected", "end")
 _NEEDLES = (*(f'{{"record":"{tag}"'.encode() for tag in _TAGS), b'"status":"')
@@ -23,7 +23,7 @@ _LATEST_US = (1 << 63) - 1  # a recording may hold any number
 
 
 def mark_of(record: Record | None) -> MarkKind | None:
-    """What kind of mark the record is, if any."""
+    """Return the kind of mark that the record is, or None."""
     if isinstance(record, Step):
         status = record.changed.get("status")
         if status is None:
@@ -39,7 +39,7 @@ def mark_of(record: Record | None) -> MarkKind | None:
 
 
 class Places:
-    """Where in a run something is: the numbers of records, and the times of these, neither of which falls."""
+    """Positions in a run: the numbers of records, and their times, both in ascending order."""
 
     def __init__(self) -> None:
         self.records = array("Q")
@@ -49,13 +49,13 @@ class Places:
         return len(self.records)
 
     def add(self, number: int, at_us: int) -> None:
-        """The next one. A record may be a little older than the one before it; it is as late as that, then."""
+        """Add the next position, with the time of the one before it if the record is a little older."""
         self.records.append(number)
         self.times_us.append(max(self.times_us[-1] if self.times_us else 0, min(at_us, _LATEST_US)))
 
 
 class Marks:
-    """Marks in the order of records: ``records`` their numbers, ``kinds`` which. ``places``: of each kind."""
+    """Marks in the order of records: the numbers of their ``records``, their ``kinds``, and ``places`` by kind."""
 
     def __init__(self) -> None:
         self.places: dict[MarkKind, Places] = {}
@@ -64,7 +64,7 @@ class Marks:
         self._last_us = 0
 
     def add(self, number: int, record: Record | None) -> None:
-        """Look at the next record. A command and what it did to processes at once are one mark."""
+        """Add the next record. A command and its immediate effects on processes are one mark."""
         kind = mark_of(record)
         if kind is None or record is None or isinstance(record, Header):
             return
@@ -78,27 +78,27 @@ class Marks:
 
     @property
     def found(self) -> KeysView[MarkKind]:
-        """The kinds that there are."""
+        """The kinds of marks present."""
         return self.places.keys()
 
     def near(self, number: int, forward: bool, wanted: Callable[[MarkKind], bool]) -> int | None:
-        """The number of the next wanted mark after that record, or before it."""
+        """Return the record of the nearest wanted mark after (or before) that record, or None."""
         if forward:
             places = range(bisect_right(self.records, number), len(self.records))
         else:
             places = range(bisect_left(self.records, number) - 1, -1, -1)
         return next((self.records[place] for place in places if wanted(self.kinds[place])), None)
 
-    def find_in(self, lines: RecordStore, also: ScriptLog | None = None) -> Iterator[float]:
-        """Find all marks of a whole recording, a piece at a time; yields the share that is done.
+    def find_in(self, store: RecordStore, also: ScriptLog | None = None) -> Iterator[float]:
+        """Find all marks of a whole recording, a piece at a time; yield the share that is done.
 
-        ``also`` learns what came of the script: the same pass finds that.
+        The same pass fills ``also`` with the results of the script.
         """
-        if not isinstance(lines, FileRecords):
+        if not isinstance(store, FileRecords):
             raise TypeError("marks of a feed are added as it comes")
-        for done, numbers in lines.find(_NEEDLES, _CHUNK):
+        for done, numbers in store.find(_NEEDLES, _CHUNK):
             for number in numbers:
-                record = lines.record(number)
+                record = store.record(number)
                 self.add(number, record)
                 if also is not None:
                     also.add(number, record)

@@ -1,7 +1,7 @@
-"""Looking for a record, forward from another one or back, a piece at a time: in a million it may be far away.
+"""Search for a record, forwards or backwards from another one, a piece at a time.
 
-Where what is sought depends on the state of the cluster, that is known from a keyframe on. So the way back goes
-from keyframe to keyframe, and the last find between two of them is the nearest.
+A match may depend on the state of the cluster, which is known only from a keyframe on. So a backward search goes
+from keyframe to keyframe, and the last match between two of them is the nearest.
 """
 
 from typing import Protocol
@@ -12,23 +12,23 @@ from lab.recording.reader import RecordStore
 from lab.recording.records import Header, Injected, Keyframe, Process, Record
 from lab.recording.timeline import Timeline
 
-__all__ = ["Hunt", "MessageOf", "Quarry", "RecordOf"]
+__all__ = ["Matcher", "MessageMatcher", "NodeRecordMatcher", "RecordSearch"]
 
 
-class Quarry(Protocol):
-    """What is looked for. ``needs_all``: it has to see a run from its first record on."""
+class Matcher(Protocol):
+    """The condition of a search. ``needs_all``: it must see a run from its first record on."""
 
     needs_all: bool
 
     def begin(self, cluster: ClusterState) -> None:
-        """The cluster before the records that come next; the quarry may change it."""
+        """Start with the cluster before the next record; the matcher may change it."""
 
-    def take(self, record: Record | None) -> bool:
-        """The next record; None stands for one that could not be read. Whether it is what is sought."""
+    def match(self, record: Record | None) -> bool:
+        """Return whether the next record matches; None stands for one that could not be read."""
 
 
-class RecordOf:
-    """A record of what a node did, or of what its process did; of any node where ``node`` is None."""
+class NodeRecordMatcher:
+    """Matches the steps and process events of a node, or all records if ``node`` is None."""
 
     needs_all = False
 
@@ -36,17 +36,16 @@ class RecordOf:
         self._node = node
 
     def begin(self, cluster: ClusterState) -> None:
-        """It does not matter how the cluster is."""
+        """Ignore the cluster."""
 
-    def take(self, record: Record | None) -> bool:
-        """Whether it is one."""
+    def match(self, record: Record | None) -> bool:
         if self._node is None:
             return not isinstance(record, Keyframe)
         return isinstance(record, Step | Process) and record.node == self._node
 
 
-class MessageOf:
-    """A record in which a node sends a message or gets one, or any node. The ``hidden`` kinds do not count."""
+class MessageMatcher:
+    """Matches records in which a node (None: any) sends or receives a message, except for the ``hidden`` kinds."""
 
     needs_all = False
 
@@ -56,11 +55,10 @@ class MessageOf:
         self._cluster = ClusterState(())
 
     def begin(self, cluster: ClusterState) -> None:
-        """It knows which messages are on their way."""
+        """Start with the cluster, which knows the messages in flight."""
         self._cluster = cluster
 
-    def take(self, record: Record | None) -> bool:
-        """Whether it is one."""
+    def match(self, record: Record | None) -> bool:
         found = self._is_sought(record)
         self._cluster.apply(record)
         return found
@@ -79,34 +77,34 @@ class MessageOf:
         return flight is None or flight.kind not in self._hidden
 
 
-class Hunt:
-    """Looks for the record nearest to that with this number. ``found`` is its number, once that is known.
+class RecordSearch:
+    """A search for the matching record nearest to ``number``. ``found`` is its number, once it is known.
 
-    ``place`` is the number of the record that it has come to.
+    ``place`` is the number of the last record examined.
     """
 
-    def __init__(self, lines: RecordStore, number: int, forward: bool, quarry: Quarry) -> None:
+    def __init__(self, store: RecordStore, number: int, forward: bool, matcher: Matcher) -> None:
         self.found: int | None = None
-        self._lines = lines
+        self._store = store
         self._forward = forward
-        self._quarry = quarry
+        self._matcher = matcher
         self._from = number
         self._upto = number
         self._last: int | None = None
         self._begin(number if forward else number - 1)
 
-    def go_on(self, most: int) -> bool:
-        """Look at so many records; whether there is no more to look at, at present."""
+    def advance(self, most: int) -> bool:
+        """Examine at most ``most`` records; return whether the search is over, at least for now."""
         for _ in range(most):
             if self.found is not None:
                 return True
             if self._forward:
-                if self.place + 1 >= len(self._lines):
+                if self.place + 1 >= len(self._store):
                     return True
-                if self._take() and self.place > self._from:
+                if self._match_next() and self.place > self._from:
                     self.found = self.place
             elif self.place + 1 < self._upto:
-                if self._take():
+                if self._match_next():
                     self._last = self.place
             elif self._last is not None or self._began < 0:
                 self.found = self._last
@@ -116,13 +114,13 @@ class Hunt:
                 self._begin(self._began - 1)
         return False
 
-    def _take(self) -> bool:
+    def _match_next(self) -> bool:
         self.place += 1
-        record = self._lines.record(self.place)
-        return self._quarry.take(record) and not isinstance(record, Header)
+        record = self._store.record(self.place)
+        return self._matcher.match(record) and not isinstance(record, Header)
 
     def _begin(self, number: int) -> None:
-        """Begin with the state as of the last keyframe by that record."""
-        keyframe = None if self._quarry.needs_all else self._lines.keyframe_before(max(0, number))
+        """Restart from the last keyframe at or before that record."""
+        keyframe = None if self._matcher.needs_all else self._store.keyframe_before(max(0, number))
         self.place = self._began = -1 if keyframe is None else keyframe
-        self._quarry.begin(Timeline(self._lines).at(self._began))
+        self._matcher.begin(Timeline(self._store).at(self._began))

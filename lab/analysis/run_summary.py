@@ -1,17 +1,17 @@
-"""What a run came to, as one object: ``lab run --json``."""
+"""Summarize a run as one object, for ``lab run --json``."""
 
 from msgspec import Struct
 
-from lab.analysis.blocked_transactions import Stuck, blocked_in
-from lab.analysis.commit_history import CommitLog, Commits
+from lab.analysis.blocked_transactions import TransactionDiagnosis, diagnose_open_transactions
+from lab.analysis.commit_history import CommitHistory, CommitLog
 from lab.analysis.elections import ElectionLog, SettledElection
 from lab.kernel import CommandInput, Step
-from lab.protocols.bank_words import Load
+from lab.protocols.bank_commands import Load
 from lab.recording.cluster_state import ClusterState
-from lab.recording.conversion import converted
+from lab.recording.conversion import convert_or_none
 from lab.recording.records import Header, Process, Record
 from lab.recording.snapshot import ActiveFault, NodeState
-from lab.units import count_of
+from lab.units import format_count
 
 __all__ = [
     "FaultSummary",
@@ -38,7 +38,7 @@ class NodeSummary(Struct, frozen=True):
 
 
 class FaultSummary(Struct, frozen=True):
-    """A fault of the run. ``touched`` counts nodes for a fault of nodes, messages for one of links; 0: inert."""
+    """A fault of the run. ``touched`` counts nodes for a fault of nodes, messages for one of links; 0 if inert."""
 
     command: str
     touched: int
@@ -47,7 +47,7 @@ class FaultSummary(Struct, frozen=True):
 
 
 class TransactionSummary(Struct, frozen=True):
-    """What became of the transactions of a bank, and how long nodes were blocked, added up over the nodes."""
+    """Counts of the transactions of a bank, and the time for which nodes were blocked, summed over the nodes."""
 
     committed: int
     aborted: int
@@ -56,7 +56,7 @@ class TransactionSummary(Struct, frozen=True):
 
 
 class OpenSummary(Struct, frozen=True):
-    """A transaction that somebody is not done with at the end, and why; blocked since ``blocked_us``, if it is."""
+    """A transaction that is open at the end, and why; ``blocked_us``: since when it is blocked, or None."""
 
     transaction: str
     why: str
@@ -64,7 +64,7 @@ class OpenSummary(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """What came of a command of its protocol's own that a node was given: what it noted, or left undone."""
+    """A note of a node that was given a protocol command, or the load that it left undone."""
 
     at_us: int
     node: int
@@ -72,34 +72,34 @@ class Note(Struct, frozen=True):
 
 
 class NoteLog:
-    """Collects these notes while records go by."""
+    """Collect these notes; call ``observe`` with every record."""
 
     def __init__(self) -> None:
         self.notes: list[Note] = []
-        self._told: set[int] = set()
+        self._commanded: set[int] = set()
         self._unbegun: dict[int, int] = {}
 
     def observe(self, record: Record | None) -> None:
-        """Look at ``record``."""
+        """Add the next record."""
         if isinstance(record, Step):
             if isinstance(record.input, CommandInput):
-                self._told.add(record.node)
-            if record.notes and record.node in self._told:
+                self._commanded.add(record.node)
+            if record.notes and record.node in self._commanded:
                 self.notes += [Note(record.at_us, record.node, text) for text in record.notes]
             if "load" in record.changed:
-                load = converted(record.changed["load"], Load) or Load()
+                load = convert_or_none(record.changed["load"], Load) or Load()
                 self._unbegun[record.node] = load.left
         elif isinstance(record, Process) and record.event in ("killed", "failed"):
             unbegun = self._unbegun.pop(record.node, 0)
             if unbegun:
-                said = f"{record.event}, and its load ended: {count_of(unbegun, 'transfer')} never begun"
-                self.notes.append(Note(record.at_us, record.node, said))
+                text = f"{record.event}, and its load ended: {format_count(unbegun, 'transfer')} never begun"
+                self.notes.append(Note(record.at_us, record.node, text))
 
 
 class Summary(Struct, frozen=True):
-    """Durations and instants in microseconds since the run began; ``recording`` is a path.
+    """The summary of a run. Times are microseconds since the run began; ``recording`` is a path.
 
-    ``settings`` are the parameters that were set, as ``name=value``.
+    ``settings`` are the parameters, as ``name=value``.
     """
 
     world: str
@@ -124,7 +124,7 @@ def summarize(
     commits: CommitLog,
     recording: str,
 ) -> Summary:
-    """The summary of a run whose records were all applied to ``cluster`` and shown to the logs."""
+    """Return the summary of a run, after all its records were applied to ``cluster`` and the logs."""
     faults = sorted([*cluster.lifted, *cluster.faults.values()], key=lambda fault: fault.id)
     return Summary(
         header.world,
@@ -136,7 +136,7 @@ def summarize(
         tuple(map(_fault, faults)),
         tuple(notes.notes),
         _transactions(commits.commits(cluster.at_us)),
-        tuple(map(_open, blocked_in(cluster, header))),
+        tuple(map(_open, diagnose_open_transactions(cluster, header))),
         cluster.at_us,
         recording,
     )
@@ -154,8 +154,7 @@ def _node(view: NodeState) -> NodeSummary:
     )
 
 
-def _transactions(commits: Commits) -> TransactionSummary | None:
-    """None where there was none."""
+def _transactions(commits: CommitHistory) -> TransactionSummary | None:
     if not commits.transactions:
         return None
     outcomes = [each.outcome for each in commits.transactions]
@@ -163,7 +162,7 @@ def _transactions(commits: Commits) -> TransactionSummary | None:
     return TransactionSummary(*counts, sum(commits.blocked_us))
 
 
-def _open(stuck: Stuck) -> OpenSummary:
+def _open(stuck: TransactionDiagnosis) -> OpenSummary:
     return OpenSummary(str(stuck.transaction), stuck.sentences[0], stuck.blocked_us)
 
 

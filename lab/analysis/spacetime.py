@@ -1,14 +1,14 @@
-"""A run in space and time: how each node stood, which messages went between them, which faults were in force.
+"""A run in space and time: the status of each node, the messages between them, the faults in force.
 
-One pass over the records, from the first or from any keyframe, gives what a space-time diagram has, in the
-terminal and in every format that one is exported to. Times are microseconds since the run began.
+One pass over the records, from the first or from any keyframe, collects the content of a space-time diagram, for
+the terminal and for every export format. Times are microseconds since the run began.
 """
 
 from collections.abc import Iterable
 
 from msgspec import Struct
 
-from lab.analysis.delivery import Fates, message_met
+from lab.analysis.delivery import DeliveryTracker, affected_message
 from lab.analysis.group_history import Point
 from lab.kernel import Started, Step
 from lab.recording.cluster_state import ClusterState
@@ -18,13 +18,13 @@ from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState, Proc
 
 __all__ = ["FaultInterval", "MessageEdge", "SpaceTime", "StatusInterval"]
 
-_MATTERS = ("killed", "paused", "failed", "absent")
-_STANDING = frozenset(("status", "coordinator", "group"))
-"""What a node stands as, of its state."""
+_DOMINANT = ("killed", "paused", "failed", "absent")
+_STATUS_FIELDS = frozenset(("status", "coordinator", "group"))
+"""The fields of a state that a status interval shows."""
 
 
 class StatusInterval(Struct):
-    """A time in which a node stood as it did; ``until`` is None as long as it does."""
+    """An interval in which the status of a node stays the same; ``until`` is None while it lasts."""
 
     node: int
     status: str
@@ -36,21 +36,21 @@ class StatusInterval(Struct):
 
     @property
     def shown(self) -> str:
-        """Its Status, or what its process does where that matters more."""
-        return self.process if self.process in _MATTERS else self.status
+        """The Status, or the state of the process if that matters more."""
+        return self.process if self.process in _DOMINANT else self.status
 
     @property
     def leads(self) -> bool:
-        """Whether it runs, is Normal, and is its own coordinator."""
+        """True if it runs, is Normal, and is its own coordinator."""
         return self.shown == "Normal" and self.coordinator == self.node
 
 
 class MessageEdge(Struct):
-    """A message. ``line`` is that of the log; ``fate`` as the log has it, met at ``end``, None before that.
+    """A message. ``line`` is its log line, ``fate`` its delivery outcome, reached at ``end`` (None before that).
 
-    ``end`` of one that arrived is the step that took it, of any other the record that says what became of it.
-    ``again`` are the further arrivals of one that was duplicated, ``by`` the faults that touched it on its way.
-    One that was sent before the first record of the pass has no more in its line than its kind, and record -1.
+    ``end`` is the step that received it or the record that shows another outcome. ``again`` are the further
+    arrivals of a duplicated message, ``by`` the faults that touched it. The line of a message sent before the
+    first record of the pass has only its kind, and record -1.
     """
 
     line: LogLine
@@ -61,17 +61,17 @@ class MessageEdge(Struct):
 
     @property
     def sent(self) -> Point:
-        """With which step."""
+        """The step that sent it."""
         return Point(self.line.record, self.line.at_us)
 
     @property
     def arrived(self) -> bool:
-        """Whether a step took it."""
+        """True if a step received it."""
         return self.fate in ("delivered", "too late", "forged")
 
 
 class FaultInterval(Struct):
-    """A fault: as it was when it was over, or as it is now. ``until`` is None while it is in force."""
+    """A fault, in its final or current state. ``until`` is None while it is in force."""
 
     fault: ActiveFault
     since: Point
@@ -79,36 +79,36 @@ class FaultInterval(Struct):
 
 
 class SpaceTime:
-    """What the records so far come to. ``events`` are the lines of the log that are no messages.
+    """The space-time content of the records so far. ``events`` are the log lines other than messages.
 
-    Stretches are in the order in which they begin, arrows in that in which they were sent.
+    Status intervals are in the order of their begins, messages in the order sent.
     """
 
     def __init__(self, header: Header, start: Snapshot | None = None) -> None:
-        """After the header; or after the keyframe with the snapshot ``start``."""
+        """Start after the header, or after the keyframe with the snapshot ``start``."""
         self._cluster = ClusterState.of(header) if start is None else ClusterState.resume(start)
-        self.stretches: list[StatusInterval] = []
-        self.arrows: list[MessageEdge] = []
-        self.strikes: list[FaultInterval] = []
+        self.status_intervals: list[StatusInterval] = []
+        self.messages: list[MessageEdge] = []
+        self.fault_intervals: list[FaultInterval] = []
         self.events: list[LogLine] = []
-        self._standing: dict[int, StatusInterval] = {}
-        self._fates = Fates()
-        self._under_way: dict[tuple[int, int], MessageEdge] = {}
-        """Those of which a copy is."""
-        self._striking: dict[int, FaultInterval] = {}
+        self._current: dict[int, StatusInterval] = {}
+        self._deliveries = DeliveryTracker()
+        self._in_flight: dict[tuple[int, int], MessageEdge] = {}
+        """The messages of which a copy is in flight."""
+        self._open_faults: dict[int, FaultInterval] = {}
         self._cluster.record += 1  # the header or the keyframe itself
         if start is not None:
             self._resume(start.in_flight)
-        self._stand(self._cluster.nodes.values(), self.last)
-        self._strike(self.last)
+        self._update_status(self._cluster.nodes.values(), self.last)
+        self._update_faults(self.last)
 
     @property
     def last(self) -> Point:
-        """The last record that was observed."""
+        """The position of the last record observed."""
         return Point(self._cluster.record, self._cluster.at_us)
 
     def observe(self, record: Record | None) -> None:
-        """Take the next record; None stands for one that could not be read."""
+        """Add the next record; None stands for one that could not be read."""
         cluster = self._cluster
         cluster.apply(record)
         if record is None or isinstance(record, Header | Keyframe):
@@ -119,11 +119,11 @@ class SpaceTime:
             else:
                 self.events.append(line)
         at = Point(cluster.record, record.at_us)
-        self._meet(record, at)
-        if isinstance(record, Process) or (isinstance(record, Step) and _may_stand_anew(record)):
-            self._stand([cluster.nodes[record.node]], at)
-        if cluster.faults or self._striking:
-            self._strike(at)
+        self._apply_to_message(record, at)
+        if isinstance(record, Process) or (isinstance(record, Step) and _may_change_status(record)):
+            self._update_status([cluster.nodes[record.node]], at)
+        if cluster.faults or self._open_faults:
+            self._update_faults(at)
 
     def _resume(self, in_flight: Iterable[InFlightMessage]) -> None:
         for flight in in_flight:
@@ -133,51 +133,51 @@ class SpaceTime:
             self._send(MessageEdge(line, "held" if flight.held else "in flight"), flight.copies)
 
     def _send(self, arrow: MessageEdge, copies: int = 1) -> None:
-        self.arrows.append(arrow)
-        self._under_way[arrow.line.message] = arrow
-        self._fates.sent(arrow.line.message, copies)
+        self.messages.append(arrow)
+        self._in_flight[arrow.line.message] = arrow
+        self._deliveries.sent(arrow.line.message, copies)
 
-    def _stand(self, views: Iterable[NodeState], at: Point) -> None:
+    def _update_status(self, views: Iterable[NodeState], at: Point) -> None:
         for view in views:
             now = (view.status, view.process, view.coordinator, view.group)
-            before = self._standing.get(view.id)
+            before = self._current.get(view.id)
             if before is not None:
                 if (before.status, before.process, before.coordinator, before.group) == now:
                     continue
                 before.until = at
-            self._standing[view.id] = StatusInterval(view.id, *now, at)
-            self.stretches.append(self._standing[view.id])
+            self._current[view.id] = StatusInterval(view.id, *now, at)
+            self.status_intervals.append(self._current[view.id])
 
-    def _meet(self, record: Record, at: Point) -> None:
-        """What the record is to a message that is under way."""
-        message = message_met(record)
-        arrow = None if message is None else self._under_way.get(message)
+    def _apply_to_message(self, record: Record, at: Point) -> None:
+        """Apply the record to the message in flight that it concerns, if any."""
+        message = affected_message(record)
+        arrow = None if message is None else self._in_flight.get(message)
         if message is None or arrow is None:
             return
         if isinstance(record, Routed):
             arrow.by += tuple(number for number in record.by if number not in arrow.by)
-        turn = self._fates.observe(record)
-        if turn is not None and turn.again:
+        transition = self._deliveries.observe(record)
+        if transition is not None and transition.again:
             arrow.again.append(at)
-        elif turn is not None:
-            arrow.fate, arrow.end = turn.fate, at if turn.is_final else None
-        if message not in self._fates:
-            del self._under_way[message]
+        elif transition is not None:
+            arrow.fate, arrow.end = transition.fate, at if transition.is_final else None
+        if message not in self._deliveries:
+            del self._in_flight[message]
 
-    def _strike(self, at: Point) -> None:
+    def _update_faults(self, at: Point) -> None:
         faults = self._cluster.faults
-        for number in [number for number in self._striking if number not in faults]:
-            strike = self._striking.pop(number)
+        for number in [number for number in self._open_faults if number not in faults]:
+            interval = self._open_faults.pop(number)
             over = (fault for fault in reversed(self._cluster.lifted) if fault.id == number)
-            strike.fault, strike.until = next(over, strike.fault), at
+            interval.fault, interval.until = next(over, interval.fault), at
         for number, fault in faults.items():
-            if number in self._striking:
-                self._striking[number].fault = fault
+            if number in self._open_faults:
+                self._open_faults[number].fault = fault
             else:
-                self._striking[number] = FaultInterval(fault, Point(at.record, fault.since_us))
-                self.strikes.append(self._striking[number])
+                self._open_faults[number] = FaultInterval(fault, Point(at.record, fault.since_us))
+                self.fault_intervals.append(self._open_faults[number])
 
 
-def _may_stand_anew(step: Step) -> bool:
-    told = not (_STANDING.isdisjoint(step.changed) and _STANDING.isdisjoint(step.stored))
-    return told or isinstance(step.input, Started)
+def _may_change_status(step: Step) -> bool:
+    changes = not (_STATUS_FIELDS.isdisjoint(step.changed) and _STATUS_FIELDS.isdisjoint(step.stored))
+    return changes or isinstance(step.input, Started)

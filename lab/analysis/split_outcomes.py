@@ -1,4 +1,4 @@
-"""The transactions that some nodes have committed and others aborted: what atomic commit is to prevent."""
+"""Find transactions that some nodes committed and others aborted, which atomic commit must prevent."""
 
 from msgspec import Struct
 
@@ -6,27 +6,29 @@ from lab.protocols.transaction import Transaction
 from lab.recording.cluster_state import ClusterState
 from lab.recording.decided_transactions import outcome_of
 
-__all__ = ["Split", "splits_in"]
+__all__ = ["SplitOutcome", "split_outcomes"]
 
 
-class Split(Struct, frozen=True, order=True):
-    """A transaction, and where it is what; by the nodes' logs."""
+class SplitOutcome(Struct, frozen=True, order=True):
+    """A transaction with two outcomes, and the nodes with each in their logs."""
 
     transaction: Transaction
     committed: tuple[int, ...]
     aborted: tuple[int, ...]
 
 
-def splits_in(cluster: ClusterState) -> tuple[Split, ...]:
-    """All that there are at that record, by their names. The logs are read again only where there is one."""
+def split_outcomes(cluster: ClusterState) -> tuple[SplitOutcome, ...]:
+    """Return all split outcomes at that record, sorted by transaction."""
+    # the logs are read again only if there is a split outcome
     return tuple(
-        Split(Transaction(*name), _nodes_with(cluster, name, "committed"), _nodes_with(cluster, name, "aborted"))
+        SplitOutcome(
+            Transaction(*name), _nodes_with(cluster, name, "committed"), _nodes_with(cluster, name, "aborted")
+        )
         for name in cluster.outcomes.split
     )
 
 
 def _nodes_with(cluster: ClusterState, name: tuple[int, int], outcome: str) -> tuple[int, ...]:
-    """The nodes whose logs have this outcome of the transaction."""
     return tuple(
         node
         for node, view in sorted(cluster.nodes.items())

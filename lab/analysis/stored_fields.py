@@ -1,20 +1,20 @@
-"""Which fields of the nodes' state are in safe storage: those that a step stored, or a node began with."""
+"""Collect the fields of node states that are in stable storage: stored by a step, or present at a start."""
 
 from lab.kernel import Started, Step
 from lab.recording.records import Record
 
-__all__ = ["SafeFields"]
+__all__ = ["StoredFields"]
 
 
-class SafeFields:
-    """``names`` are those found so far, ``logs`` those of them that are logs, in the order of being found."""
+class StoredFields:
+    """The ``names`` of the fields found so far, and those of them that are ``logs``, in the order found."""
 
     def __init__(self) -> None:
         self.names: dict[str, None] = {}
         self.logs: dict[str, None] = {}
 
     def observe(self, record: Record | None) -> None:
-        """Take the next record."""
+        """Add the fields that the next record stores."""
         if not isinstance(record, Step):
             return
         if record.logged:

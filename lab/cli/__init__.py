@@ -1,4 +1,4 @@
-"""The command line: each command is a thin call into one room."""
+"""The command line: typer commands in ``commands``, their implementation beside it."""
 
 import sys
 
@@ -6,10 +6,10 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """The ``lab`` command. Exit status: 0 done, 1 not as expected, 2 the user's mistake, 130 on Ctrl-C."""
+    """Run ``lab``. Exit status: 0 success, 1 a check failed, 2 usage error, 130 interrupted by Ctrl-C."""
     try:
-        import lab.cli.commands  # noqa: F401, PLC0415 - an import takes long enough for a Ctrl-C
-        from lab.cli.app import run_commands  # noqa: PLC0415
+        import lab.cli.commands  # noqa: F401, PLC0415 - here, so that Ctrl-C during the import is caught
+        from lab.cli.program import run_commands  # noqa: PLC0415
 
         status = run_commands()
     except KeyboardInterrupt:

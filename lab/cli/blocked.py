@@ -1,19 +1,19 @@
-"""``lab show --blocked``: the transactions that were open at an instant of a recording, and why."""
+"""``lab show --blocked``: print the transactions that are open at a time of a recording, and why."""
 
 from contextlib import closing
 from pathlib import Path
 
 from msgspec import Struct
 
-from lab.analysis.bank_state import Standing, has_bank
-from lab.analysis.blocked_transactions import Stuck, blocked_in
-from lab.cli.errors import EXIT_NOT_AS_EXPECTED, UsageError
-from lab.cli.progress import counted
-from lab.cli.reading import head_of, opened, tell_damage
+from lab.analysis.bank_state import ParticipantState, has_bank
+from lab.analysis.blocked_transactions import TransactionDiagnosis, diagnose_open_transactions
+from lab.cli.progress import count_progress
+from lab.cli.recording_report import describe_run, open_or_exit, report_damage
+from lab.cli.usage_errors import EXIT_NOT_AS_EXPECTED, UsageError
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import FileRecords
 from lab.text import sanitize
-from lab.units import count_of, format_us, parse_us
+from lab.units import format_count, format_us, parse_us
 
 __all__ = ["BlockedRequest", "show_blocked"]
 
@@ -21,20 +21,18 @@ _WIDEST_STATE = 10
 
 
 class BlockedRequest(Struct, frozen=True):
-    """Which recording, and as of which instant; None: as it ended."""
+    """The arguments of ``lab show --blocked``. ``at_us`` is None for the end of the recording."""
 
     file: Path
     at_us: int | None
 
     @classmethod
     def of(cls, file: Path, blocked: bool, at: str | None, filters: bool) -> "BlockedRequest":
-        """From the options of the command; UsageError."""
+        """Build the request from the command's options. Raises UsageError."""
         if not blocked:
-            raise UsageError("--at is the instant of --blocked: lab show FILE --blocked --at 2s")
+            raise UsageError("--at requires --blocked: lab show FILE --blocked --at 2s")
         if filters:
-            raise UsageError(
-                "--blocked prints no lines of the log, so there is nothing to choose; leave out the rest"
-            )
+            raise UsageError("--blocked prints no log lines, so the filters do not apply; leave them out")
         try:
             return cls(file, None if at is None else parse_us(at))
         except ValueError as error:
@@ -42,34 +40,34 @@ class BlockedRequest(Struct, frozen=True):
 
 
 def show_blocked(request: BlockedRequest) -> int:
-    """Print them; the exit status."""
-    with closing(opened(request.file)) as lines:
-        header = lines.header
+    """Print the open transactions and return the exit status."""
+    with closing(open_or_exit(request.file)) as store:
+        header = store.header
         if not has_bank(header):
             raise UsageError(
                 f"{request.file}: {sanitize(header.protocol.title, 40)} has no transactions; "
                 "2pc and 3pc have: lab run 2pc --record run.jsonl"
             )
-        cluster, ended = _cluster_at(lines, request.at_us)
-        found = blocked_in(cluster, header)
-        damaged = tell_damage(request.file, lines)
+        cluster, ended = _cluster_at(store, request.at_us)
+        found = diagnose_open_transactions(cluster, header)
+        damaged = report_damage(request.file, store)
     now_us = cluster.at_us if request.at_us is None else request.at_us
-    print(f"# {sanitize(head_of(header))}")
+    print(f"# {sanitize(describe_run(header))}")
     if ended:
-        print(f"# it ends before {format_us(now_us)}: this is how it ended")
+        print(f"# the recording ends before {format_us(now_us)}; this is its end")
         now_us = cluster.at_us
-    print(f"# at {_instant(now_us)}: {count_of(len(found), 'open transaction')}")
+    print(f"# at {_format_instant(now_us)}: {format_count(len(found), 'open transaction')}")
     for stuck in found:
         for line in _lines(stuck, now_us):
             print(sanitize(line))
     return EXIT_NOT_AS_EXPECTED if damaged else 0
 
 
-def _cluster_at(lines: FileRecords, at_us: int | None) -> tuple[ClusterState, bool]:
-    """As of that instant; and whether the recording ends before it."""
-    cluster = ClusterState.of(lines.header)
-    with counted(len(lines)) as progress:
-        for number, record in enumerate(lines.records()):
+def _cluster_at(store: FileRecords, at_us: int | None) -> tuple[ClusterState, bool]:
+    """Return the cluster's state at that time, and whether the recording ends earlier."""
+    cluster = ClusterState.of(store.header)
+    with count_progress(len(store)) as progress:
+        for number, record in enumerate(store.records()):
             if at_us is not None and getattr(record, "at_us", 0) > at_us:
                 return cluster, False
             cluster.apply(record)
@@ -77,34 +75,34 @@ def _cluster_at(lines: FileRecords, at_us: int | None) -> tuple[ClusterState, bo
     return cluster, at_us is not None and cluster.at_us < at_us
 
 
-def _lines(stuck: Stuck, now_us: int) -> list[str]:
+def _lines(stuck: TransactionDiagnosis, now_us: int) -> list[str]:
     blocked_us = stuck.blocked_us
     for_so_long = "not blocked" if blocked_us is None else f"blocked for {_seconds(now_us - blocked_us)}"
     lines = ["", f"{stuck.transaction}  {for_so_long}"]
     lines += [f"  {sentence}" for sentence in stuck.sentences]
-    lines += [f"  {_row(standing, now_us)}" for standing in stuck.case.standings]
+    lines += [f"  {_row(participant, now_us)}" for participant in stuck.overview.participant_states]
     if stuck.turned_away:
         lines.append(f"  turned away by its locks: {', '.join(map(str, stuck.turned_away))}")
     return lines
 
 
-def _row(standing: Standing, now_us: int) -> str:
-    told, wait = standing.told, standing.wait
-    parts = [f"node {standing.node}  {standing.part.state.value:{_WIDEST_STATE}}"]
-    if standing.view.process != "running":
-        parts.append(standing.view.process)
-    if told is not None:
-        parts.append(f"for {_seconds(now_us - told.since_us)}")
+def _row(participant: ParticipantState, now_us: int) -> str:
+    storage, wait = participant.reported, participant.wait
+    parts = [f"node {participant.node}  {participant.part.state.value:{_WIDEST_STATE}}"]
+    if participant.view.process != "running":
+        parts.append(participant.view.process)
+    if storage is not None:
+        parts.append(f"for {_seconds(now_us - storage.since_us)}")
     if wait is not None:
         peers = f" of {', '.join(map(str, wait.peers))}" if wait.peers else ""
         parts.append(f"waits for {wait.what}{peers}")
-    if standing.locks:
-        parts.append(f"locks {', '.join(standing.locks)}")
+    if participant.locks:
+        parts.append(f"locks {', '.join(participant.locks)}")
     return "  ".join(parts).rstrip()
 
 
-def _instant(us: int) -> str:
-    """As the lines of the log have it, and without zeros that say nothing."""
+def _format_instant(us: int) -> str:
+    """Format a time as in the log, without trailing zeros."""
     return f"{us / 1e6:.6f}".rstrip("0").rstrip(".") + "s"
 
 

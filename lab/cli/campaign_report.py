@@ -1,4 +1,4 @@
-"""What ``lab check`` says: a table of the sums, the finding at its smallest, and the same as JSON."""
+"""The report of ``lab check``: a table of the totals, the shrunk finding, and the same as JSON."""
 
 from pathlib import Path
 from typing import Any
@@ -6,82 +6,82 @@ from typing import Any
 import msgspec
 
 from lab.analysis.assumptions import ASSUMPTIONS
-from lab.cli.judging import moment_line
 from lab.cli.terminal import print_wrapped
-from lab.properties import ASSERTIONS, account
+from lab.cli.verdict_report import format_explanation_line
+from lab.properties import ASSERTIONS, explain_violation
 from lab.protocols import Algorithm
-from lab.units import count_of
-from lab.worlds.campaign.campaign import Campaign, Table
+from lab.units import format_count
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals
 from lab.worlds.campaign.coverage import lines_of_code
 from lab.worlds.campaign.finding import Finding
 
-__all__ = ["as_json", "nothing_found", "report", "report_finding"]
+__all__ = ["as_json", "format_no_findings", "report", "report_finding"]
 
-_MOST_SORTS = 3
-"""So many sorts of violations of an assertion have a row of their own."""
-_FAILURES = "FAILURES: all assumptions that matter intact"
+_MOST_ROWS = 3
+"""At most so many rows per assertion, one for each set of broken assumptions."""
+_FAILURES = "FAILURES: all relevant assumptions intact"
 
 
-def report(table: Table, protocol: type[Algorithm], campaign: Campaign) -> None:
-    """The sums: faults, violations, and which lines of the protocol were reached."""
+def report(table: CampaignTotals, protocol: type[Algorithm], campaign: Campaign) -> None:
+    """Print the totals: faults, violations, and the covered lines of the protocol."""
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table as Rows  # noqa: PLC0415
 
     console = Console(highlight=False)
     console.print(
-        f"[bold]{protocol.name}[/bold]: {count_of(table.runs, 'run')} from seed {campaign.seed} on, "
-        f"{count_of(table.steps, 'step')}, "
+        f"[bold]{protocol.name}[/bold]: {format_count(table.runs, 'run')} from seed {campaign.seed} on, "
+        f"{format_count(table.steps, 'step')}, "
         f"{table.virtual_us / 1e6:,.0f} s of virtual time"
     )
     if table.transactions:
         console.print(f"  {_transactions(table)}")
-    faults = Rows("fault", "times", "touched something", box=None, pad_edge=True)
+    faults = Rows("fault", "injected", "with effect", box=None, pad_edge=True)
     for kind, count in sorted(table.faults.items()):
         faults.add_row(kind, f"{count.faults:,}", f"{count.touched:,}")
     console.print(faults)
     found = Rows("assertion", "violations", "", box=None, pad_edge=True)
     names = dict.fromkeys([*protocol.promises, *(name for name, _ in table.violations)])
     for name in names:
-        for times, said in _sorts(table, name) or [("none", ASSERTIONS[name].short)]:
-            found.add_row(name, times, said, style="bold red" if said == _FAILURES else "")
-            name = ""  # noqa: PLW2901 - said once
+        for times, text in _violation_rows(table, name) or [("none", ASSERTIONS[name].short)]:
+            found.add_row(name, times, text, style="bold red" if text == _FAILURES else "")
+            name = ""  # noqa: PLW2901 - only in the first row
     console.print(found)
     console.print(f"  {_coverage(table, protocol)}")
 
 
-def _transactions(table: Table) -> str:
-    """How many there were, and what became of them."""
+def _transactions(table: CampaignTotals) -> str:
+    """Return the number of transactions by outcome, as text."""
     committed, aborted, still = (table.transactions.get(how, 0) for how in ("committed", "aborted", None))
-    transactions = count_of(committed + aborted + still, "transaction")
+    transactions = format_count(committed + aborted + still, "transaction")
     return f"{transactions}: {committed:,} committed, {aborted:,} aborted, {still:,} still open"
 
 
-def _sorts(table: Table, name: str) -> list[tuple[str, str]]:
-    """(how many, under which broken assumptions) of the violations of this assertion; failures and many first."""
+def _violation_rows(table: CampaignTotals, name: str) -> list[tuple[str, str]]:
+    """Return rows (count, broken assumptions) for an assertion: failures first, then by falling count."""
     found = [(broken, times) for (which, broken), times in table.violations.items() if which == name]
     found.sort(key=lambda sort: (bool(sort[0]), -sort[1], sort[0]))
-    rows = [(f"{times:,}", _under(broken)) for broken, times in found[:_MOST_SORTS]]
-    rest = [times for _, times in found[_MOST_SORTS:]]
-    return rows + ([(f"{sum(rest):,}", f"outside: {len(rest)} sorts more")] if rest else [])
+    rows = [(f"{times:,}", _describe_broken(broken)) for broken, times in found[:_MOST_ROWS]]
+    rest = [times for _, times in found[_MOST_ROWS:]]
+    return rows + ([(f"{sum(rest):,}", f"excused: {len(rest)} more sets of assumptions")] if rest else [])
 
 
-def _under(broken: tuple[int, ...]) -> str:
+def _describe_broken(broken: tuple[int, ...]) -> str:
     if not broken:
         return _FAILURES
     if len(broken) == 1:
-        return f"outside: broken {broken[0]} ({ASSUMPTIONS[broken[0]]})"
-    return f"outside: broken {', '.join(map(str, broken))}"
+        return f"excused: assumption {broken[0]} broken ({ASSUMPTIONS[broken[0]]})"
+    return f"excused: assumptions {', '.join(map(str, broken))} broken"
 
 
-def _coverage(table: Table, protocol: type[Algorithm]) -> str:
+def _coverage(table: CampaignTotals, protocol: type[Algorithm]) -> str:
     lines = lines_of_code(protocol)
     missed = sorted(lines - table.lines)
-    said = f"lines of the protocol reached: {len(lines) - len(missed)} of {len(lines)}"
-    return said + (f"; not {_ranges(missed)}" if missed else "")
+    text = f"line coverage of the protocol: {len(lines) - len(missed)} of {len(lines)}"
+    return text + (f"; missed {_ranges(missed)}" if missed else "")
 
 
 def _ranges(lines: list[int]) -> str:
-    """1, 2, 3, 7 as ``1-3, 7``."""
+    """Format 1, 2, 3, 7 as ``1-3, 7``."""
     spans: list[list[int]] = []
     for line in lines:
         if spans and line == spans[-1][1] + 1:
@@ -91,39 +91,41 @@ def _ranges(lines: list[int]) -> str:
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
 
 
-def nothing_found(protocol: type[Algorithm], table: Table, find: str | None, interrupted: bool) -> str:
-    """What holds, as far as was looked."""
+def format_no_findings(
+    protocol: type[Algorithm], table: CampaignTotals, find: str | None, interrupted: bool
+) -> str:
+    """Return what the campaign has shown if there is no finding."""
     if not table.runs:
-        return "stopped before the first run was finished: nothing is known"
-    so_far = f"stopped after {count_of(table.runs, 'run')}; " if interrupted else ""
+        return "stopped before the first run was finished: no result"
+    so_far = f"stopped after {format_count(table.runs, 'run')}; " if interrupted else ""
     if find is not None:
         return f"{so_far}no violation of {find} was found"
-    outside = sum(table.violations.values())
-    held = f"{', '.join(protocol.promises)} held in every consistent state while the assumptions did"
-    said = f"{so_far}no failure: {held}"
-    return said + (f" ({count_of(outside, 'violation')} outside the promise: --strict, --find)" if outside else "")
+    excused = sum(table.violations.values())
+    held = f"{', '.join(protocol.promises)} held in every consistent state with the assumptions intact"
+    text = f"{so_far}no failure: {held}"
+    return text + (f" ({format_count(excused, 'excused violation')}: see --strict, --find)" if excused else "")
 
 
 def report_finding(finding: Finding) -> None:
-    """What was found, what is left of it, and how it came about."""
+    """Print the finding, its shrunk form, and the events that led to it."""
     drawn, least = finding.drawn, finding.least
     print()
     print_wrapped(f"seed {drawn.seed}: {finding.violation}")
     print_wrapped(
-        f"shrunk in {count_of(finding.tried, 'run')}, from {count_of(len(drawn.nodes), 'node')} and "
-        f"{count_of(len(drawn.strikes), 'command')} to {len(least.nodes)} and {len(least.strikes)}:"
+        f"shrunk in {format_count(finding.tried, 'run')}, from {format_count(len(drawn.nodes), 'node')} and "
+        f"{format_count(len(drawn.faults), 'command')} to {len(least.nodes)} and {len(least.faults)}:"
     )
-    for strike in least.strikes:
+    for strike in least.faults:
         print(f"    {strike}")
-    print("how it came about (line of the recording, seconds):")
-    for moment in account(finding.records, finding.violation):
-        print(f"    {moment_line(moment)}")
+    print("events that led to it (line of the recording, seconds):")
+    for line in explain_violation(finding.records, finding.violation):
+        print(f"    {format_explanation_line(line)}")
 
 
 def as_json(
-    table: Table, protocol: type[Algorithm], finding: Finding | None, files: list[Path], command: str
+    table: CampaignTotals, protocol: type[Algorithm], finding: Finding | None, files: list[Path], command: str
 ) -> str:
-    """The same as one JSON object."""
+    """Return the report as one JSON object."""
     lines = lines_of_code(protocol)
     result: dict[str, Any] = {
         "protocol": protocol.name,
@@ -146,7 +148,7 @@ def as_json(
             "failure": finding.violation.is_failure,
             "text": str(finding.violation),
             "nodes": finding.least.nodes,
-            "commands": [str(strike) for strike in finding.least.strikes],
+            "commands": [str(strike) for strike in finding.least.faults],
             "recording": str(files[0]),
             "script": str(files[1]),
             "again": command,

@@ -1,4 +1,4 @@
-"""A chart as data: what ``plots`` draws in the terminal and ``svg`` into a file."""
+"""A chart as data: ``plots`` draws it in the terminal, ``svg`` as a picture."""
 
 from math import ceil, floor, log10
 
@@ -7,25 +7,25 @@ from msgspec import Struct
 __all__ = ["Axis", "Chart", "Series", "decades", "whole_numbers"]
 
 _TOO_NEAR = 0.05
-"""Ticks nearer to each other than this part of the axis would be written over each other."""
+"""Ticks closer than this fraction of the axis would overlap."""
 
 _MARGIN = 0.03
-"""So much room, as a part of the axis, around what is drawn."""
+"""Margin around the points, as a fraction of the axis."""
 
 
 class Axis(Struct, frozen=True):
-    """A direction: its name, the values that are written beside it, and whether it is logarithmic."""
+    """An axis: its name, its ticks, and whether it is logarithmic."""
 
     name: str
     ticks: tuple[int, ...]
     logarithmic: bool
 
     def place(self, value: float) -> float:
-        """Where the value is, in the axis' own measure."""
+        """Return the position of the value, in the axis' own unit."""
         return log10(value) if self.logarithmic else value
 
-    def apart(self) -> tuple[int, ...]:
-        """The ticks, without those that come too near to the one before."""
+    def spaced_ticks(self) -> tuple[int, ...]:
+        """Return the ticks without those too close to the previous one."""
         span = self.place(self.ticks[-1]) - self.place(self.ticks[0])
         kept = self.ticks[:1]
         for tick in self.ticks[1:]:
@@ -35,10 +35,7 @@ class Axis(Struct, frozen=True):
 
 
 class Series(Struct, frozen=True):
-    """Points, joined to a curve or each marked; the label is for the legend.
-
-    ``hue`` numbers the colours: what belongs together has the same.
-    """
+    """Points, drawn as a curve or as marks. ``label`` is for the legend; equal ``hue`` means equal colour."""
 
     label: str
     points: tuple[tuple[float, float], ...]
@@ -47,7 +44,7 @@ class Series(Struct, frozen=True):
 
 
 class Chart(Struct, frozen=True):
-    """Series over two axes; the first is drawn on top."""
+    """Series over two axes; the first series is drawn on top."""
 
     title: str
     x: Axis
@@ -55,7 +52,7 @@ class Chart(Struct, frozen=True):
     series: tuple[Series, ...]
 
     def bounds(self) -> tuple[float, float, float, float]:
-        """(left, right, bottom, top) around everything that is drawn, in the axes' own measure."""
+        """Return (left, right, bottom, top) of everything drawn, in the axes' own units."""
         xs = [self.x.place(x) for series in self.series for x, _ in series.points]
         ys = [self.y.place(y) for series in self.series for _, y in series.points]
         xs += [self.x.place(tick) for tick in self.x.ticks]
@@ -70,13 +67,13 @@ def _around(places: list[float]) -> tuple[float, float]:
 
 
 def decades(low: float, high: float) -> tuple[int, ...]:
-    """The powers of ten from ``low`` (at least 1) to ``high``; those around, where fewer than two are between."""
+    """Return the powers of ten from ``low`` (at least 1) to ``high``, or the two around if fewer lie between."""
     inside = range(ceil(log10(low)), floor(log10(high)) + 1)
     around = range(floor(log10(low)), ceil(log10(high)) + 1)
     return tuple(10**power for power in (inside if len(inside) > 1 else around))
 
 
 def whole_numbers(high: float) -> tuple[int, ...]:
-    """About six numbers from 0 to ``high``."""
+    """Return about six evenly spaced integers from 0 to at least ``high``."""
     step = max(1, ceil(high / 6))
     return tuple(range(0, ceil(high / step) * step + 1, step))

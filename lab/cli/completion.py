@@ -1,11 +1,11 @@
-"""What the shell offers behind commands: names of protocols, scenarios and exercises, formats to export to."""
+"""Shell completion: names of protocols, scenarios, exercises and export formats."""
 
 __all__ = ["complete_exercise", "complete_format", "complete_scenario", "complete_target"]
 
 
 def complete_exercise(incomplete: str) -> list[tuple[str, str]]:
-    """The exercises that come with the program, each with its title."""
-    from lab.exercises.library import all_exercises  # noqa: PLC0415 - where it is asked for
+    """Return the built-in exercises with their titles."""
+    from lab.exercises.exercise_library import all_exercises  # noqa: PLC0415 - keeps completion fast
     from lab.exercises.reading import ExerciseError  # noqa: PLC0415
 
     try:
@@ -15,15 +15,15 @@ def complete_exercise(incomplete: str) -> list[tuple[str, str]]:
 
 
 def complete_format(incomplete: str) -> list[tuple[str, str]]:
-    """The formats of ``lab export``, each with what it is good for."""
-    from lab.tui.saving.formats import ALL_FORMATS  # noqa: PLC0415 - where it is asked for
+    """Return the formats of ``lab export`` with their descriptions."""
+    from lab.tui.saving.export_formats import ALL_FORMATS  # noqa: PLC0415 - keeps completion fast
 
     return [(each.name, each.help) for each in ALL_FORMATS if each.name.startswith(incomplete)]
 
 
 def complete_scenario(incomplete: str) -> list[tuple[str, str]]:
-    """The scenarios that come with the program, each with its title."""
-    from lab.scenario.file import ScenarioError, read_scenario  # noqa: PLC0415 - where it is asked for
+    """Return the built-in scenarios with their titles."""
+    from lab.scenario.file import ScenarioError, read_scenario  # noqa: PLC0415 - keeps completion fast
     from lab.scenario.library import shipped  # noqa: PLC0415
 
     found = []
@@ -38,7 +38,7 @@ def complete_scenario(incomplete: str) -> list[tuple[str, str]]:
 
 
 def complete_target(incomplete: str) -> list[tuple[str, str]]:
-    """The protocols and tasks of the program, and the scenarios."""
+    """Return the built-in protocols, tasks and scenarios."""
     from lab.protocols import PROTOCOLS, TASKS  # noqa: PLC0415
 
     named = sorted({**PROTOCOLS, **TASKS}.items())

@@ -1,4 +1,4 @@
-"""``lab exercise``, but for its grades: the list, the texts, starting an attempt, how far one has come."""
+"""``lab exercise list``, ``show``, ``start``, ``status`` and ``check``."""
 
 import getpass
 import os
@@ -12,25 +12,25 @@ from pathlib import Path
 import msgspec
 from rich.table import Table
 
-from lab.cli.errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError
 from lab.cli.progress import progress_line
-from lab.cli.terminal import need_terminal, print_table, print_wrapped
-from lab.exercises.checking import check_exercise
-from lab.exercises.clusters import OwnClusters
+from lab.cli.terminal import print_table, print_wrapped, require_terminal
+from lab.cli.usage_errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError
+from lab.exercises.clusters import LocalClusters
 from lab.exercises.exercise import LEVELS, Exercise
-from lab.exercises.home import NAME, Home
-from lab.exercises.library import SHIPPED, all_exercises, exercise_named, names
+from lab.exercises.exercise_library import SHIPPED, all_exercises, names, resolve_exercise
+from lab.exercises.exercise_validation import check_exercise
 from lab.exercises.reading import ExerciseError
+from lab.exercises.student_folder import NAME, StudentFolder
 from lab.places import exercises_folder
 from lab.text import sanitize
-from lab.units import count_of
+from lab.units import format_count
 
-__all__ = ["check_exercises", "mistakes_told", "print_exercise", "print_list", "print_status", "start_exercise"]
+__all__ = ["check_exercises", "exit_on_mistakes", "print_exercise", "print_list", "print_status", "start_exercise"]
 
 
 @contextmanager
-def mistakes_told() -> Iterator[None]:
-    """What is wrong with an exercise is said, a line each, and ends the command."""
+def exit_on_mistakes() -> Iterator[None]:
+    """Print the mistakes in an exercise, one per line, and exit."""
     try:
         yield
     except ExerciseError as error:
@@ -40,7 +40,7 @@ def mistakes_told() -> Iterator[None]:
 
 
 def print_list(folder: Path | None, as_json: bool) -> int:
-    """All exercises, the easy ones first."""
+    """Print all exercises, the easy ones first."""
     found = _exercises(folder)
     if as_json:
         rows = [
@@ -59,10 +59,10 @@ def print_list(folder: Path | None, as_json: bool) -> int:
     table = Table(box=None, pad_edge=False, expand=os.isatty(1))
     for column, ratio in (("name", None), ("title", 3), ("kind", None), ("points", None), ("teaches", 2)):
         table.add_column(column, no_wrap=True, overflow="ellipsis", ratio=ratio)
-    for level, said in LEVELS.items():
+    for level, text in LEVELS.items():
         rows_of = [each for each in found if each.level == level]
         if rows_of:
-            table.add_row(said, style="bold")
+            table.add_row(text, style="bold")
         for each in rows_of:
             teaches = sanitize(", ".join(each.teaches))
             table.add_row(f"  {each.name}", sanitize(each.title), each.kind, str(each.points), teaches)
@@ -71,14 +71,14 @@ def print_list(folder: Path | None, as_json: bool) -> int:
 
 
 def print_exercise(named: str, solution: bool) -> int:
-    """Its texts, and the points of each task."""
-    with mistakes_told():
-        exercise = exercise_named(named)
+    """Print an exercise and the points of each task."""
+    with exit_on_mistakes():
+        exercise = resolve_exercise(named)
     print(f"{sanitize(exercise.title)}\n")
     _print_text(exercise.intro)
     for task in exercise.tasks:
-        by = ", given by the teacher" if task.way == "explain" else ""
-        print(f"{task.number}. {sanitize(task.title)} ({count_of(task.points, 'point')}{by})\n")
+        by = ", graded by the teacher" if task.way == "explain" else ""
+        print(f"{task.number}. {sanitize(task.title)} ({format_count(task.points, 'point')}{by})\n")
         _print_text(task.text)
     facts = [
         ("kind", exercise.kind),
@@ -87,9 +87,9 @@ def print_exercise(named: str, solution: bool) -> int:
         ("allowed", ", ".join(exercise.may)),
         ("folder", str(exercise.folder)),
     ]
-    for what, said in facts:
-        if said:
-            print(f"{what:12} {sanitize(said)}")
+    for what, text in facts:
+        if text:
+            print(f"{what:12} {sanitize(text)}")
     if solution:
         path = exercise.folder / ("solution.py" if exercise.repairs else "solution.script")
         print(f"\nThe solution, {path}:\n")
@@ -105,49 +105,54 @@ def _print_text(text: str) -> None:
 
 
 def start_exercise(named: str | None, student: str | None, home: Path | None, folder: Path | None) -> int:
-    """Show the list, or begin an attempt at this one."""
-    with mistakes_told():
-        exercise = None if named is None else exercise_named(named, folder or SHIPPED)
+    """Start an attempt at the exercise; without one, show the list."""
+    with exit_on_mistakes():
+        exercise = None if named is None else resolve_exercise(named, folder or SHIPPED)
         found = [exercise] if exercise is not None and "/" in (named or "") else _exercises(folder)
     if exercise is not None and exercise.repairs is not None:
-        return _hand_out(exercise, exercise.repairs)
-    need_terminal("lab exercise show NAME")
-    from lab.tui.classroom.main import show_classroom  # noqa: PLC0415 - only where it is used
+        return _copy_repair_file(exercise, exercise.repairs)
+    require_terminal("lab exercise show NAME")
+    from lab.tui.classroom.show_classroom import show_classroom  # noqa: PLC0415 - loads the interface
     from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415
 
     own = _home(student, home)
-    clusters = OwnClusters()
+    clusters = LocalClusters()
     try:
         return run_guarded(
             lambda: show_classroom(own, clusters, found, first="" if exercise is None else exercise.name)
         )
     finally:
         clusters.end()
-        _say_where(own)
+        _print_attempts_folder(own)
 
 
-def _hand_out(exercise: Exercise, file: Path) -> int:
-    """The file that is to be repaired, copied to where the student is."""
+def _copy_repair_file(exercise: Exercise, file: Path) -> int:
+    """Copy the file to repair to the current folder, and print the exercise."""
     own = Path(f"{exercise.name.replace('-', '_')}.py")
     if own.exists():
-        raise UsageError(f"{own} is here already; go on with it, or move it away to begin anew")
+        raise UsageError(f"{own} exists already; continue with it, or move it away to start again")
     shutil.copyfile(file, own)
     print_exercise(str(exercise.folder) + "/", solution=False)
-    print(f"\nThe file to be mended is {own} now. Check it with: lab check {own}")
+    print(f"\nThe file to repair is {own}. Check it with: lab check {own}")
     print(f"Grade it with: lab exercise grade {own} --exercise {exercise.name}")
     return 0
 
 
 def print_status(student: str | None, home: Path | None, folder: Path | None, as_json: bool) -> int:
-    """How far the student has come."""
+    """Print the student's progress."""
     own, found = _home(student, home), _exercises(folder)
-    standings = [(each, own.standing(each.name)) for each in found]
+    progresses = [(each, own.progress_of(each.name)) for each in found]
     if as_json:
         rows = [
-            {"name": each.name, "points": stands.points, "of": each.points, "attempts": stands.attempts,
-             "solved": bool(stands.first_solved)}
-            for each, stands in standings
-        ]  # fmt: skip
+            {
+                "name": each.name,
+                "points": student_progress.points,
+                "of": each.points,
+                "attempts": student_progress.attempts,
+                "solved": bool(student_progress.first_solved),
+            }
+            for each, student_progress in progresses
+        ]
         print(msgspec.json.encode({"student": own.student, "exercises": rows}).decode())
         return 0
     table = Table(box=None, pad_edge=False)
@@ -155,56 +160,61 @@ def print_status(student: str | None, home: Path | None, folder: Path | None, as
         table.add_column(
             column, no_wrap=True, justify="right" if column in ("points", "of", "attempts") else "left"
         )
-    begun = [(each, stands) for each, stands in standings if stands.attempts]
-    for each, stands in begun:
-        said = "solved" if stands.first_solved else ""
-        table.add_row(each.name, str(stands.points), str(each.points), str(stands.attempts), said)
+    begun = [(each, student_progress) for each, student_progress in progresses if student_progress.attempts]
+    for each, student_progress in begun:
+        text = "solved" if student_progress.first_solved else ""
+        table.add_row(
+            each.name, str(student_progress.points), str(each.points), str(student_progress.attempts), text
+        )
     if begun:
         print_table(table)
-    reached, most = sum(stands.points for _, stands in standings), sum(each.points for each in found)
-    print(f"{sanitize(own.student)}: {reached} of {most} points, {len(begun)} of {len(found)} exercises begun")
-    _say_where(own)
+    reached, most = (
+        sum(student_progress.points for _, student_progress in progresses),
+        sum(each.points for each in found),
+    )
+    print(f"{sanitize(own.student)}: {reached} of {most} points, {len(begun)} of {len(found)} exercises started")
+    _print_attempts_folder(own)
     return 0
 
 
-def _say_where(own: Home) -> None:
+def _print_attempts_folder(own: StudentFolder) -> None:
     if any(own.attempts.iterdir()):
-        print(f"The recordings of your attempts, to be handed in, are in {own.attempts}")
+        print(f"The recordings of your attempts, to hand in, are in {own.attempts}")
 
 
 def check_exercises(named: list[str]) -> int:
-    """Check these, or all; the exit status."""
-    with mistakes_told():
-        found = [exercise_named(each) for each in named] if named else all_exercises()
-    amiss = 0
+    """Check these exercises, or all, and return the exit status."""
+    with exit_on_mistakes():
+        found = [resolve_exercise(each) for each in named] if named else all_exercises()
+    incorrect = 0
     for number, exercise in enumerate(found, 1):
-        with progress_line() as tell:
-            tell(f"{number} of {len(found)}: {exercise.name}")
+        with progress_line() as progress:
+            progress(f"{number} of {len(found)}: {exercise.name}")
             mistakes = list(check_exercise(exercise))
-        print(f"{exercise.name}: {'in order' if not mistakes else 'NOT IN ORDER'}")
+        print(f"{exercise.name}: {'correct' if not mistakes else 'NOT CORRECT'}")
         for mistake in mistakes:
             print(f"  {sanitize(mistake)}")
-        amiss += bool(mistakes)
-    print(f"{count_of(len(found), 'exercise')}, {amiss or 'none'} not in order")
-    return EXIT_NOT_AS_EXPECTED if amiss else 0
+        incorrect += bool(mistakes)
+    print(f"{format_count(len(found), 'exercise')}, {incorrect or 'none'} not correct")
+    return EXIT_NOT_AS_EXPECTED if incorrect else 0
 
 
 def _exercises(folder: Path | None) -> list[Exercise]:
     if folder is not None and not names(folder):
-        raise UsageError(f"{folder} has no exercises in it: folders with an exercise.toml")
-    with mistakes_told():
+        raise UsageError(f"{folder} contains no exercises: folders with an exercise.toml")
+    with exit_on_mistakes():
         return all_exercises(folder or SHIPPED)
 
 
-def _home(student: str | None, home: Path | None) -> Home:
+def _home(student: str | None, home: Path | None) -> StudentFolder:
     name = re.sub(r"[^A-Za-z0-9._-]", "-", getpass.getuser())[:32] if student is None else student
     if NAME.fullmatch(name) is None:
         raise UsageError(
-            f"--student {sanitize(name, 40)}: write up to 32 letters, digits, dots, dashes: --student anna"
+            f"--student {sanitize(name, 40)}: use at most 32 letters, digits, dots or dashes: --student anna"
         )
     try:
-        return Home(home or exercises_folder(name), name)
+        return StudentFolder(home or exercises_folder(name), name)
     except OSError as error:
         raise UsageError(
-            f"the folder {error.filename} cannot be made: {error.strerror}; name one: --home DIR"
+            f"cannot create the folder {error.filename}: {error.strerror}; name another: --home DIR"
         ) from None

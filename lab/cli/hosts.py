@@ -1,24 +1,24 @@
-"""``lab list``, ``lab attach`` and ``lab ctl``: what is to be done with runs that are going on."""
+"""``lab list``, ``lab attach`` and ``lab ctl``: list, show and control active runs."""
 
 import contextlib
 import sys
 
 import msgspec
 
-from lab.cli.errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError
-from lab.cli.terminal import need_terminal
+from lab.cli.terminal import require_terminal
+from lab.cli.usage_errors import EXIT_NOT_AS_EXPECTED, EXIT_USAGE, UsageError
 from lab.protocols import PROTOCOLS, TASKS
 from lab.script import CommandError, parse
 from lab.text import sanitize
-from lab.units import listed
+from lab.units import format_ranges
 from lab.worlds.host.launch import FeedClient
 from lab.worlds.runs import NoSuchRunError, RunInfo, find_run, list_runs
 
 __all__ = ["attach", "control", "print_runs"]
 
 
-def _the_run(name: str | None) -> RunInfo:
-    """The run that is meant. UsageError."""
+def _run_named(name: str | None) -> RunInfo:
+    """Return the run with that name; without a name, the only run. Raises UsageError."""
     try:
         return find_run(name)
     except NoSuchRunError as error:
@@ -26,18 +26,18 @@ def _the_run(name: str | None) -> RunInfo:
 
 
 def print_runs(as_json: bool) -> int:
-    """The running hosts, and what is there to be run."""
+    """Print the active runs and the protocols."""
     running, removed = list_runs()
     if as_json:
         print(msgspec.json.encode({"runs": running, "removed": removed}).decode())
         return 0
     for name in removed:
-        print(f"removed what the dead host of {name} had left")
+        print(f"removed the files of {name}, whose host has crashed")
     if not running:
-        print("no run is going on")
+        print("no active runs")
     for info in running:
         world = "" if info.world == "live" else f" {info.world},"
-        nodes = f"{world} nodes {listed(info.nodes)}"
+        nodes = f"{world} nodes {format_ranges(info.nodes)}"
         print(f"{info.run}  {info.protocol},{nodes}, since {info.began}, process {info.pid}")
         print(f'    lab attach {info.run}    lab ctl {info.run} "kill {info.nodes[-1]}"')
     print("protocols:")
@@ -45,18 +45,18 @@ def print_runs(as_json: bool) -> int:
     longest = max(map(len, known))
     for name, protocol in sorted(known.items()):
         print(f"  {name.ljust(longest)}  {(protocol.__doc__ or '').partition(chr(10))[0]}")
-    print("more about them: lab list protocols")
+    print("details: lab list protocols")
     return 0
 
 
 def attach(name: str | None, viewer: bool) -> int:
-    """The interface over a run that is going on."""
-    need_terminal('lab ctl "COMMAND"')
-    info = _the_run(name)
-    from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415 - only where it is used
+    """Open the interface on an active run."""
+    require_terminal('lab ctl "COMMAND"')
+    info = _run_named(name)
+    from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415 - loads the interface
 
     def interface() -> int:
-        from lab.tui.main import show_feed  # noqa: PLC0415
+        from lab.tui.show import show_feed  # noqa: PLC0415
 
         return show_feed(info.socket, info.run, "viewer" if viewer else "driver")
 
@@ -64,7 +64,7 @@ def attach(name: str | None, viewer: bool) -> int:
 
 
 def control(words: list[str]) -> int:
-    """Give commands to a run; the first word may be its name."""
+    """Give commands to a run and return the exit status; the first word may be the run's name."""
     named = len(words) > 1 and " " not in words[0].strip() and not _is_command(words[0])
     name, commands = (words[0], words[1:]) if named else (None, words)
     for command in commands:
@@ -72,7 +72,7 @@ def control(words: list[str]) -> int:
             parse(command)
         except CommandError as error:
             raise UsageError(_likely_mistake(words) or f"{command!r}: {error}") from None
-    info = _the_run(name)
+    info = _run_named(name)
     status = 0
     try:
         client = FeedClient(info.socket, start="end")
@@ -86,7 +86,7 @@ def control(words: list[str]) -> int:
                 status = EXIT_USAGE
         client.close()
     except OSError as error:
-        raise UsageError(f"run {info.run} cannot be reached: {error}") from None
+        raise UsageError(f"cannot reach the run {info.run}: {error}") from None
     return status
 
 
@@ -99,12 +99,12 @@ def _is_command(word: str) -> bool:
 
 
 def _likely_mistake(words: list[str]) -> str | None:
-    """What to say where quotes or a command are missing, rather than what the grammar makes of it."""
+    """Return a hint if quotes or the command are missing; it is clearer than the grammar's error."""
     for run, command in ([], words), (words[:1], words[1:]):
         with contextlib.suppress(CommandError):
             if len(command) > 1 and parse(" ".join(command)):
-                said = " ".join(command)
-                return f'{said} is one command, so put it in quotes: {" ".join(["lab ctl", *run])} "{said}"'
+                text = " ".join(command)
+                return f'{text} is one command; put it in quotes: {" ".join(["lab ctl", *run])} "{text}"'
     if len(words) == 1 and words[0] in [info.run for info in list_runs()[0]]:
-        return f'{words[0]} is a run; say what is to be done with it: lab ctl {words[0]} "kill 5"'
+        return f'{words[0]} is a run; add a command: lab ctl {words[0]} "kill 5"'
     return None

@@ -1,4 +1,4 @@
-"""A chart in the terminal, as text."""
+"""Charts in the terminal, as text."""
 
 import plotext
 
@@ -15,13 +15,13 @@ _HUES = (
     ("○", "x", "magenta"),
     ("□", "+", "red"),
 )
-"""Of each hue the marks of points and of curves, and the colour: to be told apart without colours too."""
+"""(mark of points, mark of curves, colour) of each hue, distinguishable without colours."""
 _ASCII_MARKS = (("o", "."), ("#", ":"), ("^", "'"), ("*", "-"), ("@", "x"), ("%", "+"))
-"""The same marks where the terminal has ASCII alone."""
+"""The marks for ASCII terminals."""
 
 
 def plot(chart: Chart, width: int, height: int, colours: bool) -> str:
-    """The chart in so many columns and lines."""
+    """Return the chart as text of this width and height."""
     plotext.clear_figure()
     plotext.theme("clear")
     plotext.limit_size(False, False)
@@ -30,16 +30,20 @@ def plot(chart: Chart, width: int, height: int, colours: bool) -> str:
     left, right, bottom, top = chart.bounds()
     plotext.xlim(left, right)
     plotext.ylim(bottom, top)
-    for series in reversed(chart.series):  # what comes first is drawn on top
+    for series in reversed(chart.series):  # the first series is drawn last, on top
         xs = [chart.x.place(x) for x, _ in series.points]
         ys = [chart.y.place(y) for _, y in series.points]
-        point, line, colour = _marks(series)
+        point, line, colour = _series_marks(series)
         if series.curve:
             plotext.plot(xs, ys, marker=line, color=colour)
         else:
             plotext.scatter(xs, ys, marker=point, color=colour)
-    plotext.xticks([chart.x.place(tick) for tick in chart.x.apart()], [f"{tick:,}" for tick in chart.x.apart()])
-    plotext.yticks([chart.y.place(tick) for tick in chart.y.apart()], [f"{tick:,}" for tick in chart.y.apart()])
+    plotext.xticks(
+        [chart.x.place(tick) for tick in chart.x.spaced_ticks()], [f"{tick:,}" for tick in chart.x.spaced_ticks()]
+    )
+    plotext.yticks(
+        [chart.y.place(tick) for tick in chart.y.spaced_ticks()], [f"{tick:,}" for tick in chart.y.spaced_ticks()]
+    )
     plotext.title(chart.title)
     plotext.xlabel(chart.x.name)
     drawn = "\n".join([str(plotext.build()).rstrip("\n"), *legend])
@@ -48,25 +52,25 @@ def plot(chart: Chart, width: int, height: int, colours: bool) -> str:
     return "\n".join(line.rstrip() for line in drawn.splitlines())
 
 
-def _marks(series: Series) -> tuple[str, str, str]:
-    """Of points, of curves, and the colour."""
+def _series_marks(series: Series) -> tuple[str, str, str]:
+    """Return the mark of points, the mark of curves, and the colour."""
     place = series.hue % len(_HUES)
     point, line, colour = _HUES[place]
     return (point, line, colour) if draws_unicode() else (*_ASCII_MARKS[place], colour)
 
 
 def _legend(chart: Chart, width: int) -> list[str]:
-    """What is what, below the chart, where it hides nothing; a single series needs none."""
+    """Return the lines of the legend, shown below the chart; none for a single series."""
     lines: list[str] = []
     room = 0
     for series in chart.series if len(chart.series) > 1 else ():
-        point, line, colour = _marks(series)
+        point, line, colour = _series_marks(series)
         mark = point if not series.curve else "⠒⠒" if line == "braille" else line * 2
-        said = f"  {plotext.colorize(mark, colour)} {series.label}"
+        row = f"  {plotext.colorize(mark, colour)} {series.label}"
         taken = len(mark) + len(series.label) + 3
         if taken > room:
             lines.append("")
             room = width
-        lines[-1] += said
+        lines[-1] += row
         room -= taken
     return lines

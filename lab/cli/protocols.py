@@ -1,4 +1,4 @@
-"""``lab list protocols``: what each is, what it promises and takes for granted, costs, and lets users set."""
+"""``lab list protocols``: describe protocols, their promises, assumptions, costs, parameters and commands."""
 
 import inspect
 import re
@@ -9,24 +9,24 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from lab.analysis.assumptions import ASSUMPTIONS
-from lab.cli.settings import protocol_named
+from lab.cli.run_options import find_protocol
 from lab.properties import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, commit_protocol
-from lab.protocols.parameters import Parameter, parameters_told, together_told
+from lab.protocols.parameters import Parameter, describe_parameters, parameters_summary
 from lab.text import sanitize
 from lab.units import format_us
 
 __all__ = ["print_protocols"]
 
 _WIDEST = 100
-_MARGIN = 12
+_MARGIN = 13
 
 
 class Promise(Struct, frozen=True):
-    """An assertion that holds while these assumptions do."""
+    """An assertion, and the assumptions under which it holds."""
 
     id: str
     statement: str
@@ -34,7 +34,7 @@ class Promise(Struct, frozen=True):
 
 
 class Formula(Struct, frozen=True):
-    """What an election or a commit costs, in which case, and where that is from."""
+    """The cost of an election or a commit, the case it is for, and its source."""
 
     formula: str
     case: str
@@ -42,14 +42,14 @@ class Formula(Struct, frozen=True):
 
 
 class Setting(Struct, frozen=True):
-    """A parameter: how it is set, to what by default, and what it does."""
+    """A parameter: its name, default value and description."""
 
     name: str
     default: str
-    says: str
+    description: str = field(name="says")
 
 
-class Described(Struct, frozen=True):
+class ProtocolDescription(Struct, frozen=True):
     """A protocol as it describes itself."""
 
     name: str
@@ -65,26 +65,26 @@ class Described(Struct, frozen=True):
 
 
 def print_protocols(target: str | None, as_json: bool) -> int:
-    """Describe all protocols, or one in more detail."""
-    classes = [protocol_named(name) for name in (sorted((*PROTOCOLS, *TASKS)) if target is None else [target])]
-    described = [_described(each) for each in classes]
+    """Describe all protocols, or one in detail."""
+    classes = [find_protocol(name) for name in (sorted((*PROTOCOLS, *TASKS)) if target is None else [target])]
+    describe_state = [_described(each) for each in classes]
     if as_json:
-        print(msgspec.json.encode({"protocols": described}).decode())
+        print(msgspec.json.encode({"protocols": describe_state}).decode())
         return 0
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
-    for place, (klass, each) in enumerate(zip(classes, described, strict=True)):
+    for place, (klass, each) in enumerate(zip(classes, describe_state, strict=True)):
         if place:
             print()
         for line in _lines(each, width) if target is None else _detailed_lines(klass, each, width):
             print(sanitize(line))
     if target is None:
-        print("\nmore about one: lab list protocols NAME")
+        print("\nDetails of one: lab list protocols NAME")
     return 0
 
 
-def _described(protocol: type[Algorithm]) -> Described:
+def _described(protocol: type[Algorithm]) -> ProtocolDescription:
     every = tuple(ASSUMPTIONS)
-    return Described(
+    return ProtocolDescription(
         protocol.name,
         (protocol.__doc__ or "").partition("\n")[0],
         tuple(
@@ -92,8 +92,8 @@ def _described(protocol: type[Algorithm]) -> Described:
             for name in protocol.promises
         ),
         (*_of_a_commit(protocol), *(Formula(cost.formula, cost.case, cost.source) for cost in protocol.costs)),
-        tuple(Setting(each.name, _shown(each), each.says) for each in parameters_told(protocol)),
-        together_told(protocol),
+        tuple(Setting(each.name, _shown(each), each.description) for each in describe_parameters(protocol)),
+        parameters_summary(protocol),
         {name: own.does for name, own in protocol.commands.items()},
         {name: own.usage for name, own in protocol.commands.items()},
         {name: own.example for name, own in protocol.commands.items() if own.example},
@@ -109,10 +109,10 @@ def _of_a_commit(protocol: type[Algorithm]) -> tuple[Formula, ...]:
     return (
         Formula(
             str(cost.messages),
-            "messages of a commit, of n participants besides the coordinator",
+            "messages of a commit, with n participants besides the coordinator",
             cost.messages.counted,
         ),
-        Formula(str(cost.writes), "forced writes of all of them", cost.writes.counted),
+        Formula(str(cost.writes), "forced writes of all nodes", cost.writes.counted),
     )
 
 
@@ -123,40 +123,40 @@ def _shown(parameter: Parameter) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _lines(protocol: Described, width: int) -> Iterator[str]:
-    """The summary of one."""
+def _lines(protocol: ProtocolDescription, width: int) -> Iterator[str]:
+    """Yield the lines of the summary of a protocol."""
     yield from _table(protocol.name, [("", protocol.does)], width, indent="")
     yield from _table("promises", [(each.id, each.statement) for each in protocol.promises], width)
     yield from _table("assumes", _assumed(protocol.promises), width)
     yield from _table("costs", [(cost.formula, cost.case) for cost in protocol.costs], width)
     yield from _table(
-        "to set", [(f"{each.name}={each.default}", each.says) for each in protocol.parameters], width
+        "parameters", [(f"{each.name}={each.default}", each.description) for each in protocol.parameters], width
     )
-    if protocol.parameters_do and not all(each.says for each in protocol.parameters):
+    if protocol.parameters_do and not all(each.description for each in protocol.parameters):
         yield from _table("", [("", protocol.parameters_do)], width)
     yield from _table("commands", list(_commands(protocol)), width)
 
 
-def _detailed_lines(klass: type[Algorithm], protocol: Described, width: int) -> Iterator[str]:
-    """All that there is to be said of one; last the theory, as the author wrote it at the top of the file."""
+def _detailed_lines(klass: type[Algorithm], protocol: ProtocolDescription, width: int) -> Iterator[str]:
+    """Yield the full description; last the theory, from the docstring of the protocol's module."""
     yield from _lines(protocol, width)
     yield from _table("counted", [(cost.formula, cost.source) for cost in protocol.costs], width)
     if protocol.messages:
         yield from _table("messages", [("", ", ".join(protocol.messages))], width)
     yield ""
-    module = sys.modules[(klass.carries or klass).__module__]
+    module = sys.modules[(klass.upper_protocol or klass).__module__]
     for paragraph in re.split(r"\n(?=\n|\* )", inspect.getdoc(module) or ""):
         yield from _paragraph(paragraph, width)
 
 
-def _commands(protocol: Described) -> Iterator[tuple[str, str]]:
+def _commands(protocol: ProtocolDescription) -> Iterator[tuple[str, str]]:
     for name, does in protocol.commands.items():
         example = protocol.examples.get(name)
         yield protocol.usages[name], f"{does}  ({example})" if example else does
 
 
 def _paragraph(text: str, width: int) -> list[str]:
-    """In lines of that width; what is indented is a table, and stays as it is."""
+    """Wrap a paragraph; an indented one is a table, and kept as it is."""
     if text.startswith("\n"):
         return ["", *_paragraph(text[1:], width)]
     if text.startswith(" "):
@@ -165,17 +165,17 @@ def _paragraph(text: str, width: int) -> list[str]:
 
 
 def _assumed(promises: tuple[Promise, ...]) -> list[tuple[str, str]]:
-    """For each set of assumptions, the promises that hold while those do."""
+    """Return, for each set of assumptions, the promises that hold under it."""
     found = []
     for assumptions in dict.fromkeys(each.assumptions for each in promises):
         held = ", ".join(each.id for each in promises if each.assumptions == assumptions)
-        said = "; ".join(f"{ASSUMPTIONS[number]} ({number})" for number in assumptions) or "nothing"
-        found.append((held, "all nine assumptions" if assumptions == tuple(ASSUMPTIONS) else said))
+        text = "; ".join(f"{ASSUMPTIONS[number]} ({number})" for number in assumptions) or "nothing"
+        found.append((held, "all nine assumptions" if assumptions == tuple(ASSUMPTIONS) else text))
     return found
 
 
 def _table(title: str, rows: list[tuple[str, str]], width: int, indent: str = "  ") -> Iterator[str]:
-    """The rows beside their title, or below a long one, all texts in one column; nothing where there are none."""
+    """Yield the rows next to their title, or below a long one, with the texts aligned."""
     keys = max((len(key) for key, _ in rows), default=0)
     if rows and len(indent + title) >= _MARGIN:
         yield indent + title

@@ -1,86 +1,84 @@
-"""What ``lab scale`` measures of a protocol: an election in one case or several, in growing clusters."""
+"""The measurements of ``lab scale``: elections in one or several cases, in growing clusters."""
 
 from msgspec import Struct
 
 from lab.protocols import Cost, Election
-from lab.protocols.cost import Noticed
-from lab.worlds.scaling import Measurement
+from lab.protocols.cost import Detection
+from lab.worlds.scalability import Measurement
 
-__all__ = ["MOST_MESSAGES", "Case", "Row", "Scale"]
+__all__ = ["MOST_MESSAGES", "ScaleCase", "ScaleRow", "ScaleStudy"]
 
 MOST_MESSAGES = 10_000
-"""What takes more by its formula is not measured, but for the first case: that is what a plain run shows."""
+"""Cases above this limit, by their formula, are skipped; except for the first, which a plain run shows."""
 
 _MANY = 1_000
-"""With so many nodes it is plain which case is the best."""
+"""A cluster size at which the order of the cases is clear."""
 
 
-class Row(Struct, frozen=True):
-    """One measurement, and how long it took to make; None: it would have taken too long."""
+class ScaleRow(Struct, frozen=True):
+    """A measurement, and how long it took. ``measured`` is None if it was skipped."""
 
     nodes: int
     measured: Measurement | None
     seconds: float
 
 
-class Case(Struct, frozen=True):
-    """One case, by its formula, with the formulas that are only shown beside it."""
+class ScaleCase(Struct, frozen=True):
+    """A case with its formula, and formulas that are only shown next to it."""
 
     cost: Cost | None
-    beside: list[Cost]
-    rows: list[Row]
+    other_costs: list[Cost]
+    rows: list[ScaleRow]
 
     @property
     def name(self) -> str:
-        """In words."""
         return "" if self.cost is None else self.cost.case
 
     @property
-    def noticed(self) -> Noticed:
-        """How it is brought about."""
-        return "by each" if self.cost is None or self.cost.noticed is None else self.cost.noticed
+    def detection(self) -> Detection:
+        """The way in which the nodes detect the crash; by default, each by itself."""
+        return "by each" if self.cost is None or self.cost.detection is None else self.cost.detection
 
     @property
     def measured(self) -> list[Measurement]:
-        """Without what was left out."""
+        """The measurements that were not skipped."""
         return [row.measured for row in self.rows if row.measured is not None]
 
     def messages(self, nodes: float) -> float:
-        """By the formula, if there is one."""
+        """Return the number of messages by the formula; 0 without a formula."""
         return 0 if self.cost is None else self.cost.messages(nodes)
 
 
-class Scale(Struct, frozen=True):
-    """What is measured of one protocol."""
+class ScaleStudy(Struct, frozen=True):
+    """The measurements of one protocol."""
 
     protocol: type[Election]
-    cases: list[Case]
+    cases: list[ScaleCase]
 
     @classmethod
-    def of(cls, protocol: type[Election]) -> "Scale":
-        """Nothing yet; where no formula is of a case to be measured, a plain run is to be."""
-        cases: list[Case] = []
+    def of(cls, protocol: type[Election]) -> "ScaleStudy":
+        """Return an empty study: one case per measurable formula, or a single plain one."""
+        cases: list[ScaleCase] = []
         for cost in protocol.costs:
-            if cost.noticed is not None:
-                cases.append(Case(cost, [], []))
+            if cost.detection is not None:
+                cases.append(ScaleCase(cost, [], []))
             elif cases:
-                cases[-1].beside.append(cost)
-        return cls(protocol, cases or [Case(None, list(protocol.costs), [])])
+                cases[-1].other_costs.append(cost)
+        return cls(protocol, cases or [ScaleCase(None, list(protocol.costs), [])])
 
     @property
     def name(self) -> str:
-        """The protocol's."""
         return self.protocol.name
 
     @property
     def measured(self) -> list[Measurement]:
-        """Of all cases."""
+        """The measurements of all cases."""
         return [each for case in self.cases for each in case.measured]
 
-    def best(self) -> Case:
-        """The case with the fewest messages."""
+    def best(self) -> ScaleCase:
+        """Return the case with the fewest messages."""
         return min(self.cases, key=lambda case: case.messages(_MANY))
 
-    def worst(self) -> Case:
-        """The case with the most."""
+    def worst(self) -> ScaleCase:
+        """Return the case with the most messages."""
         return max(self.cases, key=lambda case: case.messages(_MANY))

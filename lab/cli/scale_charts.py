@@ -1,24 +1,31 @@
-"""The charts of ``lab scale``: messages with the curves of the formulas, and the virtual time, over the nodes."""
+"""The charts of ``lab scale``: messages with the curves of the formulas, and virtual time, by cluster size."""
 
 from collections.abc import Iterable
 
 from lab.cli.chart import Axis, Chart, Series, decades, whole_numbers
-from lab.cli.scale_cases import Scale
+from lab.cli.scale_cases import ScaleStudy
 from lab.kernel import Timing
 from lab.protocols import Cost
 from lab.units import format_us
-from lab.worlds.scaling import Measurement
+from lab.worlds.scalability import Measurement
 
 __all__ = ["charts"]
 
 _CURVE_POINTS = 200
 
 
-def charts(scales: list[Scale], timing: Timing) -> tuple[Chart, Chart]:
-    """Messages in all cases, and the virtual time of the first: that of others is how they are brought about."""
+def charts(scales: list[ScaleStudy], timing: Timing) -> tuple[Chart, Chart]:
+    """Return the charts of the messages in all cases, and of the virtual time in the first case.
+
+    In the other cases the time is an artefact of how the detection is controlled.
+    """
     sizes = tuple(sorted({each.nodes for scale in scales for each in scale.measured}))
     name = f"{scales[0].name}: " if len(scales) == 1 else ""
-    counted = [each for each in (_of_one(scales[0], sizes) if name else _of_several(scales, sizes)) if each.points]
+    counted = [
+        each
+        for each in (_series_of_one(scales[0], sizes) if name else _series_of_several(scales, sizes))
+        if each.points
+    ]
     in_t = [_times(scale, timing, place) for place, scale in enumerate(scales)]
     nodes = Axis("nodes", sizes, logarithmic=True)
     counts = [y for series in counted for _, y in series.points] or [1]
@@ -39,8 +46,8 @@ def charts(scales: list[Scale], timing: Timing) -> tuple[Chart, Chart]:
     )
 
 
-def _of_one(scale: Scale, sizes: tuple[int, ...]) -> list[Series]:
-    """The points and the curve of a case have one colour; the formulas that are only shown have the next ones."""
+def _series_of_one(scale: ScaleStudy, sizes: tuple[int, ...]) -> list[Series]:
+    """Return the series of one protocol: a colour for each case, points and curve, and for each extra formula."""
     alone = [cost for cost in scale.protocol.costs if cost not in [case.cost for case in scale.cases]]
     counted, curves = [], []
     for hue, case in enumerate(scale.cases):
@@ -51,8 +58,8 @@ def _of_one(scale: Scale, sizes: tuple[int, ...]) -> list[Series]:
     return [*counted, *curves]
 
 
-def _of_several(scales: list[Scale], sizes: tuple[int, ...]) -> list[Series]:
-    """A protocol has one colour, for the points of all its cases and for their curves."""
+def _series_of_several(scales: list[ScaleStudy], sizes: tuple[int, ...]) -> list[Series]:
+    """Return the series of several protocols: a colour for each protocol, points and curves."""
     counted = [_points(scale.name, scale.measured, hue) for hue, scale in enumerate(scales)]
     curves = [
         _curve(case.cost, scale.name, sizes, hue)
@@ -67,18 +74,18 @@ def _points(label: str, measured: list[Measurement], hue: int) -> Series:
     return Series(label, _drawable((each.nodes, each.messages) for each in measured), hue=hue)
 
 
-def _curve(cost: Cost, said: str, sizes: tuple[int, ...], hue: int) -> Series:
+def _curve(cost: Cost, label: str, sizes: tuple[int, ...], hue: int) -> Series:
     first, last = sizes[0], sizes[-1]
     between = [first * (last / first) ** (step / _CURVE_POINTS) for step in range(_CURVE_POINTS + 1)]
     points = _drawable((n, cost.messages(n)) for n in between)
-    return Series(f"{cost.formula}, {said}", points, curve=True, hue=hue)
+    return Series(f"{cost.formula}, {label}", points, curve=True, hue=hue)
 
 
 def _drawable(points: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    # the axis is logarithmic, and two nodes may need no message at all
+    # the axis is logarithmic, and two nodes may need no messages
     return tuple((nodes, messages) for nodes, messages in points if messages > 0)
 
 
-def _times(scale: Scale, timing: Timing, hue: int) -> Series:
+def _times(scale: ScaleStudy, timing: Timing, hue: int) -> Series:
     measured = scale.cases[0].measured
     return Series(scale.name, tuple((each.nodes, each.virtual_us / timing.t_us) for each in measured), hue=hue)

@@ -1,4 +1,4 @@
-"""``lab scenario list`` and ``show``; and how a scenario's mistakes are told."""
+"""``lab scenario list`` and ``lab scenario show``; reading scenarios and printing their mistakes."""
 
 import os
 import sys
@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 from rich.table import Table
 
-from lab.cli.errors import EXIT_USAGE, UsageError
 from lab.cli.terminal import print_table, print_wrapped
+from lab.cli.usage_errors import EXIT_USAGE, UsageError
 from lab.protocols import PROTOCOLS, TASKS
 from lab.recording.records import ProtocolInfo
 from lab.scenario.file import Scenario, ScenarioError, read_scenario
 from lab.scenario.head import read_head, split_scenario
 from lab.scenario.library import find, shipped
 from lab.text import sanitize
-from lab.units import format_us, listed
+from lab.units import format_ranges, format_us
 
 __all__ = ["find_named", "print_list", "print_scenario", "read_all", "read_named"]
 
@@ -25,12 +25,12 @@ _LONGEST_WORD = 40
 
 
 def read_named(name: str) -> Scenario:
-    """The scenario that is meant; what is wrong with it is said, and ends the command."""
+    """Return the scenario with that name; print its mistakes and exit if there are any."""
     return read_all([find_named(name)])[0]
 
 
 def find_named(name: str) -> Path:
-    """Its file. UsageError."""
+    """Return the file of a scenario. Raises UsageError."""
     try:
         return find(name)
     except ScenarioError as error:
@@ -38,7 +38,7 @@ def find_named(name: str) -> Path:
 
 
 def read_all(paths: list[Path]) -> list[Scenario]:
-    """These scenarios; what is wrong with any of them is said, a line each, and ends the command."""
+    """Return these scenarios; print the mistakes of all, one per line, and exit if there are any."""
     found, mistakes = list[Scenario](), list[str]()
     for path in paths:
         try:
@@ -53,9 +53,9 @@ def read_all(paths: list[Path]) -> list[Scenario]:
 
 
 def print_list(word: str, as_json: bool) -> int:
-    """The scenarios that come with the program, those of one protocol together, bully's first.
+    """Print the built-in scenarios, grouped by protocol, bully's first.
 
-    With a ``word``, those alone in whose name, title or protocol it is.
+    With a ``word``, only those with it in their name, title or protocol.
     """
     found = [(_protocol_written(each), each) for each in read_all(shipped())]
     found = [
@@ -64,8 +64,8 @@ def print_list(word: str, as_json: bool) -> int:
         if word.lower() in " ".join((each.name, each.title, protocol)).lower()
     ]
     if not found:
-        said = sanitize(word, _LONGEST_WORD)
-        raise UsageError(f"no scenario has {said!r} in it; all of them: lab scenario list")
+        text = sanitize(word, _LONGEST_WORD)
+        raise UsageError(f"no scenario matches {text!r}; all scenarios: lab scenario list")
     order = [*PROTOCOLS, *TASKS]
     found.sort(key=lambda row: (order.index(row[0]) if row[0] in order else len(order), row[0], row[1].name))
     if as_json:
@@ -76,7 +76,7 @@ def print_list(word: str, as_json: bool) -> int:
         print(msgspec.json.encode({"scenarios": rows}).decode())
         return 0
     table = Table(box=None, pad_edge=False, expand=os.isatty(1))
-    table.add_column("name", no_wrap=True)  # whole, as it is to be typed
+    table.add_column("name", no_wrap=True)  # never shortened, as users type it
     table.add_column("title", no_wrap=True, overflow="ellipsis", ratio=1)
     table.add_column("only", no_wrap=True)
     for protocol, group in groupby(found, key=itemgetter(0)):
@@ -89,13 +89,13 @@ def print_list(word: str, as_json: bool) -> int:
 
 
 def _protocol_written(scenario: Scenario) -> str:
-    """As its file has it, and not as any process finds it."""
+    """Return the protocol as the scenario's file has it, without resolving the path."""
     head, _, _ = split_scenario(scenario.text)
     return str(read_head(head).values["protocol"])
 
 
 def print_scenario(name: str) -> int:
-    """What it shows, in which setting, and its script."""
+    """Print a scenario: its description, settings and script."""
     scenario = read_named(name)
     print(f"{sanitize(scenario.title)}\n")
     for paragraph in scenario.shows.split("\n\n"):
@@ -108,15 +108,15 @@ def print_scenario(name: str) -> int:
         ("source", scenario.source),
         ("protocol", _protocol_written(scenario)),
         ("set", ", ".join(setting.replace("=", " = ", 1) for setting in info.settings)),
-        ("nodes", listed(scenario.nodes)),
+        ("nodes", format_ranges(scenario.nodes)),
         ("T", f"{format_us(timing.t_us)} (Tm {format_us(timing.tm_us)}, Tp {format_us(timing.tp_us)})"),
         ("worlds", ", ".join(scenario.worlds)),
-        ("goes on for", format_us(scenario.ends_us)),
+        ("duration", format_us(scenario.ends_us)),
         ("file", scenario.path),
     ]
-    for what, said in facts:
-        if said:
-            print(f"{what:12} {sanitize(said)}")
+    for what, text in facts:
+        if text:
+            print(f"{what:12} {sanitize(text)}")
     print()
     for number, line in enumerate(scenario.script.removesuffix("\n").split("\n"), scenario.first_line):
         print(f"{number:4}  {sanitize(line)}".rstrip())

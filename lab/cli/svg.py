@@ -1,4 +1,4 @@
-"""Charts as one SVG picture, one below the other."""
+"""Charts as an SVG picture, one below the other."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ import drawsvg
 
 from lab.cli.chart import Chart, Series
 
-__all__ = ["picture"]
+__all__ = ["charts_as_svg"]
 
 _WIDTH = 760
 _LEFT, _RIGHT, _TOP, _BOTTOM = 92, 24, 44, 52
@@ -19,27 +19,24 @@ _HUES = (
     ("#cc79a7", "8 3 2 3"),
     ("#e69f00", "12 4"),
 )
-"""The colours, and how a curve of each is dashed.
-
-They are some that most colour-blind people tell apart (Okabe and Ito).
-"""
+"""(colour, dash pattern of curves). Okabe and Ito's colours, which colour-blind people can distinguish."""
 
 
-def picture(charts: list[tuple[Chart, int]]) -> str:
-    """The charts, each with its height, as the text of an SVG file with a white background."""
+def charts_as_svg(charts: list[tuple[Chart, int]]) -> str:
+    """Return the charts, each with its height, as the text of an SVG file with a white background."""
     total = sum(height for _, height in charts)
     width = _WIDTH + max(_legend_width(chart) for chart, _ in charts)
     drawing = drawsvg.Drawing(width, total, font_family="Helvetica, Arial, sans-serif")
     drawing.append(drawsvg.Rectangle(0, 0, width, total, fill=_PAPER))
-    above = 0
+    offset = 0
     for chart, height in charts:
-        drawing.append(_Panel(chart, height).drawn(above))
-        above += height
+        drawing.append(_Panel(chart, height).drawn(offset))
+        offset += height
     return str(drawing.as_svg())
 
 
 class _Panel:
-    """One chart, with room for its ticks and names around it."""
+    """One chart, with room for its ticks and labels."""
 
     def __init__(self, chart: Chart, height: int) -> None:
         self.chart = chart
@@ -47,18 +44,18 @@ class _Panel:
         self.left, self.right, self.bottom, self.top = chart.bounds()
 
     def x(self, value: float) -> float:
-        """From a value to where it is in the picture."""
+        """Return the horizontal position of a value."""
         part = (self.chart.x.place(value) - self.left) / (self.right - self.left)
         return round(_LEFT + part * (_WIDTH - _LEFT - _RIGHT), 1)
 
     def y(self, value: float) -> float:
-        """The same, upwards."""
+        """Return the vertical position of a value."""
         part = (self.chart.y.place(value) - self.bottom) / (self.top - self.bottom)
         return round(self.height - _BOTTOM - part * (self.height - _TOP - _BOTTOM), 1)
 
-    def drawn(self, above: int) -> drawsvg.Group:
-        """The panel, so far from the top of the picture."""
-        group = drawsvg.Group(transform=f"translate(0,{above})")
+    def drawn(self, offset: int) -> drawsvg.Group:
+        """Return the panel at this vertical offset."""
+        group = drawsvg.Group(transform=f"translate(0,{offset})")
         self._frame(group)
         for series in reversed(self.chart.series):
             self._series(group, series)
@@ -71,10 +68,10 @@ class _Panel:
         chart, foot, end = self.chart, self.height - _BOTTOM, _WIDTH - _RIGHT
         middle = (_LEFT + end) / 2
         group.append(_text(chart.title, 16, middle, 26, text_anchor="middle", font_weight="bold"))
-        for tick in chart.y.apart():
+        for tick in chart.y.spaced_ticks():
             group.append(drawsvg.Line(_LEFT, self.y(tick), end, self.y(tick), stroke=_FAINT))
             group.append(_text(f"{tick:,}", 12, _LEFT - 8, self.y(tick) + 4, text_anchor="end"))
-        for tick in chart.x.apart():
+        for tick in chart.x.spaced_ticks():
             group.append(drawsvg.Line(self.x(tick), _TOP, self.x(tick), foot, stroke=_FAINT))
             group.append(_text(f"{tick:,}", 12, self.x(tick), foot + 18, text_anchor="middle"))
         group.append(drawsvg.Lines(_LEFT, _TOP, _LEFT, foot, end, foot, fill="none", stroke=_INK))
@@ -100,7 +97,7 @@ class _Panel:
 
 
 def _legend_width(chart: Chart) -> int:
-    """Room to the right of the chart; a single series needs no legend."""
+    """Return the width of the legend, to the right of the chart; 0 for a single series."""
     return 0 if len(chart.series) < 2 else 60 + 8 * max(len(series.label) for series in chart.series)
 
 

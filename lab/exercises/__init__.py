@@ -1,1 +1,4 @@
-"""Exercises: what a student is to bring about, predict, find, repair or explain; telling whether it is done."""
+"""Exercises: their text, their tasks, and the check of whether each task is done.
+
+Tasks ask a student to bring something about, predict it, find it, repair a protocol, or explain.
+"""

@@ -1,29 +1,29 @@
-"""What a student has done in an attempt, task by task: one fold over its records.
+"""Assess an attempt: one fold over its records, task by task.
 
-The interface shows it while the attempt goes on, and the grader comes to the same from the recording. What was
-answered, and which hints were taken, are commands in the recording, like all else that was given by hand.
+The interface shows the assessment while the attempt runs; the grader derives the same assessment from the
+recording. Answers and requests for hints are commands in the recording, like all other manual commands.
 """
 
 from typing import Literal
 
 from msgspec import Struct
 
-from lab.exercises.conditions import Followed, Watch, reached, watch_for
 from lab.exercises.exercise import FREE, Exercise, Task
+from lab.exercises.task_conditions import ConditionMonitor, ObservedRun, monitor_for, reach_monitor
 from lab.properties import Judge
 from lab.recording.records import Commanded, End, Header, Record
-from lab.script import Answer, CommandError, Hint, Scripted, parse
+from lab.script import Answer, CommandError, Hint, Statement, parse
 
-__all__ = ["Assessment", "Result", "Stand", "State", "is_given", "read_given"]
+__all__ = ["Assessment", "AttemptStatus", "Result", "State", "is_manual_command", "parse_manual_command"]
 
 State = Literal["open", "answered", "done", "missed"]
 
 
 class Result(Struct, frozen=True):
-    """How a task stands. ``answered``: but whether rightly will be seen. ``missed``: not to be had any more.
+    """The state of a task: ``answered`` is not judged yet, ``missed`` can no longer be done.
 
-    ``points`` are those it has brought; a hint may have cost some. ``record`` is that with which it was decided,
-    -1 where it is not. ``why`` says more, to the student. ``hints`` is how many were taken.
+    ``points`` are those earned, less the cost of hints. ``record`` is the number of the record that decided the
+    task, -1 while it is open. ``why`` is a reason, for the student. ``hints`` is the number of hints taken.
     """
 
     task: int
@@ -36,45 +36,43 @@ class Result(Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether it is not decided yet."""
         return self.state in ("open", "answered")
 
 
-class Stand(Struct, frozen=True):
-    """How the tasks stand from this record on; ``given`` is how many commands there were by then."""
+class AttemptStatus(Struct, frozen=True):
+    """The results of all tasks as of ``record``, and the number of commands counted by then."""
 
     record: int
     results: tuple[Result, ...]
-    given: int = 0
+    command_count: int = 0
 
     @property
     def points(self) -> int:
-        """How many have been brought."""
         return sum(result.points for result in self.results)
 
     @property
     def is_solved(self) -> bool:
-        """Whether every task is done."""
+        """True if every task is done."""
         return all(result.state == "done" for result in self.results)
 
     @property
     def is_decided(self) -> bool:
-        """Whether nothing is open any more."""
+        """True if no task is open."""
         return not any(result.is_open for result in self.results)
 
     @property
     def next_open(self) -> int | None:
-        """The first task that something can be done for yet."""
+        """The first task that can still be worked on."""
         return next((result.task for result in self.results if result.state == "open"), None)
 
 
-def is_given(record: Record | None) -> bool:
-    """Whether it is of a command that was given by hand and carried out."""
+def is_manual_command(record: Record | None) -> bool:
+    """Return whether this records a manual command that was carried out."""
     return isinstance(record, Commanded) and not record.line and not record.refused
 
 
-def read_given(record: Commanded) -> Scripted | None:
-    """The command that was given; None for what cannot be read."""
+def parse_manual_command(record: Commanded) -> Statement | None:
+    """Return the command, or None if it cannot be parsed."""
     try:
         return parse(record.text)
     except CommandError:
@@ -82,131 +80,132 @@ def read_given(record: Commanded) -> Scripted | None:
 
 
 class Assessment:
-    """Shown the records of an attempt in their order, from the header on. ``given`` counts the commands.
+    """The assessment of an attempt, fed its records in order, starting with the header.
 
-    ``judge``: one that is shown every record before this is; without, it keeps one of its own.
+    ``command_count`` is the number of commands that count against ``at_most``. ``judge`` must be fed each record
+    before the assessment is; without one, the assessment creates and feeds its own.
     """
 
     def __init__(self, exercise: Exercise, header: Header, judge: Judge | None = None) -> None:
         self.exercise = exercise
-        self.given = 0
-        self._judges = judge is None
-        self._run = Followed(header, judge or Judge(header))
-        self._tasks = [_Course(task, self._run) for task in exercise.tasks]
+        self.command_count = 0
+        self._owns_judge = judge is None
+        self._run = ObservedRun(header, judge or Judge(header))
+        self._tasks = [_TaskProgress(task, self._run) for task in exercise.tasks]
 
     @property
     def results(self) -> tuple[Result, ...]:
-        """How the tasks stand, in their order."""
         return tuple(each.result for each in self._tasks)
 
     @property
-    def stand(self) -> Stand:
-        """The same, with all that is known of them together."""
-        return Stand(self._run.number, self.results, self.given)
+    def status(self) -> AttemptStatus:
+        return AttemptStatus(self._run.number, self.results, self.command_count)
 
     def observe(self, record: Record | None) -> None:
-        """The next record; None stands for one that could not be read."""
-        if self._judges:
+        """Process the next record; None stands for an unreadable one."""
+        if self._owns_judge:
             self._run.judge.observe(record)
-        self._run.take(record)
-        if isinstance(record, Commanded) and is_given(record):
-            self._take(record)
+        self._run.observe(record)
+        if isinstance(record, Commanded) and is_manual_command(record):
+            self._apply_command(record)
         for task in self._tasks:
-            task.look(record, self.given)
+            task.observe(record, self.command_count)
 
-    def _take(self, record: Commanded) -> None:
-        line = read_given(record)
+    def _apply_command(self, record: Commanded) -> None:
+        line = parse_manual_command(record)
         if line is None:
             return
         if isinstance(line.command, Answer | Hint):
             if 1 <= line.command.task <= len(self._tasks):
-                self._tasks[line.command.task - 1].told(line.command)
+                self._tasks[line.command.task - 1].on_command(line.command)
         elif line.text.partition(" ")[0] not in FREE:
-            self.given += 1
+            self.command_count += 1
 
 
-class _Course:
-    """The course of one task."""
+class _TaskProgress:
+    """The progress of one task."""
 
-    def __init__(self, task: Task, run: Followed) -> None:
+    def __init__(self, task: Task, run: ObservedRun) -> None:
         self._task = task
         self._run = run
         self._hints = 0
         self._answer: str | None = None
-        self._known: Result | None = None
-        self._watch: Watch | None = watch_for(task, run) if task.way in ("reach", "script") else None
-        self._truth: Watch | None = reached(task.record, run) if task.record else None
-        self._before: Watch | None = reached(task.before, run) if task.before else None
+        self._decided: Result | None = None
+        self._condition: ConditionMonitor | None = (
+            monitor_for(task, run) if task.way in ("reach", "script") else None
+        )
+        self._expected_record: ConditionMonitor | None = reach_monitor(task.record, run) if task.record else None
+        self._too_late: ConditionMonitor | None = reach_monitor(task.before, run) if task.before else None
 
     @property
     def result(self) -> Result:
-        if self._known is not None:
-            return self._known
+        if self._decided is not None:
+            return self._decided
         state: State = "open" if self._answer is None else "answered"
         return Result(self._task.number, state, 0, hints=self._hints, answer=self._answer or "")
 
-    def told(self, command: Answer | Hint) -> None:
-        """An answer, of which the first counts, or that a hint is wanted."""
-        if self._known is not None:
+    def on_command(self, command: Answer | Hint) -> None:
+        """Record the answer (only the first one counts), or that a hint was taken."""
+        if self._decided is not None:
             return
         if isinstance(command, Hint):
             self._hints = min(self._hints + 1, len(self._task.hints))
         elif self._answer is None and self._task.way in ("question", "explain"):
             self._answer = command.text
 
-    def look(self, record: Record | None, given: int) -> None:
-        for watch in (self._watch, self._truth, self._before):
-            if watch is not None:
-                watch.look(record)
+    def observe(self, record: Record | None, command_count: int) -> None:
+        for monitor in (self._condition, self._expected_record, self._too_late):
+            if monitor is not None:
+                monitor.observe(record)
                 if isinstance(record, End):
-                    watch.finish()
-        if self._known is None:
-            self._decide(given, isinstance(record, End))
+                    monitor.finish()
+        if self._decided is None:
+            self._decide(command_count, isinstance(record, End))
 
-    def _decide(self, given: int, is_over: bool) -> None:
+    def _decide(self, command_count: int, is_over: bool) -> None:
         if self._task.way == "repair":
-            return  # it is the mended file that is graded
-        if self._watch is not None:
-            self._decide_watched(self._watch, given, is_over)
+            return  # the repaired file is graded, not a run
+        if self._condition is not None:
+            self._decide_condition(self._condition, command_count, is_over)
         elif self._task.way == "explain":
             if self._answer is not None:
-                self._come_to("done", "your teacher reads it", points=0)
+                self._set_result("done", "your teacher reads it", points=0)
         else:
-            self._decide_asked(is_over)
-        if self._known is None and is_over:
-            self._come_to("missed", "the run is over")
+            self._decide_question(is_over)
+        if self._decided is None and is_over:
+            self._set_result("missed", "the run is over")
 
-    def _decide_watched(self, watch: Watch, given: int, is_over: bool) -> None:
+    def _decide_condition(self, monitor: ConditionMonitor, command_count: int, is_over: bool) -> None:
         most = self._task.at_most
-        if watch.met == "unmet":
-            self._come_to("missed", "it did not come to that" if is_over else "it went another way")
-        elif most is not None and given > most:
-            self._come_to("missed", f"that took more than {most} command{'s' if most != 1 else ''}")
-        elif watch.met == "met":
-            self._come_to("done")
+        if monitor.met == "unmet":
+            self._set_result("missed", "it did not happen" if is_over else "the run took another course")
+        elif most is not None and command_count > most:
+            self._set_result("missed", f"it took more than {most} command{'s' if most != 1 else ''}")
+        elif monitor.met == "met":
+            self._set_result("done")
 
-    def _decide_asked(self, is_over: bool) -> None:
-        task, before, truth = self._task, self._before, self._truth
+    def _decide_question(self, is_over: bool) -> None:
+        task, before, truth = self._task, self._too_late, self._expected_record
         if before is not None and before.met != "met":
             if is_over and self._answer is not None:
-                self._come_to("missed", "it has not come to what was asked about")
-            return  # first it has to be seen
+                self._set_result("missed", "the event in question did not happen")
+            return  # an answer is judged once the event has happened
         if self._answer is None:
             if before is not None:
-                self._come_to("missed", "it has happened before you said what you expect")
+                self._set_result("missed", "it happened before you answered")
             return
         if truth is not None and truth.met == "open":
             return
-        right = (str(truth.record),) if truth is not None else task.answers
-        if _plain(self._answer) in map(_plain, right):
-            self._come_to("done")
+        right = (str(truth.record),) if truth is not None else task.accepted_answers
+        if _normalize(self._answer) in map(_normalize, right):
+            self._set_result("done")
         else:
-            self._come_to("missed", f"you said {self._answer}; it is {right[0]}")
+            self._set_result("missed", f"you answered {self._answer}; correct is {right[0]}")
 
-    def _come_to(self, state: State, why: str = "", points: int | None = None) -> None:
+    def _set_result(self, state: State, why: str = "", points: int | None = None) -> None:
         costs = sum(hint.costs for hint in self._task.hints[: self._hints])
         worth = max(0, self._task.points - costs) if points is None else points
-        self._known = Result(
+        self._decided = Result(
             self._task.number,
             state,
             worth if state == "done" else 0,
@@ -217,7 +216,7 @@ class _Course:
         )
 
 
-def _plain(answer: str) -> str:
-    """Without what does not change an answer: ``Node 8.`` is 8."""
+def _normalize(answer: str) -> str:
+    """Strip what makes no difference to an answer: ``Node 8.`` equals 8."""
     plain = " ".join(answer.casefold().split()).strip(".")
     return plain.removeprefix("node ").removeprefix("nodes ").removeprefix("record ")

@@ -1,41 +1,42 @@
-"""Who starts the cluster of an attempt: this process itself, or the server that it is a session of."""
+"""The interface through which an attempt starts its cluster: in this process, or on the server."""
 
 from typing import Protocol
 
-from lab.worlds.config import Ready, RunConfig
+from lab.worlds.config import HostReady, RunConfig
 from lab.worlds.host.launch import HostProcess
 from lab.worlds.runs import RunInfo
 
-__all__ = ["Clusters", "OwnClusters"]
+__all__ = ["Clusters", "LocalClusters"]
 
 
 class Clusters(Protocol):
-    """One cluster at a time. All calls block."""
+    """Starts and ends clusters, one at a time. All calls block."""
 
-    def start(self, config: RunConfig) -> Ready:
-        """Start a run, and wait until it serves its feed; one that went on ends. HostFailedError."""
+    def start(self, config: RunConfig) -> HostReady:
+        """Start a run, and wait until it serves its feed. A run in progress ends first.
+
+        Raises HostFailedError.
+        """
 
     def end(self) -> str:
-        """End the run, and wait for that; why it had failed, if it had."""
+        """End the run, and wait for its end; return why it failed, if it did."""
 
     def running(self) -> RunInfo | None:
-        """The run that goes on, perhaps since a session before this one."""
+        """Return the run in progress, which an earlier session may have started."""
 
 
-class OwnClusters:
-    """Hosts that are started by this process, and end with it."""
+class LocalClusters:
+    """Hosts that this process starts, and that end with it."""
 
     def __init__(self) -> None:
         self._host: HostProcess | None = None
 
-    def start(self, config: RunConfig) -> Ready:
-        """See ``Clusters``."""
+    def start(self, config: RunConfig) -> HostReady:
         self.end()
         self._host = HostProcess(config)
         return self._host.ready()
 
     def end(self) -> str:
-        """See ``Clusters``."""
         host, self._host = self._host, None
         if host is None:
             return ""
@@ -44,5 +45,5 @@ class OwnClusters:
         return failed
 
     def running(self) -> RunInfo | None:
-        """None: what this process started it knows, and nothing is left of one before."""
+        """Return None: no run outlives the process that started it."""
         return None

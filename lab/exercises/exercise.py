@@ -1,4 +1,4 @@
-"""An exercise, as it is read from its folder."""
+"""An exercise, as read from its folder."""
 
 from pathlib import Path
 from typing import Literal
@@ -11,34 +11,35 @@ __all__ = ["FREE", "KINDS", "LEVELS", "Exercise", "Hint", "Kind", "Repair", "Tas
 
 Kind = Literal["bring about", "predict", "find", "repair", "explain"]
 KINDS: dict[Kind, str] = {
-    "bring about": "make it happen, with the commands that are allowed",
-    "predict": "say what will happen before it does",
-    "find": "find it in what happens",
-    "repair": "mend a protocol that leaves out a rule; not on the server",
-    "explain": "in your own words, for the teacher",
+    "bring about": "make it happen, with the allowed commands",
+    "predict": "predict what will happen",
+    "find": "find it in a run",
+    "repair": "repair a protocol that leaves out a rule; not on the server",
+    "explain": "explain in your own words, for the teacher",
 }
-"""What is mostly to be done in an exercise."""
+"""The main activity of an exercise."""
 
 LEVELS = {1: "first steps", 2: "middle", 3: "hard"}
 
 Way = Literal["reach", "script", "question", "explain", "repair"]
 
 FREE = ("answer", "hint", "mark", "say", "freeze", "go", "speed", "step")
-"""Commands that may be given in every exercise, and count as nothing: they do nothing to the nodes."""
+"""Commands that are allowed in every exercise and are not counted: they do not affect the nodes."""
 
 
 class Hint(Struct, frozen=True):
-    """A hint, in Markdown, and how many points it costs."""
+    """A hint, in Markdown, and the points that it costs."""
 
     costs: int
     text: str
 
 
 class Repair(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a mended protocol is to stand: ``promises`` kept in ``runs`` in which these ``faults`` strike.
+    """The requirements for a repaired protocol: keep ``promises`` in ``runs`` runs with these ``faults``.
 
-    Each run has from-to ``nodes``, drawn times and links, and is kept busy with ``commands``; where none are said,
-    with those of its protocol. ``like``: it may send ``times`` as many messages as this protocol of the program.
+    Each run has a random number of ``nodes`` (from, to), random times and links, and executes ``commands``, or by
+    default those of its protocol. ``like``: the repaired protocol may send ``times`` as many messages as this
+    built-in one.
     """
 
     promises: tuple[str, ...]
@@ -51,16 +52,16 @@ class Repair(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Task(Struct, frozen=True):
-    """One task. ``number`` from 1; ``text`` is the instructions for it, in Markdown.
+    """One task. ``number`` starts at 1; ``text`` holds its instructions, in Markdown.
 
-    How it is done is one of five ways. ``reach``: a predicate, to become true. ``script``: lines of the command
-    language, to be met, all of them. ``question``: to be answered with one of ``answers``; or, where ``record`` is
-    said, with the number of the record with which that becomes true, a predicate or ``violation A1.1``. An answer
-    counts until ``before`` becomes true, and the first one does. ``explain``: words that a teacher reads.
-    ``repair``: with a protocol file, and in no attempt.
+    A task is done in one of five ways. ``reach``: a predicate becomes true. ``script``: all lines of a script are
+    met. ``question``: the answer is one of ``accepted_answers``, or the number of the record with which ``record``
+    becomes true (a predicate, or ``violation A1.1``). An answer counts only until ``before`` becomes true, and
+    only the first one counts. ``explain``: a text that a teacher reads. ``repair``: a protocol file is graded, not
+    an attempt.
 
-    ``at_most``: so many commands may have been given by then, without those that are ``FREE``; None: any number.
-    ``explains`` is what is said of it afterwards.
+    ``at_most`` is the number of commands allowed, not counting those in ``FREE``; None means any number.
+    ``explains`` is the explanation shown afterwards.
     """
 
     number: int
@@ -71,8 +72,8 @@ class Task(Struct, frozen=True):
     reach: str = ""
     script: str = ""
     question: str = ""
-    choices: tuple[str, ...] = ()
-    answers: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    accepted_answers: tuple[str, ...] = ()
     record: str = ""
     before: str = ""
     explain: str = ""
@@ -83,11 +84,12 @@ class Task(Struct, frozen=True):
 
 
 class Exercise(Struct, frozen=True):
-    """``intro`` is what is said before the tasks, in Markdown; ``teaches`` names rules, assertions, assumptions.
+    """An exercise. ``intro`` is the text before the tasks, in Markdown.
 
-    ``setup`` is the scenario that it begins with, whose ``for`` says how long an attempt may take. ``may`` are the
-    commands that are allowed beside those that are ``FREE``. ``repairs``: the file with the protocol that is to be
-    mended, where there is one. Of those of a ``level`` the ones with the lowest ``place`` come first.
+    ``teaches`` names rules, assertions and assumptions. ``setup`` is the scenario that an attempt starts from; its
+    ``for`` limits the attempt's time. ``may`` lists the commands that are allowed besides those in ``FREE``.
+    ``repairs`` is the protocol file to be repaired, if there is one. Within a ``level``, exercises are sorted by
+    ``place``.
     """
 
     name: str
@@ -105,10 +107,9 @@ class Exercise(Struct, frozen=True):
 
     @property
     def points(self) -> int:
-        """How many can be had without a teacher."""
+        """Points that can be earned without a teacher."""
         return sum(task.points for task in self.tasks if task.way != "explain")
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """The commands that may be given, by their first word."""
         return (*self.may, *FREE)

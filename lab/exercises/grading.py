@@ -1,4 +1,4 @@
-"""Grading is re-execution: what is handed in is a recording, and it is believed as far as it can be run again."""
+"""Grade recordings by re-execution: a recording is trusted only as far as it can be reproduced."""
 
 import contextlib
 import hashlib
@@ -11,26 +11,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.exercises.assessment import Assessment, Result
+from lab.exercises.authenticity import authenticity_error
 from lab.exercises.exercise import Exercise
-from lab.exercises.genuine import why_not_genuine
-from lab.exercises.home import attempt_in
-from lab.exercises.library import SHIPPED, exercise_called
+from lab.exercises.exercise_library import SHIPPED, find_exercise
 from lab.exercises.reading import ExerciseError
+from lab.exercises.student_folder import attempt_in
 from lab.kernel import Step
 from lab.recording.reader import FileRecords, NotARecordingError, open_recording
-from lab.recording.records import End, Exercised, Header, Keyframe
+from lab.recording.records import End, ExerciseAttempt, Header, Keyframe
 
-__all__ = ["Grade", "best_of", "grade_recording", "grade_recordings", "only_of", "unless_shared"]
+__all__ = ["Grade", "best_grades", "grade_recording", "grade_recordings", "refuse_shared", "restrict_to_student"]
 
 _FIRST_STEPS = 200
 
 
 class Grade(Struct, frozen=True):
-    """What an attempt is worth. ``refused`` says why it is not graded; then there are no results.
+    """The grade of an attempt. ``refused`` is the reason why it is not graded; then there are no results.
 
-    ``run`` is what copies of one attempt have in common, and two attempts have not: of a live one when its nodes
-    took their first steps, of a simulated one a digest of all. ``cut_off``: it has no end, of which a crash takes
-    it, and who edits what is before it. ``began`` is UTC, ISO 8601; empty in simulation.
+    ``run`` identifies the run: copies of an attempt share it, two attempts do not. For a live run it is when the
+    nodes took their first steps, for a simulated one a digest of all records. ``cut_off``: the recording has no
+    end, because of a crash or because it was edited. ``began`` is UTC, ISO 8601; empty in simulation.
     """
 
     recording: str
@@ -47,47 +47,54 @@ class Grade(Struct, frozen=True):
 
     @property
     def points(self) -> int:
-        """How many it brings, without those that a teacher gives."""
+        """Points earned, without those that a teacher gives."""
         return sum(result.points for result in self.results)
 
 
-def grade_recording(path: Path, folder: Path = SHIPPED, tell: Callable[[int], None] = lambda done: None) -> Grade:
-    """Run it again, and see what it came to; ``folder`` has the exercises. ``tell``: how many records are done."""
+def grade_recording(
+    path: Path, folder: Path = SHIPPED, report_progress: Callable[[int], None] = lambda done: None
+) -> Grade:
+    """Re-execute the recording and grade it; ``folder`` holds the exercises.
+
+    ``report_progress`` is called with the number of records done.
+    """
     try:
-        lines = open_recording(path)
+        store = open_recording(path)
     except NotARecordingError as error:
-        return _refused(path, attempt_in(path), str(error))
-    with contextlib.closing(lines):
-        of = lines.header.exercise
+        return _refuse(path, attempt_in(path), str(error))
+    with contextlib.closing(store):
+        of = store.header.exercise
         if of is None:
-            return _refused(path, of, "it is a run of no exercise; lab exercise start NAME begins one")
+            return _refuse(
+                path, of, "it is not an attempt at an exercise; start one with: lab exercise start NAME"
+            )
         try:
-            exercise = exercise_called(of.name, folder)
+            exercise = find_exercise(of.name, folder)
         except ExerciseError as error:
-            return _refused(path, of, error.mistakes[0])
-        if refused := why_not_genuine(exercise, lines, tell):
-            return replace(_refused(path, of, refused), most=exercise.points, began=lines.header.began)
-        return _assessed(path, of, exercise, lines)
+            return _refuse(path, of, error.mistakes[0])
+        if refused := authenticity_error(exercise, store, report_progress):
+            return replace(_refuse(path, of, refused), most=exercise.points, began=store.header.began)
+        return _assess(path, of, exercise, store)
 
 
-def _refused(path: Path, of: Exercised | None, why: str) -> Grade:
+def _refuse(path: Path, of: ExerciseAttempt | None, why: str) -> Grade:
     if of is None:
         return Grade(str(path), refused=why)
     return Grade(str(path), of.name, of.student, of.attempt, refused=why)
 
 
-def _assessed(path: Path, of: Exercised, exercise: Exercise, lines: FileRecords) -> Grade:
-    assessment = Assessment(exercise, lines.header)
+def _assess(path: Path, of: ExerciseAttempt, exercise: Exercise, store: FileRecords) -> Grade:
+    assessment = Assessment(exercise, store.header)
     digest, steps = hashlib.sha256(), set[str]()
     at_us, is_over = 0, False
-    for number, record in enumerate(lines.records()):
+    for number, record in enumerate(store.records()):
         assessment.observe(record)
         at_us = max(at_us, getattr(record, "at_us", 0))
         is_over = isinstance(record, End)
         if isinstance(record, Step) and len(steps) < _FIRST_STEPS:
             steps.add(f"{record.node} {record.at_us}")
-        if not isinstance(record, Header | Keyframe | End):  # the header says whose it is, the others digest it
-            digest.update(lines.raw(number))
+        if not isinstance(record, Header | Keyframe | End):  # these depend on the student's name
+            digest.update(store.raw(number))
     return Grade(
         str(path),
         of.name,
@@ -95,49 +102,51 @@ def _assessed(path: Path, of: Exercised, exercise: Exercise, lines: FileRecords)
         of.attempt,
         assessment.results,
         exercise.points,
-        lines.header.began,
+        store.header.began,
         at_us,
-        frozenset(steps if lines.header.world == "live" else {digest.hexdigest()}),
+        frozenset(steps if store.header.world == "live" else {digest.hexdigest()}),
         not is_over,
     )
 
 
 def grade_recordings(
-    paths: Iterable[Path], folder: Path = SHIPPED, tell: Callable[[str, int], None] = lambda file, done: None
+    paths: Iterable[Path],
+    folder: Path = SHIPPED,
+    report_progress: Callable[[str, int], None] = lambda file, done: None,
 ) -> list[Grade]:
-    """All of them; where one was handed in by several students, it is graded for none of them."""
-    return unless_shared([grade_recording(path, folder, partial(tell, path.name)) for path in paths])
+    """Grade all of them; a run that several students handed in is graded for none of them."""
+    return refuse_shared([grade_recording(path, folder, partial(report_progress, path.name)) for path in paths])
 
 
-def unless_shared(grades: Sequence[Grade]) -> list[Grade]:
-    """The same, but refused where most of a run is that of another student's, whatever was done to the copy."""
+def refuse_shared(grades: Sequence[Grade]) -> list[Grade]:
+    """Refuse each recording of which most is a copy of another student's, even if the copy was edited."""
     owners: dict[str, set[str]] = {}
     for grade in grades:
         for mark in grade.run:
             owners.setdefault(mark, set()).add(grade.student)
     found = []
     for grade in grades:
-        marks = Counter(owner for mark in grade.run for owner in owners[mark] - {grade.student})
-        others = sorted(owner for owner, count in marks.items() if 2 * count > len(grade.run))
-        shared = f"the same run was handed in by {', '.join(others)}" if others else ""
+        copies = Counter(owner for mark in grade.run for owner in owners[mark] - {grade.student})
+        others = sorted(owner for owner, count in copies.items() if 2 * count > len(grade.run))
+        shared = f"{', '.join(others)} handed in the same run" if others else ""
         found.append(replace(grade, results=(), refused=shared) if shared else grade)
     return found
 
 
-def only_of(student: str, grades: Iterable[Grade]) -> list[Grade]:
-    """The same, but those of others are refused."""
+def restrict_to_student(student: str, grades: Iterable[Grade]) -> list[Grade]:
+    """Refuse the recordings of other students."""
     return [
         grade
         if grade.student == student or grade.refused
-        else replace(grade, results=(), refused=f"it is an attempt of {grade.student}, and not of {student}")
+        else replace(grade, results=(), refused=f"it is {grade.student}'s attempt, not {student}'s")
         for grade in grades
     ]
 
 
-def best_of(grades: Iterable[Grade]) -> list[Grade]:
-    """Of each student's attempts at an exercise the best; of equal ones the first. By student, then exercise.
+def best_grades(grades: Iterable[Grade]) -> list[Grade]:
+    """Return the best grade of each student and exercise, sorted by these; of equal ones the first.
 
-    What is an attempt at none stays.
+    Grades of recordings that are no attempts are all kept.
     """
     best: dict[tuple[str, str], Grade] = {}
     for grade in sorted(grades, key=lambda each: (each.student, each.exercise, each.attempt)):

@@ -1,19 +1,19 @@
-"""Reading an exercise's folder, and finding fault with it before anybody is set it."""
+"""Read an exercise's folder, and report every mistake in it."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from lab.exercises.exercise import FREE, LEVELS, Exercise, Hint, Kind, Repair, Task, Way
-from lab.exercises.texts import TextError, hints_in, instructions_in
+from lab.exercises.exercise_markdown import TextError, hints_in, instructions_in
 from lab.protocols import PROTOCOLS, Algorithm
 from lab.scenario.file import Scenario, ScenarioError, read_scenario
 from lab.script import VERBS, CommandError, check_line, check_predicate, parse_predicate, read_script
 from lab.script.expectations import Expectation
-from lab.script.telling import own_commands
+from lab.script.protocol_commands import bare_commands
 from lab.text import did_you_mean, sanitize
 from lab.worlds.campaign.draw import FAULTS
 from lab.worlds.targets import load_protocol
@@ -29,7 +29,7 @@ _VIOLATION = "violation "
 
 
 class ExerciseError(Exception):
-    """An exercise that cannot be set; ``mistakes`` are texts for the user, each with its file."""
+    """An exercise that cannot be used; ``mistakes`` are messages for the user, each with its file."""
 
     def __init__(self, mistakes: list[str]) -> None:
         super().__init__("\n".join(mistakes))
@@ -42,7 +42,7 @@ class _TaskHead(Struct, forbid_unknown_fields=True):
     script: str = ""
     question: str = ""
     explain: str = ""
-    choices: list[str] = []
+    options: list[str] = field(default_factory=list, name="choices")
     answer: str | list[str] = []
     record: str = ""
     before: str = ""
@@ -63,7 +63,7 @@ class _Head(Struct, forbid_unknown_fields=True):
 
 
 def read_exercise(folder: Path) -> Exercise:
-    """The exercise in this folder. ExerciseError with all that is wrong."""
+    """Read the exercise in this folder. Raises ExerciseError with all mistakes."""
     reading = _Reading(folder)
     exercise = reading.exercise()
     if exercise is None or reading.mistakes:
@@ -72,7 +72,7 @@ def read_exercise(folder: Path) -> Exercise:
 
 
 class _Reading:
-    """Reads on after a mistake, as far as the rest can be understood without what was wrong."""
+    """Reads on after a mistake, as far as the rest can be understood."""
 
     def __init__(self, folder: Path) -> None:
         self.mistakes: list[str] = []
@@ -80,7 +80,7 @@ class _Reading:
 
     def exercise(self) -> Exercise | None:
         if not (self._folder / _HEAD).is_file():
-            self._wrong("", f"there is no {_HEAD} in it, so it is no exercise; lab exercise list says which are")
+            self._wrong("", f"not an exercise: it has no {_HEAD}; lab exercise list shows all exercises")
             return None
         head = self._head()
         setup = self._setup()
@@ -90,19 +90,21 @@ class _Reading:
             return None
         self._check_head(head)
         if len(head.task) != len(texts):
-            self._wrong(_INSTRUCTIONS, f"it has {len(texts)} tasks, and {_HEAD} has {len(head.task)} [[task]]")
+            self._wrong(_INSTRUCTIONS, f"it has {len(texts)} tasks, but {_HEAD} has {len(head.task)} [[task]]")
             return None
         for number in hints.keys() - set(range(1, len(texts) + 1)):
-            self._wrong(_HINTS, f"there is no task {number}")
+            self._wrong(_HINTS, f"task {number} does not exist")
         tasks = [
             self._task(number, each, text, tuple(hints.get(number, ())), setup)
             for number, (each, text) in enumerate(zip(head.task, texts, strict=True), 1)
         ]
         repairs = self._folder / head.repairs if head.repairs else None
         if repairs is not None and not repairs.is_file():
-            self._wrong(_HEAD, f"repairs: there is no file {head.repairs}")
+            self._wrong(_HEAD, f"repairs: file {head.repairs} not found")
         if any((task.way == "repair") != bool(head.repairs) for task in tasks):
-            self._wrong(_HEAD, "with repairs = FILE.py every task has a repair = { … }, and without it none has")
+            self._wrong(
+                _HEAD, "with repairs = FILE.py every task needs repair = { … }; without it no task may have one"
+            )
         return Exercise(
             self._folder.name,
             self._folder,
@@ -138,19 +140,19 @@ class _Reading:
         except FileNotFoundError:
             return ""
         except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(error.strerror if isinstance(error, OSError) else "it is no text") from None
+            raise ValueError(error.strerror if isinstance(error, OSError) else "not a text file") from None
 
     def _check_head(self, head: _Head) -> None:
         if head.level not in LEVELS:
             self._wrong(
-                _HEAD, f"level = {head.level}: write {', '.join(f'{n} ({said})' for n, said in LEVELS.items())}"
+                _HEAD, f"level = {head.level}: expected {', '.join(f'{n} ({name})' for n, name in LEVELS.items())}"
             )
-        known = [*(verb for verb in VERBS if verb not in FREE), *own_commands()]
+        known = [*(verb for verb in VERBS if verb not in FREE), *bare_commands()]
         for verb in head.may:
             if verb not in known:
-                self._wrong(_HEAD, f"may: there is no command {verb}{did_you_mean(verb, known)}")
+                self._wrong(_HEAD, f"may: unknown command {verb}{did_you_mean(verb, known)}")
         if not head.task:
-            self._wrong(_HEAD, "there is no [[task]] in it: an exercise without one would be done from the start")
+            self._wrong(_HEAD, "it has no [[task]]; an exercise needs at least one")
         if not head.teaches:
             self._wrong(_HEAD, 'teaches is empty; name rules, assertions or assumptions: teaches = ["B4", "A1.1"]')
 
@@ -162,21 +164,24 @@ class _Reading:
         ways = [way for way in _WAYS if getattr(head, way)]
         where = f"task {number}: "
         if len(ways) != 1:
-            self._wrong(_HEAD, f"{where}say one of {', '.join(_WAYS)}; it has {' and '.join(ways) or 'none'}")
+            self._wrong(_HEAD, f"{where}expected one of {', '.join(_WAYS)}; got {' and '.join(ways) or 'none'}")
         if not 1 <= head.points <= _MOST_POINTS:
-            self._wrong(_HEAD, f"{where}points = {head.points}: from 1 to {_MOST_POINTS}")
+            self._wrong(_HEAD, f"{where}points = {head.points}: expected 1 to {_MOST_POINTS}")
         if sum(hint.costs for hint in hints) > head.points:
-            self._wrong(_HINTS, f"{where}its hints cost more than the {head.points} points that it brings")
-        answers = (head.answer,) if isinstance(head.answer, str) else tuple(head.answer)
-        if head.question and bool(answers) == bool(head.record):
-            self._wrong(_HEAD, f"{where}a question has either an answer, or record = the record that is asked for")
-        if not head.question and (answers or head.choices or head.before or head.record):
+            self._wrong(_HINTS, f"{where}its hints cost more than its {head.points} points")
+        accepted_answers = (head.answer,) if isinstance(head.answer, str) else tuple(head.answer)
+        if head.question and bool(accepted_answers) == bool(head.record):
+            self._wrong(
+                _HEAD,
+                f"{where}a question needs either an answer, or record = the condition of the record asked for",
+            )
+        if not head.question and (accepted_answers or head.options or head.before or head.record):
             self._wrong(_HEAD, f"{where}answer, choices, before and record belong to a question")
-        if head.choices and not set(answers) <= set(head.choices):
-            self._wrong(_HEAD, f"{where}the answer is not among the choices")
+        if head.options and not set(accepted_answers) <= set(head.options):
+            self._wrong(_HEAD, f"{where}the answer is not one of the choices")
         protocol = load_protocol(setup.protocol)
         for predicate in filter(None, [head.reach, head.before, head.record]):
-            self._check(where, lambda said=predicate: _check_predicate(said, setup, protocol))  # type: ignore[misc]
+            self._check(where, lambda name=predicate: _check_predicate(name, setup, protocol))  # type: ignore[misc]
         if head.repair is not None:
             self._check_repair(where, head.repair, protocol)
         if head.script:
@@ -190,8 +195,8 @@ class _Reading:
             head.reach,
             head.script,
             head.question,
-            tuple(head.choices),
-            answers,
+            tuple(head.options),
+            accepted_answers,
             head.record,
             head.before,
             head.explain,
@@ -209,10 +214,10 @@ class _Reading:
         ):
             for name in named:
                 if name not in known:
-                    self._wrong(_HEAD, f"{where}repair: {name} is none of {', '.join(known)}")
+                    self._wrong(_HEAD, f"{where}repair: unknown {name}; expected {', '.join(known)}")
         if not repair.promises or repair.runs < 1 or not 1 <= repair.nodes[0] <= repair.nodes[1]:
             self._wrong(
-                _HEAD, f"{where}repair: name promises, at least one run, and nodes from-to: nodes = [3, 6]"
+                _HEAD, f"{where}repair: expected promises, at least one run, and nodes from-to: nodes = [3, 6]"
             )
 
     def _check(self, where: str, check: Callable[[], None]) -> None:
@@ -246,6 +251,8 @@ def _check_script(text: str, setup: Scenario, protocol: type[Algorithm]) -> None
     for line in lines:
         check_line(line, protocol, setup.nodes, setup.parameters)
         if not isinstance(line.command, Expectation):
-            raise CommandError(f"{line.source}: a condition only expects: expect all.coordinator == 4")
+            raise CommandError(
+                f"{line.source}: a condition may only contain expectations: expect all.coordinator == 4"
+            )
     if not lines:
         raise CommandError("the script is empty: expect all.coordinator == 4 within 60s")

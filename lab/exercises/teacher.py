@@ -1,39 +1,40 @@
-"""What passes between a class that works and its teacher: how each student stands, and what the teacher says.
+"""Messages between students and teacher: the state of the class, and the teacher's notices.
 
-The server carries it, the students' sessions show the one half, the teacher's screen the other.
+The server carries them. The students' sessions show the notices, the teacher's screen shows the state of the
+class.
 """
 
 from collections.abc import Callable
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 __all__ = [
     "Announcement",
-    "Asked",
     "ClassReport",
-    "KeysTaken",
     "Lecture",
     "Notice",
-    "OfficeError",
-    "Pupil",
-    "Tally",
+    "ServerAdminError",
+    "Student",
     "Teacher",
-    "in_minutes",
-    "stuck_first",
+    "TeacherControl",
+    "VoteQuestion",
+    "VoteTally",
+    "format_minutes",
+    "sort_by_stuck_time",
 ]
 
 
-class OfficeError(Exception):
-    """What the teacher wants cannot be done, or there is no server; the text is for the teacher."""
+class ServerAdminError(Exception):
+    """A request of the teacher's failed, or no server runs; the text is for the teacher."""
 
 
-class Pupil(Struct, frozen=True):
-    """A student. ``since`` is when the session began, UTC, ISO 8601, ``on_s`` ago; empty where there is none.
+class Student(Struct, frozen=True):
+    """A student. ``since`` is when the session began, UTC, ISO 8601, ``on_s`` ago; empty without a session.
 
-    ``exercise`` and what follows is the attempt that goes on: ``stuck_s`` is the time since its last task was
-    done, or since it began; None where all is done, or nothing goes on. ``socket`` is the feed of its ``cluster``.
-    ``points`` and ``solved`` count all exercises. ``keys``: the teacher gives commands to the cluster, too.
+    ``exercise`` and the next fields describe the attempt in progress: ``stuck_s`` is the time since its last task
+    was done, or since it began; None if all are done, or there is no attempt. ``socket`` is the feed of its
+    ``cluster``. ``points`` and ``solved`` count all exercises. ``keys``: the teacher controls the cluster, too.
     """
 
     name: str
@@ -54,77 +55,83 @@ class Pupil(Struct, frozen=True):
 
 
 class ClassReport(Struct, frozen=True):
-    """How the class stands. There are so many ``exercises``, which bring ``points``; ``lecture`` is its title."""
+    """The state of the class; ``exercises`` counts the exercises, ``points`` are their sum.
+
+    ``lecture`` is the title of the lecture in progress, if any.
+    """
 
     port: int
-    pupils: tuple[Pupil, ...]
+    students: tuple[Student, ...] = field(name="pupils")
     exercises: int
     points: int
     lecture: str = ""
 
 
-def in_minutes(time_s: float) -> str:
-    """So long, as a teacher wants to know it: 45 s, 12 min, 3 h."""
+def format_minutes(time_s: float) -> str:
+    """Format a duration, coarsely: 45 s, 12 min, 3 h."""
     if time_s < 60:
         return f"{max(0.0, time_s):.0f} s"
     return f"{time_s // 60:.0f} min" if time_s < 7200 else f"{time_s // 3600:.0f} h"
 
 
-def stuck_first(pupils: tuple[Pupil, ...]) -> list[Pupil]:
-    """Who has been stuck for longest comes first, then who is on, then who is not."""
+def sort_by_stuck_time(students: tuple[Student, ...]) -> list[Student]:
+    """Sort the students: longest stuck first, then the others who are logged in, then the rest."""
 
-    def order(pupil: Pupil) -> tuple[bool, bool, float, str]:
-        return not pupil.since, pupil.stuck_s is None, -(pupil.stuck_s or 0.0), pupil.name
+    def order(student: Student) -> tuple[bool, bool, float, str]:
+        return not student.since, student.stuck_s is None, -(student.stuck_s or 0.0), student.name
 
-    return sorted(pupils, key=order)
+    return sorted(students, key=order)
 
 
 class Announcement(Struct, frozen=True, tag="told"):
-    """A message of the teacher's. It is seen until it is put away."""
+    """A message of the teacher's, shown until the student dismisses it."""
 
     text: str
 
 
-class KeysTaken(Struct, frozen=True, tag="keys"):
-    """The teacher gives commands to the student's cluster, too; not ``held``: no longer."""
+class TeacherControl(Struct, frozen=True, tag="keys"):
+    """The teacher controls the student's cluster, too; if not ``held``: no longer."""
 
     held: bool
 
 
 class Lecture(Struct, frozen=True, tag="lecture"):
-    """The teacher's cluster, for all to see; without a ``socket`` it is over. ``at_once``: it is shown unasked."""
+    """The teacher's cluster, shown to all; without a ``socket`` the lecture is over.
+
+    ``at_once``: it is shown without asking the student.
+    """
 
     socket: str
     title: str
     at_once: bool = False
 
 
-class Asked(Struct, frozen=True, tag="asked"):
-    """The teacher asks the class."""
+class VoteQuestion(Struct, frozen=True, tag="asked"):
+    """A question of the teacher's to the class."""
 
     serial: int
     text: str
-    choices: tuple[str, ...]
+    options: tuple[str, ...]
 
 
-class Tally(Struct, frozen=True, tag="tally"):
-    """What the class said, choice by choice. ``is_open``: votes still come; then only the teacher sees it."""
+class VoteTally(Struct, frozen=True, tag="tally"):
+    """The votes for each option. While ``is_open``, more may come, and only the teacher sees the tally."""
 
     serial: int
     text: str
-    choices: tuple[str, ...]
+    options: tuple[str, ...]
     votes: tuple[int, ...]
     is_open: bool
 
 
-Notice = Announcement | KeysTaken | Lecture | Asked | Tally
+Notice = Announcement | TeacherControl | Lecture | VoteQuestion | VoteTally
 
 
 class Teacher(Protocol):
-    """The way to the teacher that a session has."""
+    """A session's connection to the teacher."""
 
     def listen(self, hear: Callable[[Notice], object]) -> None:
-        """From now on ``hear`` is given what the teacher says, in a thread of its own; also what came before."""
+        """Call ``hear`` in another thread with each notice, starting with those that have already arrived."""
 
     def vote(self, serial: int, choice: int) -> None:
-        """Answer what was asked. It blocks."""
+        """Answer a question. It blocks."""

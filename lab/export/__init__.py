@@ -1,1 +1,4 @@
-"""Other tools' formats: a recording as a picture, a text, a trace, a table. Each is a fold over the records."""
+"""Export recordings to other formats: pictures, text, traces and tables.
+
+Each format is a fold over the records.
+"""

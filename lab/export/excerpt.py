@@ -1,7 +1,7 @@
-"""What is exported: a recording, or a window of it, in space and time, with what all formats need to know of it.
+"""The excerpt to export: a recording or a window of it, with the facts that all formats need.
 
-At the beginning of a window nodes, faults and messages stand as they did then: the pass begins at the keyframe
-before it. It goes on past the end of the window until the fates of all messages sent in it are known.
+Reading begins at the keyframe before the window, so that nodes, faults and messages are in their state of that
+time. It continues after the window until the delivery of all messages sent in it is known.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,29 +12,29 @@ from msgspec import Struct
 
 from lab.analysis.causality import Clock
 from lab.analysis.spacetime import FaultInterval, MessageEdge, SpaceTime, StatusInterval
-from lab.export.clocks import Clocks
 from lab.export.film import Film
+from lab.export.vector_clocks import VectorClocks
 from lab.properties import Judge, Violation
 from lab.recording.log_lines import LogLine
 from lab.recording.reader import FileRecords
 from lab.recording.records import Header, Keyframe, Record
 from lab.recording.timeline import Timeline
-from lab.units import format_us, listed
+from lab.units import format_ranges, format_us
 
-__all__ = ["Excerpt", "ExportError", "Table", "Wanted", "excerpt_of", "nodes_in"]
+__all__ = ["Excerpt", "ExportError", "ExportOptions", "TableName", "parse_nodes", "read_excerpt"]
 
-_BETWEEN_LOOKS = 1000
-"""So many records are read past the window between two looks at whether all fates are known."""
+_RECORDS_BETWEEN_CHECKS = 1000
+"""After the window, check after so many records whether all deliveries are known."""
 
-Table = Literal["messages", "statuses", "faults", "events"]
+TableName = Literal["messages", "statuses", "faults", "events"]
 
 
 class ExportError(Exception):
-    """What is wanted cannot be exported: what was got, what was expected, what to do."""
+    """The export is impossible. The message says what was given, what was expected, and what to do."""
 
 
-class Wanted(Struct, frozen=True):
-    """What of a recording is to be exported, and how it is to be drawn. None, and no nodes: all of it."""
+class ExportOptions(Struct, frozen=True):
+    """The part of a recording to export, and how to draw it. None, and no nodes, mean all."""
 
     from_us: int | None = None
     until_us: int | None = None
@@ -42,44 +42,44 @@ class Wanted(Struct, frozen=True):
     heartbeats: bool = False
     time: Literal["down", "right"] = "down"
     ascii: bool = False
-    table: Table = "messages"
+    table: TableName = "messages"
     film: Film = Film()
 
 
 class Excerpt(Struct, frozen=True, kw_only=True, dict=True):
     """A window of a recording, from the record ``first`` to the record ``last``.
 
-    ``stretches``, ``arrows``, ``strikes``, ``events`` and ``violations`` are those of the window and of the
-    ``nodes``, with times that may be outside of it (see ``clip``); ``space`` has all others around them.
-    Both ends of an arrow are among the nodes. ``left_out`` counts heartbeats that are not wanted. ``tell`` takes
-    what can be said of how far a long piece of work has come. ``violations`` and ``clocks`` are found when they
-    are first asked for, as few formats have them.
+    ``status_intervals``, ``messages``, ``fault_intervals``, ``events`` and ``violations`` are those of the window
+    and of ``nodes``; their times may lie outside of the window (see ``clip``). ``space`` also has those around the
+    window. Both ends of a message are among the nodes. ``left_out`` counts hidden heartbeats. ``progress`` is
+    called with a text on the progress of long work. ``violations`` and ``clocks`` are computed on first use, as
+    few formats need them.
     """
 
     header: Header
-    lines: FileRecords
-    wanted: Wanted
+    store: FileRecords
+    options: ExportOptions
     first: int
     last: int
     from_us: int
     until_us: int
     nodes: tuple[int, ...]
     space: SpaceTime
-    stretches: list[StatusInterval]
-    arrows: list[MessageEdge]
-    strikes: list[FaultInterval]
+    status_intervals: list[StatusInterval]
+    messages: list[MessageEdge]
+    fault_intervals: list[FaultInterval]
     events: list[LogLine]
     left_out: int
-    tell: Callable[[str], object]
+    progress: Callable[[str], object]
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the whole recording, of some nodes or of all."""
-        return self.wanted.from_us is None and self.wanted.until_us is None
+        """True if the excerpt covers the whole time of the recording."""
+        return self.options.from_us is None and self.options.until_us is None
 
     @cached_property
     def violations(self) -> list[Violation]:
-        """Judged are all records, from the first on."""
+        """The violations in the window; all records from the first on are judged."""
         judge, nodes = Judge(self.header), frozenset(self.nodes)
         for _, record in self._records("judged"):
             judge.observe(record)
@@ -89,80 +89,82 @@ class Excerpt(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def clocks(self) -> dict[tuple[int, int], Clock]:
-        """The vector clocks with which messages were sent, by source and serial."""
-        clocks = Clocks(self.header.nodes)
+        """The vector clocks of sent messages, by source and serial."""
+        clocks = VectorClocks(self.header.nodes)
         for number, record in self._records("ordered by cause and effect"):
             clocks.observe(number, record)
         return clocks.sent
 
     def _records(self, done: str) -> Iterator[tuple[int, Record | None]]:
-        for number, record in enumerate(self.lines.records(0, self.last + 1)):
+        for number, record in enumerate(self.store.records(0, self.last + 1)):
             yield number, record
-            self.tell(f"{number:,} of {self.last + 1:,} records {done}")
+            self.progress(f"{number:,} of {self.last + 1:,} records {done}")
 
     def clip(self, at_us: int) -> int:
-        """That time, or the nearest in the window."""
+        """Return the time, moved into the window."""
         return max(self.from_us, min(at_us, self.until_us))
 
-    def need_at_most(self, arrows: int, what: str) -> None:
-        """ExportError where there are more arrows than ``what`` can show."""
-        if len(self.arrows) > arrows:
-            less = "fewer --nodes, or no --heartbeats" if self.wanted.heartbeats else "or fewer --nodes"
+    def need_at_most(self, messages: int, what: str) -> None:
+        """Raise ExportError if there are more messages than ``what`` can show."""
+        if len(self.messages) > messages:
+            less = "fewer --nodes, or no --heartbeats" if self.options.heartbeats else "or fewer --nodes"
             raise ExportError(
-                f"{len(self.arrows):,} messages are too many for {what} ({arrows:,} at most): "
-                f"choose a shorter time with --from and --until, {less}"
+                f"{len(self.messages):,} messages are too many for {what} ({messages:,} at most): "
+                f"choose a shorter window with --from and --until, {less}"
             )
 
 
-def nodes_in(text: str) -> tuple[int, ...]:
-    """The nodes of a ``Wanted``, as they are typed. ValueError."""
+def parse_nodes(text: str) -> tuple[int, ...]:
+    """Parse node ids separated by commas. Raises ValueError."""
     try:
         return tuple(int(word) for word in text.split(","))
     except ValueError:
-        raise ValueError(f"{text}: expected numbers with commas between them, such as 1,2,5") from None
+        raise ValueError(f"{text}: expected numbers separated by commas, such as 1,2,5") from None
 
 
-def excerpt_of(lines: FileRecords, wanted: Wanted, tell: Callable[[str], object] = lambda text: None) -> Excerpt:
-    """Read it. ExportError."""
-    header = lines.header
-    nodes = _nodes(header, wanted)
-    timeline = Timeline(lines)
-    end_us = timeline.at(len(lines) - 1).at_us
-    from_us, until_us = _window(wanted, end_us)
-    first = timeline.record_at(from_us - 1) + 1 if wanted.from_us else 0
-    last = len(lines) - 1 if wanted.until_us is None else timeline.record_at(until_us)
+def read_excerpt(
+    store: FileRecords, options: ExportOptions, progress: Callable[[str], object] = lambda text: None
+) -> Excerpt:
+    """Read the excerpt from the recording. Raises ExportError."""
+    header = store.header
+    nodes = _nodes(header, options)
+    timeline = Timeline(store)
+    end_us = timeline.at(len(store) - 1).at_us
+    from_us, until_us = _window(options, end_us)
+    first = timeline.record_at(from_us - 1) + 1 if options.from_us else 0
+    last = len(store) - 1 if options.until_us is None else timeline.record_at(until_us)
     if first > last or end_us < from_us:
-        until = "on" if wanted.until_us is None else f"until {format_us(wanted.until_us)}"
+        until = "on" if options.until_us is None else f"until {format_us(options.until_us)}"
         raise ExportError(
             f"nothing was recorded from {format_us(from_us)} {until}; "
-            f"this run lasts from 0s until {format_us(round(end_us, -3))}: choose another --from or --until"
+            f"this run lasts from 0s until {format_us(round(end_us, -3))}: change --from or --until"
         )
-    space = _read(lines, first, last, until_us, tell)
+    space = _read(store, first, last, until_us, progress)
     inside = _Inside(from_us, until_us, first, last, frozenset(nodes))
-    arrows = [arrow for arrow in space.arrows if inside.has_arrow(arrow)]
-    hidden = frozenset() if wanted.heartbeats else frozenset(header.protocol.heartbeats)
-    seen = [arrow for arrow in arrows if arrow.line.kind not in hidden]
+    messages = [edge for edge in space.messages if inside.has_arrow(edge)]
+    hidden = frozenset() if options.heartbeats else frozenset(header.protocol.heartbeats)
+    seen = [edge for edge in messages if edge.line.kind not in hidden]
     return Excerpt(
         header=header,
-        lines=lines,
-        wanted=wanted,
+        store=store,
+        options=options,
         first=first,
         last=last,
         from_us=from_us,
         until_us=until_us,
         nodes=nodes,
         space=space,
-        stretches=[each for each in space.stretches if each.node in nodes and inside.overlaps(each)],
-        arrows=seen,
-        strikes=[each for each in space.strikes if inside.overlaps(each)],
+        status_intervals=[each for each in space.status_intervals if each.node in nodes and inside.overlaps(each)],
+        messages=seen,
+        fault_intervals=[each for each in space.fault_intervals if inside.overlaps(each)],
         events=[line for line in space.events if inside.has_event(line)],
-        left_out=len(arrows) - len(seen),
-        tell=tell,
+        left_out=len(messages) - len(seen),
+        progress=progress,
     )
 
 
 class _Inside(Struct, frozen=True):
-    """What is in the window."""
+    """A predicate: what lies in the window."""
 
     from_us: int
     until_us: int
@@ -174,48 +176,50 @@ class _Inside(Struct, frozen=True):
         began = each.since.record <= self.last
         return began and (each.until is None or each.until.record >= self.first)
 
-    def has_arrow(self, arrow: MessageEdge) -> bool:
-        line = arrow.line
+    def has_arrow(self, edge: MessageEdge) -> bool:
+        line = edge.line
         if line.record > self.last or line.source not in self.nodes or line.target not in self.nodes:
             return False
-        ends = [point for point in (arrow.end, *arrow.again) if point is not None]
-        return arrow.end is None or max(end.record for end in ends) >= self.first
+        ends = [point for point in (edge.end, *edge.again) if point is not None]
+        return edge.end is None or max(end.record for end in ends) >= self.first
 
     def has_event(self, line: LogLine) -> bool:
         return self.first <= line.record <= self.last and (line.source is None or line.source in self.nodes)
 
 
-def _nodes(header: Header, wanted: Wanted) -> tuple[int, ...]:
-    for node in wanted.nodes:
+def _nodes(header: Header, options: ExportOptions) -> tuple[int, ...]:
+    for node in options.nodes:
         if node not in header.nodes:
-            raise ExportError(f"there is no node {node} in this run; its nodes are {listed(header.nodes)}")
-    return tuple(node for node in header.nodes if node in wanted.nodes) or header.nodes
+            raise ExportError(f"unknown node {node}; the nodes of this run are {format_ranges(header.nodes)}")
+    return tuple(node for node in header.nodes if node in options.nodes) or header.nodes
 
 
-def _window(wanted: Wanted, end_us: int) -> tuple[int, int]:
-    from_us = 0 if wanted.from_us is None else wanted.from_us
-    until_us = end_us if wanted.until_us is None else min(wanted.until_us, max(end_us, from_us))
-    if wanted.until_us is not None and wanted.until_us <= from_us:
+def _window(options: ExportOptions, end_us: int) -> tuple[int, int]:
+    from_us = 0 if options.from_us is None else options.from_us
+    until_us = end_us if options.until_us is None else min(options.until_us, max(end_us, from_us))
+    if options.until_us is not None and options.until_us <= from_us:
         raise ExportError(
-            f"the time from {format_us(from_us)} until {format_us(wanted.until_us)} is none: "
-            "--from has to be before --until"
+            f"the window from {format_us(from_us)} until {format_us(options.until_us)} is empty: "
+            "--from must be before --until"
         )
     return from_us, until_us
 
 
-def _read(lines: FileRecords, first: int, last: int, until_us: int, tell: Callable[[str], object]) -> SpaceTime:
-    """The window in space and time, from the keyframe before it."""
-    keyframe = lines.keyframe_before(first - 1)
-    start = None if keyframe is None else lines.record(keyframe)
+def _read(
+    store: FileRecords, first: int, last: int, until_us: int, progress: Callable[[str], object]
+) -> SpaceTime:
+    """Read the window, from the keyframe before it."""
+    keyframe = store.keyframe_before(first - 1)
+    start = None if keyframe is None else store.record(keyframe)
     begin = keyframe + 1 if keyframe is not None and isinstance(start, Keyframe) else 1
-    space = SpaceTime(lines.header, start.snapshot if isinstance(start, Keyframe) else None)
-    for number, record in enumerate(lines.records(begin), begin):
-        if number > last and number % _BETWEEN_LOOKS == 0 and not _has_open(space, until_us):
+    space = SpaceTime(store.header, start.snapshot if isinstance(start, Keyframe) else None)
+    for number, record in enumerate(store.records(begin), begin):
+        if number > last and number % _RECORDS_BETWEEN_CHECKS == 0 and not _has_open(space, until_us):
             break
         space.observe(record)
-        tell(f"{number:,} of {last + 1:,} records read")
+        progress(f"{number:,} of {last + 1:,} records read")
     return space
 
 
 def _has_open(space: SpaceTime, until_us: int) -> bool:
-    return any(arrow.end is None and arrow.sent.at_us <= until_us for arrow in space.arrows)
+    return any(edge.end is None and edge.sent.at_us <= until_us for edge in space.messages)

@@ -1,7 +1,6 @@
-"""A run as a film: which moment of it is seen when.
+"""A run as a film: the mapping between time in the film and time in the run.
 
-Time passes as in the run, at the speed that is wanted. Where nothing happens for long it passes faster, so that
-nobody waits for longer than ``idle_us`` of the film.
+Time passes as in the run, at the given speed, except that no wait in the film is longer than ``idle_us``.
 """
 
 from bisect import bisect_right
@@ -14,7 +13,7 @@ __all__ = ["Film", "Pace", "frames"]
 
 
 class Film(Struct, frozen=True):
-    """How it is to be shown. ``view`` is the word of a view of the interface."""
+    """The options of a film. ``view`` is the name of a view of the interface."""
 
     columns: int = 120
     rows: int = 40
@@ -25,9 +24,9 @@ class Film(Struct, frozen=True):
 
 
 class Pace:
-    """Which moment of the run, from ``from_us`` to ``until_us``, is seen at which time of the film.
+    """The mapping between film time and run time, from ``from_us`` to ``until_us``, in microseconds.
 
-    Both are in microseconds. ``busy_us`` are the moments at which something happens.
+    ``busy_us`` are the times of the run at which something happens.
     """
 
     def __init__(self, busy_us: Iterable[int], from_us: int, until_us: int, film: Film) -> None:
@@ -42,20 +41,20 @@ class Pace:
 
     @property
     def lasts_us(self) -> int:
-        """How long the film is."""
+        """The duration of the film."""
         return round(self._seen_us[-1])
 
     def seen_us(self, moment_us: int) -> int:
-        """When that moment is seen."""
-        return _between(moment_us, self._moments_us, self._seen_us)
+        """Return the film time at which that moment of the run is shown."""
+        return _interpolate(moment_us, self._moments_us, self._seen_us)
 
     def moment_us(self, seen_us: int) -> int:
-        """What is seen at that time."""
-        return _between(seen_us, self._seen_us, self._moments_us)
+        """Return the moment of the run shown at that film time."""
+        return _interpolate(seen_us, self._seen_us, self._moments_us)
 
 
 def frames(pace: Pace, film: Film) -> Iterator[tuple[int, int]]:
-    """(time of the film, moment of the run) of every frame, the end being one."""
+    """Yield (film time, moment of the run) of every frame; the last is the end."""
     last = pace.lasts_us * film.frames_per_s // 1_000_000
     for number in range(last + 1):
         seen_us = number * 1_000_000 // film.frames_per_s
@@ -63,9 +62,9 @@ def frames(pace: Pace, film: Film) -> Iterator[tuple[int, int]]:
     yield pace.lasts_us, pace.until_us
 
 
-def _between(value: int, those: list[float], others: list[float]) -> int:
-    """What ``value`` among ``those`` is among ``others``, both rising; between two of them, in proportion."""
-    place = max(1, min(bisect_right(those, value), len(those) - 1))
-    low, high = those[place - 1], those[place]
+def _interpolate(value: int, xs: list[float], ys: list[float]) -> int:
+    """Map ``value`` from the rising ``xs`` to the rising ``ys``, linearly between two of them."""
+    place = max(1, min(bisect_right(xs, value), len(xs) - 1))
+    low, high = xs[place - 1], xs[place]
     share = (max(low, min(value, high)) - low) / (high - low) if high > low else 1.0
-    return round(others[place - 1] + share * (others[place] - others[place - 1]))
+    return round(ys[place - 1] + share * (ys[place] - ys[place - 1]))

@@ -1,4 +1,4 @@
-"""The table of formats: what each is called, how its files end, what it is good for, and what writes it."""
+"""The table of export formats."""
 
 from collections.abc import Callable
 from typing import TextIO
@@ -13,13 +13,13 @@ from lab.export.page import write_html
 from lab.export.perfetto import write_perfetto
 from lab.export.shiviz import write_shiviz
 from lab.export.tables import write_csv, write_jsonl
-from lab.export.text import write_text
+from lab.export.text_diagram import write_text
 
 __all__ = ["FORMATS", "Format"]
 
 
 class Format(Struct, frozen=True):
-    """A format. ``write`` writes an excerpt as text; ExportError, from ``excerpt``, where it cannot be."""
+    """A format. ``write`` writes an excerpt as text, and raises ExportError if it cannot."""
 
     name: str
     suffix: str
@@ -28,13 +28,13 @@ class Format(Struct, frozen=True):
 
 
 FORMATS = (
-    Format("svg", ".svg", "the space-time diagram as a picture, with words under the mouse", write_svg),
-    Format("html", ".html", "the same as a page: the causes and effects of messages, search", write_html),
-    Format("text", ".txt", "the same as plain text, for mails and issues", write_text),
-    Format("mermaid", ".mmd", "a sequence diagram for Markdown (Mermaid), of a short window", write_mermaid),
-    Format("dot", ".dot", "the history of groups as a graph for Graphviz", write_dot),
-    Format("shiviz", ".shiviz", "a log with vector clocks for ShiViz: who could know of what", write_shiviz),
-    Format("perfetto", ".perfetto.json", "a trace for ui.perfetto.dev (Chrome's JSON)", write_perfetto),
-    Format("csv", ".csv", "a table for spreadsheets: messages, statuses, faults or events", write_csv),
-    Format("jsonl", ".messages.jsonl", "the same table as JSON Lines", write_jsonl),
+    Format("svg", ".svg", "space-time diagram, as a picture with tooltips", write_svg),
+    Format("html", ".html", "space-time diagram, as a page: causal past and future, search", write_html),
+    Format("text", ".txt", "space-time diagram, as plain text for mails and issues", write_text),
+    Format("mermaid", ".mmd", "sequence diagram of a short window, for Markdown (Mermaid)", write_mermaid),
+    Format("dot", ".dot", "history of groups, as a graph for Graphviz", write_dot),
+    Format("shiviz", ".shiviz", "log with vector clocks, for ShiViz", write_shiviz),
+    Format("perfetto", ".perfetto.json", "trace, for ui.perfetto.dev (Chrome's JSON format)", write_perfetto),
+    Format("csv", ".csv", "table for spreadsheets: messages, statuses, faults or events", write_csv),
+    Format("jsonl", ".messages.jsonl", "table as JSON Lines", write_jsonl),
 )

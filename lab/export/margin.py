@@ -1,4 +1,4 @@
-"""What stands at the margin of pictures: the time, remarks, and above all what the signs mean."""
+"""The margins of pictures: time axis, annotations and legend."""
 
 import textwrap
 from collections.abc import Iterator
@@ -6,18 +6,18 @@ from collections.abc import Iterator
 import drawsvg
 
 from lab.export.arrows import DASHES, SHARES
+from lab.export.descriptions import Annotation, printable, status_label
 from lab.export.frame import Frame
 from lab.export.lanes import LANES, WHOLE
-from lab.export.paper import FAINT, HALO, INK, RULE, arrow_head, cross, letters, line, text
-from lab.export.words import Remark, safe
+from lab.export.shapes import FAINT, HALO, INK, RULE, arrow_head, cross, line, text, text_width
 from lab.glyphs import UNICODE
 from lab.palette import Palette
 from lab.units import format_us
 
-__all__ = ["MARGIN", "RIGHT_MARGIN", "legend_drawn", "remarks_drawn", "times_drawn"]
+__all__ = ["MARGIN", "RIGHT_MARGIN", "draw_annotations", "draw_legend", "draw_times"]
 
 MARGIN, RIGHT_MARGIN = 380, 60
-"""Beside the lanes, where time flows down; behind their end, where it flows to the right."""
+"""Room next to the lanes if time runs down; after their end if it runs to the right."""
 _LETTERS = 56
 _LINE = 15
 _SIZE = 12
@@ -32,8 +32,8 @@ _SIGNS = {
 }
 
 
-def times_drawn(frame: Frame) -> Iterator[drawsvg.DrawingElement]:
-    """The axis: named instants, and how long the long waits are."""
+def draw_times(frame: Frame) -> Iterator[drawsvg.DrawingElement]:
+    """Yield the time axis: labelled times, and the length of long waits."""
     far = frame.lanes_end
     for along, clock in frame.scale.ticks():
         yield line(frame.place(along, frame.lanes_begin - 8), frame.place(along, far), RULE, 1)
@@ -47,13 +47,15 @@ def times_drawn(frame: Frame) -> Iterator[drawsvg.DrawingElement]:
         yield text(words, 11, (x, y if frame.is_right else y + 4), FAINT, text_anchor=anchor, font_style="italic")
 
 
-def remarks_drawn(frame: Frame, palette: Palette) -> tuple[drawsvg.Group, float]:
-    """(the remarks beside the lanes, or below them, where that ends)."""
+def draw_annotations(frame: Frame, palette: Palette) -> tuple[drawsvg.Group, float]:
+    """Return the annotations, next to the lanes or below them, and where they end."""
     group = drawsvg.Group()
-    return group, _below(group, frame, palette) if frame.is_right else _beside(group, frame, palette)
+    return group, _draw_below_lanes(group, frame, palette) if frame.is_right else _draw_in_margin(
+        group, frame, palette
+    )
 
 
-def _beside(group: drawsvg.Group, frame: Frame, palette: Palette) -> float:
+def _draw_in_margin(group: drawsvg.Group, frame: Frame, palette: Palette) -> float:
     free: float = frame.begin - _LINE
     x = frame.lanes_end + 24
     for remark in frame.remarks:
@@ -68,15 +70,15 @@ def _beside(group: drawsvg.Group, frame: Frame, palette: Palette) -> float:
     return max(frame.end, free) + 24
 
 
-def _below(group: drawsvg.Group, frame: Frame, palette: Palette) -> float:
-    """In rows, each remark in the first that is free there."""
+def _draw_below_lanes(group: drawsvg.Group, frame: Frame, palette: Palette) -> float:
+    """Draw the annotations in rows, each in the first row with room for it."""
     rows: list[float] = []
     top = frame.lanes_end + 24
     for remark in frame.remarks:
         colour = palette.mark(remark.kind)
-        words = safe(f"{_SIGNS[remark.kind]} {remark.text}", 110)
-        at, wide = frame.along(remark.at_us), letters(words, _SIZE)
-        x = max(frame.begin, min(at, frame.end + RIGHT_MARGIN - wide))  # none ends outside the picture
+        words = printable(f"{_SIGNS[remark.kind]} {remark.text}", 110)
+        at, wide = frame.along(remark.at_us), text_width(words, _SIZE)
+        x = max(frame.begin, min(at, frame.end + RIGHT_MARGIN - wide))  # keep it inside the picture
         row = next((row for row, free in enumerate(rows) if free <= x), len(rows))
         rows[row : row + 1] = [x + wide + 16]
         y = top + _LINE * row
@@ -85,17 +87,17 @@ def _below(group: drawsvg.Group, frame: Frame, palette: Palette) -> float:
     return top + _LINE * len(rows) + 12
 
 
-def _wrapped(remark: Remark) -> list[str]:
-    return textwrap.wrap(f"{_SIGNS[remark.kind]} {safe(remark.text, 400)}", _LETTERS, break_long_words=True)
+def _wrapped(remark: Annotation) -> list[str]:
+    return textwrap.wrap(f"{_SIGNS[remark.kind]} {printable(remark.text, 400)}", _LETTERS, break_long_words=True)
 
 
-def legend_drawn(frame: Frame, palette: Palette, width: float) -> tuple[drawsvg.Group, float]:
-    """(what the lanes and the arrows that there are mean, how high that is)."""
+def draw_legend(frame: Frame, palette: Palette, width: float) -> tuple[drawsvg.Group, float]:
+    """Return the legend of the lanes and arrows that occur, and its height."""
     group = drawsvg.Group()
     x, y = 24.0, 8.0
     entries = [*_lane_signs(frame, palette), *_arrow_signs(frame, palette)]
     for words, signs in entries:
-        wide = 40 + letters(words, 11) + 22
+        wide = 40 + text_width(words, 11) + 22
         if x + wide > width - 24:
             x, y = 24.0, y + 20
         moved = drawsvg.Group(transform=f"translate({x:.1f},{y:.1f})")
@@ -108,28 +110,28 @@ def legend_drawn(frame: Frame, palette: Palette, width: float) -> tuple[drawsvg.
 
 
 def _lane_signs(frame: Frame, palette: Palette) -> Iterator[tuple[str, list[drawsvg.DrawingElement]]]:
-    for shown in dict.fromkeys(stretch.shown for stretch in frame.excerpt.stretches):
+    for shown in dict.fromkeys(interval.shown for interval in frame.excerpt.status_intervals):
         wide, dashes = LANES.get(shown, WHOLE)
         sign = line((0, 0), (30, 0), palette.status(shown) or FAINT, wide, dashes)
-        yield f"{UNICODE.status.get(shown, '')} {safe(shown, 30)}", [sign]
-    if any(stretch.leads for stretch in frame.excerpt.stretches):
+        yield f"{UNICODE.status.get(shown, '')} {status_label(shown)}", [sign]
+    if any(interval.leads for interval in frame.excerpt.status_intervals):
         yield "its own coordinator", [text("★", 13, (10, 5), palette.named("yellow"))]
-    if any(strike.fault.links for strike in frame.excerpt.strikes):
+    if any(fault_interval.fault.links for fault_interval in frame.excerpt.fault_intervals):
         ground = drawsvg.Rectangle(0, -7, 30, 14, fill=palette.mark("fault"), fill_opacity=0.15)
         yield "a fault of links is in force", [ground]
 
 
 def _arrow_signs(frame: Frame, palette: Palette) -> Iterator[tuple[str, list[drawsvg.DrawingElement]]]:
-    fates = {arrow.fate for arrow in frame.excerpt.arrows}
-    if "delivered" in fates:
+    outcomes = {edge.fate for edge in frame.excerpt.messages}
+    if "delivered" in outcomes:
         yield "message", [line((0, 0), (30, 0), INK, 1.4), arrow_head((0, 0), (30, 0), INK)]
-    if "too late" in fates:
+    if "too late" in outcomes:
         way = line((0, 0), (30, 0), INK, 1.4, DASHES["too late"])
         yield "too late for its request", [way, arrow_head((0, 0), (30, 0), INK)]
-    lost = [fate for fate in SHARES if fate in fates and fate not in ("in flight", "held")]
+    lost = [fate for fate in SHARES if fate in outcomes and fate not in ("in flight", "held")]
     if lost:
         signs = [line((0, 0), (22, 0), INK, 1.4), cross((22, 0), palette.mark("fault"))]
         yield " or ".join(lost), signs
-    going = [fate for fate in ("in flight", "held") if fate in fates]
+    going = [fate for fate in ("in flight", "held") if fate in outcomes]
     if going:
         yield " or ".join(going), [line((0, 0), (30, 0), INK, 1.4, DASHES[going[0]])]

@@ -1,27 +1,29 @@
-"""A sequence diagram in Mermaid's language, which Markdown pages draw: of a short window."""
+"""A sequence diagram in Mermaid's language, for Markdown pages."""
 
 import re
 from collections.abc import Iterator
 from typing import TextIO
 
 from lab.analysis.spacetime import MessageEdge, StatusInterval
+from lab.export.descriptions import describe_delivery, describe_excerpt, describe_status, printable
 from lab.export.excerpt import Excerpt
-from lab.export.rows import Row, is_slow, rows_of, standing_at_first
-from lab.export.words import fate_said, head_said, safe, stands
+from lab.export.rows import Row, initial_intervals, is_slow, rows_of
 
 __all__ = ["MOST_ARROWS", "write_mermaid"]
 
 MOST_ARROWS = 200
-"""Mermaid itself gives up at 500 edges and 50,000 letters."""
+"""Mermaid's own limits are 500 edges and 50,000 characters."""
 _PLAIN = re.compile(r"[^\w .,:()=+/|'→★·-]")
 _KEYWORD = re.compile(r"\bend\b", re.IGNORECASE)
 
 
 def write_mermaid(excerpt: Excerpt, out: TextIO) -> None:
-    """ExportError where there is too much for one."""
+    """Write the sequence diagram. Raises ExportError if the excerpt is too large."""
     excerpt.need_at_most(MOST_ARROWS, "a sequence diagram")
     out.write("sequenceDiagram\n")
-    out.write(f"  accTitle: {_plain(excerpt.header.protocol.title)}\n  accDescr: {_plain(head_said(excerpt))}\n")
+    out.write(
+        f"  accTitle: {_plain(excerpt.header.protocol.title)}\n  accDescr: {_plain(describe_excerpt(excerpt))}\n"
+    )
     for node in excerpt.nodes:
         out.write(f"  participant n{node} as node {node}\n")
     for line in _lines(excerpt):
@@ -29,9 +31,9 @@ def write_mermaid(excerpt: Excerpt, out: TextIO) -> None:
 
 
 def _lines(excerpt: Excerpt) -> Iterator[str]:
-    for stretch in standing_at_first(excerpt):
-        if stretch.shown != "absent":
-            yield f"Note over n{stretch.node}: {_plain(stands(stretch))}"
+    for interval in initial_intervals(excerpt):
+        if interval.shown != "absent":
+            yield f"Note over n{interval.node}: {_plain(describe_status(interval))}"
     for row in rows_of(excerpt):
         if not (row.ends and isinstance(row.what, MessageEdge) and row.what.line.record >= excerpt.first):
             yield _line(row, excerpt)
@@ -40,25 +42,25 @@ def _lines(excerpt: Excerpt) -> Iterator[str]:
 def _line(row: Row, excerpt: Excerpt) -> str:
     what = row.what
     if isinstance(what, StatusInterval):
-        return f"Note over n{what.node}: {_plain(stands(what))}"
+        return f"Note over n{what.node}: {_plain(describe_status(what))}"
     if isinstance(what, MessageEdge):
         return _arrow(what, excerpt)
     ends = dict.fromkeys((excerpt.nodes[0], excerpt.nodes[-1]))
     return f"Note over {','.join(f'n{node}' for node in ends)}: {row.at_us / 1e6:.3f} s {_plain(what.text)}"
 
 
-def _arrow(arrow: MessageEdge, excerpt: Excerpt) -> str:
-    line = arrow.line
+def _arrow(edge: MessageEdge, excerpt: Excerpt) -> str:
+    line = edge.line
     is_answer = line.kind.endswith("Answer")
-    is_gone = arrow.end is not None and not arrow.arrived
-    way = ("--" if is_answer else "-") + ("x" if is_gone else ">>" if arrow.end is not None else ")")
-    said = f"{line.at_us / 1e6:.3f} s {line.kind}"
-    if arrow.fate != "delivered" or is_slow(arrow, excerpt):
-        said += f" ({fate_said(arrow)})"
-    return f"n{line.source}{way}n{line.target}: {_plain(said)}"
+    is_gone = edge.end is not None and not edge.arrived
+    way = ("--" if is_answer else "-") + ("x" if is_gone else ">>" if edge.end is not None else ")")
+    label = f"{line.at_us / 1e6:.3f} s {line.kind}"
+    if edge.fate != "delivered" or is_slow(edge, excerpt):
+        label += f" ({describe_delivery(edge)})"
+    return f"n{line.source}{way}n{line.target}: {_plain(label)}"
 
 
 def _plain(text: str) -> str:
-    """Text that is nothing but text to Mermaid: its signs as numbers, and its keyword broken up."""
-    escaped = _PLAIN.sub(lambda hit: f"#{ord(hit.group())};", safe(text, 160))
+    """Escape the text for Mermaid: special characters as numbers, and the keyword ``end`` broken up."""
+    escaped = _PLAIN.sub(lambda hit: f"#{ord(hit.group())};", printable(text, 160))
     return _KEYWORD.sub(lambda hit: f"{hit.group()[0]}#{ord(hit.group()[1])};{hit.group()[2]}", escaped)

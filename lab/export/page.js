@@ -1,14 +1,14 @@
 "use strict";
-// A message is in another's past when the other's sender could know of it as it sent: its clock has come that far.
+// A message is in another's causal past if the clock with which the other was sent has reached its arrival.
 const messages = JSON.parse(document.getElementById("messages").textContent);
 const svg = document.querySelector("#diagram svg");
 const shown = messages.map((_, number) => document.getElementById("m" + number));
 const words = shown.map(each => each.querySelector("title").textContent);
-const told = document.getElementById("told");
-const hint = told.innerHTML;
-const sought = document.getElementById("sought");
+const details = document.getElementById("details");
+const hint = details.innerHTML;
+const query = document.getElementById("query");
 const count = document.getElementById("count");
-let held = null;
+let pinned = null;
 
 function leads(before, after) {
   return before.taken !== null && (after.clock[before.to] ?? 0) >= before.taken;
@@ -18,7 +18,7 @@ function show(number) {
   const it = number === null ? null : messages[number];
   let past = 0, future = 0;
   svg.classList.toggle("one", it !== null);
-  told.classList.toggle("held", held !== null);
+  details.classList.toggle("pinned", pinned !== null);
   shown.forEach((each, other) => {
     const isPast = it !== null && leads(messages[other], it);
     const isFuture = it !== null && leads(it, messages[other]);
@@ -27,14 +27,14 @@ function show(number) {
     each.classList.toggle("is-future", isFuture && other !== number);
     past += isPast; future += isFuture;
   });
-  if (it === null) { told.innerHTML = hint; return; }
+  if (it === null) { details.innerHTML = hint; return; }
   const text = document.createElement("pre");
   text.textContent = words[number];
-  const about = document.createElement("p");
-  about.className = "hint";
-  about.append(span("past", past + " led to it"), ", ", span("future", future + " followed from it"),
-               held === null ? "" : " · held");
-  told.replaceChildren(text, about);
+  const counts = document.createElement("p");
+  counts.className = "hint";
+  counts.append(span("past", past + " in its causal past"), ", ", span("future", future + " in its causal future"),
+               pinned === null ? "" : " · pinned");
+  details.replaceChildren(text, counts);
 }
 
 function span(name, text) {
@@ -44,9 +44,9 @@ function span(name, text) {
   return made;
 }
 
-function hold(number) {
-  held = held === number ? null : number;
-  show(held);
+function pin(number) {
+  pinned = pinned === number ? null : number;
+  show(pinned);
 }
 
 function go(by) {
@@ -54,40 +54,40 @@ function go(by) {
   if (!found.length) return;
   const here = found.indexOf(shown.indexOf(document.activeElement));
   const next = found[here < 0 ? (by > 0 ? 0 : found.length - 1) : (here + by + found.length) % found.length];
-  held = null;
+  pinned = null;
   shown[next].focus();
   shown[next].scrollIntoView({block: "center", inline: "nearest"});
 }
 
 function isFound(number) {
-  return words[number].toLowerCase().includes(sought.value.trim().toLowerCase());
+  return words[number].toLowerCase().includes(query.value.trim().toLowerCase());
 }
 
 function search() {
-  const wanted = sought.value.trim() !== "";
-  svg.classList.toggle("sought", wanted);
-  shown.forEach((each, number) => each.classList.toggle("is-found", wanted && isFound(number)));
+  const searching = query.value.trim() !== "";
+  svg.classList.toggle("query", searching);
+  shown.forEach((each, number) => each.classList.toggle("is-found", searching && isFound(number)));
   const found = shown.filter((_, number) => isFound(number)).length;
-  count.textContent = (wanted ? found + " of " : "") + messages.length + " messages";
+  count.textContent = (searching ? found + " of " : "") + messages.length + " messages";
 }
 
 shown.forEach((each, number) => {
-  each.addEventListener("mouseenter", () => { if (held === null) show(number); });
-  each.addEventListener("mouseleave", () => { if (held === null) show(null); });
-  each.addEventListener("focus", () => { if (held === null) show(number); });
-  each.addEventListener("blur", () => { if (held === null) show(null); });
-  each.addEventListener("click", event => { event.stopPropagation(); hold(number); });
+  each.addEventListener("mouseenter", () => { if (pinned === null) show(number); });
+  each.addEventListener("mouseleave", () => { if (pinned === null) show(null); });
+  each.addEventListener("focus", () => { if (pinned === null) show(number); });
+  each.addEventListener("blur", () => { if (pinned === null) show(null); });
+  each.addEventListener("click", event => { event.stopPropagation(); pin(number); });
 });
-svg.addEventListener("click", () => { held = null; show(null); });
-sought.addEventListener("input", search);
+svg.addEventListener("click", () => { pinned = null; show(null); });
+query.addEventListener("input", search);
 document.addEventListener("keydown", event => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape") { held = null; document.activeElement.blur(); show(null); return; }
-  if (document.activeElement === sought) { if (event.key === "Enter") go(1); return; }
+  if (event.key === "Escape") { pinned = null; document.activeElement.blur(); show(null); return; }
+  if (document.activeElement === query) { if (event.key === "Enter") go(1); return; }
   const here = shown.indexOf(document.activeElement);
-  if (event.key === "/") { sought.focus(); event.preventDefault(); }
+  if (event.key === "/") { query.focus(); event.preventDefault(); }
   else if (event.key === "n") go(1);
   else if (event.key === "p") go(-1);
-  else if (event.key === "Enter" && here >= 0) hold(here);
+  else if (event.key === "Enter" && here >= 0) pin(here);
 });
 search();

@@ -1,7 +1,7 @@
-"""The space-time diagram as a page: one file, without network, that shows what led to a message and what followed.
+"""The space-time diagram as a page: one file, offline, that shows the causal past and future of a message.
 
-The diagram is that of ``diagram``. The script is beside this file, and knows the messages from data that are no
-part of it; the page allows that one script and no other, so foreign text in it can do nothing.
+The diagram is that of ``diagram``. The page's script reads the messages from a JSON element. The content security
+policy of the page allows only this script, so foreign text in the page cannot run code.
 """
 
 import base64
@@ -13,10 +13,10 @@ from typing import Any, TextIO
 
 import msgspec
 
+from lab.export.descriptions import describe_excerpt, printable
 from lab.export.diagram import diagram_of
 from lab.export.excerpt import Excerpt
-from lab.export.paper import FAINT, INK, PAPER, RULE
-from lab.export.words import head_said, safe
+from lab.export.shapes import FAINT, INK, PAPER, RULE
 from lab.palette import Palette
 
 __all__ = ["write_html"]
@@ -26,13 +26,13 @@ _ON_DARK = {INK: "#e6e6e6", FAINT: "#9a9a9a", RULE: "#2e2e2e", PAPER: "#16181c"}
 
 
 def write_html(excerpt: Excerpt, out: TextIO) -> None:
-    """One file. ExportError."""
+    """Write the page as one file. Raises ExportError."""
     folder = files("lab.export")
     script = (folder / "page.js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = Template((folder / "page.html").read_text("utf-8")).substitute(
-        title=escape(safe(excerpt.header.protocol.title, 60)),
-        about=escape(head_said(excerpt)),
+        title=escape(printable(excerpt.header.protocol.title, 60)),
+        description=escape(describe_excerpt(excerpt)),
         digest=digest,
         dark=_dark(),
         style=(folder / "page.css").read_text("utf-8"),
@@ -44,26 +44,26 @@ def write_html(excerpt: Excerpt, out: TextIO) -> None:
 
 
 def _messages(excerpt: Excerpt) -> list[dict[str, Any]]:
-    """Of each arrow: between which places of nodes, sent and taken with which records, and its sender's clock."""
+    """Return, for each message, its nodes by position, the record of its arrival, and its sender's clock."""
     place = {node: n for n, node in enumerate(excerpt.header.nodes)}
     return [
         {
-            "from": place[arrow.line.source or 0],
-            "to": place[arrow.line.target or 0],
-            "taken": arrow.end.record if arrow.arrived and arrow.end is not None else None,
-            "clock": excerpt.clocks.get(arrow.line.message, ()),
+            "from": place[edge.line.source or 0],
+            "to": place[edge.line.target or 0],
+            "taken": edge.end.record if edge.arrived and edge.end is not None else None,
+            "clock": excerpt.clocks.get(edge.line.message, ()),
         }
-        for arrow in excerpt.arrows
+        for edge in excerpt.messages
     ]
 
 
 def _in_script(value: Any) -> str:
-    """As JSON that cannot end the element that it is in."""
+    """Encode as JSON that cannot end the script element."""
     return msgspec.json.encode(value).decode().replace("<", "\\u003c")
 
 
 def _dark() -> str:
-    """Each colour of the diagram as it is on a dark ground."""
+    """Return the style rules that replace the diagram's colours on a dark background."""
     light, dark = Palette(dark=False), Palette(dark=True)
     colours = {**_ON_DARK, **{light.named(each): dark.named(each) for each in _COLOURS}}
     return "\n".join(

@@ -1,8 +1,8 @@
-"""Tables of a run, for spreadsheets and data frames: as CSV, or as JSON Lines, an object a line.
+"""Tables of a run, for spreadsheets and data frames: CSV, or JSON Lines with one object per line.
 
-There are four: messages, statuses, faults and events. A column of time ends in ``_us``: microseconds since the run
-began; ``record`` and what ends in it are numbers of records, as in ``lab show --record``. What is not known is an
-empty cell, or null. A list is one cell with blanks between, or a JSON array.
+The tables are messages, statuses, faults and events. A column that ends in ``_us`` is a time in microseconds since
+the start of the run; ``record``, and columns that end in it, are record numbers, as in ``lab show --record``.
+Unknown values are empty cells, or null. A list is one cell separated by blanks, or a JSON array.
 """
 
 import csv
@@ -11,8 +11,8 @@ from typing import Any, TextIO
 
 from lab.analysis.group_history import Point
 from lab.analysis.spacetime import MessageEdge
-from lab.export.doings import arrivals_of
-from lab.export.excerpt import Excerpt, Table
+from lab.export.activities import arrivals_of
+from lab.export.excerpt import Excerpt, TableName
 from lab.recording.records import encode
 from lab.text import sanitize
 
@@ -20,71 +20,71 @@ __all__ = ["COLUMNS", "write_csv", "write_jsonl"]
 
 _Row = tuple[Any, ...]
 
-COLUMNS: dict[Table, dict[str, str]] = {
+COLUMNS: dict[TableName, dict[str, str]] = {
     "messages": {
-        "record": "with which it was sent; empty where that was before the first record that was read",
-        "sent_us": "when it was sent",
-        "source": "the node that sent it",
-        "target": "the node that it is for",
-        "kind": "as the listings call it",
-        "serial": "its number among those of its source; below 0 where it was forged",
-        "answers": "the serial of the request that it answers; 0: none",
-        "body": "what is in it",
-        "fate": "what became of it",
-        "end_record": "with which it met its fate",
-        "end_us": "when it did",
-        "latency_us": "how long it took to arrive, if it did",
-        "arrivals": "how often it arrived",
-        "faults": "the numbers of the faults that touched it",
+        "record": "record of the sending; empty if it is before the first record that was read",
+        "sent_us": "time of the sending",
+        "source": "sender",
+        "target": "receiver",
+        "kind": "kind of message, as in the listings",
+        "serial": "serial number of the message at its sender; negative if it was forged",
+        "answers": "serial number of the request that it answers; 0: none",
+        "body": "payload",
+        "fate": "delivery outcome",
+        "end_record": "record of the outcome",
+        "end_us": "time of the outcome",
+        "latency_us": "time from sending to arrival, if it arrived",
+        "arrivals": "number of arrivals",
+        "faults": "numbers of the faults that affected it",
     },
     "statuses": {
-        "node": "which stood so",
-        "status": "its Status",
-        "process": "what its process did: absent, running, paused, killed or failed",
-        "coordinator": "its Coordinator",
-        "group": "the node that formed its group",
-        "group_counter": "that node's counter in the name of the group",
-        "since_record": "with which it came to stand so",
-        "since_us": "when that was",
-        "until_record": "with which that was over; empty where it was not",
-        "until_us": "when that was",
-        "lasted_us": "how long it stood so, as far as the export goes",
+        "node": "node",
+        "status": "status",
+        "process": "state of its process: absent (not started), running, paused, killed or failed",
+        "coordinator": "its coordinator",
+        "group": "node that formed its group",
+        "group_counter": "counter in the identifier of the group",
+        "since_record": "record at which the interval begins",
+        "since_us": "time of that record",
+        "until_record": "record at which it ends; empty if it does not",
+        "until_us": "time of that record",
+        "lasted_us": "duration of the interval, within the export",
     },
     "faults": {
-        "fault": "its number",
-        "kind": "what kind of fault",
-        "text": "as it was commanded",
-        "nodes": "those that it struck",
-        "links": "the links that it struck, as source->target",
-        "breaks": "the numbers of the assumptions that do not hold under it",
-        "touched": "how many nodes or messages it touched; 0: it was inert",
-        "since_record": "with which it came into force",
-        "since_us": "when that was",
-        "until_record": "with which it was over; empty where it was not",
-        "until_us": "when that was",
+        "fault": "number of the fault",
+        "kind": "kind of fault",
+        "text": "the command",
+        "nodes": "nodes affected",
+        "links": "links affected, as source->target",
+        "breaks": "numbers of the assumptions that it breaks",
+        "touched": "number of nodes or messages affected; 0: inert",
+        "since_record": "record at which it begins",
+        "since_us": "time of that record",
+        "until_record": "record at which it ends; empty if it does not",
+        "until_us": "time of that record",
     },
     "events": {
-        "record": "its number",
-        "at_us": "when it was",
-        "what": "what kind of line of the log it is",
-        "node": "where it happened; empty where it was at no node",
-        "kind": "more of what kind it is",
-        "text": "as the log has it",
+        "record": "number of the record",
+        "at_us": "time of the event",
+        "what": "type of log line",
+        "node": "node of the event; empty if it has none",
+        "kind": "subtype of the event",
+        "text": "text of the log line",
     },
 }
-"""The columns of each table, and what they say."""
+"""The columns of each table, and their meaning."""
 
 
 def write_csv(excerpt: Excerpt, out: TextIO) -> None:
-    """A line of names, then the rows. No cell is a formula to a spreadsheet."""
+    """Write a header line and the rows. Cells that a spreadsheet would take for formulas are escaped."""
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS[excerpt.wanted.table])
+    writer.writerow(COLUMNS[excerpt.options.table])
     writer.writerows([_cell(value) for value in row] for row in _rows(excerpt))
 
 
 def write_jsonl(excerpt: Excerpt, out: TextIO) -> None:
-    """An object a row."""
-    names = tuple(COLUMNS[excerpt.wanted.table])
+    """Write one object per row."""
+    names = tuple(COLUMNS[excerpt.options.table])
     for row in _rows(excerpt):
         out.write(encode(dict(zip(names, row, strict=True))).decode() + "\n")
 
@@ -95,18 +95,18 @@ def _cell(value: object) -> object:
 
 
 def _rows(excerpt: Excerpt) -> Iterator[_Row]:
-    rows: dict[Table, Callable[[Excerpt], Iterator[_Row]]] = {
+    rows: dict[TableName, Callable[[Excerpt], Iterator[_Row]]] = {
         "messages": _messages,
         "statuses": _statuses,
         "faults": _faults,
         "events": _events,
     }
-    return rows[excerpt.wanted.table](excerpt)
+    return rows[excerpt.options.table](excerpt)
 
 
 def _messages(excerpt: Excerpt) -> Iterator[_Row]:
-    for arrow in excerpt.arrows:
-        line = arrow.line
+    for edge in excerpt.messages:
+        line = edge.line
         yield (
             line.record if line.record >= 0 else None,
             line.at_us,
@@ -114,38 +114,38 @@ def _messages(excerpt: Excerpt) -> Iterator[_Row]:
             line.target,
             sanitize(line.kind),
             line.serial,
-            line.answers,
+            line.reply_to,
             sanitize(line.text),
-            arrow.fate,
-            *_place(arrow.end),
-            _latency_us(arrow),
-            len(arrivals_of(arrow)),
-            arrow.by,
+            edge.fate,
+            *_place(edge.end),
+            _latency_us(edge),
+            len(arrivals_of(edge)),
+            edge.by,
         )
 
 
-def _latency_us(arrow: MessageEdge) -> int | None:
-    return arrow.end.at_us - arrow.sent.at_us if arrow.arrived and arrow.end is not None else None
+def _latency_us(edge: MessageEdge) -> int | None:
+    return edge.end.at_us - edge.sent.at_us if edge.arrived and edge.end is not None else None
 
 
 def _statuses(excerpt: Excerpt) -> Iterator[_Row]:
-    for stretch in excerpt.stretches:
-        end_us = excerpt.until_us if stretch.until is None else stretch.until.at_us
+    for interval in excerpt.status_intervals:
+        end_us = excerpt.until_us if interval.until is None else interval.until.at_us
         yield (
-            stretch.node,
-            sanitize(stretch.status),
-            stretch.process,
-            stretch.coordinator,
-            *(stretch.group or (None, None)),
-            *_place(stretch.since),
-            *_place(stretch.until),
-            end_us - stretch.since.at_us,
+            interval.node,
+            sanitize(interval.status),
+            interval.process,
+            interval.coordinator,
+            *(interval.group or (None, None)),
+            *_place(interval.since),
+            *_place(interval.until),
+            end_us - interval.since.at_us,
         )
 
 
 def _faults(excerpt: Excerpt) -> Iterator[_Row]:
-    for strike in excerpt.strikes:
-        fault = strike.fault
+    for fault_interval in excerpt.fault_intervals:
+        fault = fault_interval.fault
         yield (
             fault.id,
             sanitize(fault.kind),
@@ -154,8 +154,8 @@ def _faults(excerpt: Excerpt) -> Iterator[_Row]:
             tuple(f"{source}->{target}" for source, target in fault.links),
             fault.breaks,
             fault.touched,
-            *_place(strike.since),
-            *_place(strike.until),
+            *_place(fault_interval.since),
+            *_place(fault_interval.until),
         )
 
 

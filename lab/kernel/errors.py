@@ -1,11 +1,11 @@
-"""The errors of the kernel, by whose they are."""
+"""The errors of the kernel, one type per culprit."""
 
 __all__ = ["DriverError", "ProtocolError"]
 
 
 class ProtocolError(Exception):
-    """The protocol's author asked the kernel for something that it cannot mean. The node fails."""
+    """The protocol misused the kernel. The node fails."""
 
 
 class DriverError(Exception):
-    """Whoever drives the node fed it something impossible, such as a timer that is not the next one due."""
+    """The driver fed the node an impossible input, such as a timer that is not the next one due."""

@@ -1,18 +1,18 @@
-"""The traceback of a failed node, in a form that is the same on every machine."""
+"""Format the traceback of a failed node identically on every machine."""
 
 import traceback
 
-__all__ = ["describe"]
+__all__ = ["format_traceback"]
 
-_NOT_TOLD = ("/lab/kernel/", "/lab/worlds/watchdog.py")
+_HIDDEN = ("/lab/kernel/", "/lab/worlds/watchdog.py")
 
 
-def describe(error: BaseException) -> str:
-    """The error with the lines that led to it: no folders, no frames of the kernel's or the watchdog's."""
+def format_traceback(error: BaseException) -> str:
+    """Format an error with its traceback, without folders and without frames of the kernel or the watchdog."""
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not any(own in frame.filename.replace("\\", "/") for own in _NOT_TOLD)
+        if not any(own in frame.filename.replace("\\", "/") for own in _HIDDEN)
     ]
     lines = [
         f"{frame.filename.rpartition('/')[2]}:{frame.lineno} in {frame.name}: {frame.line}" for frame in frames

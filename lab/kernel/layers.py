@@ -1,4 +1,4 @@
-"""The protocols of one node, and which procedures each of them has."""
+"""The layers of a node's protocol stack, each with its procedures."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ __all__ = ["Layer", "layers_of"]
 
 
 class Layer:
-    """One protocol of a node's stack. ``periodic``: those of its procedures that begin by themselves, and when."""
+    """One protocol of a node's stack. ``periodic``: its periodic procedures with their due-time functions."""
 
     def __init__(self, protocol: Protocol, procedures: dict[str, Callable[[Any], int | None] | None]) -> None:
         self.protocol = protocol
@@ -18,7 +18,7 @@ class Layer:
 
 
 def layers_of(stack: Protocol) -> tuple[Layer, ...]:
-    """The layers of a node, the lowest first."""
+    """Return the layers of a node, the lowest first."""
     procedures: dict[Protocol, dict[str, Any]] = {protocol: {} for protocol in stack.layers}
     for name, due in stack.procedures.items():
         procedures[stack.layer_of(name)][name] = due

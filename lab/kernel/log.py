@@ -1,7 +1,7 @@
-"""A log that only grows: a value like a tuple, but to append to it costs the same however long it is.
+"""An append-only log: an immutable sequence like a tuple, with appending in constant time.
 
-All that came of one log by appending share its entries, and each knows how many of them are its own. So it costs
-nothing either to keep what a log was before, and to see that one continues another.
+Logs that were derived from one another by appending share one list of entries; each remembers its own length.
+So keeping an earlier version is free, and so is the check that one log extends another.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class Log(Generic[V]):
-    """``log: Log[Entry] = Log()``: a log in safe storage. It only grows, and only what is new is written."""
+    """``log: Log[Entry] = Log()``: an append-only log in safe storage. Each step writes only the new entries."""
 
     __slots__ = ("_entries", "_length")
     __hash__ = None  # type: ignore[assignment]
@@ -23,7 +23,7 @@ class Log(Generic[V]):
         self._length = len(self._entries)
 
     def __add__(self, more: Iterable[V]) -> "Log[V]":
-        """The log with these behind it. Where another one was appended to already, the two part company."""
+        """Return the log with these entries appended; copy the entries if a longer log already shares them."""
         is_newest = 0 < self._length == len(self._entries)
         grown = self if is_newest else Log(self)
         longer: Log[V] = Log()
@@ -46,7 +46,7 @@ class Log(Generic[V]):
         return f"Log({list(self)})"
 
     def after(self, before: "Log[V]") -> tuple[V, ...] | None:
-        """The entries behind those of ``before``; None where the log does not begin with these."""
+        """Return the entries that follow those of ``before``; None if this log does not begin with them."""
         known = before._length
         if known > self._length:
             return None
@@ -56,5 +56,5 @@ class Log(Generic[V]):
 
 
 def as_lists(values: dict[str, Any]) -> dict[str, Any]:
-    """The same values, with a list for each log among them, as JSON has it."""
+    """Return the values with every log as a list, as JSON has it."""
     return {name: list(value) if isinstance(value, Log) else value for name, value in values.items()}

@@ -1,9 +1,9 @@
 """A node: a deterministic function from inputs to steps.
 
-``step(input, now_us)`` gives the input to the node's protocol, runs whatever that makes ready until every
-procedure waits, and returns what was done as one ``Step``. It reads no clock; ``next_timer`` says when it
-wants to be fed next. The order in which things run within a step is fixed: the handler, then what it made
-ready in that order, then procedures whose ``until`` condition holds, in the order in which they began.
+``step(input, now_us)`` gives the input to the node's protocol, runs the procedures that become ready until all
+of them wait, and returns the effects as one ``Step``. The node reads no clock; ``next_timer`` returns its next
+timer. The order within a step is fixed: the handler, then the procedures that it made ready, in that order, then
+procedures whose ``until`` condition holds, in the order in which they began.
 """
 
 from collections import deque
@@ -15,10 +15,10 @@ from typing import Any
 from msgspec import Struct, json
 
 from lab.kernel.errors import DriverError, ProtocolError
-from lab.kernel.failure import describe
+from lab.kernel.failure import format_traceback
 from lab.kernel.layers import layers_of
 from lab.kernel.payload import Payload, encode
-from lab.kernel.procedure import Running, name_of
+from lab.kernel.procedure import RunningProcedure, procedure_name
 from lab.kernel.protocol import Port, Protocol, Timing
 from lab.kernel.state import Changes, StateVector
 from lab.kernel.step import CommandInput, Fired, Input, Message, Received, Started, Step, Wait
@@ -28,7 +28,7 @@ from lab.kernel.traps import Ask, Sleep, Trap, foreign_await, foreign_raise
 __all__ = ["Node"]
 
 _MOST_ADVANCES = 10_000
-"""So often procedures may go on within one step; a node that spins is a failed node, not a hang."""
+"""The limit of resumptions within one step: a procedure that never waits fails the node instead of hanging it."""
 
 
 @cache
@@ -37,10 +37,10 @@ def _decoder(kind: type[Payload]) -> Callable[[Any], Any]:
 
 
 class Node(Port):
-    """One life of one node: from its start to its crash.
+    """One incarnation of a node, from its start to its crash.
 
-    ``ids`` are all nodes of the run. The first input must be ``Started``. After a step with ``failed`` set
-    the node has halted, and takes no more input (DriverError).
+    ``ids`` are all nodes of the run. The first input must be ``Started``. After a step with ``failed`` set the
+    node has halted; further input raises DriverError.
     """
 
     def __init__(
@@ -55,14 +55,14 @@ class Node(Port):
         self.now_us = 0
         self.halted = False
         self.touched = True
-        self._life = 0
+        self._incarnation = 0
         self._serial = 0
         self._started_us = 0
         self._timers = Timers()
-        self._running: dict[str, Running] = {}
-        self._ready: deque[tuple[Running, Any]] = deque()
-        self._current: Running | None = None
-        self._requests: dict[int, Running] = {}
+        self._running: dict[str, RunningProcedure] = {}
+        self._ready: deque[tuple[RunningProcedure, Any]] = deque()
+        self._current: RunningProcedure | None = None
+        self._requests: dict[int, RunningProcedure] = {}
         self._heard: dict[int, int] = {}
         self._begun: dict[str, int] = {}
         self._sent: list[Message] = []
@@ -78,7 +78,7 @@ class Node(Port):
         self._state = StateVector(tuple((field, layer_of(field.name)) for field in protocol.fields))
 
     def step(self, given: Input, now_us: int) -> Step:
-        """Feed one input. DriverError for one that cannot be: not yet started, halted, or a wrong timer."""
+        """Feed one input. Raises DriverError if the node is not started, has halted, or the timer is wrong."""
         if self.halted:
             raise DriverError(f"node {self.id} has halted and takes no input")
         self.now_us = now_us
@@ -86,14 +86,14 @@ class Node(Port):
         cause: Started | Received | Fired | CommandInput
         action: Any
         if isinstance(given, Message):
-            cause, action = Received(given.source, given.serial), self._deliver
+            cause, action = Received(given.source, given.serial), self._on_message
         elif isinstance(given, Fired):
-            cause, action = given, self._fire
+            cause, action = given, self._on_timer
         elif isinstance(given, CommandInput):
-            cause, action = given, self._obey
+            cause, action = given, self._on_command
         else:
-            cause, action = given, self._start
-        if not self._life and action != self._start:
+            cause, action = given, self._on_start
+        if not self._incarnation and action != self._on_start:
             raise DriverError(f"node {self.id} has not been started")
         try:
             action(given)
@@ -106,7 +106,7 @@ class Node(Port):
         return Step(
             now_us,
             self.id,
-            self._life,
+            self._incarnation,
             cause,
             changed,
             stored,
@@ -118,15 +118,15 @@ class Node(Port):
         )
 
     def next_timer(self) -> tuple[int, Fired] | None:
-        """(when, what) to feed next unless a message comes first; None when only a message can move the node.
+        """Return the next timer as (due time, input), or None if the node waits for messages only.
 
-        Timers are ordered by time; procedures that wait come before periodic ones that are to begin.
+        At equal times the timers of waiting procedures come before the starts of periodic ones.
         """
         if self.halted:
             return None
         first = self._timers.next()
         due = None if first is None else (first[0], Fired(first[2]))
-        if self._life:
+        if self._incarnation:
             for layer in self._layers:
                 if layer.periodic and not any(each.method in layer.procedures for each in self._running.values()):
                     for name, instant in layer.periodic:
@@ -136,55 +136,55 @@ class Node(Port):
         return due
 
     def waits(self) -> tuple[Wait, ...]:
-        """Where each running procedure waits, in the order in which they began."""
+        """Return where each running procedure waits, in the order in which they began."""
         return tuple(running.wait() for running in self._running.values() if running.waits_for is not None)
 
-    # what the protocol may do
+    # services to the protocol
 
-    def send(self, target: int, payload: Payload, answers: int = 0) -> None:
-        """Put a message into this step."""
-        self._post(target, type(payload).__name__, encode(payload), answers)
+    def send(self, target: int, payload: Payload, reply_to: int = 0) -> None:
+        """Add a message to this step."""
+        self._post(target, type(payload).__name__, encode(payload), reply_to)
 
     def note(self, text: str) -> None:
-        """Put a remark into this step."""
+        """Add a note to this step."""
         self._notes.append(text)
 
-    def is_running(self, method: str, about: Hashable | None = None) -> bool:
-        """Whether the procedure runs, or is about to in this step."""
-        return name_of(method, about) in self._running
+    def is_running(self, method: str, key: Hashable | None = None) -> bool:
+        """Return whether the procedure runs, or will begin within this step."""
+        return procedure_name(method, key) in self._running
 
     def begun_us(self, name: str) -> int:
-        """When the procedure last began."""
+        """Return when the procedure last began."""
         return self._begun.get(name, self._started_us)
 
     def heard_us(self, peer: int) -> int:
-        """When a message of ``peer`` was last delivered."""
+        """Return when a message of ``peer`` was last delivered."""
         return self._heard.get(peer, self._started_us)
 
-    def begin(self, method: str, about: Hashable | None = None) -> None:
-        """Begin the procedure in this step, unless it runs."""
+    def begin(self, method: str, key: Hashable | None = None) -> None:
+        """Begin the procedure in this step unless it runs already."""
         if method not in self.protocol.procedures:
             raise ProtocolError(f"{method} is not a procedure: decorate it with @procedure")
-        name, current = name_of(method, about), self._current
+        name, current = procedure_name(method, key), self._current
         if current is not None and current.name == name:
             current.successor = True
         elif name not in self._running:
             start = getattr(self.protocol.layer_of(method), method)
-            running = Running(method, about, start() if about is None else start(about))
+            running = RunningProcedure(method, key, start() if key is None else start(key))
             self._running[name] = running
-            if about is None:
+            if key is None:
                 self._begun[name] = self.now_us
             self._ready.append((running, None))
 
-    def restart(self, method: str, about: Hashable | None = None) -> None:
-        """Stop the procedure if it runs, and begin it."""
-        if self._current is None or self._current.name != name_of(method, about):
-            self.stop(method, about)
-        self.begin(method, about)
+    def restart(self, method: str, key: Hashable | None = None) -> None:
+        """Stop the procedure if it runs, then begin it."""
+        if self._current is None or self._current.name != procedure_name(method, key):
+            self.stop(method, key)
+        self.begin(method, key)
 
-    def stop(self, method: str, about: Hashable | None = None) -> None:
-        """Stop the procedure, exactly: nothing of it runs after this."""
-        name = name_of(method, about)
+    def stop(self, method: str, key: Hashable | None = None) -> None:
+        """Stop the procedure at once; none of its code runs after this call."""
+        name = procedure_name(method, key)
         running = self._running.get(name)
         if running is None:
             return
@@ -201,21 +201,21 @@ class Node(Port):
         name = self.protocol.handlers.get(kind)
         return None if name is None else getattr(self.protocol.layer_of(name), name)
 
-    def _start(self, given: Started) -> None:
-        if self._life:
+    def _on_start(self, given: Started) -> None:
+        if self._incarnation:
             raise DriverError(f"node {self.id} was started already")
-        self._life, self._serial = given.incarnation, given.serial
+        self._incarnation, self._serial = given.incarnation, given.serial
         self._started_us = self.now_us
         self._state.restore(given.stored)
         for layer in self._layers:
             layer.protocol.started()
 
-    def _obey(self, told: CommandInput) -> None:
-        if told.command not in self.protocol.commands:
-            raise DriverError(f"node {self.id}: {told.command} is not a command of its protocol")
-        self.protocol.handle_command(told.command, told.words)
+    def _on_command(self, given: CommandInput) -> None:
+        if given.command not in self.protocol.commands:
+            raise DriverError(f"node {self.id}: {given.command} is not a command of its protocol")
+        self.protocol.handle_command(given.command, given.words)
 
-    def _deliver(self, message: Message) -> None:
+    def _on_message(self, message: Message) -> None:
         self._heard[message.source] = self.now_us
         kind = self._kinds.get(message.kind)
         if kind is None:
@@ -223,25 +223,25 @@ class Node(Port):
             return
         decode, handler = kind
         payload = decode(message.body)
-        if message.answers:
-            self._take_answer(message, payload)
+        if message.reply_to:
+            self._on_reply(message, payload)
             return
         if handler is None:
-            self.note(f"{message.kind} came without the request that it answers")
+            self.note(f"{message.kind} arrived without a request that it answers")
             return
         answer = handler(message.source, payload)
         if answer is not None:
             self.send(message.source, answer, message.serial)
 
-    def _take_answer(self, message: Message, payload: Payload) -> None:
-        running = self._requests.pop(message.answers, None)
+    def _on_reply(self, message: Message, payload: Payload) -> None:
+        running = self._requests.pop(message.reply_to, None)
         if running is None:
             self._late = True  # rule B9
             return
-        if running.take_answer(message.source, payload):
-            self._resume(running, running.ordered_answers())
+        if running.add_reply(message.source, payload):
+            self._resume(running, running.ordered_replies())
 
-    def _fire(self, given: Fired) -> None:
+    def _on_timer(self, given: Fired) -> None:
         due = self.next_timer()
         if due is None or due[1] != given or due[0] > self.now_us:
             raise DriverError(f"node {self.id}: the timer of {given.procedure} is not the next one due")
@@ -249,14 +249,14 @@ class Node(Port):
         if running is None:
             self.begin(given.procedure)
         elif isinstance(running.waits_for, Ask):
-            self._resume(running, running.ordered_answers())
+            self._resume(running, running.ordered_replies())
         else:
             self._resume(running, False)
 
     # running
 
     def _changes(self) -> Changes:
-        if not self.touched:  # values are immutable, so what was not set is as it was
+        if not self.touched:  # values are immutable: no assignment, no change
             return {}, {}, {}
         self.touched = False
         return self._state.changes()
@@ -269,7 +269,7 @@ class Node(Port):
                 if not running.ended:
                     advances += 1
                     if advances > _MOST_ADVANCES:
-                        raise ProtocolError(f"{running.name} goes round without waiting: sleep, or ask somebody")
+                        raise ProtocolError(f"{running.name} loops without waiting: add a self.sleep or self.ask")
                     self._advance(running, value)
             if not self._running:
                 return
@@ -280,19 +280,19 @@ class Node(Port):
                 return
             self._resume(running, True)
 
-    def _resume(self, running: Running, value: Any) -> None:
+    def _resume(self, running: RunningProcedure, value: Any) -> None:
         self._forget_wait(running)
         self._ready.append((running, value))
 
-    def _advance(self, running: Running, value: Any) -> None:
+    def _advance(self, running: RunningProcedure, value: Any) -> None:
         self._current = running
         try:
-            wanted = running.coroutine.send(value)
+            trap = running.coroutine.send(value)
         except StopIteration:
             self._current = None
             del self._running[running.name]
             if running.successor:
-                self.begin(running.method, running.about)
+                self.begin(running.method, running.key)
             return
         except Exception as error:
             foreign = foreign_raise(running.name, error)
@@ -302,41 +302,41 @@ class Node(Port):
         self._current = None
         if running.successor:
             raise ProtocolError(f"{running.name} began its successor and waited: it must return first")
-        if not isinstance(wanted, Trap):
-            raise foreign_await(running.name, running.coroutine, wanted)
-        self._wait(running, wanted)
+        if not isinstance(trap, Trap):
+            raise foreign_await(running.name, running.coroutine, trap)
+        self._wait(running, trap)
 
-    def _wait(self, running: Running, wanted: Trap) -> None:
+    def _wait(self, running: RunningProcedure, trap: Trap) -> None:
         until_us: int | None
-        if isinstance(wanted, Ask):
-            if not wanted.peers:
+        if isinstance(trap, Ask):
+            if not trap.peers:
                 self._ready.append((running, {}))
                 return
-            running.ask(wanted)
-            kind, body = type(wanted.request).__name__, encode(wanted.request)
-            for peer in wanted.peers:
+            running.ask(trap)
+            kind, body = type(trap.request).__name__, encode(trap.request)
+            for peer in trap.peers:
                 serial = self._post(peer, kind, body, 0)
                 self._requests[serial] = running
                 running.requests.append(serial)
-            until_us = self.now_us + wanted.within_us
-        elif isinstance(wanted, Sleep):
-            until_us = self.now_us + wanted.us
+            until_us = self.now_us + trap.within_us
+        elif isinstance(trap, Sleep):
+            until_us = self.now_us + trap.us
         else:
-            until_us = None if wanted.within_us is None else self.now_us + wanted.within_us
+            until_us = None if trap.within_us is None else self.now_us + trap.within_us
         timer = None if until_us is None else self._timers.set(until_us, running.name)
-        running.wait_for(wanted, self.now_us, until_us, timer)
+        running.wait_for(trap, self.now_us, until_us, timer)
 
-    def _forget_wait(self, running: Running) -> None:
+    def _forget_wait(self, running: RunningProcedure) -> None:
         for serial in running.requests:
             self._requests.pop(serial, None)
         if running.timer is not None:
             self._timers.cancel(running.timer)
-        running.waits_no_more()
+        running.clear_wait()
 
-    def _post(self, target: int, kind: str, body: Any, answers: int) -> int:
+    def _post(self, target: int, kind: str, body: Any, reply_to: int) -> int:
         serial = self._serial
         self._serial = serial + 1
-        self._sent.append(Message(self.id, target, serial, kind, body, answers))
+        self._sent.append(Message(self.id, target, serial, kind, body, reply_to))
         return serial
 
     def _fail(self, cause: Started | Received | Fired | CommandInput, error: Exception) -> Step:
@@ -346,4 +346,4 @@ class Node(Port):
             _, running = self._running.popitem()
             with suppress(Exception):  # the first error is the one to report
                 running.coroutine.close()
-        return Step(self.now_us, self.id, self._life, cause, failed=describe(error))
+        return Step(self.now_us, self.id, self._incarnation, cause, failed=format_traceback(error))

@@ -1,4 +1,4 @@
-"""What protocols put into messages: frozen structs, named as in the published listings."""
+"""The contents of messages: frozen structs, named as in the published listings."""
 
 from typing import Any, Generic, TypeVar, get_args
 
@@ -17,22 +17,22 @@ class Payload(Struct, frozen=True):
 
 
 class Request(Payload, Generic[A], frozen=True):
-    """A message that is answered by an ``A``: ``class AreYouUp(Request[AreYouUpAnswer])``."""
+    """A message that expects an answer of type ``A``: ``class AreYouUp(Request[AreYouUpAnswer])``."""
 
 
 def answer_type(request: type[Request[Any]]) -> type[Payload]:
-    """The payload class that answers ``request``; ProtocolError where its definition does not say."""
+    """Return the class of the answers to ``request``. Raises ProtocolError if the class does not declare it."""
     for base in getattr(request, "__orig_bases__", ()):
         for argument in get_args(base):
             if isinstance(argument, type) and issubclass(argument, Payload):
                 return argument
     raise ProtocolError(
-        f"{request.__name__} does not say what answers it: write class {request.__name__}(Request[ItsAnswer])"
+        f"{request.__name__} does not declare its answer: write class {request.__name__}(Request[ItsAnswer])"
     )
 
 
 def encode(payload: Payload) -> msgspec.Raw:
-    """The payload as JSON; sets are sorted, so equal payloads give equal bytes."""
+    """Encode the payload as JSON, with sets sorted: equal payloads give equal bytes."""
     return msgspec.Raw(_ENCODER.encode(payload))
 
 

@@ -1,4 +1,4 @@
-"""One running procedure: its coroutine, and what that waits for."""
+"""A running procedure: its coroutine, and the wait in which it is suspended."""
 
 from collections.abc import Coroutine, Hashable
 from typing import Any
@@ -7,32 +7,32 @@ from lab.kernel.payload import Payload
 from lab.kernel.step import Wait
 from lab.kernel.traps import Ask, Trap, Until
 
-__all__ = ["Running", "name_of"]
+__all__ = ["RunningProcedure", "procedure_name"]
 
 
-def name_of(method: str, about: Hashable | None) -> str:
-    """What the procedure is called in records: by its method, and by what it is about."""
-    return method if about is None else f"{method} {about}"
+def procedure_name(method: str, key: Hashable | None) -> str:
+    """Return the name of the procedure in records: its method, and its key if it has one."""
+    return method if key is None else f"{method} {key}"
 
 
-class Running:
-    """The one running instance of a procedure, or the one ``about`` something; ``name`` tells it from all others.
+class RunningProcedure:
+    """The running instance of a procedure for one ``key``; ``name`` is unique within the node.
 
-    ``successor`` is set when it began itself anew, which happens once it has returned; ``ended`` when it was
-    stopped, so that what had been made ready for it is not run.
+    ``successor`` is set when the procedure began itself anew: the new instance starts once this one returns.
+    ``ended`` is set when it was stopped, so that a pending resumption is skipped.
     """
 
     __slots__ = (
         "_peers",
         "_wait",
         "_what",
-        "about",
-        "answers",
         "coroutine",
         "ended",
         "enough",
+        "key",
         "method",
         "name",
+        "replies",
         "requests",
         "since_us",
         "successor",
@@ -41,19 +41,19 @@ class Running:
         "waits_for",
     )
 
-    def __init__(self, method: str, about: Hashable | None, coroutine: Coroutine[Any, Any, None]) -> None:
+    def __init__(self, method: str, key: Hashable | None, coroutine: Coroutine[Any, Any, None]) -> None:
         self.method = method
-        self.about = about
-        self.name = name_of(method, about)
+        self.key = key
+        self.name = procedure_name(method, key)
         self.coroutine = coroutine
         self.successor = False
         self.ended = False
-        self.answers: dict[int, Payload] = {}
+        self.replies: dict[int, Payload] = {}
         self.enough = 0
-        self.waits_no_more()
+        self.clear_wait()
 
-    def waits_no_more(self) -> None:
-        """Clear what it waited for; the answers stay, for they are about to be handed over."""
+    def clear_wait(self) -> None:
+        """Clear the wait. The replies stay: the procedure is about to receive them."""
         self.waits_for: Trap | None = None
         self.requests: list[int] = []
         self.timer: int | None = None
@@ -63,41 +63,41 @@ class Running:
         self._peers: tuple[int, ...] = ()
         self._wait: Wait | None = None
 
-    def ask(self, wanted: Ask) -> None:
-        """Begin to collect answers."""
-        self.answers = {}
-        self.enough = wanted.enough
+    def ask(self, trap: Ask) -> None:
+        """Begin to collect replies."""
+        self.replies = {}
+        self.enough = trap.enough
 
-    def take_answer(self, source: int, answer: Payload) -> bool:
-        """Keep an answer; whether there are enough now."""
-        self.answers[source] = answer
+    def add_reply(self, source: int, answer: Payload) -> bool:
+        """Add a reply; return whether there are enough now."""
+        self.replies[source] = answer
         self._peers = tuple([peer for peer in self._peers if peer != source])
         self._wait = None
-        return len(self.answers) >= self.enough
+        return len(self.replies) >= self.enough
 
-    def wait_for(self, wanted: Trap, since_us: int, until_us: int | None, timer: int | None) -> None:
-        """Note what it waits for, from when to when."""
-        self.waits_for = wanted
+    def wait_for(self, trap: Trap, since_us: int, until_us: int | None, timer: int | None) -> None:
+        """Set the wait, its start and its deadline."""
+        self.waits_for = trap
         self.since_us = since_us
         self.until_us = until_us
         self.timer = timer
-        if isinstance(wanted, Ask):
-            self._what, self._peers = f"{type(wanted.request).__name__} answers", wanted.peers
+        if isinstance(trap, Ask):
+            self._what, self._peers = f"{type(trap.request).__name__} answers", trap.peers
         else:
-            self._what = wanted.what
+            self._what = trap.what
 
-    def ordered_answers(self) -> dict[int, Payload]:
-        """The answers that came, in the order in which the peers were asked."""
+    def ordered_replies(self) -> dict[int, Payload]:
+        """Return the replies in the order in which the peers were asked."""
         assert isinstance(self.waits_for, Ask)
-        return {peer: self.answers[peer] for peer in self.waits_for.peers if peer in self.answers}
+        return {peer: self.replies[peer] for peer in self.waits_for.peers if peer in self.replies}
 
     def condition_holds(self) -> bool:
-        """Whether it waits for a condition that holds now."""
+        """Return whether the procedure waits for a condition that holds now."""
         return isinstance(self.waits_for, Until) and self.waits_for.condition()
 
     def wait(self) -> Wait:
-        """Where and for what it waits, for the record of the step."""
-        if self._wait is None:  # a node that waits for a thousand others takes many steps meanwhile
+        """Return the wait for the record of the step."""
+        if self._wait is None:  # cached: a node that waits for a thousand peers takes many steps meanwhile
             line = self.coroutine.cr_frame.f_lineno  # type: ignore[attr-defined]
             self._wait = Wait(self.name, line, self._what, self.since_us, self.until_us, self._peers)
         return self._wait

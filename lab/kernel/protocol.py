@@ -1,4 +1,4 @@
-"""What an author of a protocol writes against: the base class, and the decorators for its methods.
+"""The interface for authors of protocols: the base class, and the decorators for its methods.
 
     class Echo(Protocol):
         heard: int = 0                                   # the declared state vector
@@ -10,15 +10,15 @@
 
         @procedure                                       # a procedure: a coroutine that may wait
         async def greet(self) -> None:
-            answers = await self.ask_all(self.peers, Hello(), within=self.timing.t_us)
+            replies = await self.ask_all(self.peers, Hello(), within=self.timing.t_us)
 
-Handlers run to their end at once. At most one instance of a procedure runs at a time; of one that takes an
-argument, at most one ``about`` each thing: ``self.begin(self.coordinate, about=transaction)``. It waits only in
-``ask``, ``ask_all``, ``sleep`` and ``until``. A ``periodic`` procedure begins by itself when it is due, but
-only while no other procedure of the same protocol runs.
+Handlers run to completion. At most one instance of a procedure runs at a time; a procedure with an argument runs
+at most once for each ``key``: ``self.begin(self.coordinate, key=transaction)``. Procedures wait only in ``ask``,
+``ask_all``, ``sleep`` and ``until``. A ``periodic`` procedure begins by itself when it is due, but only while no
+other procedure of the same protocol runs.
 
-Protocols stack: a class may carry another one, which runs ``above`` it in the same node, with messages, state
-and procedures of its own. The lower one calls the upper one's methods, and the upper one those of ``below``.
+Protocols stack: a class may declare an ``upper_protocol``, which runs in the same node with messages, state and
+procedures of its own. The lower layer calls methods of ``upper_layer``, and the upper one of ``lower_layer``.
 """
 
 from abc import ABC, abstractmethod
@@ -31,7 +31,7 @@ from msgspec import Struct
 from lab.kernel.errors import ProtocolError
 from lab.kernel.payload import Payload, Request, answer_type
 from lab.kernel.protocol_command import ProtocolCommand
-from lab.kernel.state import Field, declared_fields
+from lab.kernel.state import StateField, declared_fields
 from lab.kernel.traps import Ask, Sleep, Until, trap
 
 __all__ = ["Protocol", "Timing", "on", "periodic", "procedure"]
@@ -42,14 +42,14 @@ Procedure = Callable[..., Coroutine[Any, Any, None]]
 
 
 class Timing(Struct, frozen=True):
-    """The bounds of rule M5, in microseconds: a message's journey, and a node's handling of it."""
+    """The bounds of rule M5, in microseconds: Tm to deliver a message, Tp for a node to process it."""
 
     tm_us: int
     tp_us: int
 
     @property
     def t_us(self) -> int:
-        """T = 2·Tm + Tp: the bound of a request with its answer."""
+        """The bound of a request with its answer: T = 2·Tm + Tp."""
         return 2 * self.tm_us + self.tp_us
 
 
@@ -68,16 +68,15 @@ def on(kind: type[Payload]) -> Callable[[F], F]:
 
 
 def procedure(method: F) -> F:
-    """Make the coroutine method a procedure, which can be begun and stopped by name."""
+    """Make the coroutine method a procedure, which ``begin`` and ``stop`` control."""
     return _mark_procedure(method, None)
 
 
 def periodic(due_us: Callable[[Any], int | None]) -> Callable[[F], F]:
-    """A procedure that begins by itself at the instant ``due_us(self)``, or not while that is None.
+    """Make the coroutine method a procedure that begins by itself at ``due_us(self)``; None: not now.
 
-    The instant is asked for after every step at which no procedure of the protocol runs.
+    ``due_us`` is re-evaluated after each step in which none of the protocol's procedures is running.
     """
-
     return lambda method: _mark_procedure(method, due_us)
 
 
@@ -89,22 +88,22 @@ def _mark_procedure(method: F, due_us: Callable[[Any], int | None] | None) -> F:
 
 
 class Port(ABC):
-    """What the kernel offers the protocol that it runs; ``Node`` is the one implementation."""
+    """The kernel's services to the protocol that it runs; implemented by ``Node``."""
 
     now_us: int
     touched: bool
-    """Whether declared state was set since this was last looked at."""
+    """True if a declared field was assigned since the last comparison."""
 
     @abstractmethod
     def send(self, target: int, payload: Payload) -> None: ...
     @abstractmethod
-    def begin(self, method: str, about: Hashable | None = None) -> None: ...
+    def begin(self, method: str, key: Hashable | None = None) -> None: ...
     @abstractmethod
-    def restart(self, method: str, about: Hashable | None = None) -> None: ...
+    def restart(self, method: str, key: Hashable | None = None) -> None: ...
     @abstractmethod
-    def stop(self, method: str, about: Hashable | None = None) -> None: ...
+    def stop(self, method: str, key: Hashable | None = None) -> None: ...
     @abstractmethod
-    def is_running(self, method: str, about: Hashable | None = None) -> bool: ...
+    def is_running(self, method: str, key: Hashable | None = None) -> bool: ...
     @abstractmethod
     def begun_us(self, name: str) -> int: ...
     @abstractmethod
@@ -117,18 +116,18 @@ class Protocol:
     """The base of every protocol. ``peers`` are all other nodes, in ascending order."""
 
     name: ClassVar[str]
-    """What users call it: ``lab run NAME``."""
+    """The name for users: ``lab run NAME``."""
 
     class Parameters(Struct, frozen=True):
-        """What a run may set beside the timing; durations end in ``_us``."""
+        """The settings of a run beside the timing; durations end in ``_us``."""
 
     heartbeats: ClassVar[tuple[type[Payload], ...]] = ()
-    """Requests that keep coming while all is well; a reader may want to leave them out."""
+    """The messages that keep flowing while nothing happens; logs and diagrams can hide them."""
 
-    carries: ClassVar["type[Protocol] | None"] = None
-    """The protocol that runs above this one in the same node. What the class has of it is in the tables below."""
+    upper_protocol: ClassVar["type[Protocol] | None"] = None
+    """The protocol of the layer above this one in the same node. The tables below include its declarations."""
 
-    fields: ClassVar[tuple[Field, ...]] = ()
+    fields: ClassVar[tuple[StateField, ...]] = ()
     handlers: ClassVar[dict[str, str]] = {}
     procedures: ClassVar[dict[str, Callable[[Any], int | None] | None]] = {}
     commands: ClassVar[dict[str, ProtocolCommand]] = {}
@@ -147,8 +146,8 @@ class Protocol:
                     cls.procedures[name] = method._procedure
                 if hasattr(method, "_command"):
                     cls.commands[name] = method._command
-        if cls.carries is not None:
-            cls._add_layer(cls.carries)
+        if cls.upper_protocol is not None:
+            cls._add_layer(cls.upper_protocol)
 
     @classmethod
     def _add_layer(cls, upper: "type[Protocol]") -> None:
@@ -180,53 +179,57 @@ class Protocol:
         keep(self, "peers", peers)
         keep(self, "timing", timing)
         keep(self, "parameters", parameters)
-        keep(self, "below", None)
-        keep(self, "above", None if self.carries is None else self.carries(port, node, peers, timing, parameters))
-        if self.above is not None:
-            keep(self.above, "below", self)
+        keep(self, "lower_layer", None)
+        keep(
+            self,
+            "upper_layer",
+            None if self.upper_protocol is None else self.upper_protocol(port, node, peers, timing, parameters),
+        )
+        if self.upper_layer is not None:
+            keep(self.upper_layer, "lower_layer", self)
 
     _port: ClassVar[Port]  # an instance's own; ClassVar here keeps it out of the state vector
     id: ClassVar[int]
     peers: ClassVar[tuple[int, ...]]
     timing: ClassVar[Timing]
     parameters: ClassVar[Any]
-    above: ClassVar["Protocol | None"]
-    below: ClassVar["Protocol | None"]
+    upper_layer: ClassVar["Protocol | None"]
+    lower_layer: ClassVar["Protocol | None"]
 
     @classmethod
     def objection(cls, command: str, words: tuple[str, ...], nodes: Sequence[int], parameters: Any) -> str:
-        """What is wrong with these words of a command, in a run of these nodes; nothing, if they will do.
+        """Return what is wrong with a command's words in a run of these nodes, or "" if nothing is.
 
-        It is told to users, before any node is. How many there are has been looked at by then.
+        Override it to validate commands before any node gets them. The number of words is right by then.
         """
         return ""
 
     @classmethod
-    def against(cls, command: str, words: tuple[str, ...], nodes: Sequence[int], parameters: Any) -> str:
-        """What is wrong with these words of one of the ``commands``, by the layer that has it."""
-        if cls.carries is not None and command in cls.carries.commands:
-            return cls.carries.against(command, words, nodes, parameters)
-        return cls.commands[command].miscounts(words) or cls.objection(command, words, nodes, parameters)
+    def refusal(cls, command: str, words: tuple[str, ...], nodes: Sequence[int], parameters: Any) -> str:
+        """Return why the layer that has the command refuses it with these words, or "" if it accepts."""
+        if cls.upper_protocol is not None and command in cls.upper_protocol.commands:
+            return cls.upper_protocol.refusal(command, words, nodes, parameters)
+        return cls.commands[command].count_error(words) or cls.objection(command, words, nodes, parameters)
 
     def handle_command(self, command: str, words: tuple[str, ...]) -> None:
-        """Carry out a command; one that cannot be is remarked on, and nothing else."""
-        against = self.against(command, words, sorted((self.id, *self.peers)), self.parameters)
-        if against:
-            self.note(f"{command} is refused: {against}")
+        """Run a command; if it is refused, only note why."""
+        refusal = self.refusal(command, words, sorted((self.id, *self.peers)), self.parameters)
+        if refusal:
+            self.note(f"{command} is refused: {refusal}")
         else:
             getattr(self.layer_of(command), command)(*words)
 
     @property
     def layers(self) -> "tuple[Protocol, ...]":
-        """This protocol, and what runs above it."""
-        return (self,) if self.above is None else (self, *self.above.layers)
+        """This protocol and the layers above it."""
+        return (self,) if self.upper_layer is None else (self, *self.upper_layer.layers)
 
     def layer_of(self, name: str) -> "Protocol":
-        """Which of the layers has the field, handler, procedure or command of this name."""
-        return self if self.above is None or hasattr(self, name) else self.above.layer_of(name)
+        """Return the layer that has the field, handler, procedure or command of this name."""
+        return self if self.upper_layer is None or hasattr(self, name) else self.upper_layer.layer_of(name)
 
     def values(self) -> dict[str, Any]:
-        """What is declared of the layers, as it is now."""
+        """Return the current values of all layers' declared fields."""
         return {field.name: getattr(self.layer_of(field.name), field.name) for field in self.fields}
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -238,71 +241,71 @@ class Protocol:
         self._port.touched = True
 
     def started(self) -> None:
-        """The node came up; safe storage is back in its fields. Begin what is to run."""
+        """Begin the first procedures: the node has started, and its safe storage is restored."""
 
     @property
     def now_us(self) -> int:
-        """The instant of this step, in microseconds since the run began."""
+        """The time of this step, in microseconds since the run began."""
         return self._port.now_us
 
     def heard_us(self, peer: int) -> int:
-        """When a message of ``peer`` was last delivered; the instant of the start if none ever was."""
+        """Return when a message of ``peer`` was last delivered; the node's start if none was."""
         return self._port.heard_us(peer)
 
     def send(self, peer: int, payload: Payload) -> None:
-        """Send one message that expects no answer."""
+        """Send a message that expects no answer."""
         self._port.send(peer, payload)
 
     def note(self, text: str) -> None:
-        """Put a remark into the record of this step."""
+        """Add a note to the record of this step."""
         self._port.note(text)
 
-    def begin(self, started: Procedure, about: Hashable | None = None) -> None:
-        """Begin a procedure, unless it runs already; ``about`` is the argument of one that takes one."""
-        self._port.begin(started.__name__, about)
+    def begin(self, method: Procedure, key: Hashable | None = None) -> None:
+        """Begin a procedure unless it runs already; ``key`` is its argument, if it takes one."""
+        self._port.begin(method.__name__, key)
 
-    def restart(self, restarted: Procedure, about: Hashable | None = None) -> None:
-        """Stop a procedure if it runs, and begin it anew; a procedure that restarts itself must then return."""
-        self._port.restart(restarted.__name__, about)
+    def restart(self, method: Procedure, key: Hashable | None = None) -> None:
+        """Stop a procedure if it runs, and begin it anew. A procedure that restarts itself must then return."""
+        self._port.restart(method.__name__, key)
 
-    def stop(self, *stopped: Procedure, about: Hashable | None = None) -> None:
-        """Stop procedures: when this returns, nothing of them can run. Those that do not run are left alone."""
-        for each in stopped:
-            self._port.stop(each.__name__, about)
+    def stop(self, *methods: Procedure, key: Hashable | None = None) -> None:
+        """Stop procedures; after this call none of their code runs. Ignore those that are not running."""
+        for method in methods:
+            self._port.stop(method.__name__, key)
 
-    def is_running(self, asked: Procedure, about: Hashable | None = None) -> bool:
-        """Whether the procedure runs."""
-        return self._port.is_running(asked.__name__, about)
+    def is_running(self, method: Procedure, key: Hashable | None = None) -> bool:
+        """Return whether the procedure runs."""
+        return self._port.is_running(method.__name__, key)
 
-    def begun_us(self, asked: Procedure) -> int:
-        """When the procedure was last begun; the instant of the node's start if it never was."""
-        return self._port.begun_us(asked.__name__)
+    def begun_us(self, method: Procedure) -> int:
+        """Return when the procedure was last begun; the node's start if it never was."""
+        return self._port.begun_us(method.__name__)
 
     async def ask(self, peer: int, request: Request[A], within: int) -> A | None:
-        """Ask one peer; its answer, or None if none came within that many microseconds."""
-        answers: dict[int, A] = await trap(Ask((peer,), request, within, 1))
-        return answers.get(peer)
+        """Ask one peer; return its answer, or None if none came within that many microseconds."""
+        replies: dict[int, A] = await trap(Ask((peer,), request, within, 1))
+        return replies.get(peer)
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Ask several; who answered within the bound, in the order of ``peers``.
+        """Ask several peers; return the answers that came within the bound, in the order of ``peers``.
 
-        Resumes as soon as all have answered, or ``enough`` of them. Asking nobody takes no time.
+        Resume as soon as all of them, or ``enough`` of them, have answered. Asking no peers takes no time.
         """
         asked = tuple(peers)
-        wanted = len(asked) if enough is None else min(enough, len(asked))
-        answers: dict[int, A] = await trap(Ask(asked, request, within, wanted))
-        return answers
+        needed = len(asked) if enough is None else min(enough, len(asked))
+        replies: dict[int, A] = await trap(Ask(asked, request, within, needed))
+        return replies
 
     async def sleep(self, us: int, what: str = "time to pass") -> None:
-        """Wait that many microseconds; ``what`` says in words what for."""
+        """Wait that many microseconds; ``what`` describes the reason for users."""
         await trap(Sleep(us, what))
 
     async def until(self, condition: Callable[[], bool], what: str, within: int | None = None) -> bool:
-        """Wait until ``condition()`` holds, which is looked at after every step; False if the bound came first.
+        """Wait until ``condition()`` holds, evaluated after every step; return False if the bound came first.
 
-        ``what`` says in words what is waited for.
+        ``what`` describes the condition for users.
         """
         held: bool = await trap(Until(condition, what, within))
         return held

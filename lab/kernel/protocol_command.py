@@ -1,4 +1,4 @@
-"""Commands of a protocol's own: what users may tell a node, and who it is for where they name nobody.
+"""The commands that a protocol defines for its users.
 
 @command
 def publish(self) -> None:
@@ -21,16 +21,16 @@ __all__ = ["ProtocolCommand", "Recipients", "command"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 Recipients = Literal["leaders", "one", "named"]
-"""Who a command is for where no node is named: all that lead, or, where nobody is elected, that run; of these
-one, the highest; or nobody, as it has to be told to nodes by name."""
+"""The default recipients of a command: all leaders, or all running nodes if the protocol elects none; one of
+these, the highest; or nobody, so that nodes must be named."""
 
 _LONGEST = 40
 
 
 class ProtocolCommand(Struct, frozen=True):
-    """One of them: what it does, how its words are written, an example of the whole, if any, and who it is for.
+    """A command: its help text, the form of its words, an example if there is one, and its default recipients.
 
-    It takes ``least`` words or more, and ``most`` unless that is None.
+    It takes at least ``least`` words, and at most ``most`` unless that is None.
     """
 
     name: str
@@ -43,14 +43,14 @@ class ProtocolCommand(Struct, frozen=True):
 
     @property
     def usage(self) -> str:
-        """How it is written: ``transfer AMOUNT SOURCE TARGET``, ``publish [NODES]``, ``refuse NODES``."""
+        """The syntax: ``transfer AMOUNT SOURCE TARGET``, ``publish [NODES]`` or ``refuse NODES``."""
         return f"{self.name} {self.words or ('NODES' if self.to == 'named' else '[NODES]')}"
 
-    def miscounts(self, words: tuple[str, ...]) -> str:
-        """What is wrong where these are too many or too few; nothing, if they are not."""
+    def count_error(self, words: tuple[str, ...]) -> str:
+        """Return what is wrong if the words are too many or too few, otherwise ""."""
         if self.least <= len(words) and (self.most is None or len(words) <= self.most):
             return ""
-        takes = f"the words of {self.name} are {self.words}" if self.words else f"{self.name} takes no words"
+        takes = f"usage: {self.name} {self.words}" if self.words else f"{self.name} takes no arguments"
         got = sanitize(" ".join(words), _LONGEST) or "none"
         return f"{takes}; got {got}: {self.example or f'tell NODES {self.name} {self.words}'.rstrip()}"
 
@@ -60,22 +60,22 @@ def command(method: F) -> F: ...
 @overload
 def command(*, to: Recipients = ..., words: str = ..., example: str = ...) -> Callable[[F], F]: ...
 def command(method: Any = None, *, to: Recipients = "leaders", words: str = "", example: str = "") -> Any:
-    """A command that users may give a node: ``(self, *words) -> None``; its docstring is shown to them.
+    """Make the method a command for users: ``(self, *words) -> None``. Its docstring is the help text.
 
-    ``words`` says how its words are written, where the names of the parameters do not.
+    ``words`` is the form of the words; by default it is derived from the names of the parameters.
     """
 
     def mark(marked: F) -> F:
-        taken = list(inspect.signature(marked).parameters.values())[1:]
-        plain = [each for each in taken if each.kind is not inspect.Parameter.VAR_POSITIONAL]
+        accepted_words = list(inspect.signature(marked).parameters.values())[1:]
+        plain = [each for each in accepted_words if each.kind is not inspect.Parameter.VAR_POSITIONAL]
         marked._command = ProtocolCommand(  # type: ignore[attr-defined]
             marked.__name__,
             marked.__doc__ or "",
-            words or " ".join(map(_usage, taken)),
+            words or " ".join(map(_usage, accepted_words)),
             example,
             to,
             sum(each.default is inspect.Parameter.empty for each in plain),
-            len(plain) if plain == taken else None,
+            len(plain) if plain == accepted_words else None,
         )
         return marked
 

@@ -1,8 +1,8 @@
 """The declared state vector of a protocol.
 
 A protocol declares its state as annotated class attributes with immutable values. The kernel finds what a
-step changed by comparison, so no author can forget to report it; a value that could be changed in place
-would go unseen, and is refused.
+step changed by comparison, so no author can forget to report it. Comparison misses a value that is changed in
+place; so mutable values are refused.
 """
 
 from enum import Enum
@@ -13,33 +13,31 @@ import msgspec
 from lab.kernel.errors import ProtocolError
 from lab.kernel.log import Log
 
-__all__ = ["Auxiliary", "Field", "Safe", "declared_fields", "plain"]
+__all__ = ["Auxiliary", "Safe", "StateField", "declared_fields", "plain"]
 
 V = TypeVar("V")
-_SAFE, _SHOWN = object(), object()
+_SAFE, _AUXILIARY = object(), object()
 
 Safe = Annotated[V, _SAFE]
 """``version: Safe[int] = 0``: this field lives in safe storage, and survives a crash (rule M3)."""
 
-Auxiliary = Annotated[V, _SHOWN]
-"""``since_us: Auxiliary[int] = 0``: for whoever looks on. Nothing else that the node does depends on this field."""
+Auxiliary = Annotated[V, _AUXILIARY]
+"""``since_us: Auxiliary[int] = 0``: a field for display, on which nothing else in the node depends."""
 
 
-class Field(msgspec.Struct, frozen=True):
-    """One declared field: its name, type, value in a fresh node, whether in safe storage, whether a log there,
-    whether for display alone.
-    """
+class StateField(msgspec.Struct, frozen=True):
+    """A declared field: name, type, initial value, and whether it is safe, a log, or auxiliary."""
 
     name: str
     type: Any
     default: Any
     safe: bool
     log: bool = False
-    shown: bool = False
+    auxiliary: bool = False
 
 
-def declared_fields(protocol: type, root: type) -> tuple[Field, ...]:
-    """The fields that ``protocol`` and its bases below ``root`` declare, in order of declaration."""
+def declared_fields(protocol: type, root: type) -> tuple[StateField, ...]:
+    """Return the fields that ``protocol`` and its bases below ``root`` declare, in order of declaration."""
     inherited = get_type_hints(root, include_extras=True)
     fields = []
     for name, hint in get_type_hints(protocol, include_extras=True).items():
@@ -53,35 +51,35 @@ def declared_fields(protocol: type, root: type) -> tuple[Field, ...]:
         _refuse_mutable(protocol.__name__, name, default)
         is_log = get_origin(hint) is Log
         if is_log and not isinstance(default, Log):
-            raise ProtocolError(f"{protocol.__name__}.{name} is a log, and begins as one: {name}: Log[…] = Log()")
-        fields.append(Field(name, kind, default, is_log or _SAFE in marks, is_log, _SHOWN in marks))
+            raise ProtocolError(
+                f"{protocol.__name__}.{name} is a log and must start as one: {name}: Log[…] = Log()"
+            )
+        fields.append(StateField(name, kind, default, is_log or _SAFE in marks, is_log, _AUXILIARY in marks))
     return tuple(fields)
 
 
 Changes = tuple[dict[str, Any], dict[str, Any], dict[str, list[Any]]]
-"""(changed, stored, logged): fields with their new values, those of them in safe storage, and new entries of
-logs there; all as plain JSON values."""
+"""(changed, stored, logged): new values of volatile fields, new values of fields in safe storage, and new entries
+of logs; all as plain JSON values."""
 
 
 class StateVector:
-    """Compares declared fields, each with its owner, with what they were after the step before."""
+    """Compare declared fields, each with its owner, to their values after the previous step."""
 
-    def __init__(self, fields: tuple[tuple[Field, object], ...]) -> None:
+    def __init__(self, fields: tuple[tuple[StateField, object], ...]) -> None:
         self._fields = fields
         self._last: dict[str, Any] = {}
 
     def restore(self, stored: dict[str, Any]) -> None:
-        """Set the safe fields to what storage held (JSON values). msgspec.ValidationError if it cannot be."""
+        """Restore the safe fields from storage (JSON values). Raises msgspec.ValidationError."""
         for field, owner in self._fields:
             if field.safe and field.name in stored:
                 value = _restored(field, stored[field.name])
                 setattr(owner, field.name, value)
-                self._last[field.name] = value  # what storage holds already is not written again
+                self._last[field.name] = value  # do not write again what storage already holds
 
     def changes(self) -> Changes:
-        """What differs from the last call. ProtocolError for a value that may be changed in place, or a log that
-        lost an entry.
-        """
+        """Return the changes since the last call. Raises ProtocolError for a mutable value or a shortened log."""
         changed: dict[str, Any] = {}
         stored: dict[str, Any] = {}
         logged: dict[str, list[Any]] = {}
@@ -102,7 +100,7 @@ class StateVector:
         return changed, stored, logged
 
 
-def _restored(field: Field, stored: Any) -> Any:
+def _restored(field: StateField, stored: Any) -> Any:
     if field.log:
         return Log(msgspec.convert(stored, list[get_args(field.type)[0]]))  # type: ignore[misc]
     return msgspec.convert(stored, field.type)
@@ -111,13 +109,13 @@ def _restored(field: Field, stored: Any) -> Any:
 def _appended(owner: str, name: str, before: Log[Any], log: Any) -> list[Any]:
     new = log.after(before) if isinstance(log, Log) else None
     if new is None:
-        raise ProtocolError(f"{owner}.{name} is a log, which only grows: self.{name} += (entry,)")
+        raise ProtocolError(f"{owner}.{name} is a log, which can only be appended to: self.{name} += (entry,)")
     _refuse_mutable(owner, name, new)
     return [plain(entry) for entry in new]
 
 
 def plain(value: Any) -> Any:
-    """``value`` as JSON would give it back: lists for tuples and (sorted) sets, dicts for structs."""
+    """Convert ``value`` to plain JSON values: lists for tuples and (sorted) sets, dicts for structs."""
     if value is None or type(value) in (int, str, bool, float):
         return value
     if isinstance(value, Log):
@@ -135,7 +133,7 @@ def _refuse_mutable(owner: str, name: str, value: Any) -> None:
         return
     if isinstance(value, tuple | frozenset | Log):
         for item in value:
-            if type(item) is not int:  # as most are
+            if type(item) is not int:  # the common case first: most items are ints
                 _refuse_mutable(owner, name, item)
         return
     if isinstance(value, msgspec.Struct) and value.__struct_config__.frozen:
@@ -143,6 +141,6 @@ def _refuse_mutable(owner: str, name: str, value: Any) -> None:
             _refuse_mutable(owner, name, getattr(value, each))
         return
     raise ProtocolError(
-        f"{owner}.{name} is a {type(value).__name__}, which could be changed unseen: "
+        f"{owner}.{name} is a {type(value).__name__}, which could be changed unnoticed: "
         "use a tuple, a frozenset or a frozen struct"
     )

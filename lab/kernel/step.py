@@ -1,8 +1,8 @@
-"""What goes into a node and what comes out of it: messages, inputs, steps.
+"""The input and output of a node: messages, inputs, steps.
 
-A run is a list of steps, and these structs are what is written down of it: a node process sends a ``Step``
-to its host as one line of JSON, the host writes that line to the recording, the interface reads it there.
-There is no second form. All times are microseconds since the run began.
+A run is a list of steps, and these structs are its only format: a node process sends a ``Step`` to its host as
+one line of JSON, the host writes that line to the recording, and the interface reads it from there. All times are
+microseconds since the run began.
 """
 
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ __all__ = ["CommandInput", "Fired", "Input", "Message", "Received", "Started", "
 
 
 class Message(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One message from ``source`` to ``target``; ``(source, serial)`` names it in the whole run.
+    """A message from ``source`` to ``target``; ``(source, serial)`` identifies it in the whole run.
 
-    ``body`` is the payload as JSON: the network carries it and never looks inside. ``answers`` is the
-    serial of the request that this message answers, or 0 (rule B9).
+    ``body`` is the payload as JSON; the network does not decode it. ``reply_to`` is the serial of the request that
+    this message answers, or 0 (rule B9).
     """
 
     source: int
@@ -27,14 +27,14 @@ class Message(Struct, frozen=True, omit_defaults=True, gc=False):
     serial: int
     kind: str
     body: Raw
-    answers: int = 0
+    reply_to: int = field(default=0, name="answers")
 
 
 class Started(Struct, frozen=True, tag="started", tag_field="type", gc=False):
-    """The node came up, for the ``incarnation``-th time, with what its safe storage held.
+    """The node started its nth incarnation with the contents of its safe storage in ``stored``.
 
-    ``serial`` is the first serial its messages may use: serials go on across crashes, so an answer to a
-    request of an earlier life can answer nothing in this one.
+    ``serial`` is the first serial that its messages may use. Serials continue across crashes, so an answer to a
+    request of an earlier incarnation matches no request of this one.
     """
 
     stored: dict[str, Any]
@@ -50,24 +50,24 @@ class Received(Struct, frozen=True, tag="received", tag_field="type", gc=False):
 
 
 class Fired(Struct, frozen=True, tag="fired", tag_field="type", gc=False):
-    """The next timer due fired; it belongs to this procedure."""
+    """The next timer fired; it belongs to this procedure."""
 
     procedure: str
 
 
 class CommandInput(Struct, frozen=True, omit_defaults=True, tag="told", tag_field="type", gc=False):
-    """The user gave the node a command of its protocol's own."""
+    """The user gave the node one of its protocol's commands."""
 
     command: str
     words: tuple[str, ...] = ()
 
 
 Input = Started | Message | Fired | CommandInput
-"""What a node can be fed. A step names a message by reference, as ``Received``."""
+"""The inputs of a node. A step refers to a message as ``Received``."""
 
 
 class Wait(Struct, frozen=True, omit_defaults=True, gc=False):
-    """Where a running procedure waits: source line, for what, for whom still, since and until when."""
+    """The wait of a running procedure: its source line, reason, start, deadline, and missing peers."""
 
     procedure: str
     line: int
@@ -78,12 +78,12 @@ class Wait(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="record", gc=False):
-    """What a node did with one input, at one instant.
+    """The effects of one input on a node, at one instant.
 
-    ``changed`` holds the declared state that changed and ``stored`` the part of it that is in safe storage,
-    ``logged`` what was appended to logs there; both are on disk before any message of ``sent`` leaves. ``late``:
-    the input was an answer that no request waits for any longer. ``failed`` is the traceback of a node that
-    raised; such a step sends and stores nothing.
+    ``changed`` holds the new values of volatile fields, ``stored`` those of fields in safe storage, and ``logged``
+    the entries appended to logs there; the latter two are on disk before any message of ``sent`` leaves. ``late``:
+    the input was an answer to a request that no longer waits. ``failed`` is the traceback of a node that raised;
+    such a step sends and stores nothing.
     """
 
     at_us: int
@@ -101,22 +101,22 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
 
     @property
     def changes_state(self) -> bool:
-        """Whether any declared state changed."""
+        """Return whether any declared field changed."""
         return bool(self.changed or self.stored or self.logged)
 
     @property
     def stores(self) -> bool:
-        """Whether anything is to be written to safe storage."""
+        """Return whether the step writes to safe storage."""
         return bool(self.stored or self.logged)
 
-    def kept(self, before: Mapping[str, Any]) -> dict[str, Any]:
-        """What safe storage holds after this step, where it held ``before``; logs that grew are ``Log``."""
+    def storage_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the contents of safe storage after this step, given those before; logs that grew are ``Log``."""
         logs = {name: _log(before.get(name)) + new for name, new in self.logged.items()}
         return {**before, **self.stored, **logs}
 
     def state_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
-        """The declared state after this step, where it was ``before``."""
-        return {**self.kept(before), **self.changed}
+        """Return the declared state after this step, given the state before."""
+        return {**self.storage_after(before), **self.changed}
 
 
 def _log(value: Any) -> Log[Any]:

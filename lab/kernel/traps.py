@@ -1,8 +1,8 @@
 """The only module of the kernel that yields.
 
-A procedure is a coroutine. Whatever it awaits comes down to ``trap``, which hands the kernel one of the
-structs below and gets back what was waited for. A coroutine that yields anything else is awaiting something
-of another event loop; ``foreign_await`` finds out what, and says what to use instead.
+A procedure is a coroutine. All its awaits end in ``trap``, which yields one of the structs below to the kernel and
+receives the result. A coroutine that yields anything else awaits something of another event loop;
+``foreign_await`` builds the error that names it and its replacement.
 """
 
 import types
@@ -17,7 +17,7 @@ __all__ = ["Ask", "Sleep", "Trap", "Until", "foreign_await", "foreign_raise", "t
 
 
 class Ask(Struct, frozen=True):
-    """Send ``request`` to each of ``peers``; resume with the answers when ``enough`` are in, or at the bound."""
+    """Send ``request`` to each of ``peers``; resume with the answers once ``enough`` are in, or at the bound."""
 
     peers: tuple[int, ...]
     request: Request[Any]
@@ -26,7 +26,7 @@ class Ask(Struct, frozen=True):
 
 
 class Sleep(Struct, frozen=True):
-    """Resume after ``us`` microseconds; ``what`` says what the time is given to."""
+    """Resume after ``us`` microseconds; ``what`` describes the reason."""
 
     us: int
     what: str
@@ -44,9 +44,9 @@ Trap = Ask | Sleep | Until
 
 
 @types.coroutine
-def trap(wanted: Trap) -> Generator[Trap, Any, Any]:
-    """Wait, as ``wanted`` says. The one ``yield``."""
-    return (yield wanted)
+def trap(request: Trap) -> Generator[Trap, Any, Any]:
+    """Yield the request to the kernel and return its result. This is the only ``yield``."""
+    return (yield request)
 
 
 _INSTEAD = {
@@ -64,10 +64,10 @@ _GENERAL = "self.ask, self.sleep or self.until"
 
 
 def foreign_await(procedure: str, coroutine: Coroutine[Any, Any, None], yielded: object) -> TypeError:
-    """The error for a coroutine that yielded something that is not of this kernel."""
+    """Build the error for a coroutine that yielded something foreign to this kernel."""
     awaited = getattr(coroutine, "cr_await", None)
     while _library(awaited) not in _FOREIGN and getattr(awaited, "cr_await", None) is not None:
-        awaited = getattr(awaited, "cr_await", None)  # a method of the protocol's own: look at what it awaits
+        awaited = getattr(awaited, "cr_await", None)  # a method of the protocol: look at what that awaits
     code = getattr(awaited, "cr_code", None) or getattr(awaited, "gi_code", None)
     if code is not None and code.co_name != "__await__":
         return _instead(procedure, _library(awaited), code.co_name)
@@ -78,7 +78,7 @@ def foreign_await(procedure: str, coroutine: Coroutine[Any, Any, None], yielded:
 
 
 def foreign_raise(procedure: str, error: BaseException) -> TypeError | None:
-    """The same for a library that raised because its own loop does not run; None where it did not."""
+    """Build the same error for a foreign library that raised outside its event loop, or return None."""
     trace = error.__traceback__
     while trace is not None:
         module = str(trace.tb_frame.f_globals.get("__name__", ""))
@@ -95,5 +95,5 @@ def _library(awaited: object) -> str:
 
 
 def _instead(procedure: str, library: str, function: str) -> TypeError:
-    shown = f"{library}.{function}" if library else function
-    return TypeError(f"`{shown}` awaited in {procedure}: use {_INSTEAD.get(function, _GENERAL)} instead")
+    function_name = f"{library}.{function}" if library else function
+    return TypeError(f"`{function_name}` awaited in {procedure}: use {_INSTEAD.get(function, _GENERAL)} instead")

@@ -1,6 +1,6 @@
 """The network: links, faults as rules, messages in flight. Pure: no socket, no clock."""
 
-from lab.network.network import Network, Sending
+from lab.network.network import Network, SendResult
 from lab.network.rules import (
     Cut,
     Delay,
@@ -11,7 +11,7 @@ from lab.network.rules import (
     Reorder,
     Rule,
     Slow,
-    Travel,
+    Transit,
     links_among,
 )
 
@@ -25,8 +25,8 @@ __all__ = [
     "Network",
     "Reorder",
     "Rule",
-    "Sending",
+    "SendResult",
     "Slow",
-    "Travel",
+    "Transit",
     "links_among",
 ]

@@ -1,4 +1,4 @@
-"""Faults of links, as rules. Each may decide a message's fate, and says whether it touched it."""
+"""Faults of links, as rules. Each rule may change a message's transit, and reports whether it did."""
 
 from random import Random
 from typing import Literal
@@ -17,7 +17,7 @@ __all__ = [
     "Reorder",
     "Rule",
     "Slow",
-    "Travel",
+    "Transit",
     "links_among",
 ]
 
@@ -26,12 +26,12 @@ Links = frozenset[tuple[int, int]]
 
 
 def links_among(sources: frozenset[int], targets: frozenset[int]) -> Links:
-    """Every directed link from one of ``sources`` to another one of ``targets``."""
+    """Return every directed link from ``sources`` to ``targets``, except from a node to itself."""
     return frozenset((a, b) for a in sources for b in targets if a != b)
 
 
-class Travel(Struct):
-    """What the rules so far have decided of one message; times in microseconds."""
+class Transit(Struct):
+    """The decision of the rules so far on one message; times in microseconds."""
 
     delay_us: int = 0
     copies: int = 1
@@ -41,118 +41,115 @@ class Travel(Struct):
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A fault on some links. ``kinds``: only messages of these kinds; empty: all. Probabilities from 0 to 1.
-
-    ``broken(spare)`` are the numbers of the assumptions that do not hold while the rule is in force.
-    """
+    """A fault on some links. ``kinds``: only messages of these kinds; empty: all. Probabilities from 0 to 1."""
 
     links: Links
     kinds: frozenset[str] = frozenset()
 
     def applies(self, message: Message) -> bool:
-        """Whether the rule looks at this message at all."""
+        """Return whether the rule applies to this message."""
         return (message.source, message.target) in self.links and (not self.kinds or message.kind in self.kinds)
 
-    def decide(self, travel: Travel, chance: Random) -> bool:
-        """Change ``travel``; whether this touched the message."""
+    def decide(self, transit: Transit, random: Random) -> bool:
+        """Update ``transit``; return whether this affected the message."""
         raise NotImplementedError
 
-    def broken(self, spare: Timing) -> tuple[int, ...]:
-        """The assumptions that the rule breaks, where no more than that is left of the bounds."""
+    def broken_assumptions(self, slack: Timing) -> tuple[int, ...]:
+        """Return the numbers of the assumptions that the rule breaks; ``slack`` is what is left of Tm and Tp."""
         raise NotImplementedError
 
 
 class Cut(Rule, frozen=True, kw_only=True):
-    """Nothing passes; nor does what would arrive while the cut is in force."""
+    """A cut link: it drops messages sent, and messages that would arrive, while the rule is in force."""
 
-    def decide(self, travel: Travel, chance: Random) -> bool:
-        travel.fate, travel.why = "dropped", "cut"
+    def decide(self, transit: Transit, random: Random) -> bool:
+        transit.fate, transit.why = "dropped", "cut"
         return True
 
-    def broken(self, spare: Timing) -> tuple[int, ...]:
+    def broken_assumptions(self, slack: Timing) -> tuple[int, ...]:
         return (8,)
 
 
 class Lose(Rule, frozen=True, kw_only=True):
-    """A message is lost with this probability."""
+    """Message loss with this probability."""
 
     probability: float
 
-    def decide(self, travel: Travel, chance: Random) -> bool:
-        if chance.random() >= self.probability:
+    def decide(self, transit: Transit, random: Random) -> bool:
+        if random.random() >= self.probability:
             return False
-        travel.fate, travel.why = "dropped", "lost"
+        transit.fate, transit.why = "dropped", "lost"
         return True
 
-    def broken(self, spare: Timing) -> tuple[int, ...]:
+    def broken_assumptions(self, slack: Timing) -> tuple[int, ...]:
         return (8,)
 
 
 class Delay(Rule, frozen=True, kw_only=True):
-    """A message takes ``delay_us`` longer, give or take up to ``jitter_us``."""
+    """A delay of ``delay_us``, plus or minus up to ``jitter_us``."""
 
     delay_us: int
     jitter_us: int = 0
 
-    def decide(self, travel: Travel, chance: Random) -> bool:
-        jitter_us = chance.randint(-self.jitter_us, self.jitter_us) if self.jitter_us else 0
-        travel.delay_us += max(0, self.delay_us + jitter_us)
+    def decide(self, transit: Transit, random: Random) -> bool:
+        jitter_us = random.randint(-self.jitter_us, self.jitter_us) if self.jitter_us else 0
+        transit.delay_us += max(0, self.delay_us + jitter_us)
         return True
 
-    def broken(self, spare: Timing) -> tuple[int, ...]:
-        return (8,) if self.delay_us + self.jitter_us > spare.tm_us else ()
+    def broken_assumptions(self, slack: Timing) -> tuple[int, ...]:
+        return (8,) if self.delay_us + self.jitter_us > slack.tm_us else ()
 
 
 class Slow(Delay, frozen=True, kw_only=True):
-    """The targets take so much longer over what they get: their slowness, and not the way there.
+    """Slow targets: the delay counts as processing time (Tp), not as transmission time (Tm).
 
-    Where both ends of a link are slow, each takes its time over one half of a request and its answer.
+    If both ends of a link are slow, a request with its answer is delayed twice.
     """
 
-    def broken(self, spare: Timing) -> tuple[int, ...]:
+    def broken_assumptions(self, slack: Timing) -> tuple[int, ...]:
         slow_us = self.delay_us + self.jitter_us
         both = any((target, source) in self.links for source, target in self.links)
-        return (9,) if slow_us * (1 + both) > spare.tp_us else ()
+        return (9,) if slow_us * (1 + both) > slack.tp_us else ()
 
 
 class Duplicate(Rule, frozen=True, kw_only=True):
-    """A message arrives twice with this probability."""
+    """Duplication with this probability."""
 
     probability: float
 
-    def decide(self, travel: Travel, chance: Random) -> bool:
-        if chance.random() >= self.probability:
+    def decide(self, transit: Transit, random: Random) -> bool:
+        if random.random() >= self.probability:
             return False
-        travel.copies += 1
+        transit.copies += 1
         return True
 
-    def broken(self, spare: Timing) -> tuple[int, ...]:
+    def broken_assumptions(self, slack: Timing) -> tuple[int, ...]:
         return (3,)
 
 
 class Reorder(Rule, frozen=True, kw_only=True):
-    """With this probability a message takes up to ``spread_us`` longer, and others may overtake it."""
+    """Reordering: with this probability a message takes up to ``spread_us`` longer, and others may overtake it."""
 
     probability: float
     spread_us: int
 
-    def decide(self, travel: Travel, chance: Random) -> bool:
-        if chance.random() >= self.probability:
+    def decide(self, transit: Transit, random: Random) -> bool:
+        if random.random() >= self.probability:
             return False
-        travel.delay_us += chance.randint(1, self.spread_us)
-        travel.in_order = False
+        transit.delay_us += random.randint(1, self.spread_us)
+        transit.in_order = False
         return True
 
-    def broken(self, spare: Timing) -> tuple[int, ...]:
-        return (7, 8) if self.spread_us > spare.tm_us else (7,)
+    def broken_assumptions(self, slack: Timing) -> tuple[int, ...]:
+        return (7, 8) if self.spread_us > slack.tm_us else (7,)
 
 
 class Hold(Rule, frozen=True, kw_only=True):
-    """A message waits until the rule is lifted."""
+    """Hold messages until the rule is lifted."""
 
-    def decide(self, travel: Travel, chance: Random) -> bool:
-        travel.fate = "held"
+    def decide(self, transit: Transit, random: Random) -> bool:
+        transit.fate = "held"
         return True
 
-    def broken(self, spare: Timing) -> tuple[int, ...]:
+    def broken_assumptions(self, slack: Timing) -> tuple[int, ...]:
         return (8,)

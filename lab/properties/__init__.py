@@ -1,4 +1,4 @@
-"""Assertions over records, and what is to be said where one does not hold."""
+"""Check assertions over records: verdicts, violations, and explanations of them."""
 
 from lab.properties.assertions import (
     A1_1,
@@ -14,19 +14,19 @@ from lab.properties.assertions import (
     A9,
     AGREEMENTS,
     ASSERTIONS,
-    BOOKED,
-    CLAIMS,
+    AUDITED,
     ENDS,
     K1,
     RAISES,
+    UNIQUENESS,
     Agreement,
     Assertion,
-    Claim,
-    offend,
+    UniquenessAssertion,
+    disagree,
 )
 from lab.properties.judge import Judge
 from lab.properties.verdicts import Broken, LocalState, Verdict, Violation, verdict_of
-from lab.properties.witness import Moment, account
+from lab.properties.witness import ExplanationLine, explain_violation
 
 __all__ = [
     "A1_1",
@@ -42,21 +42,21 @@ __all__ = [
     "A9",
     "AGREEMENTS",
     "ASSERTIONS",
-    "BOOKED",
-    "CLAIMS",
+    "AUDITED",
     "ENDS",
     "K1",
     "RAISES",
+    "UNIQUENESS",
     "Agreement",
     "Assertion",
     "Broken",
-    "Claim",
+    "ExplanationLine",
     "Judge",
     "LocalState",
-    "Moment",
+    "UniquenessAssertion",
     "Verdict",
     "Violation",
-    "account",
-    "offend",
+    "disagree",
+    "explain_violation",
     "verdict_of",
 ]

@@ -1,8 +1,8 @@
-"""The assertions, as objects with the sources' numbers (rules A1.1 and on of the model).
+"""The assertions, numbered as in the sources (rules A1.1 and on of the model).
 
-A safety assertion over pairs of nodes is an ``Agreement``: whoever is concerned must say the same. It is judged
-on two local states that are concurrent, so in every consistent global state, whether the run passed through
-it at an instant of the clock or not.
+A safety property of pairs of nodes is an ``Agreement``: all nodes concerned must have the same value. It is
+checked on pairs of concurrent local states, and so in every consistent global state, whether or not the run passed
+through that state at one instant of the clock.
 """
 
 from collections.abc import Callable, Hashable
@@ -26,15 +26,15 @@ __all__ = [
     "A9",
     "AGREEMENTS",
     "ASSERTIONS",
-    "BOOKED",
-    "CLAIMS",
+    "AUDITED",
     "ENDS",
     "K1",
     "RAISES",
+    "UNIQUENESS",
     "Agreement",
     "Assertion",
-    "Claim",
-    "offend",
+    "UniquenessAssertion",
+    "disagree",
 ]
 
 _LED = ("Reorganization", "Normal")
@@ -42,9 +42,10 @@ _HOLDING = ("Inside", "Holding")
 
 
 class Assertion(Struct, frozen=True):
-    """``id`` as the sources number it, ``statement`` in words, ``short`` for a line of verdicts.
+    """An assertion: ``id`` as in the sources, ``statement`` in words, ``short`` for a line of verdicts.
 
-    ``marked``: it is about identifiers that safe storage keeps unique, so a wipe, once made, may show for ever.
+    ``marked``: it depends on identifiers that stable storage keeps unique, so the effect of a wipe may show at any
+    later time.
     """
 
     id: str
@@ -54,30 +55,30 @@ class Assertion(Struct, frozen=True):
 
 
 class Agreement(Assertion, frozen=True, kw_only=True):
-    """Any two nodes that are concerned at once say the same.
+    """An assertion that any two nodes concerned at once have the same value for the same key.
 
-    ``says`` gives what a node in a local state says, as (about what, what); None: it is not concerned. Two
-    nodes offend where they say different things about the same.
+    ``value_of`` maps a local state to (key, value), or to None if the node is not concerned. Two nodes violate the
+    assertion if they have different values for one key.
     """
 
-    says: Callable[[NodeState], tuple[Hashable, Hashable] | None]
+    value_of: Callable[[NodeState], tuple[Hashable, Hashable] | None]
 
 
-class Claim(Assertion, frozen=True, kw_only=True):
-    """What one has claimed, nobody claims again, in the whole of a run.
+class UniquenessAssertion(Assertion, frozen=True, kw_only=True):
+    """An assertion that nothing is claimed twice in a whole run.
 
-    ``claims`` gives what a node claims as it comes from one local state to the next, as (what, claimant); None:
-    nothing. A second claim of the same offends unless its claimant is the same; None is the same as nobody.
-    ``done`` is the word for it.
+    ``claims`` maps the transition from one local state of a node to the next to (item, claimant), or to None if
+    nothing is claimed. A second claim of an item violates the assertion unless both have the same claimant; a
+    claimant of None equals no other. ``done`` is the participle for messages, such as *formed*.
     """
 
     claims: Callable[[NodeState, NodeState], tuple[Hashable, Hashable | None] | None]
     done: str
 
 
-def offend(agreement: Agreement, one: NodeState, other: NodeState) -> bool:
-    """Whether two nodes in these local states break the assertion, if both states are there at once."""
-    this, that = agreement.says(one), agreement.says(other)
+def disagree(agreement: Agreement, one: NodeState, other: NodeState) -> bool:
+    """Return whether two nodes in these local states violate the assertion if the states are concurrent."""
+    this, that = agreement.value_of(one), agreement.value_of(other)
     return this is not None and that is not None and this[0] == that[0] and this[1] != that[1]
 
 
@@ -91,7 +92,7 @@ def _definition(node: NodeState) -> tuple[Hashable, Hashable] | None:
     try:
         return "", msgspec.json.encode(node.state.get("definition"), order="deterministic")
     except RecursionError:
-        return None  # of a recording that nests it as deeply as can just be decoded
+        return None  # a recording may nest it just deeply enough to be decoded
 
 
 def _coordinator_of_group(node: NodeState) -> tuple[Hashable, Hashable] | None:
@@ -110,7 +111,7 @@ def _group_formed(before: NodeState, after: NodeState) -> tuple[Hashable, None] 
 
 
 def _edition_published(before: NodeState, after: NodeState) -> tuple[Hashable, Hashable] | None:
-    """The newest edition that a node knows of, and the operation that it says published it."""
+    # the newest edition that the node knows, and the operation that published it, by its state
     match after.state.get("published"):
         case [int(edition), int(node), int(number)] if edition > 0:
             return f"edition {edition}", f"operation {number} of {node}"
@@ -125,13 +126,13 @@ A1_1 = Agreement(
     "A1.1",
     "any two nodes in Reorganization or Normal have the same Coordinator",
     "one coordinator",
-    says=_coordinator,
+    value_of=_coordinator,
 )
 A1_2 = Agreement(
     "A1.2",
     "any two nodes in Normal have the same Definition",
     "one definition",
-    says=_definition,
+    value_of=_definition,
 )
 A2 = Assertion(
     "A2",
@@ -144,14 +145,14 @@ A3_1 = Agreement(
     "any two nodes in Reorganization or Normal in the same Group have the same Coordinator",
     "one coordinator a group",
     marked=True,
-    says=_coordinator_of_group,
+    value_of=_coordinator_of_group,
 )
 A3_2 = Agreement(
     "A3.2",
     "any two nodes in Normal in the same Group have the same Definition",
     "one definition a group",
     marked=True,
-    says=_definition_of_group,
+    value_of=_definition_of_group,
 )
 A4 = Assertion(
     "A4",
@@ -159,7 +160,7 @@ A4 = Assertion(
     "no others, some node is Normal and its own Coordinator, and all are Normal under it in the same Group",
     "merges in time",
 )
-A5 = Claim(
+A5 = UniquenessAssertion(
     "A5",
     "no group identifier is used a second time, by any node, across any crash",
     "identifiers are new",
@@ -181,11 +182,11 @@ A7 = Assertion(
 )
 A8 = Assertion(
     "A8",
-    "whenever no transaction is open, all accounts and what was handed out come to what there was at first",
+    "whenever no transaction is open, all accounts and the cash handed out add up to the opening total",
     "no cent is lost",
     marked=True,
 )
-A9 = Claim(
+A9 = UniquenessAssertion(
     "A9",
     "each edition is published by one operation, ever",
     "one publication",
@@ -198,7 +199,7 @@ K1 = Agreement(
     "at most one node holds the token, in every consistent state",
     "one token",
     marked=True,
-    says=_holder,
+    value_of=_holder,
 )
 ENDS = Assertion(
     "ends",
@@ -227,6 +228,8 @@ _IN_ORDER: tuple[Assertion, ...] = (
 )
 ASSERTIONS: dict[str, Assertion] = {each.id: each for each in _IN_ORDER}
 AGREEMENTS: dict[str, Agreement] = {each.id: each for each in _IN_ORDER if isinstance(each, Agreement)}
-CLAIMS: dict[str, Claim] = {each.id: each for each in _IN_ORDER if isinstance(each, Claim)}
-BOOKED: tuple[str, ...] = (A6.id, A7.id, A8.id, ENDS.id)
-"""Those that are about what the logs and the accounts of all nodes say together."""
+UNIQUENESS: dict[str, UniquenessAssertion] = {
+    each.id: each for each in _IN_ORDER if isinstance(each, UniquenessAssertion)
+}
+AUDITED: tuple[str, ...] = (A6.id, A7.id, A8.id, ENDS.id)
+"""The assertions about the logs and the accounts of all nodes together, checked by the ledger audit."""

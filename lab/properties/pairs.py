@@ -1,9 +1,9 @@
-"""Which local states of two nodes break an assertion about pairs, found when the later of the two begins.
+"""Find pairs of concurrent local states that violate an agreement, when the later of the two begins.
 
-Of each node the last epoch is kept in which it said a certain thing about a certain matter, the newest last.
-When a node begins an epoch, what it says is compared with what each other node said in epochs that are not
-known to be over: those are concurrent with this one. The first that says otherwise will do, and the look ends
-at the first that is over, for whatever came before it is over too.
+For each node, key and value, the last epoch of the node with that value is kept, the newest last. When a node
+begins an epoch, its value is compared with those of every other node in epochs that it does not know to be over:
+these are concurrent with the new epoch. The scan stops at the first conflict, or at the first epoch that is over,
+because all earlier epochs are over too.
 """
 
 from collections.abc import Hashable, Iterator
@@ -15,17 +15,17 @@ from lab.properties.assertions import Agreement
 from lab.properties.verdicts import Broken
 from lab.recording.snapshot import NodeState
 
-__all__ = ["Epoch", "Pairs", "Said", "described"]
+__all__ = ["Epoch", "KeyedValue", "PairChecker", "describe_state"]
 
-Said = tuple[Hashable, Hashable] | None
-"""(about what, what); None: nothing."""
+KeyedValue = tuple[Hashable, Hashable] | None
+"""(key, value), or None."""
 
 
 class Epoch(Struct):
-    """A node's local state from ``record`` on, for as long as what matters of it stays the same.
+    """A local state of a node from ``record`` on, for as long as the part that matters stays the same.
 
-    ``says`` is what it says by each agreement. ``over``: the record with which it was, and ``broken`` what did
-    not hold then.
+    ``values`` holds the keyed value for each agreement. ``over`` is the record that ended the epoch, ``broken``
+    the assumptions that did not hold then.
     """
 
     node: int
@@ -33,47 +33,47 @@ class Epoch(Struct):
     at_us: int
     clock: Clock
     text: str
-    says: tuple[Said, ...]
+    values: tuple[KeyedValue, ...]
     over: int | None = None
     broken: dict[int, Broken] = {}
 
     def is_over_for(self, clock: Clock, place: int) -> bool:
-        """Whether whoever has this clock knows that it is over; ``place`` is the node's in the clock."""
+        """Return whether the epoch is over before a state with this clock; ``place`` is the node's place in it."""
         return self.over is not None and clock[place] >= self.over
 
 
-class Pairs:
-    """What ``nodes`` have said, by the agreement in that ``place`` of their epochs' ``says``."""
+class PairChecker:
+    """The epochs of ``nodes``, checked for one agreement, which is at index ``place`` of their ``values``."""
 
     def __init__(self, agreement: Agreement, place: int, nodes: tuple[int, ...]) -> None:
         self.agreement = agreement
         self._place = place
-        self._said: list[dict[Hashable, dict[Hashable, Epoch]]] = [{} for _ in nodes]
+        self._epochs: list[dict[Hashable, dict[Hashable, Epoch]]] = [{} for _ in nodes]
         self._places = {node: place for place, node in enumerate(nodes)}
 
-    def offenders(self, epoch: Epoch) -> Iterator[Epoch]:
-        """The epochs that offend together with this one, which begins now: at most one of each other node."""
-        said = epoch.says[self._place]
-        if said is None:
+    def conflicts(self, epoch: Epoch) -> Iterator[Epoch]:
+        """Yield the epochs that conflict with this one, which begins now: at most one of each other node."""
+        keyed_value = epoch.values[self._place]
+        if keyed_value is None:
             return
-        about, what = said
+        key, value = keyed_value
         own = self._places[epoch.node]
-        for place, matters in enumerate(self._said):
-            if place == own or about not in matters:
+        for place, by_key in enumerate(self._epochs):
+            if place == own or key not in by_key:
                 continue
-            for theirs, last in reversed(matters[about].items()):
+            for theirs, last in reversed(by_key[key].items()):
                 if last.is_over_for(epoch.clock, place):
                     break
-                if theirs != what:
+                if theirs != value:
                     yield last
                     break
-        mine = self._said[own].setdefault(about, {})
-        mine.pop(what, None)
-        mine[what] = epoch
+        mine = self._epochs[own].setdefault(key, {})
+        mine.pop(value, None)
+        mine[value] = epoch
 
 
-def described(view: NodeState) -> str:
-    """The local state in words."""
+def describe_state(view: NodeState) -> str:
+    """Return the local state in words."""
     if view.status not in ("Normal", "Reorganization") or view.coordinator is None:
         return view.status
     version = view.definition_version if view.status == "Normal" else 0

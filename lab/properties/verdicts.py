@@ -1,4 +1,4 @@
-"""What a judge says: violations with their witnesses, and a verdict for each assertion."""
+"""The results of a judge: violations with their witnesses, and a verdict for each assertion."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -11,9 +11,9 @@ __all__ = ["Broken", "LocalState", "Verdict", "Violation", "verdict_of"]
 
 
 class Broken(Struct, frozen=True):
-    """An assumption that did not hold, what broke it last, and the record that shows that.
+    """A broken assumption: what broke it last, and the record that shows it.
 
-    ``kinds``: of which kinds the faults were that broke it, since it held last; none: it was only observed.
+    ``kinds`` are the kinds of the faults that broke it since it last held; empty if it was only observed.
     """
 
     assumption: int
@@ -21,8 +21,8 @@ class Broken(Struct, frozen=True):
     record: int
     kinds: tuple[str, ...] = ()
 
-    def is_by(self, kind: str, breaks: int) -> bool:
-        """Whether a fault of this kind broke it; where none is known, whether such a fault does that."""
+    def is_caused_by(self, kind: str, breaks: int) -> bool:
+        """Return whether a fault of this kind broke it or, if no fault is known, whether such faults do so."""
         return kind in self.kinds if self.kinds else self.assumption == breaks
 
     def __str__(self) -> str:
@@ -30,7 +30,7 @@ class Broken(Struct, frozen=True):
 
 
 class LocalState(Struct, frozen=True):
-    """A node was in this state from the record with that number on; ``text`` says it in words."""
+    """A local state of a node, from that record on; ``text`` describes it."""
 
     node: int
     record: int
@@ -39,12 +39,11 @@ class LocalState(Struct, frozen=True):
 
 
 class Violation(Struct, frozen=True):
-    """An assertion does not hold, as the record with number ``record`` shows.
+    """A violation of an assertion, shown by the record with number ``record``.
 
-    ``states`` are the offending local states, at once in some consistent state of the whole; ``cut`` is the
-    earliest such state: for every node the record that it had come to. ``broken`` are the assumptions that
-    did not hold, of those that the protocol relies on for this assertion; none: a failure of the protocol.
-    ``beside`` are the others that did not hold.
+    ``states`` are the offending local states, which occur together in some consistent cut; ``cut`` is the earliest
+    one, as the last record of every node. ``broken`` are the broken assumptions on which the protocol relies for
+    this assertion; if there are none, the violation is a failure of the protocol. ``other_broken`` are all others.
     """
 
     assertion: str
@@ -54,35 +53,39 @@ class Violation(Struct, frozen=True):
     cut: dict[int, int]
     broken: tuple[Broken, ...]
     text: str
-    beside: tuple[Broken, ...] = ()
+    other_broken: tuple[Broken, ...] = ()
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """The nodes that offend."""
+        """The offending nodes."""
         return tuple(state.node for state in self.states)
 
     @property
     def is_failure(self) -> bool:
-        """Whether it is the protocol's own: all that it relies on did hold."""
+        """True if every assumption held that the protocol relies on."""
         return not self.broken
 
     @property
     def intact(self) -> str:
-        """Of a failure, which assumptions did hold: ``all assumptions intact``, or all but some."""
-        but = f" but {', '.join(map(str, self.beside))}, on which it does not rely" if self.beside else ""
+        """The assumptions that held at a failure: ``all assumptions intact``, or all but some."""
+        but = (
+            f" but {', '.join(map(str, self.other_broken))}, on which it does not rely"
+            if self.other_broken
+            else ""
+        )
         return f"all assumptions intact{but}"
 
     def __str__(self) -> str:
         if self.is_failure:
             return f"{self.assertion} fails with {self.intact}: {self.text}"
-        said = ", ".join(f"{broken.assumption}" for broken in self.broken)
+        numbers = ", ".join(f"{broken.assumption}" for broken in self.broken)
         why = "; ".join(dict.fromkeys(broken.why for broken in self.broken))
         noun = "assumption" if len(self.broken) == 1 else "assumptions"
-        return f"outside the promise: {self.assertion} under broken {noun} {said} ({why}): {self.text}"
+        return f"excused: {self.assertion} under broken {noun} {numbers} ({why}): {self.text}"
 
 
 class Verdict(Struct, frozen=True):
-    """What is to be said of one assertion so far. ``failures`` and ``outside`` count violations."""
+    """The verdict on an assertion so far: the numbers of failures and of excused violations (``outside``)."""
 
     assertion: str
     failures: int
@@ -91,7 +94,7 @@ class Verdict(Struct, frozen=True):
 
     @property
     def word(self) -> Literal["holds", "outside", "fails"]:
-        """The verdict in a word."""
+        """The verdict as a word; *outside* means excused."""
         return "fails" if self.failures else "outside" if self.outside else "holds"
 
     def __str__(self) -> str:
@@ -102,7 +105,7 @@ class Verdict(Struct, frozen=True):
 
 
 def verdict_of(assertion: str, violations: Sequence[Violation]) -> Verdict:
-    """The verdict that these violations, of whatever assertions, come to for this one."""
+    """Return the verdict on one assertion, given the violations of all."""
     found = [violation for violation in violations if violation.assertion == assertion]
     failures = [violation for violation in found if violation.is_failure]
     first = next(iter(failures or found), None)

@@ -1,8 +1,9 @@
-"""How it came to a violation: each of the offending states, walked back from cause to cause to where it began.
+"""Explain a violation: trace each offending state back from cause to cause.
 
-The cause of a step is one thing: the step that sent the message it got, or the step in which the wait began
-whose time ran out. Nodes that come up and periodic timers have none. So the account of a state is a line of
-records, and that of a violation these lines and what broke the assumptions, in the order of the records.
+A step has at most one cause: the step that sent the message it received, or the step that began the wait that
+timed out. Steps of nodes that start, and of periodic timers, have none. So the explanation of a state is a chain
+of records, and that of a violation consists of these chains and of the records that broke assumptions, in the
+order of records.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,15 +17,15 @@ from lab.recording.reader import RecordStore
 from lab.recording.records import Fault, Injected, Process, Record
 from lab.units import format_us
 
-__all__ = ["Moment", "account"]
+__all__ = ["ExplanationLine", "explain_violation"]
 
 _FARTHEST = 200_000
-"""So many records back a cause is looked for; what is farther off is taken to have none."""
+"""The distance, in records, within which causes are searched."""
 _MOST_CAUSES = 1000
 
 
-class Moment(Struct, frozen=True):
-    """A line of an account: what the record with that number tells. ``node`` None: of no node alone."""
+class ExplanationLine(Struct, frozen=True):
+    """A line of an explanation, about the record with that number; ``node`` is None if there is no single one."""
 
     record: int
     at_us: int
@@ -32,11 +33,13 @@ class Moment(Struct, frozen=True):
     text: str
 
 
-def account(records: RecordStore | Sequence[Record | None], violation: Violation, most: int = 12) -> list[Moment]:
-    """How the violation came about, in the order of the records: at most so many moments for each state."""
-    walk = _Walk(records.record if isinstance(records, RecordStore) else records.__getitem__)
-    moments: dict[int, Moment] = {}
-    gaps: dict[int, Moment] = {}
+def explain_violation(
+    records: RecordStore | Sequence[Record | None], violation: Violation, most: int = 12
+) -> list[ExplanationLine]:
+    """Explain a violation in the order of the records, with at most ``most`` lines for each state."""
+    walk = _CausalWalk(records.record if isinstance(records, RecordStore) else records.__getitem__)
+    lines: dict[int, ExplanationLine] = {}
+    gaps: dict[int, ExplanationLine] = {}
     for state in violation.states:
         found = walk.back_from(state)
         left = len(found) - most
@@ -44,71 +47,75 @@ def account(records: RecordStore | Sequence[Record | None], violation: Violation
             begins, goes_on = most // 2, most // 2 + left + 1
             gaps[found[begins].record] = replace(found[begins], node=None, text=f"… {left + 1} more")
             found = [*found[:begins], *found[goes_on:]]
-        moments.update((moment.record, moment) for moment in found)
+        lines.update((line.record, line) for line in found)
     for broken in violation.broken:
-        known = moments.get(broken.record)
-        moments[broken.record] = walk.breaking(broken) if known is None else _marked(known, broken)
-    every = {**gaps, **moments}
+        known = lines.get(broken.record)
+        lines[broken.record] = walk.breaking(broken) if known is None else _with_broken(known, broken)
+    every = {**gaps, **lines}
     return [every[number] for number in sorted(every)]
 
 
-def _marked(moment: Moment, broken: Broken) -> Moment:
-    return replace(moment, text=f"{moment.text} ({broken.why}: breaks assumption {broken.assumption})")
+def _with_broken(line: ExplanationLine, broken: Broken) -> ExplanationLine:
+    return replace(line, text=f"{line.text} ({broken.why}: breaks assumption {broken.assumption})")
 
 
-class _Walk:
+class _CausalWalk:
     def __init__(self, record: Callable[[int], Record | None]) -> None:
         self._record = record
 
-    def breaking(self, broken: Broken) -> Moment:
-        """The record that shows what broke an assumption."""
+    def breaking(self, broken: Broken) -> ExplanationLine:
+        """Return the line of the record that broke an assumption."""
         record = self._record(broken.record)
         node = record.node if isinstance(record, Step | Process) else None
-        said = f"{record.text} is in force" if isinstance(record, Fault) else broken.why
+        text = f"{record.text} is in force" if isinstance(record, Fault) else broken.why
         at_us = getattr(record, "at_us", 0)
-        return Moment(broken.record, at_us, node, f"{said}: breaks assumption {broken.assumption}")
+        return ExplanationLine(broken.record, at_us, node, f"{text}: breaks assumption {broken.assumption}")
 
-    def back_from(self, state: LocalState) -> list[Moment]:
-        """The moments that led to a state, the first one first."""
-        found: list[Moment] = []
+    def back_from(self, state: LocalState) -> list[ExplanationLine]:
+        """Return the causes of a state, the earliest first."""
+        found: list[ExplanationLine] = []
         number: int | None = state.record
         effect = f"becomes {state.text}"
         while number is not None and len(found) < _MOST_CAUSES:
             record = self._record(number)
             if not isinstance(record, Step):
-                found.append(Moment(number, state.at_us, state.node, f"{state.node} {effect}"))
+                found.append(ExplanationLine(number, state.at_us, state.node, f"{state.node} {effect}"))
                 break
-            cause, told, next_effect = self._cause(number, record)
+            cause, event, next_effect = self._cause(number, record)
             effects = [*_change(record), effect] if found else [_failure(record) or effect]
-            text = told + (", " if len(effects) > 1 else " and ") + " and ".join(effects)
-            found.append(Moment(number, record.at_us, record.node, text))
+            text = event + (", " if len(effects) > 1 else " and ") + " and ".join(effects)
+            found.append(ExplanationLine(number, record.at_us, record.node, text))
             number, effect = cause, next_effect
         return found[::-1]
 
     def _cause(self, number: int, step: Step) -> tuple[int | None, str, str]:
-        """(its record, what it brings about in this step, what it is in its own)."""
+        """Return (record of the cause, its text for this step, its text for the step of the cause)."""
         node, given = step.node, step.input
         if isinstance(given, Received):
             cause, message = self._sending(number, given)
             if message is None or cause is None:
                 what = f"message {given.serial}" if message is None else f"a forged {message.kind}"
-                return None, f"{node} gets {what} of {given.source}", ""
-            return cause, f"{node} gets {message.kind} of {message.source}", f"sends {message.kind} to {node}"
+                return None, f"{node} receives {what} from {given.source}", ""
+            return (
+                cause,
+                f"{node} receives {message.kind} from {message.source}",
+                f"sends {message.kind} to {node}",
+            )
         if isinstance(given, Fired):
             cause, wait = self._waiting(number, step, given.procedure)
             if wait is None or wait.until_us is None:
                 return None, f"{given.procedure} of {node} is due", ""
             if wait.peers:
-                told = f"heard nothing of {' '.join(map(str, wait.peers))}"
+                event = f"heard nothing from {' '.join(map(str, wait.peers))}"
             else:
-                told = f"waited {format_us(round(wait.until_us - wait.since_us, -3))} for {wait.what}"
-            return cause, f"{given.procedure} of {node}: {told}", f"waits for {wait.what}"
+                event = f"waited {format_us(round(wait.until_us - wait.since_us, -3))} for {wait.what}"
+            return cause, f"{given.procedure} of {node}: {event}", f"waits for {wait.what}"
         if isinstance(given, CommandInput):
-            return None, f"{node} is told to {' '.join((given.command, *given.words))}", ""
-        return None, f"{node} comes up" + (f" for the {_ordinal(given)} time" if given.incarnation > 1 else ""), ""
+            return None, f"{node} gets the command {' '.join((given.command, *given.words))}", ""
+        return None, f"{node} starts" + (f" for the {_ordinal(given)} time" if given.incarnation > 1 else ""), ""
 
     def _sending(self, number: int, given: Received) -> tuple[int | None, Message | None]:
-        """(the record that sent it, the message); no record sent a forged one."""
+        """Return (record that sent it, message); a forged message has no such record."""
         for earlier, record in self._before(number):
             if isinstance(record, Injected) and record.message.serial == given.serial:
                 return None, record.message
@@ -119,7 +126,7 @@ class _Walk:
         return None, None
 
     def _waiting(self, number: int, step: Step, procedure: str) -> tuple[int | None, Wait | None]:
-        """The step in which the wait began whose time ran out, and the wait as it was at last."""
+        """Return (step that began the wait that timed out, the wait in its last state)."""
         began, wait = None, None
         for earlier, record in self._before(number):
             if not isinstance(record, Step) or record.node != step.node:
@@ -142,7 +149,6 @@ def _failure(step: Step) -> str:
 
 
 def _change(step: Step) -> list[str]:
-    """What the step says of the node's state, as far as it shows it."""
     status, coordinator = step.changed.get("status"), step.changed.get("coordinator")
     if not isinstance(status, str):
         return []

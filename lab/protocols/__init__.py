@@ -1,4 +1,4 @@
-"""The algorithms, a file each, and how to find one by its name."""
+"""The algorithms, one file each, and a registry by name."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from lab.protocols.cost import CommitCost, Cost
 from lab.protocols.definition import Definition
 from lab.protocols.election import Election, Status
 from lab.protocols.field import Field
-from lab.protocols.history import Formed, Group
+from lab.protocols.history import FormedGroup, Group
 from lab.protocols.invitation import InvitationElection
 from lab.protocols.ring import Ring
 from lab.protocols.sources import SourceFile, files_in, files_of, source_of
@@ -36,7 +36,7 @@ __all__ = [
     "Definition",
     "Election",
     "Field",
-    "Formed",
+    "FormedGroup",
     "Group",
     "InvitationElection",
     "Ring",
@@ -61,34 +61,34 @@ PROTOCOLS: dict[str, type[Algorithm]] = {
 }
 
 TASKS: dict[str, type[Task]] = {each.name: each for each in (Field, ThreePhaseCommit)}
-"""They run above an election, which is a parameter of the run: any of PROTOCOLS that is one."""
+"""Tasks run above an election; the run's parameters choose it among the elections in PROTOCOLS."""
 
 
 class UnknownProtocolError(LookupError):
-    """No protocol has this name, or no election; the text is for the user."""
+    """An unknown protocol or election name. The message is for the user."""
 
 
 def find_protocol(name: str, parameters: Mapping[str, Any] = MappingProxyType({})) -> type[Algorithm]:
-    """The protocol that users call ``name``, a task above the election that is set; UnknownProtocolError."""
+    """Return the protocol ``name``; a task is stacked on the chosen election. Raises UnknownProtocolError."""
     if name in TASKS:
         chosen = parameters.get(ELECTION, TASKS[name].usual_election)
         election = PROTOCOLS.get(chosen) if isinstance(chosen, str) else None
         if election is None or not issubclass(election, Election):
             elections = ", ".join(sorted(key for key, each in PROTOCOLS.items() if issubclass(each, Election)))
             raise UnknownProtocolError(
-                f"{name} runs above an election, and {chosen!r} is none; there is: {elections}"
+                f"{name} runs above an election, and {chosen!r} is not one; known: {elections}"
             )
         return stacked(TASKS[name], election)
     try:
         return PROTOCOLS[name]
     except KeyError:
         known = ", ".join(sorted((*PROTOCOLS, *TASKS)))
-        raise UnknownProtocolError(f"there is no protocol {name!r}; there is: {known}") from None
+        raise UnknownProtocolError(f"unknown protocol {name!r}; known: {known}") from None
 
 
 def commit_protocol(protocol: type[Algorithm]) -> type[Committing] | None:
-    """The commit protocol that this is, or that it carries above an election; None: it commits nothing."""
-    for each in (protocol, protocol.carries):
+    """Return the protocol itself or its upper layer if that is a commit protocol, otherwise None."""
+    for each in (protocol, protocol.upper_protocol):
         if each is not None and issubclass(each, Committing):
             return each
     return None

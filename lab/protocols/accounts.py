@@ -1,4 +1,4 @@
-"""Which accounts there are, and which node keeps each: the lecture's three on three nodes, one on each other."""
+"""The accounts and the nodes that hold them: the lecture's three on three nodes, and one on each further node."""
 
 import re
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ _AMOUNT = re.compile(r"\$?(?P<whole>[0-9]{1,3}(,[0-9]{3})+|[0-9]+)(\.(?P<cents>[
 
 
 def account_names(nodes: Sequence[int], each: int) -> dict[str, int]:
-    """Every account with the node that keeps it; ``each`` node has so many, with fewer than three nodes some more.
+    """Return every account with the node that holds it: ``each`` accounts per node, or more below three nodes.
 
-    The lowest node keeps the savings, the next one checking, the next the money market; then ``account4`` and so
-    on, by the nodes. What a node has beside its first is numbered: ``savings-2``.
+    The lowest node holds savings, the next one checking, the next the money market, the others ``account4`` and so
+    on, numbered by node. Further accounts of a node have numbered names: ``savings-2``.
     """
     ids = sorted(nodes)
     first = {name: ids[place % len(ids)] for place, name in enumerate(_NAMED)}
@@ -24,14 +24,14 @@ def account_names(nodes: Sequence[int], each: int) -> dict[str, int]:
 
 
 def parse_cents(text: str) -> int:
-    """``350``, ``12.50``, ``12.5``, ``1,000`` or ``$10`` as cents. ValueError."""
+    """Parse ``350``, ``12.50``, ``12.5``, ``1,000`` or ``$10`` into cents. Raises ValueError."""
     found = _AMOUNT.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no amount: write 350, or 12.50")
+        raise ValueError(f"{text!r} is not an amount: write 350 or 12.50")
     return int(found["whole"].replace(",", "")) * 100 + int((found["cents"] or "").ljust(2, "0"))
 
 
 def format_cents(cents: int) -> str:
-    """``35000`` as ``350``, ``1250`` as ``12.50``."""
+    """Format 35000 cents as ``350``, 1250 as ``12.50``."""
     whole, rest = divmod(abs(cents), 100)
     return f"{'-' * (cents < 0)}{whole:,}" + (f".{rest:02}" if rest else "")

@@ -1,4 +1,4 @@
-"""What every algorithm here says of itself: what it promises, what that takes, and what it costs."""
+"""The declarations of an algorithm: its promises, the assumptions that they need, and its cost."""
 
 from typing import Any, ClassVar
 
@@ -12,21 +12,21 @@ class Algorithm(Protocol):
     """A protocol that can be run, judged and compared by its name."""
 
     promises: ClassVar[tuple[str, ...]] = ()
-    """The assertions that hold while the assumptions do."""
+    """The assertions that hold as long as the assumptions do."""
 
     relies_on: ClassVar[dict[str, tuple[int, ...]]] = {}
-    """The numbers of the assumptions that a promise needs, where it does not need all nine."""
+    """The numbers of the assumptions that a promise needs; those not listed here need all nine."""
 
-    chosen: ClassVar[dict[str, str]] = {}
-    """The parameters that tell this class from others of its name: what a task runs above."""
+    fixed_parameters: ClassVar[dict[str, str]] = {}
+    """The parameters that distinguish this class from others of the same name: the election below a task."""
 
-    kept_busy_by: ClassVar[tuple[str, ...]] = ()
-    """Commands that a campaign gives to its nodes, so that there is something to strike at."""
+    workload: ClassVar[tuple[str, ...]] = ()
+    """Commands that a campaign gives to random nodes, so that faults have work to interrupt."""
 
     costs: ClassVar[tuple[Cost, ...]] = ()
-    """What an election costs by the formula, in one case or several."""
+    """The cost of an election by formula, for one or several cases."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Any, nodes: int) -> int:
-        """How long after the last fault all is in order again among so many nodes (A2, A4)."""
+        """Return the time after the last fault within which that many nodes settle (A2, A4)."""
         return 30 * timing.t_us

@@ -1,43 +1,42 @@
 """The bully algorithm, as Garcia-Molina published it in 1982 (listings 10.16-10.21, figure 10.8).
 
-The highest node that is up leads. A node that misses its coordinator first asks the nodes above it; if none
-is up, it halts the nodes below it, makes itself their coordinator, and hands them the new state of the task:
+The highest node that is up leads. A node whose coordinator is silent first asks the nodes above it. If none is up,
+it halts the nodes below it, makes itself their coordinator, and distributes the new state of the task:
 
-    stage 1   AreYouUp        to all higher      someone there: leave it to them
-    stage 2   EnterElection   to all lower       who answers is Up, and has stopped its task
+    stage 1   AreYouUp        to all higher      any answer: leave the election to them
+    stage 2   EnterElection   to all lower       nodes that answer are in Up, and have stopped their task
     stage 3   SetCoordinator  to all of Up       an answer missing: start anew
     stage 4   NewState        to all of Up       an answer missing: start anew
 
-After stage 2 nobody is Normal, after stage 3 all of Up follow one coordinator, after stage 4 all of Up have
-one Definition: these are the cuts c1 to c4 of figure 10.8.
+After stage 2 no node is Normal, after stage 3 all of Up follow one coordinator, after stage 4 all of Up have one
+Definition: these are the cuts c1 to c4 of figure 10.8.
 
-What is assumed, and can be broken here: messages arrive, in order, within Tm (8, 7: delay, loss, partition,
-reordering), none appears that nobody sent (3: duplication), nodes answer within Tp (9: pause), and safe
-storage is safe (4: wipe). With 8 or 9 broken, two coordinators at once are possible: silence is then no
-proof of a crash.
+Assumptions that can be broken here: messages arrive in order and within Tm (8, 7: delay, loss, partition,
+reordering), none arrives that was not sent (3: duplication), nodes answer within Tp (9: pause), and safe storage
+survives (4: wipe). With 8 or 9 broken, two coordinators at once are possible: silence then proves no crash.
 
 Listing 10.16 is the state vector, 10.17 ``up`` and ``halted``, 10.18 ``coordinator_timeout`` and
 ``recovery``, 10.19 ``check``, 10.20 ``election``, 10.21 the handlers.
 
-Four places at which the listings leave a node in the lurch, and what is done here. With the parameter
-``as_printed`` nothing is; the recordings in recordings/holes show what then comes of it:
+The listings have four holes, which are closed here. The parameter ``as_printed`` leaves them open; the recordings
+in recordings/holes show the consequences:
 
-* A node that was told to enter an election whose leader then dies is in status Election, and listing 10.18
-  looks only at Normal and Reorganization: it would stay there for ever (bully-leader-dies.jsonl). Here it
+* A node enters an election, and the leader of that election dies. The node is in status Election, but listing
+  10.18 covers only Normal and Reorganization: it would stay there for ever (bully-leader-dies.jsonl). Here it
   starts an election itself.
-* A node that found a higher one up leaves the election to it, and the listing returns. If the higher one
-  dies at that moment nobody elects (bully-higher-dies.jsonl). Here it waits, and starts again unless something
-  came of it (B4).
-* A coordinator that was paused (assumption 9) wakes up to members that are Normal, under its successor. Its
-  Check finds nothing wrong. The successor's Check finds *it*, and leaves the election to it, as the higher,
-  but goes on leading, Normal to whoever asks. So both would lead for ever (bully-paused-wakes.jsonl). Here a
-  coordinator that leaves the election to a higher node is a coordinator no longer, and the Check of the higher
-  one finds it astray.
-* Two leaders at once: 2 has passed stage 1 when 3 comes up, and a third node hears 3's EnterElection first and
-  2's after it. By the listing it is then halted by 2 and follows it, while 3 counts on the answer that it gave
-  before: two coordinators, with nothing but crashes (bully-two-leaders.jsonl). Here a node that a higher leader
-  has halted refuses a lower one for 2·T, the longest that the higher can take to reach it again, and the lower
-  one starts anew. It has to say so: silence would tell the lower one nothing of what the refusing node last was.
+* A node that finds a higher one up leaves the election to it, and the listing returns. If the higher one dies at
+  that moment, nobody elects (bully-higher-dies.jsonl). Here the node waits, and starts again unless a coordinator
+  takes over (B4).
+* A coordinator that was paused (assumption 9) resumes while its members are Normal under its successor. Its Check
+  finds nothing wrong. The successor's Check finds the old coordinator and leaves the election to it, as the higher
+  one, but the successor stays a Normal coordinator. So both would lead for ever (bully-paused-wakes.jsonl). Here a
+  coordinator that leaves the election to a higher node steps down, so the higher node's Check finds a node that is
+  not Normal.
+* Two leaders at once: 2 has passed stage 1 when 3 comes up, and a third node gets first 3's EnterElection and then
+  2's. By the listing it is then halted by 2 and follows it, while 3 relies on the earlier answer: two
+  coordinators, with crashes only (bully-two-leaders.jsonl). Here a node halted by a higher leader refuses a lower
+  one for 2·T, the longest time that the higher one can take to reach it again, and the lower one starts anew. The
+  refusal must be an answer: silence would hide from the lower one the last state that the refusing node knows.
 """
 
 from functools import cached_property
@@ -47,7 +46,7 @@ from lab.kernel import Payload, Request, Safe, Timing, on, periodic, procedure
 from lab.protocols.cost import Cost
 from lab.protocols.definition import Definition
 from lab.protocols.election import Status
-from lab.protocols.paced import PacedElection
+from lab.protocols.timeout_election import TimeoutElection
 
 __all__ = ["Bully"]
 
@@ -57,21 +56,21 @@ class AreYouUpAnswer(Payload, frozen=True):
 
 
 class AreYouUp(Request[AreYouUpAnswer], frozen=True):
-    """Is anybody there?"""
+    """Please answer if you are up."""
 
 
 class AreYouNormalAnswer(Payload, frozen=True):
-    """Whether my Status is Normal."""
+    """My status is Normal, or it is not."""
 
     normal: bool
 
 
 class AreYouNormal(Request[AreYouNormalAnswer], frozen=True):
-    """A coordinator's Check."""
+    """The question of a coordinator's Check."""
 
 
 class EnterElectionAnswer(Payload, frozen=True, omit_defaults=True):
-    """I have stopped; this is the last I know of the task (rule B10). Not ``entered``: a higher leader has me."""
+    """I have stopped; this is my last state of the task (rule B10). Not ``entered``: a higher leader halted me."""
 
     definition: Definition
     version: int
@@ -79,7 +78,7 @@ class EnterElectionAnswer(Payload, frozen=True, omit_defaults=True):
 
 
 class EnterElection(Request[EnterElectionAnswer], frozen=True):
-    """Stop your task: I am holding an election."""
+    """Stop your task: I hold an election."""
 
 
 class SetCoordinatorAnswer(Payload, frozen=True):
@@ -91,16 +90,16 @@ class SetCoordinator(Request[SetCoordinatorAnswer], frozen=True):
 
 
 class NewStateAnswer(Payload, frozen=True):
-    """I go on with that."""
+    """I continue with this Definition."""
 
 
 class NewState(Request[NewStateAnswer], frozen=True):
-    """This is what we do from now on."""
+    """The Definition of the new group."""
 
     definition: Definition
 
 
-class Bully(PacedElection):
+class Bully(TimeoutElection):
     """Garcia-Molina's bully: the highest node that is up leads."""
 
     name: ClassVar[str] = "bully"
@@ -117,22 +116,22 @@ class Bully(PacedElection):
             "listings 10.18 and 10.20: 2(n − i) for each i below n, and 6(n − 2) for stages 2 to 4",
         ),
         Cost(
-            "as Tanenbaum tells it, worst case",
+            "Tanenbaum's version, worst case",
             "n² − n",
             lambda n: n * n - n,
             "figure 3-12 with the lowest noticing: n(n − 1)/2 ELECTION, (n − 1)(n − 2)/2 OK, n − 1 COORDINATOR",
-            noticed=None,
+            detection=None,
         ),
         Cost(
             "only the next coordinator notices",
             "6n − 10",
             lambda n: 6 * n - 10,
             "listings 10.18 and 10.20: 2 for i = n − 1, and 6(n − 2) for stages 2 to 4",
-            noticed="in turn",
+            detection="in turn",
         ),
     )
 
-    class Parameters(PacedElection.Parameters, frozen=True):
+    class Parameters(TimeoutElection.Parameters, frozen=True):
         """A time of 0 is derived from T."""
 
         as_printed: bool = False
@@ -140,7 +139,7 @@ class Bully(PacedElection):
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:
-        """Three elections, each of which may first have to be missed, and then be found astray by a Check."""
+        """Allow for three elections, each preceded by a timeout and by a Check."""
         return 9 * timing.t_us + 6 * parameters.timeout_us(timing) + 3 * parameters.check_us(timing)
 
     halted: int | None = None
@@ -149,11 +148,11 @@ class Bully(PacedElection):
     # listing 10.18
 
     def started(self) -> None:
-        """The node comes up: Recovery."""
+        """Recover, as the node starts."""
         self.recovery()
 
     def recovery(self) -> None:
-        """B2."""
+        """Recovery (rule B2): elect."""
         self.status = Status.DOWN
         self.begin(self.election)
 
@@ -168,7 +167,7 @@ class Bully(PacedElection):
 
     @periodic(_silence_ends_us)
     async def coordinator_timeout(self) -> None:
-        """B1. In status Election it is the leader of the election that is missed."""
+        """Timeout (rule B1). In status Election the silent node is the leader of the election."""
         if self.status in (Status.NORMAL, Status.REORGANIZATION):
             assert self.coordinator is not None
             answer = await self.ask(self.coordinator, AreYouUp(), within=self.t_us)
@@ -183,11 +182,11 @@ class Bully(PacedElection):
 
     @periodic(_check_due_us)
     async def check(self) -> None:
-        """B3."""
-        answers = await self.ask_all(self.peers, AreYouNormal(), within=self.t_us)
-        silent = self.up - answers.keys()
-        strangers = answers.keys() - self.up
-        astray = [node for node, answer in answers.items() if not answer.normal]
+        """Check the other nodes (rule B3)."""
+        replies = await self.ask_all(self.peers, AreYouNormal(), within=self.t_us)
+        silent = self.up - replies.keys()
+        strangers = replies.keys() - self.up
+        astray = [node for node, answer in replies.items() if not answer.normal]
         if silent or strangers or astray:
             self.begin(self.election)
 
@@ -195,13 +194,13 @@ class Bully(PacedElection):
 
     @procedure
     async def election(self) -> None:
-        """B4-B7."""
+        """Election (rules B4-B7): the four stages."""
         self.stop(self.check, self.coordinator_timeout)
-        above = await self.ask_all(self.higher, AreYouUp(), within=self.t_us, enough=1)
-        if above and self.parameters.as_printed:
+        higher = await self.ask_all(self.higher, AreYouUp(), within=self.t_us, enough=1)
+        if higher and self.parameters.as_printed:
             return
-        if above:
-            self.leave_office()
+        if higher:
+            self.resign()
             await self.sleep(self._takeover_us, "a higher node to take over")
             if not self._is_led():
                 self.restart(self.election)
@@ -231,8 +230,8 @@ class Bully(PacedElection):
         self.status = Status.NORMAL
         self.resume_processing()
 
-    def leave_office(self) -> None:
-        """A coordinator leads no longer once it leaves an election to a higher node."""
+    def resign(self) -> None:
+        """Step down, if this node leads, because it leaves the election to a higher node."""
         if self.leads:
             self._step_down()
 
@@ -243,8 +242,8 @@ class Bully(PacedElection):
 
     @cached_property
     def _takeover_us(self) -> int:
-        # the higher node may just have heard its coordinator, and then takes its timeout, T to ask it and T
-        # for stage 1; the sources allow T more
+        # the higher node may have heard its coordinator a moment ago: its timeout, T to ask it, T for stage 1;
+        # the papers allow T more
         return self.timeout_us + 3 * self.t_us
 
     def _is_led(self) -> bool:
@@ -252,7 +251,7 @@ class Bully(PacedElection):
         return self.status is Status.NORMAL and silence_ends_us is not None and self.now_us < silence_ends_us
 
     def _define(self, entered: dict[int, EnterElectionAnswer]) -> None:
-        """B10: go on from the newest state that any of the group knows, as something newer than all of them."""
+        """Define the new task from the newest state that the group knows, with a higher version (rule B10)."""
         reports = [self.report(), *(answer.definition for answer in entered.values())]
         known = [self.version, *(answer.version for answer in entered.values())]
         self.version = max(*known, *(report.version for report in reports)) + 1
@@ -261,18 +260,18 @@ class Bully(PacedElection):
     # listing 10.21
 
     @on(AreYouUp)
-    def is_up(self, sender: int, message: AreYouUp) -> AreYouUpAnswer:
-        """B8."""
+    def on_are_you_up(self, sender: int, message: AreYouUp) -> AreYouUpAnswer:
+        """Answer AreYouUp (rule B8)."""
         return AreYouUpAnswer()
 
     @on(AreYouNormal)
-    def is_normal(self, sender: int, message: AreYouNormal) -> AreYouNormalAnswer:
-        """B8."""
+    def on_are_you_normal(self, sender: int, message: AreYouNormal) -> AreYouNormalAnswer:
+        """Answer AreYouNormal (rule B8)."""
         return AreYouNormalAnswer(self.status is Status.NORMAL)
 
     @on(EnterElection)
-    def enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
-        """B8, but for a lower leader that is heard after a higher one."""
+    def on_enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
+        """Enter the election (rule B8); refuse a lower leader that comes after a higher one."""
         if self._is_halted_above(sender):
             return EnterElectionAnswer(self.report(), self.version, entered=False)
         self.status = Status.ELECTION
@@ -291,8 +290,8 @@ class Bully(PacedElection):
         )
 
     @on(SetCoordinator)
-    def set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer | None:
-        """B8."""
+    def on_set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer | None:
+        """Follow the leader of the election that halted this node (rule B8)."""
         if self.status is not Status.ELECTION or self.halted != sender:
             return None
         self.coordinator = sender
@@ -300,8 +299,8 @@ class Bully(PacedElection):
         return SetCoordinatorAnswer()
 
     @on(NewState)
-    def new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
-        """B8."""
+    def on_new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
+        """Adopt the Definition and become Normal (rule B8)."""
         if self.coordinator != sender or self.status is not Status.REORGANIZATION:
             return None
         self.definition = message.definition

@@ -1,43 +1,42 @@
-"""The bully algorithm, as Tanenbaum tells it (Distributed Operating Systems, section 3.3.1, figure 3-12).
+"""The bully algorithm in Tanenbaum's version (Distributed Operating Systems, section 3.3.1, figure 3-12).
 
-The highest node that is up leads. A node that misses its coordinator asks those above it to take over:
+The highest node that is up leads. A node whose coordinator is silent asks those above it to take over:
 
-    (a)   ELECTION      to all higher      the node that noticed holds an election
+    (a)   ELECTION      to all higher      the node that detected the failure holds an election
     (b)   OK            from those up      its job is done: one of them takes over
-    (c)   ELECTION      to all higher      each of them holds an election of its own
-    (d)   OK            from those up      until one is left that nobody answers
-    (e)   COORDINATOR   to all others      it has won, and says so
+    (c)   ELECTION      to all higher      each of them holds an election
+    (d)   OK            from those up      until one is left that gets no answer
+    (e)   COORDINATOR   to all others      it has won, and announces itself
 
-A node that comes up holds an election; the highest of all asks nobody, and just announces itself.
+A node that comes up holds an election; the highest of all asks nobody and announces itself at once.
 
-What is assumed, and can be broken here: messages arrive, in order, within Tm (8, 7: delay, loss, partition,
-reordering), none appears that nobody sent (3: duplication), and nodes answer within Tp (9: pause). With one of
-them broken two coordinators at once are possible, until they find each other.
+Assumptions that can be broken here: messages arrive in order and within Tm (8, 7: delay, loss, partition,
+reordering), none arrives that was not sent (3: duplication), and nodes answer within Tp (9: pause). With one of
+them broken, two coordinators at once are possible until they find each other.
 
-The telling leaves open how a silent coordinator is noticed. Here every participant asks its coordinator
-``AreYouThere`` again and again. The coordinator learns from that who its members are, and hands them the
-Definition with its answer, anew whenever they change. These are heartbeats; the figure is of the rest. As one
-member asks after the other, two of them may have different Definitions for a while (A1.2 is not promised).
+The text leaves open how a silent coordinator is detected. Here every participant periodically sends
+``AreYouThere`` to its coordinator. From that the coordinator learns its members, and its answer carries the
+Definition, a new one whenever the members change. These are heartbeats; the figure shows the rest. Since members
+ask one after the other, two of them may have different Definitions for a while (A1.2 is not promised).
 
-Where the telling leaves nodes in the lurch, and what is done here. With the parameter ``as_printed`` nothing
-is; the recordings in recordings/holes show what then comes of it:
+The text has five holes, which are closed here. The parameter ``as_printed`` leaves them open; the recordings in
+recordings/holes show the consequences:
 
-* Whoever got an OK "just sits back and waits to see who the winner will be". If that one dies before it has
-  won, it waits for ever (bully-tanenbaum-winner-dies.jsonl). Here it starts anew after 2·T: the highest that is
-  up takes Tm to hear of the election, T to find nobody above it, and Tm to tell.
+* A node that got an OK "just sits back and waits to see who the winner will be". If the winner dies before it has
+  won, the node waits for ever (bully-tanenbaum-winner-dies.jsonl). Here it starts anew after 2·T: the highest node
+  that is up takes Tm to hear of the election, T to find nobody above it, and Tm to announce itself.
 * The winner is coordinator "starting immediately", while the others still follow the old one, which may even be
-  up: two coordinators, with nothing but a crash and a restart (bully-tanenbaum-no-halt.jsonl). Here whoever gets
-  COORDINATOR leaves its coordinator at once, and is Normal again when the new one answers its ``AreYouThere``
-  with a Definition. The winner does so, and is Normal itself, when it has heard from all, or T later: who has
-  not asked by then is dead. No message is added for it.
-* A node that comes up just as a lower one has won gets the other's COORDINATOR, and the other gets its own: each
-  follows the other (bully-tanenbaum-crossing.jsonl). Here a node that is told to follow a lower one bullies it.
-* A participant that missed a COORDINATOR follows a node that leads no longer, but is not silent either
-  (bully-tanenbaum-led-astray.jsonl). Here the answer says whether the node leads.
+  up: two coordinators, after just a crash and a restart (bully-tanenbaum-no-halt.jsonl). Here a node that gets
+  COORDINATOR leaves its coordinator at once, and is Normal again when the new one answers its ``AreYouThere`` with
+  a Definition. The winner becomes Normal and sends Definitions once it has heard from all nodes, or after T: nodes
+  that have not asked by then are dead. This needs no extra messages.
+* A node comes up just as a lower one has won. Each gets the other's COORDINATOR and follows the other
+  (bully-tanenbaum-crossing.jsonl). Here a node that gets COORDINATOR from a lower one holds an election.
+* A participant that missed a COORDINATOR follows a node that no longer leads, but is not silent either
+  (bully-tanenbaum-led-astray.jsonl). Here the answer contains whether the node leads.
 * Two coordinators that never hear of each other both lead for ever: one was paused while the other was elected
-  (bully-tanenbaum-paused-wakes.jsonl), or a partition was between them (bully-tanenbaum-partition-heals.jsonl).
-  Here a coordinator asks the nodes that are no members of its own whether they are up, as Garcia-Molina's Check
-  does. If one is, it holds an election.
+  (bully-tanenbaum-paused-wakes.jsonl), or they were partitioned (bully-tanenbaum-partition-heals.jsonl). Here a
+  coordinator asks non-members whether they are up, as Garcia-Molina's Check does. If one is, it holds an election.
 """
 
 from functools import cached_property
@@ -52,11 +51,11 @@ from lab.protocols.election import Election, Status
 
 __all__ = ["BullyTanenbaum"]
 
-# The three of the figure are written as it writes them: who follows the figure finds them in every run.
+# The messages of the figure keep its spelling, so that they can be found in every run.
 
 
 class OK(Payload, frozen=True):
-    """I am alive, and take over."""
+    """I am alive and take over."""
 
 
 class ELECTION(Request[OK], frozen=True):
@@ -68,14 +67,14 @@ class COORDINATOR(Payload, frozen=True):
 
 
 class AreYouThereAnswer(Payload, frozen=True, omit_defaults=True):
-    """Whether I lead; and, once I have heard from all, what we do from now on."""
+    """I lead, or I do not; and, once I have heard from all nodes, the Definition."""
 
     leads: bool
     definition: Definition | None = None
 
 
 class AreYouThere(Request[AreYouThereAnswer], frozen=True):
-    """A participant's question to its coordinator, with the last that it knows of the task."""
+    """A participant's question to its coordinator, with its last state of the task."""
 
     report: Definition
 
@@ -85,7 +84,7 @@ class AreYouUpAnswer(Payload, frozen=True):
 
 
 class AreYouUp(Request[AreYouUpAnswer], frozen=True):
-    """A coordinator's question to those that are no members of its own."""
+    """A coordinator's question to non-members."""
 
 
 class BullyTanenbaum(Election):
@@ -108,14 +107,14 @@ class BullyTanenbaum(Election):
             "n",
             lambda n: n,
             "figure 3-12 with node n − 1 noticing: ELECTION to the dead one, n − 1 COORDINATOR",
-            noticed="in turn",
+            detection="in turn",
         ),
         Cost(
             "the same, by messages that arrive",
             "n − 2",
             lambda n: n - 2,
             "the count of the textbooks: COORDINATOR to the n − 2 others that are up",
-            noticed=None,
+            detection=None,
         ),
     )
 
@@ -123,16 +122,17 @@ class BullyTanenbaum(Election):
         """A time of 0 is derived from T."""
 
         ask_every_us: int = 0
-        """How often a participant asks its coordinator, and a coordinator looks for strangers; 0: T."""
+        """Interval at which participants ask the coordinator, and it asks non-members; 0: T."""
         as_printed: bool = False
-        """Leave the five holes of the telling open."""
+        """Leave the five holes of the text open."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:
-        """Two coordinators find each other, and two elections follow, as the winner of the first may be dead.
+        """Allow for two coordinators to find each other, and two elections: the first winner may be dead.
 
-        To find takes two periods and 2·T, until a lost member is none any more and is asked whether it is up. Each
-        election takes T to win, T to hear from all, T until they ask again, and 2·T to wait for a winner in vain.
+        Finding takes two periods and 2·T: a lost member is first removed, then asked whether it is up. Each
+        election takes T to win, T to hear from all nodes, T until they ask again, and 2·T of waiting for a dead
+        winner.
         """
         return 12 * timing.t_us + 2 * (parameters.ask_every_us or timing.t_us)
 
@@ -145,34 +145,34 @@ class BullyTanenbaum(Election):
     # the election: (a), (c), (e)
 
     def started(self) -> None:
-        """T4."""
+        """Hold an election, as the node starts (rule T4)."""
         self.begin(self.election)
 
     @procedure
     async def election(self) -> None:
-        """T1 and T3. The highest of all has nobody to ask, and announces itself at once (T4)."""
+        """Election (rules T1 and T3). The highest of all asks nobody and announces itself at once (T4)."""
         self.stop(self.ask_coordinator, self.check)
         self._step_down()
         oks = await self.ask_all(self.higher, ELECTION(), within=self.t_us, enough=1)
         if oks:
             self.coordinator = None
-            await self._sit_back()
+            await self._await_winner()
             return
         self.coordinator = self.id
         self._define(frozenset())
         for peer in self.peers:
             self.send(peer, COORDINATOR())
-        await self._hear_all()
+        await self._await_members()
         self.status = Status.NORMAL
         self.resume_processing()
 
-    async def _sit_back(self) -> None:
+    async def _await_winner(self) -> None:
         if self.parameters.as_printed:
             return
         await self.sleep(2 * self.t_us, "a higher node to win")
         self.restart(self.election)
 
-    async def _hear_all(self) -> None:
+    async def _await_members(self) -> None:
         if self.parameters.as_printed:
             return
         await self.until(lambda: len(self.up) == len(self.peers), "the others to follow", within=self.t_us)
@@ -184,15 +184,15 @@ class BullyTanenbaum(Election):
     # the messages: (b), (d), (e)
 
     @on(ELECTION)
-    def take_over(self, sender: int, message: ELECTION) -> OK:
-        """T2. For who knows the winner, and is to be taken in by it, the election is not over."""
+    def on_election(self, sender: int, message: ELECTION) -> OK:
+        """Answer OK and hold an election (rule T2), unless this node just waits to be admitted by the winner."""
         if self.status is not Status.ELECTION or self.coordinator is None:
             self.begin(self.election)
         return OK()
 
     @on(COORDINATOR)
-    def follow(self, sender: int, message: COORDINATOR) -> None:
-        """T3."""
+    def on_coordinator(self, sender: int, message: COORDINATOR) -> None:
+        """Follow the winner (rule T3)."""
         if sender < self.id and not self.parameters.as_printed:
             self.begin(self.election)
             return
@@ -213,15 +213,15 @@ class BullyTanenbaum(Election):
 
     @periodic(_question_due_us)
     async def ask_coordinator(self) -> None:
-        """T1: this is how it notices."""
+        """Ask the coordinator; if it is silent or no longer leads, elect (rule T1)."""
         assert self.coordinator is not None
         answer = await self.ask(self.coordinator, AreYouThere(self.report()), within=self.t_us)
         if answer is None or not answer.leads:
             self.begin(self.election)
         elif answer.definition is not None:
-            self._take(answer.definition)
+            self._adopt(answer.definition)
 
-    def _take(self, definition: Definition) -> None:
+    def _adopt(self, definition: Definition) -> None:
         if self.processing and self.definition == definition:
             return
         self.definition = definition
@@ -233,8 +233,8 @@ class BullyTanenbaum(Election):
     # the coordinator
 
     @on(AreYouThere)
-    def is_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer:
-        """Whoever asks is a member from now on."""
+    def on_are_you_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer:
+        """Answer the sender, which becomes a member."""
         if self.coordinator != self.id:
             return AreYouThereAnswer(self.parameters.as_printed)
         if sender not in self.up:
@@ -246,7 +246,7 @@ class BullyTanenbaum(Election):
 
     @periodic(_check_due_us)
     async def check(self) -> None:
-        """Who asks no longer is no member any more; and who else is there?"""
+        """Remove members that no longer ask; elect if a non-member is up."""
         since_us = self.now_us - self._ask_every_us - 2 * self.t_us
         heard = frozenset(member for member in sorted(self.up) if self.heard_us(member) > since_us)
         if heard != self.up:
@@ -259,12 +259,11 @@ class BullyTanenbaum(Election):
             self.begin(self.election)
 
     @on(AreYouUp)
-    def is_up(self, sender: int, message: AreYouUp) -> AreYouUpAnswer:
-        """As it stands."""
+    def on_are_you_up(self, sender: int, message: AreYouUp) -> AreYouUpAnswer:
         return AreYouUpAnswer()
 
     def _define(self, up: frozenset[int], *reports: Definition) -> None:
-        """Go on with these members, from the newest state that any of them reports."""
+        """Define the task for these members, from the newest state that they report."""
         known = [self.report(), *reports]
         self.up = up
         self.version = max(self.version, *(report.version for report in known)) + 1

@@ -1,18 +1,18 @@
-"""What two-phase and three-phase commit have in common: the work, the votes, the log, and the word to all.
+"""The common part of two-phase and three-phase commit: operations, votes, the log, and the decision to all.
 
-A transaction is a plan of operations on accounts, which are kept by several nodes; these and its coordinator are
-its participants. The coordinator has the operations performed one after the other, asks for the votes, and when
-it is decided, tells everybody until each has acknowledged:
+A transaction is a plan of operations on accounts of several nodes; these nodes and the coordinator are its
+participants. The coordinator has the operations performed one after the other, collects the votes, and sends the
+decision to all participants until each has acknowledged it:
 
     Perform      one operation: done in place, under a lock; or refused
-    Prepare      phase 1: will you commit? The vote YES is a promise, and forced to the log before it leaves (C2)
-    Commit       the word, either way; again and again, to whoever has not acknowledged it
-    Abort
+    Prepare      phase 1: can you commit? The vote YES is a promise, forced to the log before it is sent (C2)
+    Commit       the decision; resent until acknowledged
+    Abort        the same
 
-What is done before the vote is in memory alone, so a crash undoes it, and with it the promise that was never made:
-whoever has not done all that it was told to do votes NO. There is no waiting for locks, hence no deadlock (C6).
+Work before the vote is only in memory, so a crash loses it. A participant that has not done all of its operations
+votes NO. No operation waits for a lock, so there is no deadlock (C6).
 
-An operation that arrives twice is done once; a message about what has been decided here changes nothing.
+Duplicate operations are performed once; a message about a transaction that is decided here has no effect.
 """
 
 from functools import cached_property
@@ -20,21 +20,21 @@ from typing import Any, ClassVar, Literal
 
 from lab.kernel import Payload, Request, Timing, on, procedure
 from lab.protocols.cost import CommitCost
-from lab.protocols.keeping import Keeping
 from lab.protocols.ledger import Part
+from lab.protocols.participant_storage import ParticipantStorage
 from lab.protocols.transaction import Entry, Operation, Plan, State, Transaction
 
 __all__ = ["Abort", "Commit", "Committing", "Prepare"]
 
 
 class Performed(Payload, frozen=True, omit_defaults=True):
-    """It is done; or there is something ``against`` it."""
+    """Done; or refused, for the reason in ``against``."""
 
     against: str = ""
 
 
 class Perform(Request[Performed], frozen=True):
-    """Do this operation, the one in that ``place`` of the plan."""
+    """Perform this operation, the one at ``place`` in the plan."""
 
     transaction: Transaction
     place: int
@@ -45,14 +45,14 @@ class Perform(Request[Performed], frozen=True):
 
 
 class Vote(Payload, frozen=True, omit_defaults=True):
-    """YES; or NO, and what there is ``against`` it."""
+    """YES; or NO, for the reason in ``against``."""
 
     vote: Literal["YES", "NO"]
     against: str = ""
 
 
 class Prepare(Request[Vote], frozen=True):
-    """Phase 1: these have a part in it, and this is what all of them were to do."""
+    """Phase 1: vote on this transaction of these participants and operations."""
 
     transaction: Transaction
     participants: tuple[int, ...]
@@ -60,80 +60,80 @@ class Prepare(Request[Vote], frozen=True):
 
 
 class Acknowledged(Payload, frozen=True):
-    """I know now."""
+    """I have the decision."""
 
 
 class Commit(Request[Acknowledged], frozen=True):
-    """The word: it is committed."""
+    """The decision: the transaction is committed."""
 
     transaction: Transaction
 
 
 class Abort(Request[Acknowledged], frozen=True):
-    """The word: it is aborted."""
+    """The decision: the transaction is aborted."""
 
     transaction: Transaction
 
 
-class Committing(Keeping):
-    """A node that coordinates transactions, and has a part in those of others."""
+class Committing(ParticipantStorage):
+    """A node that coordinates transactions and participates in those of others."""
 
     promises: ClassVar[tuple[str, ...]] = ("A6", "A7", "A8", "ends")
     cost: ClassVar[CommitCost | None] = None
 
-    class Parameters(Keeping.Parameters, frozen=True):
-        """The participants' patience."""
+    class Parameters(ParticipantStorage.Parameters, frozen=True):
+        """The timeout of participants."""
 
-        word_timeout_us: int = 0
-        """How long a participant waits for the word of the coordinator; 0: 3·T."""
+        decision_timeout_us: int = 0
+        """Time for which a participant waits for the decision before it asks; 0: 3·T."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Any, nodes: int) -> int:
-        """The longest plan, the votes, the word, and twice the participants' patience, with time to spare."""
-        return 30 * timing.t_us + 2 * int(parameters.word_timeout_us)
+        """Allow for the longest plan, the votes, the decision, and twice the participants' timeout, with slack."""
+        return 30 * timing.t_us + 2 * int(parameters.decision_timeout_us)
 
     refuses: bool = False
 
     @cached_property
-    def _patience_us(self) -> int:
-        return int(self.parameters.word_timeout_us) or 3 * self.timing.t_us
+    def _timeout_us(self) -> int:
+        return int(self.parameters.decision_timeout_us) or 3 * self.timing.t_us
 
     def _others(self, participants: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(node for node in participants if node != self.id)
 
     def started(self) -> None:
-        """Redo and undo as the log says, and go on from it (C5)."""
-        self._show()
+        """Recover from the log: redo, undo, and continue open transactions (rule C5)."""
+        self._update_display()
         for part in tuple(self._ledger.open.values()):
             self.recover(part)
 
     def recover(self, part: Part) -> None:
-        """Go on with a transaction that was open when this node crashed."""
+        """Continue a transaction that was open when this node crashed."""
         raise NotImplementedError
 
     @on(Perform)
-    def perform(self, sender: int, message: Perform) -> Performed | None:
-        """Do it, once; who cannot votes NO at once (C6), and forgets what it did."""
+    def on_perform(self, sender: int, message: Perform) -> Performed | None:
+        """Perform an operation once; on refusal abort the transaction here, undoing its work (rule C6)."""
         transaction = message.transaction
         part = self._part(transaction)
         if part.state is State.ABORTED:
             return Performed("it is aborted here")
         if part.state is not State.INITIAL:
-            return None  # a copy of what was done long ago
+            return None  # a duplicate of an operation performed long ago
         if message.place in self._work_of(transaction).done:
             return Performed()
         against = self._perform(transaction, message.place, message.operation)
         if against:
             self._decide(transaction, False)
         else:
-            self.begin(self.participate, about=transaction)
+            self.begin(self.participate, key=transaction)
         return Performed(against)
 
     # the votes
 
     @on(Prepare)
-    def prepare(self, sender: int, message: Prepare) -> Vote:
-        """C2: YES, which is forced to the log; or NO, and it is aborted here."""
+    def on_prepare(self, sender: int, message: Prepare) -> Vote:
+        """Vote YES, forced to the log, or vote NO and abort the transaction here (rule C2)."""
         transaction = message.transaction
         part = self._part(transaction)
         if part.state is State.INITIAL:
@@ -147,33 +147,33 @@ class Committing(Keeping):
         return Vote("YES")
 
     def _against(self, message: Prepare) -> str:
-        """C2: what keeps this node from voting YES."""
+        """Return why this node cannot vote YES, or "" (rule C2)."""
         mine = [k for k, each in enumerate(message.operations) if self._accounts.get(each.account) == self.id]
         if self.refuses:
             self.refuses = False
-            return "it was told to refuse"
+            return "the user told it to refuse"
         return "" if sorted(self._work_of(message.transaction).done) == mine else "what it did is lost"
 
     # the participant
 
     @procedure
     async def participate(self, transaction: Transaction) -> None:
-        """From its first operation to the word of the coordinator."""
+        """Take part from the first operation to the decision."""
         raise NotImplementedError
 
     @on(Commit)
-    def commit(self, sender: int, message: Commit) -> Acknowledged:
-        """The word. Whoever has not voted YES, or has aborted, cannot follow it."""
+    def on_commit(self, sender: int, message: Commit) -> Acknowledged:
+        """Commit, if this node has voted YES and not aborted; otherwise note the contradiction."""
         part = self._part(message.transaction)
         if part.voted_yes:
             self._decide(message.transaction, True)
         if self._part(message.transaction).state is not State.COMMITTED:
-            self.note(f"{message.transaction} was committed, and cannot be here")
+            self.note(f"{message.transaction} was committed, but cannot be committed here")
         return Acknowledged()
 
     @on(Abort)
-    def abort(self, sender: int, message: Abort) -> Acknowledged:
-        """The word."""
+    def on_abort(self, sender: int, message: Abort) -> Acknowledged:
+        """Abort the transaction."""
         self._decide(message.transaction, False)
         return Acknowledged()
 
@@ -181,36 +181,36 @@ class Committing(Keeping):
 
     @procedure
     async def coordinate(self, plan: Plan) -> None:
-        """C1: from the plan to the decision."""
+        """Coordinate a transaction from the plan to the decision (rule C1)."""
         raise NotImplementedError
 
     async def _is_agreed(self, plan: Plan) -> bool:
-        """Whether all did their work and all vote YES, this node too (C1)."""
+        """Have all operations performed and all votes collected; return whether all votes are YES (rule C1)."""
         transaction = plan.transaction
         participants = self._participants(plan)
         self._write(Entry("begin", transaction, participants))
         place = 0
         while place < len(plan.operations):
-            against = await self._have_performed(transaction, place, plan.operations[place])
+            against = await self._request_operation(transaction, place, plan.operations[place])
             if against:
                 self.note(f"{transaction} is aborted: {against}")
                 return False
             place += 1
-        return await self._have_voted(plan, participants)
+        return await self._request_votes(plan, participants)
 
     def _participants(self, plan: Plan) -> tuple[int, ...]:
         return tuple(sorted({self.id, *(self._accounts[each.account] for each in plan.operations)}))
 
-    async def _have_performed(self, transaction: Transaction, place: int, operation: Operation) -> str:
-        """Have one operation performed; what there is against it."""
+    async def _request_operation(self, transaction: Transaction, place: int, operation: Operation) -> str:
+        """Have one operation performed; return the reason if it was refused, otherwise ""."""
         node = self._accounts[operation.account]
         if node == self.id:
             return self._perform(transaction, place, operation)
         answer = await self.ask(node, Perform(transaction, place, operation), within=self.timing.t_us)
         return f"{node} does not answer" if answer is None else answer.against
 
-    async def _have_voted(self, plan: Plan, participants: tuple[int, ...]) -> bool:
-        """Phase 1: every vote counts, and a missing one is a NO."""
+    async def _request_votes(self, plan: Plan, participants: tuple[int, ...]) -> bool:
+        """Collect the votes, phase 1; a missing vote counts as NO."""
         message = Prepare(plan.transaction, participants, plan.operations)
         against = self._against(message)
         if against:
@@ -226,15 +226,17 @@ class Committing(Keeping):
         return not refusals
 
     @procedure
-    async def tell_outcome(self, transaction: Transaction) -> None:
-        """C5: the word to all, and again to whoever has not acknowledged it, if any may have voted YES."""
+    async def announce_outcome(self, transaction: Transaction) -> None:
+        """Send the decision to all participants; resend it if any may have voted YES (rule C5)."""
         part = self._part(transaction)
-        word = Commit(transaction) if part.state is State.COMMITTED else Abort(transaction)
-        untold = self._others(part.participants)
-        while untold:
-            told = await self.ask_all(untold, word, within=self.timing.t_us)
-            # before this node voted, nobody was asked to; who has not voted aborts by itself (C3)
-            untold = tuple(node for node in untold if node not in told) if part.voted_yes else ()
-            if untold:
-                await self.sleep(self.timing.t_us, f"the next word to {', '.join(map(str, untold))}")
+        decision = Commit(transaction) if part.state is State.COMMITTED else Abort(transaction)
+        unacknowledged = self._others(part.participants)
+        while unacknowledged:
+            acknowledged = await self.ask_all(unacknowledged, decision, within=self.timing.t_us)
+            # if this node has not voted, it has asked nobody to; nodes without a vote abort by themselves (C3)
+            unacknowledged = (
+                tuple(node for node in unacknowledged if node not in acknowledged) if part.voted_yes else ()
+            )
+            if unacknowledged:
+                await self.sleep(self.timing.t_us, f"time to resend to {', '.join(map(str, unacknowledged))}")
         self._write(Entry("ended", transaction))

@@ -1,45 +1,44 @@
-"""What an election or a commit costs by the formula, to be shown beside what was measured."""
+"""The cost of elections and commits by formula, for comparison with measurements."""
 
 from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["CommitCost", "Cost", "Linear", "Noticed"]
+__all__ = ["CommitCost", "Cost", "Detection", "Linear"]
 
-Noticed = Literal["by each", "in turn", "at once"]
-"""How the crash of the coordinator is noticed:
+Detection = Literal["by each", "in turn", "at once"]
+"""How the nodes detect the crash of the coordinator:
 
-by each   everybody is left to notice by itself, unless it hears of the election before
-in turn   one after the other, the highest first: each when those before it agree, unless it hears of it before
-at once   nobody hears of the election before all have begun one
+by each   each node by its own timeout, unless it hears of the election first
+in turn   one after the other, the highest first: each once those before it agree, unless it hears of it first
+at once   all nodes begin an election before they hear of another one
 """
 
 
 class Cost(Struct, frozen=True):
-    """How many messages the crash of the coordinator, the highest of ``n`` nodes, takes until all is in order.
+    """The messages from the crash of the coordinator, the highest of ``n`` nodes, until all nodes have settled.
 
-    Heartbeats are not counted. ``case`` says in words which election is meant, ``source`` where the count is from.
-    ``n`` need not be whole: a curve is drawn through the values between. ``noticed`` is how ``lab scale`` brings
-    the case about, to measure it. None: it does not, and shows the formula alone, beside the case before.
+    Heartbeats are not counted. ``case`` describes the election, ``source`` cites the origin of the formula. ``n``
+    may be a fraction, for drawing a curve. ``detection`` is the setting in which ``lab scale`` measures the case;
+    None: the case is not measured, and its formula is shown with the case before it.
     """
 
     case: str
     formula: str
     messages: Callable[[float], float]
     source: str
-    noticed: Noticed | None = "by each"
+    detection: Detection | None = "by each"
 
 
 class Linear(Struct, frozen=True):
-    """So many for each of ``n``, and some more; ``counted`` says what."""
+    """A linear formula, ``each``·n + ``more``; ``counted`` describes its terms."""
 
     each: int
     more: int
     counted: str
 
     def __call__(self, n: int) -> int:
-        """How many that is."""
         return self.each * n + self.more
 
     def __str__(self) -> str:
@@ -47,9 +46,9 @@ class Linear(Struct, frozen=True):
 
 
 class CommitCost(Struct, frozen=True):
-    """What a commit costs with ``n`` participants besides its coordinator, at least one, where nothing fails.
+    """The cost of a failure-free commit with ``n`` ≥ 1 participants besides its coordinator.
 
-    ``messages`` are those up to and with the word, ``writes`` the steps that force something to the log.
+    ``messages`` counts those up to and including the decision, ``writes`` the steps that force a log entry.
     """
 
     messages: Linear

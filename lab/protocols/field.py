@@ -1,20 +1,20 @@
-"""The field of sensors: what a coordinator is for (rules F1-F3 and M7; publishing, F4, is a file of its own).
+"""The field of sensors: a task for a coordinator (rules F1-F3 and M7; publishing, F4, is in publishing.py).
 
-A field of 64 regions is to be surveyed, again and again. The Definition gives each region to one member of the
-group. Every Normal member surveys its regions in turn, and reports each reading to its coordinator:
+A field of 64 regions is surveyed repeatedly. The Definition assigns each region to one member of the group. Every
+Normal member surveys its regions in turn and reports each reading to its coordinator:
 
-    survey        a reading of the next region of one's own, and Reading to the coordinator, until it answers
-    Reading       the coordinator joins it to what it knows; when all regions are in, the next survey begins
-    report        all that a node knows goes to a new coordinator, with its answer to EnterElection or its Accept
-    divide        which joins all that is reported, and gives every region to one of the members that there are
+    survey        take a reading of the next own region; send Reading to the coordinator until it answers
+    Reading       the coordinator joins it to its knowledge; once all regions are done, the next survey begins
+    report        a node sends all its knowledge to a new coordinator, in its answer to EnterElection or its Accept
+    divide        the new coordinator joins all reports and assigns every region to one of the members
 
-What a node knows is a ``Survey``, and two of those can be joined in any order, and twice. So a reading that is
-reported again does no harm; nothing that a member or the old coordinator still knows is lost when the membership
-changes; and when two groups merge, which have both surveyed the whole field, what both did is counted and dropped.
+The knowledge of a node is a ``Survey``. Surveys can be joined in any order, and repeatedly. So a reading that is
+reported twice does no harm; a change of membership loses nothing that a member or the old coordinator still knows;
+and when two groups merge that have both surveyed the whole field, duplicates are counted and dropped.
 
-A node that is not Normal surveys nothing: ``surveying`` is None. A crash costs what the node had not reported.
-The assumptions are the election's. Where a broken one makes two coordinators of one group, work is done twice,
-and the next Definition that both report to counts it so.
+A node that is not Normal surveys nothing: ``surveying`` is None. A crash loses what the node had not reported. The
+assumptions are those of the election. If a broken assumption leads to two coordinators of one group, work is done
+twice; the next Definition to which both report counts the duplicates.
 """
 
 from collections.abc import Sequence
@@ -27,28 +27,28 @@ from msgspec.structs import replace
 from lab.kernel import Payload, Request, on, procedure
 from lab.protocols.definition import Definition
 from lab.protocols.publishing import Publishing
-from lab.protocols.survey import NOBODY, Made, Survey, join
+from lab.protocols.survey import NOBODY, ReadingCount, Survey, join
 
 __all__ = ["Field"]
 
 
 class ReadingAnswer(Payload, frozen=True, omit_defaults=True):
-    """The number of the survey that is going on here; to who knows of an earlier one, with all that I know."""
+    """The number of my current survey; to a node with an earlier number, also all that I know."""
 
     number: int
     survey: Survey = Survey()
 
 
 class Reading(Request[ReadingAnswer], frozen=True):
-    """The regions that I surveyed in the survey with this number, and what I made in all."""
+    """The regions that I surveyed in the survey with this number, and the count of my readings."""
 
     number: int
     regions: tuple[int, ...]
-    made: Made
+    made: ReadingCount
 
 
 class Known(Payload, frozen=True):
-    """All that I know, to a coordinator that knows of an earlier survey only."""
+    """All that I know, for a coordinator that knows only an earlier survey."""
 
     survey: Survey
 
@@ -63,9 +63,9 @@ class Field(Publishing):
         """The field, and how fast it is surveyed."""
 
         regions: Annotated[int, Meta(ge=1, le=1024)] = 64
-        """How many regions the field has."""
+        """Number of regions."""
         reading_every_us: int = 0
-        """How long a reading takes; 0: T."""
+        """Duration of a reading; 0: T."""
 
     survey: Survey = Survey()
     surveying: int | None = None
@@ -80,44 +80,44 @@ class Field(Publishing):
     def _reading_us(self) -> int:
         return int(self.parameters.reading_every_us) or self.timing.t_us
 
-    # what the election says
+    # calls from the election
 
     def stop_processing(self) -> None:
-        """M7."""
+        """Stop surveying (rule M7)."""
         super().stop_processing()
         self.stop(self.survey_regions)
         self.surveying = None
 
     def resume_processing(self, definition: Definition) -> None:
-        """F2: go on with the regions that the new Definition gives this node."""
+        """Survey the regions that the new Definition assigns to this node (rule F2)."""
         super().resume_processing(definition)
-        self._know(definition.survey)
+        self._merge(definition.survey)
         self.restart(self.survey_regions)
 
     def report(self, definition: Definition) -> Definition:
-        """B10, F2: all that this node knows."""
+        """Add all that this node knows (rules B10, F2)."""
         return replace(super().report(definition), survey=join((definition.survey, self.survey)))
 
     def divide(self, new: Definition, reports: Sequence[Definition]) -> Definition:
-        """F2, F3: what anybody knows is known, and every region is given to one of the members."""
+        """Join all reports, and assign every region to one of the members (rules F2, F3)."""
         survey = join(report.survey for report in reports)
         pending = survey.pending(self._regions)
         finished = [region for region in range(self._regions) if region not in pending]
-        # what is left is shared out by itself, so that the new members finish this survey together
-        given = {**_shared_out(finished, new.members), **_shared_out(pending, new.members)}
-        regions = tuple(given[region] for region in range(self._regions))
+        # pending regions are shared out separately, so that all members help to finish this survey
+        assigned = {**_share_out(finished, new.members), **_share_out(pending, new.members)}
+        regions = tuple(assigned[region] for region in range(self._regions))
         return replace(super().divide(new, reports), survey=survey, regions=regions)
 
     # the members
 
     @procedure
     async def survey_regions(self) -> None:
-        """F1: one region after the other, and each reading to the coordinator, until that has it."""
+        """Survey one region after the other; report each reading until the coordinator has it (rule F1)."""
         while True:
             self.surveying = self._next_region()
             await self.sleep(self._reading_us, "the reading")
             if self.surveying is not None:
-                self._take(self.surveying)
+                self._add_reading(self.surveying)
             if not self._leads:
                 await self._report_reading()
 
@@ -126,16 +126,16 @@ class Field(Publishing):
         mine = (region for region in self.survey.pending(self._regions) if regions[region] == self.id)
         return next(mine, None)
 
-    def _take(self, region: int) -> None:
+    def _add_reading(self, region: int) -> None:
         if self.first_reading_us is None:
             self.first_reading_us = self.now_us
-        count = self._made.readings + 1
-        self._know(self._result(self.id, self.survey.number, (region,), replace(self._made, readings=count)))
+        count = self._own_count.readings + 1
+        self._merge(self._result(self.id, self.survey.number, (region,), replace(self._own_count, readings=count)))
 
     @property
-    def _made(self) -> Made:
+    def _own_count(self) -> ReadingCount:
         first_us = self.first_reading_us or 0
-        fresh = Made(self.id, first_us, 0)
+        fresh = ReadingCount(self.id, first_us, 0)
         own = (made for made in self.survey.made if made.node == self.id and made.since_us == first_us)
         return next(own, fresh)
 
@@ -143,41 +143,41 @@ class Field(Publishing):
         coordinator = self._election.coordinator
         assert coordinator is not None
         mine = tuple(region for region, node in enumerate(self.survey.done) if node == self.id)
-        reading = Reading(self.survey.number, mine, self._made)
+        reading = Reading(self.survey.number, mine, self._own_count)
         answer = await self.ask(coordinator, reading, within=self.timing.t_us)
         if answer is not None:
-            self._know(answer.survey)
+            self._merge(answer.survey)
             if answer.number < self.survey.number:
                 self.send(coordinator, Known(self.survey))
 
     # the coordinator
 
     @on(Reading)
-    def reading(self, sender: int, message: Reading) -> ReadingAnswer | None:
-        """F1. A result of a later survey says that those before are whole, of which nothing is known here."""
+    def on_reading(self, sender: int, message: Reading) -> ReadingAnswer | None:
+        """Join the reading (rule F1). A later number means that surveys are complete that are unknown here."""
         if not self._leads:
             return None
         if message.number > self.survey.number:
             return ReadingAnswer(self.survey.number)
-        self._know(self._result(sender, message.number, message.regions, message.made))
+        self._merge(self._result(sender, message.number, message.regions, message.made))
         news = self.survey if message.number < self.survey.number else Survey()
         return ReadingAnswer(self.survey.number, news)
 
     @on(Known)
-    def known(self, sender: int, message: Known) -> None:
-        """A node whose report was lost, when this group was formed, makes up for it."""
+    def on_known(self, sender: int, message: Known) -> None:
+        """Join the knowledge of a node whose report was lost when this group was formed."""
         if self._leads:
-            self._know(message.survey)
+            self._merge(message.survey)
 
-    def _result(self, node: int, number: int, regions: Sequence[int], made: Made) -> Survey:
+    def _result(self, node: int, number: int, regions: Sequence[int], made: ReadingCount) -> Survey:
         done = tuple(node if region in regions else NOBODY for region in range(self._regions))
         return Survey(number, done, (made,))
 
-    def _know(self, learnt: Survey) -> None:
+    def _merge(self, learnt: Survey) -> None:
         self.survey = join((self.survey, learnt))
         self.duplicates = self.survey.duplicates(self._regions)
 
 
-def _shared_out(regions: Sequence[int], members: Sequence[int]) -> dict[int, int]:
-    """Each region with the member that it is given to: blocks, as equal as can be."""
+def _share_out(regions: Sequence[int], members: Sequence[int]) -> dict[int, int]:
+    """Assign the regions to the members in contiguous blocks of nearly equal size."""
     return {region: members[place * len(members) // len(regions)] for place, region in enumerate(regions)}

@@ -1,17 +1,17 @@
-"""Groups, and how they came to be: a directed acyclic graph that every group carries along (rules I1, I10)."""
+"""Groups and their history: a directed acyclic graph that each Definition carries (rules I1, I10)."""
 
 from collections.abc import Sequence
 
 from msgspec import Struct
 
-__all__ = ["Formed", "Group", "history_of"]
+__all__ = ["FormedGroup", "Group", "extend_history"]
 
 _MOST_REMEMBERED = 100
-"""So many groups a history has, those from which the newest was formed most lately."""
+"""The size limit of a history; it keeps the closest ancestors of the newest group."""
 
 
 class Group(Struct, frozen=True, array_like=True):
-    """The identifier of a group: the node that formed it, and that node's counter."""
+    """The identifier of a group: the node that formed it and that node's counter."""
 
     id: int = 0
     counter: int = 0
@@ -20,8 +20,8 @@ class Group(Struct, frozen=True, array_like=True):
         return f"{self.id}.{self.counter}"
 
 
-class Formed(Struct, frozen=True, omit_defaults=True):
-    """A group as it was formed: under whom, with which members, and ``of`` which groups they came."""
+class FormedGroup(Struct, frozen=True, omit_defaults=True):
+    """A group as it was formed: its coordinator, its members, and the groups ``of`` which they were before."""
 
     group: Group
     coordinator: int
@@ -29,19 +29,19 @@ class Formed(Struct, frozen=True, omit_defaults=True):
     of: tuple[Group, ...] = ()
 
 
-def history_of(
-    group: Group, coordinator: int, members: tuple[int, ...], known: Sequence[tuple[Formed, ...]]
-) -> tuple[Formed, ...]:
-    """The history of a new group, from those that its members know: each group after those it was formed from."""
+def extend_history(
+    group: Group, coordinator: int, members: tuple[int, ...], known: Sequence[tuple[FormedGroup, ...]]
+) -> tuple[FormedGroup, ...]:
+    """Return the history of a new group from those of its members, in topological order: parents first."""
     past = {formed.group: formed for history in known for formed in history}
     of = dict.fromkeys(history[-1].group for history in known if history)
-    kept = set(_nearest(tuple(of), past))
+    kept = set(_most_recent(tuple(of), past))
     remembered = (formed for formed in past.values() if formed.group in kept)
-    return (*remembered, Formed(group, coordinator, members, tuple(of)))
+    return (*remembered, FormedGroup(group, coordinator, members, tuple(of)))
 
 
-def _nearest(groups: tuple[Group, ...], past: dict[Group, Formed]) -> list[Group]:
-    """These groups, those that they were formed from, and so on, until there are as many as are remembered."""
+def _most_recent(groups: tuple[Group, ...], past: dict[Group, FormedGroup]) -> list[Group]:
+    """Return these groups and their ancestors, breadth first, up to the size limit."""
     found = [group for group in groups if group in past]
     for group in found:
         found += [parent for parent in past[group].of if parent in past and parent not in found]

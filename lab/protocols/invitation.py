@@ -1,39 +1,41 @@
 """The invitation algorithm, as Garcia-Molina published it in 1982 (listings 10.22-10.28, figure 10.9).
 
-Silence proves nothing here, so nobody leads all: a coordinator leads its group. A node that comes up, or has lost
-its coordinator, is a group of its own; coordinators look for each other, and merge their groups:
+Silence proves nothing here, so no node leads all others: a coordinator leads its group. A node that comes up, or
+loses its coordinator, forms a group of its own. Coordinators look for each other and merge their groups:
 
-    Check     AreYouCoordinator  to all             who says yes is of the Others
-    Merge     Invitation         to the Others      who pass it on to their members; and to its own members
-              Accept             from who joins     the coordinator of the new group collects them
-              Ready              to who accepted    the Definition of the new group; an answer missing: Recovery
+    Check     AreYouCoordinator  to all nodes       those that answer yes are the Others
+    Merge     Invitation         to the Others      who forward it to their members; and to its own members
+              Accept             from new members   the coordinator of the new group collects them
+              Ready              to new members     the Definition of the new group; an answer missing: Recovery
 
-The identifier of a group is the node that forms it with a counter from safe storage (I1). None is used twice, so
-two nodes of one group have one coordinator and one Definition whatever the network and the nodes do: A3 and A5
-need no bound on time, no order, no delivery; only safe storage (4: wipe) can break them. That groups merge in the
-end (A4) takes a network that delivers in time, for long enough.
+A group is identified by the node that forms it and a counter from safe storage (I1). No identifier is used twice,
+so two nodes of one group have the same coordinator and Definition, whatever the network and the nodes do: A3 and
+A5 need no timing, no order, no delivery; only a loss of safe storage (4: wipe) can break them. For groups to merge
+eventually (A4), the network must deliver in time for long enough.
 
 Listing 10.22 is ``group`` and ``counter``, 10.23 ``check``, 10.24 ``timeout``, 10.25 ``recovery``, 10.26
-``merge``, 10.27 ``invited`` and ``join``, 10.28 the handlers after them; ``others`` is the listing's Others.
+``merge``, 10.27 ``on_invitation`` and ``join``, 10.28 the handlers after them; ``others`` is the listing's Others.
 
-Six holes of the listings, and what is done here (not with ``as_printed``; what comes of that: recordings/holes):
+The listings have six holes, closed here (not with ``as_printed``; recordings/holes show the consequences):
 
-* invitation-left-behind.jsonl: a participant that hears its coordinator does not ask whether it is still of its
-  group. But a coordinator asks everybody all the time, so one that has formed a new group is heard by a node that
-  missed that, which stays behind for ever, in a group that is gone. Here it asks, however much it hears.
-* invitation-two-threads.jsonl: the thread that asks is not stopped by an invitation. The answer of the old
-  coordinator, *no*, then comes in the midst of joining: the node recovers, and is told a moment later that its
-  Accept was accepted. It is its own coordinator in Reorganization, where nothing ever happens again. Here an
-  invitation stops what was going on; also a Check asleep before Merge, with the Others of the past.
-* invitation-starves.jsonl: with a wait inversely proportional to the priority the 27th and the 26th node begin to
-  merge at nearly the same instant. Each has left Normal when the other's invitation comes, and ignores it; again
-  and again. Here each node waits 2·T longer than the next higher.
-* invitation-too-late.jsonl: an invitation that is passed on may take 2·Tm + Tp, and then the Accept comes after T
-  + Tm + Tp: too late for a coordinator that collects for T. Here it collects for as long as that.
-* invitation-dead-member.jsonl: a coordinator looks for other coordinators, and never at its members: who is dead
-  stays a member, its share of the task undone. Here a member not heard for the timeout has the group formed anew.
-* invitation-own-group.jsonl: whoever passes an invitation on may pass it to who sent it. If that takes long
-  enough, that one enters a group that it had formed and left, which breaks A5. Here nobody is invited by itself.
+* invitation-left-behind.jsonl: a participant that hears its coordinator does not ask whether it still belongs to
+  the group. But coordinators send Checks to all nodes, so a participant that missed the formation of a new group
+  still hears its coordinator, and stays for ever in a group that no longer exists. Here it asks regardless of what
+  it hears.
+* invitation-two-threads.jsonl: an invitation does not stop the thread that asks the coordinator. The old
+  coordinator's answer *no* then arrives during joining: the node recovers, and a moment later its Accept is
+  accepted. It is its own coordinator in Reorganization, where nothing ever happens again. Here an invitation stops
+  that thread, and also a Check that sleeps before Merge with outdated Others.
+* invitation-starves.jsonl: with a delay inversely proportional to the priority, the 27th and the 26th node begin
+  to merge at nearly the same time. Each has left Normal when the other's invitation arrives, and ignores it; this
+  repeats for ever. Here each node waits 2·T longer than the next higher one.
+* invitation-too-late.jsonl: a forwarded invitation may take 2·Tm + Tp, so its Accept may arrive after T + Tm + Tp:
+  too late for a coordinator that collects Accepts for T. Here it collects for that long.
+* invitation-dead-member.jsonl: a coordinator looks for other coordinators, but never checks its members: a dead
+  node stays a member, and its share of the task undone. Here a member that is silent for the timeout triggers a
+  new group.
+* invitation-own-group.jsonl: a node may forward an invitation to the node that sent it. If that takes long enough,
+  the sender enters a group that it had formed and left, which breaks A5. Here a node ignores its own invitations.
 """
 
 from collections.abc import Sequence
@@ -46,69 +48,69 @@ from lab.kernel import Payload, Request, Safe, Timing, on, periodic, procedure
 from lab.protocols.cost import Cost
 from lab.protocols.definition import Definition
 from lab.protocols.election import Status
-from lab.protocols.history import Group, history_of
-from lab.protocols.paced import PacedElection
+from lab.protocols.history import Group, extend_history
+from lab.protocols.timeout_election import TimeoutElection
 
 __all__ = ["InvitationElection"]
 
 
 class AreYouCoordinatorAnswer(Payload, frozen=True, omit_defaults=True):
-    """Whether I lead a group; and, with informed answers, who leads mine."""
+    """I lead a group, or I do not; with informed answers also the coordinator of my group."""
 
     is_coordinator: bool
     coordinator: int | None = None
 
 
 class AreYouCoordinator(Request[AreYouCoordinatorAnswer], frozen=True):
-    """A coordinator's Check."""
+    """The question of a coordinator's Check."""
 
 
 class AreYouThereAnswer(Payload, frozen=True):
-    """Whether I lead that group, and you are in it."""
+    """I lead that group and you are in it, or not."""
 
     is_coordinator: bool
 
 
 class AreYouThere(Request[AreYouThereAnswer], frozen=True):
-    """Do you still lead my group?"""
+    """A participant's question whether the coordinator still leads its group."""
 
     group: Group
 
 
 class Invitation(Payload, frozen=True):
-    """Join this group under this coordinator."""
+    """An invitation to join this group under this coordinator."""
 
     coordinator: int
     group: Group
 
 
 class AcceptAnswer(Payload, frozen=True):
-    """Whether you are in."""
+    """You are accepted into the group, or not."""
 
     accepted: bool
 
 
 class Accept(Request[AcceptAnswer], frozen=True):
-    """I join the group; this is what I know of the task."""
+    """I join the group, and report my state of the task."""
 
     group: Group
     report: Definition
 
 
 class ReadyAnswer(Payload, frozen=True):
-    """Whether I am in the group, and go on with that."""
+    """I am in the group and continue with its Definition, or not."""
 
     in_group: bool
 
 
 class Ready(Request[ReadyAnswer], frozen=True):
-    """The group is complete; this is what we do from now on."""
+    """The group is complete, with this Definition."""
 
     group: Group
     definition: Definition
 
 
-class InvitationElection(PacedElection):
+class InvitationElection(TimeoutElection):
     """Garcia-Molina's invitation: every group has its coordinator; groups that find each other merge."""
 
     name: ClassVar[str] = "invitation"
@@ -132,25 +134,25 @@ class InvitationElection(PacedElection):
             "5(n² − 3n + 2)/2",
             lambda n: 5 * (n - 1) * (n - 2) / 2,
             "listing 10.26 for groups of 2, 3, … n − 1 nodes: they notice one by one, and each is merged alone",
-            noticed="in turn",
+            detection="in turn",
         ),
     )
 
-    class Parameters(PacedElection.Parameters, frozen=True):
+    class Parameters(TimeoutElection.Parameters, frozen=True):
         """Rule I9 leaves the last three to the implementer."""
 
         as_printed: bool = False
-        """Leave out what is done here beyond the listings."""
+        """Leave the six holes of the listings open."""
         priority_invitations: bool = False
-        """The higher of two coordinators merges them, as soon as the lower has asked it."""
+        """Of two coordinators, the higher one merges, as soon as the lower has asked it."""
         informed_answers: bool = False
-        """A participant that is asked whether it is a coordinator tells who leads it."""
+        """A participant answers a Check with its coordinator."""
         quick_regroup: bool = False
-        """A participant that has lost its coordinator invites its fellow members."""
+        """A participant that has lost its coordinator invites the other members of its group."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:
-        """Whoever is lost is missed, twice; then four rounds, each of a Check, the longest wait and a Merge."""
+        """Allow for two timeouts, then four rounds, each of a Check, the longest delay and a Merge."""
         t_us = timing.t_us
         missed_us = parameters.timeout_us(timing) + t_us
         merge_us = 2 * t_us + timing.tm_us + timing.tp_us
@@ -166,17 +168,17 @@ class InvitationElection(PacedElection):
         return self.t_us + (0 if self.parameters.as_printed else self.timing.tm_us + self.timing.tp_us)
 
     @cached_property
-    def _courtesy_us(self) -> int:
+    def _merge_delay_us(self) -> int:
         return self.t_us // max(1, self.id) if self.parameters.as_printed else 2 * self.t_us * len(self.higher)
 
     # listing 10.25
 
     def started(self) -> None:
-        """The node comes up: Recovery."""
+        """Recover, as the node starts."""
         self.recovery()
 
     def recovery(self) -> None:
-        """I2."""
+        """Recovery (rule I2): form a group of one node."""
         self.status = Status.ELECTION
         self.stop_processing()
         self._form_group()
@@ -186,17 +188,17 @@ class InvitationElection(PacedElection):
         self.resume_processing()
 
     def _form_group(self) -> None:
-        """I1: a new identifier. Safe storage holds the counter before any message tells of it."""
+        """Form a group with a new identifier, whose counter is stored before any message contains it (rule I1)."""
         self.counter += 1
         self.group = Group(self.id, self.counter)
         self.coordinator = self.id
         self.up = frozenset()
 
     def _defined(self, reports: Sequence[Definition]) -> Definition:
-        """I10, B10: the task of this group, with what its members bring along."""
+        """Return the Definition of this group, continuing from its members' reports (rules I10, B10)."""
         members = tuple(sorted({*self.up, self.id}))
         version = 1 + max(report.version for report in reports)
-        history = history_of(self.group, self.id, members, [report.history for report in reports])
+        history = extend_history(self.group, self.id, members, [report.history for report in reports])
         return replace(self.define(version, members, reports), history=history)
 
     # listing 10.23
@@ -209,16 +211,16 @@ class InvitationElection(PacedElection):
 
     @periodic(_check_due_us)
     async def check(self) -> None:
-        """I3."""
-        answers = await self.ask_all(self.peers, AreYouCoordinator(), within=self.t_us)
-        self.others = self._coordinators(answers)
+        """Check for other coordinators, and merge with them (rule I3)."""
+        replies = await self.ask_all(self.peers, AreYouCoordinator(), within=self.t_us)
+        self.others = self._coordinators(replies)
         if self.others or self._misses_members():
-            await self.sleep(self._courtesy_us, "coordinators of a higher priority")
+            await self.sleep(self._merge_delay_us, "coordinators of a higher priority")
             self.begin(self.merge)
 
-    def _coordinators(self, answers: dict[int, AreYouCoordinatorAnswer]) -> frozenset[int]:
-        found = {node for node, answer in answers.items() if answer.is_coordinator}
-        found |= {answer.coordinator for answer in answers.values() if answer.coordinator is not None}
+    def _coordinators(self, replies: dict[int, AreYouCoordinatorAnswer]) -> frozenset[int]:
+        found = {node for node, answer in replies.items() if answer.is_coordinator}
+        found |= {answer.coordinator for answer in replies.values() if answer.coordinator is not None}
         if self.parameters.priority_invitations:
             found = {node for node in found if node < self.id}
         return frozenset(found - {self.id})
@@ -238,7 +240,7 @@ class InvitationElection(PacedElection):
 
     @periodic(_timeout_due_us)
     async def timeout(self) -> None:
-        """I4."""
+        """Timeout (rule I4): ask the coordinator, and recover if it is lost."""
         assert self.coordinator is not None
         answer = await self.ask(self.coordinator, AreYouThere(self.group), within=self.t_us)
         if answer is not None and answer.is_coordinator:
@@ -247,14 +249,14 @@ class InvitationElection(PacedElection):
         self.recovery()
         if self.parameters.quick_regroup:
             self.others = fellows
-            await self.sleep(self._courtesy_us, "members of a higher priority")
+            await self.sleep(self._merge_delay_us, "members of a higher priority")
             self.begin(self.merge)
 
     # listing 10.26
 
     @procedure
     async def merge(self) -> None:
-        """I5."""
+        """Merge groups (rule I5): invite, collect Accepts, and send Ready."""
         if not self.leads:
             return
         self.status = Status.ELECTION
@@ -269,8 +271,8 @@ class InvitationElection(PacedElection):
         self.status = Status.REORGANIZATION
         self.definition = self._defined(self.reports)
         self.reports = ()
-        answers = await self.ask_all(sorted(self.up), Ready(self.group, self.definition), within=self.t_us)
-        if sum(answer.in_group for answer in answers.values()) < len(self.up):
+        replies = await self.ask_all(sorted(self.up), Ready(self.group, self.definition), within=self.t_us)
+        if sum(answer.in_group for answer in replies.values()) < len(self.up):
             self.recovery()
             return
         self.status = Status.NORMAL
@@ -279,8 +281,8 @@ class InvitationElection(PacedElection):
     # listing 10.27
 
     @on(Invitation)
-    def invited(self, sender: int, message: Invitation) -> None:
-        """I6, to the wait."""
+    def on_invitation(self, sender: int, message: Invitation) -> None:
+        """Accept an invitation (rule I6, up to the wait)."""
         mine = message.coordinator == self.id and not self.parameters.as_printed
         if self.status is not Status.NORMAL or mine:
             return
@@ -297,7 +299,7 @@ class InvitationElection(PacedElection):
 
     @procedure
     async def join(self) -> None:
-        """I6, from the wait on; I8."""
+        """Join the new group (rule I6, from the wait on; I8)."""
         assert self.coordinator is not None
         accept = Accept(self.group, self.report())
         answer = await self.ask(self.coordinator, accept, within=self.t_us)
@@ -315,8 +317,8 @@ class InvitationElection(PacedElection):
     # listing 10.28
 
     @on(Ready)
-    def ready(self, sender: int, message: Ready) -> ReadyAnswer:
-        """I7."""
+    def on_ready(self, sender: int, message: Ready) -> ReadyAnswer:
+        """Adopt the Definition and become Normal (rule I7)."""
         if self.group != message.group or self.status is not Status.REORGANIZATION:
             return ReadyAnswer(in_group=False)
         self.definition = message.definition
@@ -326,22 +328,22 @@ class InvitationElection(PacedElection):
         return ReadyAnswer(in_group=True)
 
     @on(AreYouCoordinator)
-    def is_coordinator(self, sender: int, message: AreYouCoordinator) -> AreYouCoordinatorAnswer:
-        """I7; I9: whoever asks is a coordinator."""
+    def on_are_you_coordinator(self, sender: int, message: AreYouCoordinator) -> AreYouCoordinatorAnswer:
+        """Answer AreYouCoordinator (rule I7); the sender is a coordinator (I9)."""
         if self.parameters.priority_invitations and self.leads and sender < self.id:
             self.others |= {sender}
-        told = self.parameters.informed_answers and self.status is Status.NORMAL
-        return AreYouCoordinatorAnswer(self.leads, self.coordinator if told else None)
+        informed = self.parameters.informed_answers and self.status is Status.NORMAL
+        return AreYouCoordinatorAnswer(self.leads, self.coordinator if informed else None)
 
     @on(AreYouThere)
-    def is_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer:
-        """I7."""
+    def on_are_you_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer:
+        """Answer AreYouThere (rule I7)."""
         there = self.group == message.group and self.coordinator == self.id and sender in self.up
         return AreYouThereAnswer(there)
 
     @on(Accept)
-    def accept(self, sender: int, message: Accept) -> AcceptAnswer:
-        """I7."""
+    def on_accept(self, sender: int, message: Accept) -> AcceptAnswer:
+        """Accept a new member while the group forms (rule I7)."""
         forming = self.status is Status.ELECTION and self.coordinator == self.id
         if not forming or self.group != message.group:
             return AcceptAnswer(accepted=False)

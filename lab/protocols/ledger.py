@@ -1,7 +1,7 @@
-"""What a log says: balances, locks, and the state of every transaction.
+"""The state that a node's log implies: balances, locks, and the state of every transaction.
 
-A ledger is read off a log and nothing else, so a crash costs it nothing: it repeats history from the first entry
-on, doing again what was done (redo) and taking back what was aborted (undo). It follows a log as that grows.
+A ledger is a fold over the log alone, so it survives a crash: recovery repeats history from the first entry on,
+redoing changes of prepared transactions and undoing those of aborted ones. It reads new entries as the log grows.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from msgspec import Struct
 from lab.kernel import Log
 from lab.protocols.transaction import DECIDED, Change, Entry, Round, State, Transaction
 
-__all__ = ["LEADS_TO", "Ledger", "Part"]
+__all__ = ["STATE_AFTER", "Ledger", "Part"]
 
-LEADS_TO = {
+STATE_AFTER = {
     "begin": State.INITIAL,
     "prepared": State.UNCERTAIN,
     "precommit": State.COMMITABLE,
@@ -21,13 +21,14 @@ LEADS_TO = {
     "committed": State.COMMITTED,
     "aborted": State.ABORTED,
 }
-"""What a transaction is to the node that wrote this of it."""
+"""The state of a transaction at a node after each kind of log entry."""
 
 
 class Part(Struct, gc=False):
-    """A node's part in a transaction, as its log has it. ``begun``: it coordinates it; ``ended``: and is done.
+    """A node's part in a transaction, according to its log.
 
-    It has its state since ``round``, and takes no part in rounds before the one ``promised``.
+    ``begun``: the node coordinates it; ``ended``: all participants know the decision. ``round``: the round in
+    which it entered its state; ``promised``: the node takes no part in rounds before this one.
     """
 
     transaction: Transaction
@@ -43,14 +44,14 @@ class Part(Struct, gc=False):
 
     @property
     def is_open(self) -> bool:
-        """Whether the node is not done with it."""
+        """True until the transaction is decided here, and ended if this node coordinates it."""
         return self.state not in DECIDED or (self.begun and not self.ended)
 
 
 class Ledger:
-    """The accounts of one node, which held ``opening`` before its log began.
+    """The accounts of one node, with balances of ``opening`` before the first log entry.
 
-    ``open`` are the parts that it is not done with; ``begun`` is how many transactions it coordinated.
+    ``open`` holds the open transactions; ``begun`` counts those that the node coordinated.
     """
 
     def __init__(self, opening: Mapping[str, int]) -> None:
@@ -58,21 +59,21 @@ class Ledger:
         self.locks: dict[str, Transaction] = {}
         self.parts: dict[Transaction, Part] = {}
         self.open: dict[Transaction, Part] = {}
-        self.dispensed = 0
+        self.cash_out = 0
         self.begun = 0
         self._read: Log[Entry] = Log()
 
     def follow(self, log: Log[Entry]) -> bool:
-        """Read on; False where this is not the log that was read so far."""
+        """Apply the new entries of the log; return False if it is not an extension of the log read so far."""
         new = log.after(self._read)
         if new is None:
             return False
         for entry in new:
-            self._take(entry)
+            self._apply(entry)
         self._read = log
         return True
 
-    def _take(self, entry: Entry) -> None:
+    def _apply(self, entry: Entry) -> None:
         part = self.parts.get(entry.transaction)
         if part is None:
             part = self.parts[entry.transaction] = Part(entry.transaction)
@@ -81,7 +82,7 @@ class Ledger:
         elif entry.what == "joined":
             part.promised = entry.round
         else:
-            part.state = LEADS_TO[entry.what]
+            part.state = STATE_AFTER[entry.what]
             part.round = entry.round
             part.promised = max(part.promised, entry.round)
         if entry.what == "begin":
@@ -89,25 +90,25 @@ class Ledger:
             part.begun = True
             part.participants = entry.participants
         elif entry.what == "prepared":
-            self._do(part, entry)
+            self._apply_prepared(part, entry)
         elif entry.what == "aborted":
-            self._undo(part)
+            self._apply_aborted(part)
         elif entry.what == "committed":
-            self.dispensed += part.dispense
+            self.cash_out += part.dispense
             self._unlock(part)
         if part.is_open:
             self.open[part.transaction] = part
         else:
             self.open.pop(part.transaction, None)
 
-    def _do(self, part: Part, entry: Entry) -> None:
+    def _apply_prepared(self, part: Part, entry: Entry) -> None:
         part.voted_yes = True
         part.participants, part.changes, part.dispense = entry.participants, entry.changes, entry.dispense
         for change in part.changes:
             self.balances[change.account] = change.after
             self.locks[change.account] = part.transaction
 
-    def _undo(self, part: Part) -> None:
+    def _apply_aborted(self, part: Part) -> None:
         for change in part.changes:
             self.balances[change.account] = change.before
         self._unlock(part)

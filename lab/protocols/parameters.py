@@ -1,10 +1,10 @@
-"""What a run may set of a protocol: each parameter with its default, and what its author wrote below it.
+"""The parameters of a protocol, each with its default and its description from the source.
 
     class Parameters(Struct, frozen=True):
         hold_us: int = 0
         \"\"\"How long a node stays inside; 0: T.\"\"\"
 
-Python throws such a string away, so it is read out of the source.
+Python discards such a string, so it is read from the source.
 """
 
 import ast
@@ -19,7 +19,7 @@ from msgspec import Struct
 from lab.kernel import Protocol
 from lab.protocols.stack import ELECTION
 
-__all__ = ["Parameter", "parameters_told", "together_told"]
+__all__ = ["Parameter", "describe_parameters", "parameters_summary"]
 
 
 class Parameter(Struct, frozen=True):
@@ -28,36 +28,36 @@ class Parameter(Struct, frozen=True):
     name: str
     field: str
     default: Any
-    says: str
+    description: str
 
 
-def parameters_told(protocol: type[Protocol]) -> tuple[Parameter, ...]:
-    """All that can be set, in the order in which it is declared."""
-    said = {ELECTION: "The election below the task: one of the program's, or FILE.py:CLASS."}
-    for parameters in _written(protocol):
-        said |= _said_in(parameters)
+def describe_parameters(protocol: type[Protocol]) -> tuple[Parameter, ...]:
+    """Return the parameters of a protocol in the order of declaration."""
+    descriptions = {ELECTION: "The election below the task: a built-in one, or FILE.py:CLASS."}
+    for parameters in _parameter_classes(protocol):
+        descriptions |= _field_descriptions(parameters)
     return tuple(
-        Parameter(field.name.removesuffix("_us"), field.name, field.default, said.get(field.name, ""))
+        Parameter(field.name.removesuffix("_us"), field.name, field.default, descriptions.get(field.name, ""))
         for field in msgspec.structs.fields(protocol.Parameters)
     )
 
 
-def together_told(protocol: type[Protocol]) -> str:
-    """What is said of the parameters as a whole; once, where a class repeats what its base says."""
-    said = (" ".join((parameters.__doc__ or "").split()) for parameters in _written(protocol))
-    return " ".join(filter(None, dict.fromkeys(said)))
+def parameters_summary(protocol: type[Protocol]) -> str:
+    """Return the docstrings of the parameter classes as one text, without repetitions."""
+    descriptions = (" ".join((parameters.__doc__ or "").split()) for parameters in _parameter_classes(protocol))
+    return " ".join(filter(None, dict.fromkeys(descriptions)))
 
 
-def _written(protocol: type[Protocol]) -> Iterator[type[Struct]]:
-    """The classes in which authors wrote parameters down, of all layers, bases first."""
-    upper = () if protocol.carries is None else protocol.carries.__mro__
+def _parameter_classes(protocol: type[Protocol]) -> Iterator[type[Struct]]:
+    """Yield the ``Parameters`` classes of all layers, bases first."""
+    upper = () if protocol.upper_protocol is None else protocol.upper_protocol.__mro__
     for klass in reversed((*upper, *protocol.__mro__)):
         if klass is not Protocol and "Parameters" in vars(klass):
             yield vars(klass)["Parameters"]
 
 
-def _said_in(parameters: type[Struct]) -> dict[str, str]:
-    """The string below each field; nothing where there is no source, as of a class made at run time."""
+def _field_descriptions(parameters: type[Struct]) -> dict[str, str]:
+    """Return the string below each field; empty if there is no source, as for a class made at run time."""
     try:
         source = inspect.getsource(parameters)
     except (OSError, TypeError):
@@ -65,8 +65,8 @@ def _said_in(parameters: type[Struct]) -> dict[str, str]:
     (klass,) = ast.parse(textwrap.dedent(source)).body
     assert isinstance(klass, ast.ClassDef)
     return {
-        ast.unparse(field.target): " ".join(below.value.value.split())
-        for field, below in zip(klass.body, klass.body[1:], strict=False)
-        if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr)
-        if isinstance(below.value, ast.Constant) and isinstance(below.value.value, str)
+        ast.unparse(field.target): " ".join(following.value.value.split())
+        for field, following in zip(klass.body, klass.body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign) and isinstance(following, ast.Expr)
+        if isinstance(following.value, ast.Constant) and isinstance(following.value.value, str)
     }

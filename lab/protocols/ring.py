@@ -1,36 +1,38 @@
-"""The ring algorithm, as Tanenbaum tells it (figure 3-13).
+"""The ring algorithm in Tanenbaum's version (figure 3-13).
 
-The nodes stand in a ring in the order of their ids, and each knows the whole ring. Two messages go round:
+The nodes form a ring in the order of their ids, and each knows the whole ring. Two messages circulate:
 
-    ELECTION      who misses the coordinator sends it with its own id; each adds its id and passes it on
-    COORDINATOR   ELECTION becomes this at its starter: the highest id in the list leads; goes round once, too
+    ELECTION      sent with its own id by a node that misses the coordinator; each adds its id and passes it on
+    COORDINATOR   replaces ELECTION at its starter: the highest id in the list leads; circulates once, too
 
-Who gets a message acknowledges it. A successor that does not within T is skipped for the next one along.
-Several may start at once (2 and 5 in the figure): all messages go round, and the extra ones do no harm.
+The receiver of a message acknowledges it. A successor that does not acknowledge within T is skipped for the next
+one. Several nodes may start at once (2 and 5 in the figure): all messages circulate, and the extra ones do no
+harm.
 
-The text has no statuses. Here, who starts or passes on an ELECTION is in status Election, and follows nobody. So
-when ELECTION is back at its starter, nobody follows anybody, and A1.1 holds. Who gets COORDINATOR is in
-Reorganization. By the text all go back to work when that has been round, but only its starter sees that. Here, a
-node asks its coordinator, is Normal with the Definition that it gets, and asks every T, so silence is noticed.
+The text has no statuses. Here, a node that starts or passes on an ELECTION is in status Election and follows
+nobody. So when ELECTION is back at its starter, no node follows another, and A1.1 holds. A node that gets
+COORDINATOR is in Reorganization. In the text, all nodes go back to work once COORDINATOR has circulated, but only
+its starter sees that. Here, a node asks its coordinator, becomes Normal with the Definition in the answer, and
+asks again every T, so that it detects silence.
 
-What is assumed, and can be broken here: messages arrive, in order, within Tm (8, 7), none appears that nobody
-sent (3), nodes answer within Tp (9), safe storage is safe (4). With 4, 8 or 9 broken, two can lead.
-A1.2 is not promised: what members bring, those before them know T later.
+Assumptions that can be broken here: messages arrive in order and within Tm (8, 7), none arrives that was not sent
+(3), nodes answer within Tp (9), safe storage survives (4). With 4, 8 or 9 broken, two can lead. A1.2 is not
+promised: earlier members learn T later what later members report.
 
-Four holes of the text, and what is done here (not with ``as_printed``; what comes of that: recordings/holes):
+The text has four holes, which are closed here (not with ``as_printed``; recordings/holes show the consequences):
 
-* The starter of an ELECTION dies, and the message circles for ever, while all wait for a COORDINATOR. Here nobody
-  passes it on past its starter (ring-starter-dies.jsonl).
-* A node acknowledges a message, and dies before it has passed it on. Here whoever waits for COORDINATOR for as
-  long as two circulations may take starts anew (ring-message-lost.jsonl).
-* Two ELECTIONs go round, and the highest node dies in between: it is in one list only, and some follow the one
-  COORDINATOR, some the other. Here elections are numbered: a node follows the COORDINATOR of the highest that it
-  has passed on, if it came by no node that was in a higher one (ring-two-lists.jsonl). And two that come up
-  may each be skipped in the election of the other: so an ELECTION becomes COORDINATOR only when those that are not
-  in its list are silent still. Who comes up later skips nobody that is in it.
-* Participants miss their coordinator, but no coordinator its participants: after a partition there are two rings.
-  Here a coordinator has the ring elect anew when one of its members asks it no more, or when a node outside its
-  ring turns out to be up (ring-two-rings.jsonl).
+* The starter of an ELECTION dies, and the message circulates for ever, while all nodes wait for a COORDINATOR.
+  Here nobody passes it on past its starter (ring-starter-dies.jsonl).
+* A node acknowledges a message and dies before it has passed it on. Here a node that has waited for COORDINATOR
+  for the duration of two circulations starts anew (ring-message-lost.jsonl).
+* Two ELECTIONs circulate, and the highest node dies in between: it is in only one of the lists, and some nodes
+  follow the one COORDINATOR, some the other. Here elections are numbered: a node follows the COORDINATOR of the
+  highest election that it has passed on, if that passed no node in a higher one (ring-two-lists.jsonl). Moreover,
+  two nodes that come up may each be skipped in the election of the other. So ELECTION becomes COORDINATOR only if
+  the nodes that are not in its list are still silent; a node that comes up later skips no node in the list.
+* Participants detect a silent coordinator, but a coordinator does not detect silent participants: after a
+  partition there are two rings. Here a coordinator starts an election when one of its members no longer asks, or
+  when a node outside its ring is up (ring-two-rings.jsonl).
 """
 
 from functools import cached_property
@@ -48,18 +50,18 @@ __all__ = ["Ring"]
 
 
 class Number(Struct, frozen=True, order=True):
-    """Which election it is. The higher one counts: the later round's, and in one round the higher starter's."""
+    """The number of an election, ordered by round, then by starter; the highest one counts."""
 
     round: int = 0
     starter: int = 0
 
 
 class Passed(Payload, frozen=True):
-    """I have it, and pass it on."""
+    """I have it and pass it on."""
 
 
 class Circulating(Request[Passed], frozen=True):
-    """What goes round. ``met`` is the highest election that one of the nodes on its way was in."""
+    """A circulating message. ``met`` is the highest election in which any node on its route was."""
 
     members: tuple[int, ...]
     number: Number
@@ -67,33 +69,33 @@ class Circulating(Request[Passed], frozen=True):
 
     @property
     def counts(self) -> bool:
-        """Whether no node on its way was in a higher election."""
+        """True if no node on its route was in a higher election."""
         return self.met == self.number
 
 
 class ELECTION(Circulating, frozen=True):
-    """These have passed me on: let us elect."""
+    """An election, with the nodes that have passed it on."""
 
 
 class COORDINATOR(Circulating, frozen=True):
-    """The highest of these leads, and these are the ring."""
+    """The result: these nodes are the ring, and the highest of them leads."""
 
 
 class Outgoing(Struct, frozen=True):
-    """What is to be passed on, and who was silent when it was tried."""
+    """A message to be passed on, and the nodes that were silent when it was tried."""
 
     message: ELECTION | COORDINATOR
     silent: frozenset[int] = frozenset()
 
 
 class AreYouThereAnswer(Payload, frozen=True, omit_defaults=True):
-    """I lead you, and this is what we do; without ``definition``: there is an election, wait."""
+    """I lead you with this Definition; without ``definition``: an election is in progress, wait."""
 
     definition: Definition | None = None
 
 
 class AreYouThere(Request[AreYouThereAnswer], frozen=True):
-    """To the coordinator: are you still there? This is what I last knew of the task."""
+    """A member's question to its coordinator, with its last state of the task."""
 
     report: Definition
 
@@ -103,7 +105,7 @@ class AreYouUpAnswer(Payload, frozen=True):
 
 
 class AreYouUp(Request[AreYouUpAnswer], frozen=True):
-    """To those outside the ring, from its coordinator, or from who is about to make one."""
+    """A question to nodes outside the ring, by its coordinator or by a starter about to form one."""
 
 
 _ONE = "R2, R3, from 3 nodes on: n ELECTION, n − 1 COORDINATOR (the ring's 2n), 2(n − 1) acknowledgements"
@@ -111,7 +113,7 @@ _ALL = "R4: 4(n − 1) for each of the n − 1 that start, and 1 to the dead one
 
 
 class Ring(Election):
-    """Tanenbaum's ring: a list goes round, and the highest node in it leads."""
+    """Tanenbaum's ring: a list of ids circulates, and the highest node in it leads."""
 
     name: ClassVar[str] = "ring"
     promises: ClassVar[tuple[str, ...]] = ("A1.1", "A2")
@@ -123,14 +125,14 @@ class Ring(Election):
     )
 
     class Parameters(Struct, frozen=True):
-        """The ring, or the text's ring."""
+        """Choose between the repaired ring and the text's."""
 
         as_printed: bool = False
         """Leave the four holes of the text open."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Parameters, nodes: int) -> int:
-        """Two elections, one of them in vain, and the time in which it is noticed that there has to be one."""
+        """Allow for two elections, one of them in vain, and for the detection of the failure before each."""
         return 2 * (4 * timing.t_us + _election_us(timing.t_us, nodes))
 
     number: Safe[Number] = Number()
@@ -140,12 +142,12 @@ class Ring(Election):
     reported: frozenset[int] = frozenset()
 
     @cached_property
-    def _along(self) -> tuple[int, ...]:
-        """R1: the others in the order of the ring, the successor first."""
+    def _ring_order(self) -> tuple[int, ...]:
+        """The other nodes in the order of the ring, the successor first (rule R1)."""
         return (*self.higher, *self.lower)
 
     def started(self) -> None:
-        """R6: the node comes up, and gets itself into the ring by an election."""
+        """Join the ring by an election, as the node starts (rule R6)."""
         self.begin(self.election)
 
     def _question_due_us(self) -> int | None:
@@ -153,13 +155,13 @@ class Ring(Election):
 
     @periodic(_question_due_us)
     async def ask_coordinator(self) -> None:
-        """R2: it notices that the coordinator is silent."""
+        """Ask the coordinator; elect if it is silent (rule R2)."""
         assert self.coordinator is not None
         answer = await self.ask(self.coordinator, AreYouThere(self.report()), within=self.t_us)
         if answer is None:
             self.begin(self.election)
         elif answer.definition is not None and self._is_news(answer.definition):
-            self._take(answer.definition)
+            self._adopt(answer.definition)
 
     def _is_news(self, definition: Definition) -> bool:
         return self.status is Status.REORGANIZATION or definition.version > self.definition.version
@@ -169,7 +171,7 @@ class Ring(Election):
 
     @periodic(_check_due_us)
     async def check(self) -> None:
-        """The coordinator misses a member, or finds a node that is outside its ring."""
+        """Elect if a member is silent or a node outside the ring is up."""
         strangers = await self.ask_all(sorted(set(self.peers) - self.up), AreYouUp(), within=self.t_us)
         missed = [peer for peer in sorted(self.up) if self.now_us - self.heard_us(peer) > 3 * self.t_us]
         if strangers or missed:
@@ -177,7 +179,7 @@ class Ring(Election):
 
     @procedure
     async def election(self) -> None:
-        """R2: build an ELECTION with the own id, and send it to the successor."""
+        """Send an ELECTION with the own id to the successor (rule R2)."""
         self._enter(Number(self.number.round + 1, self.id))
         self._pass(ELECTION((self.id,), self.number, self.number))
 
@@ -195,8 +197,8 @@ class Ring(Election):
 
     @procedure
     async def await_coordinator(self) -> None:
-        """R5: what does not come back is lost with the node that had it, and the election starts again."""
-        await self.sleep(_election_us(self.t_us, len(self.peers) + 1), "COORDINATOR to come")
+        """Start the election anew if no COORDINATOR comes: the message was lost with a node (rule R5)."""
+        await self.sleep(_election_us(self.t_us, len(self.peers) + 1), "COORDINATOR")
         if not self.parameters.as_printed:
             self.begin(self.election)
 
@@ -207,13 +209,13 @@ class Ring(Election):
 
     @procedure
     async def pass_on(self) -> None:
-        """R2: to the successor, or the next one along that acknowledges."""
+        """Pass messages on to the next node in the ring that acknowledges (rule R2)."""
         while self.outbox:
             first = self.outbox[0]
             successor = self._successor(first)
             if successor is None:
                 self.outbox = self.outbox[1:]
-                self._come_round(first.message)
+                self._on_return(first.message)
                 continue
             passed = await self.ask(successor, first.message, within=self.t_us)
             if passed is not None:
@@ -223,34 +225,35 @@ class Ring(Election):
 
     def _successor(self, outgoing: Outgoing) -> int | None:
         message = outgoing.message
-        ring = message.members if isinstance(message, COORDINATOR) else self._along
-        way = self._way_to(message.number.starter)
+        ring = message.members if isinstance(message, COORDINATOR) else self._ring_order
+        way = self._route_to(message.number.starter)
         return next((peer for peer in way if peer in ring and peer not in outgoing.silent), None)
 
-    def _way_to(self, starter: int) -> tuple[int, ...]:
-        """R5: no further than to its starter; so it goes round once, whoever has died."""
+    def _route_to(self, starter: int) -> tuple[int, ...]:
+        """Return the nodes up to the starter: a message circulates once, even if nodes die (rule R5)."""
         whole = starter == self.id or self.parameters.as_printed
-        return self._along if whole else self._along[: self._along.index(starter) + 1]
+        return self._ring_order if whole else self._ring_order[: self._ring_order.index(starter) + 1]
 
     def _skip(self, peer: int) -> None:
-        """For what waits behind it, too."""
+        # for all queued messages: the peer would be silent to them, too
         self.outbox = tuple(Outgoing(each.message, each.silent | {peer}) for each in self.outbox)
 
     @on(ELECTION)
-    def election_comes(self, sender: int, message: ELECTION) -> Passed:
-        """R3."""
-        if self._comes_again(message):
+    def on_election(self, sender: int, message: ELECTION) -> Passed:
+        """Acknowledge ELECTION; add this node and pass it on (rule R3)."""
+        if self._is_duplicate(message):
             return Passed()
         if message.number.starter == self.id:
-            self._come_round(message)
+            self._on_return(message)
         else:
             if message.number > self.number or self.parameters.as_printed:
                 self._enter(message.number)
             self._pass(replace(message, members=(*message.members, self.id), met=max(message.met, self.number)))
         return Passed()
 
-    def _comes_again(self, message: ELECTION | COORDINATOR) -> bool:
-        """R4: a copy of the last of its kind and starter. A lower one is none: the starter may have been wiped."""
+    def _is_duplicate(self, message: ELECTION | COORDINATOR) -> bool:
+        """Return whether this copies the last message of its kind and starter (rule R4); remember it otherwise."""
+        # a lower round is not a duplicate: the storage of the starter may have been wiped
         this = (type(message).__name__, message.number.starter, message.number.round)
         if this in self.passed:
             return True
@@ -258,8 +261,8 @@ class Ring(Election):
             self.passed = tuple(sorted([this, *(each for each in self.passed if each[:2] != this[:2])]))
         return False
 
-    def _come_round(self, message: ELECTION | COORDINATOR) -> None:
-        """R3: back at its starter, an ELECTION becomes a COORDINATOR, and a COORDINATOR is removed."""
+    def _on_return(self, message: ELECTION | COORDINATOR) -> None:
+        """Handle a message back at its starter: ELECTION becomes COORDINATOR, COORDINATOR is removed (rule R3)."""
         if message.number.starter != self.id or isinstance(message, COORDINATOR):
             return
         if message.number != self.number or self.parameters.as_printed:
@@ -267,17 +270,17 @@ class Ring(Election):
         elif message.counts:
             self.returned = message
             self.restart(self.ask_the_rest)
-        else:  # others elected while it was down, or its number was lost: it was too low, and nobody heeds it
+        else:  # its number was too low: others elected while it was down, or its storage was wiped
             self.number = message.met
             self.begin(self.election)
 
     @procedure
     async def ask_the_rest(self) -> None:
-        """R4: who was silent when it was tried may be up by now, and follow another COORDINATOR."""
+        """Elect anew if a skipped node is up by now: it may follow another COORDINATOR (rule R4)."""
         assert self.returned is not None
         rest = set(self.peers) - set(self.returned.members)
-        answers = await self.ask_all(sorted(rest), AreYouUp(), within=self.t_us)
-        if answers:
+        replies = await self.ask_all(sorted(rest), AreYouUp(), within=self.t_us)
+        if replies:
             self.begin(self.election)
         else:
             self._proclaim(self.returned)
@@ -288,9 +291,9 @@ class Ring(Election):
         self._follow(coordinator)
 
     @on(COORDINATOR)
-    def coordinator_comes(self, sender: int, message: COORDINATOR) -> Passed:
-        """R3."""
-        if message.number.starter != self.id and not self._comes_again(message):
+    def on_coordinator(self, sender: int, message: COORDINATOR) -> Passed:
+        """Acknowledge COORDINATOR; pass it on and follow (rule R3)."""
+        if message.number.starter != self.id and not self._is_duplicate(message):
             self._pass(message)
             self._follow(message)
         return Passed()
@@ -307,7 +310,7 @@ class Ring(Election):
 
     @procedure
     async def lead(self) -> None:
-        """The new coordinator takes office, and expects to be asked by all members of the ring."""
+        """Take office, and wait for the questions of all members of the ring."""
         self.reported = frozenset()
         self._define([])
         within_us = _election_us(self.t_us, len(self.peers) + 1) // 2 + 2 * self.t_us
@@ -316,8 +319,8 @@ class Ring(Election):
             self.begin(self.election)
 
     @on(AreYouThere)
-    def is_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer | None:
-        """Silent to who takes it for a coordinator that it is not: that one has missed an election."""
+    def on_are_you_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer | None:
+        """Answer members; ignore a node that has missed an election and takes this one for its coordinator."""
         if self.status is Status.ELECTION:
             return AreYouThereAnswer()
         if not self.leads or sender not in self.up:
@@ -330,20 +333,19 @@ class Ring(Election):
     def _define(self, reports: list[Definition]) -> None:
         known = [self.report(), *reports]
         version = max(self.number.round, *(each.version for each in known)) + 1
-        self._take(self.define(version, sorted({*self.up, self.id}), known))
+        self._adopt(self.define(version, sorted({*self.up, self.id}), known))
 
-    def _take(self, definition: Definition) -> None:
+    def _adopt(self, definition: Definition) -> None:
         self.definition = definition
         self.status = Status.NORMAL
-        self.passed = ()  # these elections are over, and a wiped starter may number its own like one of them
+        self.passed = ()  # these elections are over, and a starter with wiped storage may reuse their numbers
         self.resume_processing()
 
     @on(AreYouUp)
-    def is_up(self, sender: int, message: AreYouUp) -> AreYouUpAnswer:
-        """To a coordinator that does not have it in its ring."""
+    def on_are_you_up(self, sender: int, message: AreYouUp) -> AreYouUpAnswer:
         return AreYouUpAnswer()
 
 
 def _election_us(t_us: int, nodes: int) -> int:
-    """The longest: twice n journeys of Tm, behind n others, each acknowledged within T; T to ask the rest."""
+    """Return the bound of an election: 2n hops of Tm, behind n others acknowledged within T; T for the rest."""
     return 3 * nodes * t_us + t_us

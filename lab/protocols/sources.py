@@ -1,7 +1,7 @@
-"""The source of a protocol as one text, as a recording has it, and the files that it is put together of.
+"""The source of a protocol as one text, as recordings contain it, and the files that make it up.
 
-The protocol's own file comes first, so its lines keep their numbers. Behind it come the other files in which it
-waits, of its bases and of the task above it, each below a line that names it.
+The protocol's own file comes first, so its line numbers are unchanged. The other files with procedures follow,
+those of its bases and of the task above it, each below a heading with its name.
 """
 
 import inspect
@@ -21,7 +21,7 @@ _HEADED = re.compile(_HEADING.format(r"(\S+)"))
 
 
 class SourceFile(Struct, frozen=True):
-    """A file within the whole text, in which there are ``before`` lines before its first."""
+    """A file within the whole text, with ``before`` lines above it."""
 
     path: str
     text: str
@@ -29,26 +29,25 @@ class SourceFile(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
         return self.path.rpartition("/")[2]
 
 
 def source_of(protocol: type[Algorithm]) -> tuple[str, str]:
-    """(file name, source text) of the protocol, for display beside a run.
+    """Return (file name, source text) of the protocol, for display beside a run.
 
-    Once one of its files has changed, the lines in a recording at which procedures wait are others.
+    After a change to one of the files, the line numbers of waits in older recordings refer to the older text.
     """
     own, *others = files_of(protocol)
     return own.name, own.text + "".join(f"{_HEADING.format(each.name)}{each.text}" for each in others)
 
 
 def files_of(protocol: type[Algorithm]) -> tuple[SourceFile, ...]:
-    """The files that the installed protocol is written in, as they are in ``source_of``."""
+    """Return the source files of the installed protocol, in the order of ``source_of``."""
     return _placed((module.__file__ or "", inspect.getsource(module)) for module in _modules_of(protocol))
 
 
 def files_in(name: str, source: str) -> tuple[SourceFile, ...]:
-    """The files in a source text that a recording has, whose first has that name."""
+    """Split the source text of a recording into its files; ``name`` is the name of the first."""
     text, *rest = _HEADED.split(source)
     return _placed([(name, text), *zip(rest[::2], rest[1::2], strict=True)])
 
@@ -65,10 +64,10 @@ def _each_placed(files: Iterable[tuple[str, str]]) -> Iterator[SourceFile]:
 
 
 def _modules_of(protocol: type[Algorithm]) -> list[ModuleType]:
-    layers = [each for each in (protocol, protocol.carries) if each is not None]
-    written = [each for layer in layers for each in layer.__mro__ if each in layers or _waits(each)]
+    layers = [each for each in (protocol, protocol.upper_protocol) if each is not None]
+    written = [each for layer in layers for each in layer.__mro__ if each in layers or _has_procedures(each)]
     return list(dict.fromkeys(sys.modules[each.__module__] for each in written))
 
 
-def _waits(part: type) -> bool:
+def _has_procedures(part: type) -> bool:
     return issubclass(part, Algorithm) and any(map(inspect.iscoroutinefunction, vars(part).values()))

@@ -1,4 +1,4 @@
-"""A task above an election, as one protocol: it has the task's name, and what both promise and may be set."""
+"""Stack a task on an election: one protocol with the task's name, and the promises and parameters of both."""
 
 from collections.abc import Callable
 from functools import cache
@@ -13,11 +13,11 @@ from lab.protocols.task import Task
 __all__ = ["ELECTION", "stacked"]
 
 ELECTION = "election"
-"""The parameter that says which election is below a task."""
+"""The parameter that chooses the election below a task."""
 
 
 def stacked(task: type[Task], election: type[Election]) -> type[Election]:
-    """The election, carrying the task: always the same class. ProtocolError where the two do not go together."""
+    """Return the class of the task above the election; cached. Raises ProtocolError if they do not fit."""
     return _stacked(task, election)  # type: ignore[arg-type]
 
 
@@ -30,20 +30,20 @@ def _stacked(task: type[Task], election: type[Election]) -> type[Election]:
             "__module__": election.__module__,
             "__doc__": task.__doc__,
             "name": task.name,
-            "carries": task,
-            "chosen": {ELECTION: election.name},
+            "upper_protocol": task,
+            "fixed_parameters": {ELECTION: election.name},
             "promises": (*election.promises, *task.promises),
             "relies_on": {**election.relies_on, **task.relies_on},
             "heartbeats": (*election.heartbeats, *task.heartbeats),
-            "kept_busy_by": (*election.kept_busy_by, *task.kept_busy_by),
-            "settles_within_us": classmethod(_settling(task, election)),
+            "workload": (*election.workload, *task.workload),
+            "settles_within_us": classmethod(_combined_settling(task, election)),
             "Parameters": _parameters(task, election),
         },
     )
 
 
-def _settling(task: type[Task], election: type[Election]) -> Callable[[type, Timing, Any, int], int]:
-    """The task comes to rest once the nodes have elected."""
+def _combined_settling(task: type[Task], election: type[Election]) -> Callable[[type, Timing, Any, int], int]:
+    """Return a ``settles_within_us`` that adds up the times of both: the task settles after the election."""
 
     def settles_within_us(cls: type, timing: Timing, parameters: Any, nodes: int) -> int:
         bounds = (each.settles_within_us(timing, parameters, nodes) for each in (election, task))
@@ -53,8 +53,8 @@ def _settling(task: type[Task], election: type[Election]) -> Callable[[type, Tim
 
 
 def _parameters(task: type[Task], election: type[Election]) -> type[msgspec.Struct]:
-    own, below = task.Parameters, election.Parameters
-    twice = [name for name in below.__struct_fields__ if name in (*own.__struct_fields__, ELECTION)]
+    own, lower = task.Parameters, election.Parameters
+    twice = [name for name in lower.__struct_fields__ if name in (*own.__struct_fields__, ELECTION)]
     if twice:
         raise ProtocolError(
             f"{task.__name__} cannot run above {election.__name__}: both have the parameter {', '.join(twice)}; "
@@ -62,4 +62,4 @@ def _parameters(task: type[Task], election: type[Election]) -> type[msgspec.Stru
         )
     fields = [(field.name, field.type, field.default) for field in msgspec.structs.fields(own)]
     fields.append((ELECTION, str, election.name))
-    return msgspec.defstruct("Parameters", fields, bases=(below,), frozen=True, module=election.__module__)
+    return msgspec.defstruct("Parameters", fields, bases=(lower,), frozen=True, module=election.__module__)

@@ -1,14 +1,14 @@
-"""What is known of the field: which regions are surveyed, and how many readings that took (rules F1-F3).
+"""Knowledge of the field: which regions are surveyed, and how many readings were made (rules F1-F3).
 
-The field is surveyed again and again, and a *result* is a region in the survey with a number. What two nodes
-know can be joined in any order, and as often as one likes, to what both know together: of the two surveys the
-one with the higher number, for all before that were whole; of one survey, the results of both. So a report that
-comes twice does no harm, and one that comes late does none either.
+The field is surveyed repeatedly; a *result* is a region in the survey with a given number. The knowledge of nodes
+forms a join-semilattice: join is commutative, associative and idempotent. Of two surveys with different numbers
+the higher one wins, since all earlier surveys were complete; for the same number the results are united. So
+duplicated and late reports do no harm.
 
-Readings are counted by whoever makes them, in each of its lives by itself, as a crash makes a node forget how far
-it had counted. A node tells a count only together with the results. So whoever knows that a node made so many
-readings has all results of them, and what goes beyond the number of results was done twice: a count joined by
-taking the higher counts nothing twice, though it comes by several ways.
+Each node counts its own readings, separately for each incarnation, because a crash loses the count. A count is
+only sent together with the results. So a node that knows a count also knows the results of those readings, and the
+readings in excess of the number of results are duplicates. Joined counts take the maximum, so a count that arrives
+by several routes is not added twice.
 """
 
 from collections.abc import Iterable
@@ -16,21 +16,21 @@ from functools import reduce
 
 from msgspec import Struct
 
-__all__ = ["NOBODY", "Made", "Operation", "Survey", "join"]
+__all__ = ["NOBODY", "PublishOperation", "ReadingCount", "Survey", "join"]
 
 NOBODY = -1
 
 
-class Operation(Struct, frozen=True, array_like=True, order=True):
-    """An attempt to publish this edition of the survey: that node's ``number``-th. Edition 0 is nothing."""
+class PublishOperation(Struct, frozen=True, array_like=True, order=True):
+    """The ``number``-th attempt of ``node`` to publish this edition of the survey. Edition 0 is none."""
 
     edition: int = 0
     node: int = 0
     number: int = 0
 
 
-class Made(Struct, frozen=True, array_like=True, order=True):
-    """How many readings a node made in that life of it of which the first reading was at ``since_us``."""
+class ReadingCount(Struct, frozen=True, array_like=True, order=True):
+    """The number of readings of one incarnation of a node, whose first reading was at ``since_us``."""
 
     node: int
     since_us: int
@@ -38,43 +38,46 @@ class Made(Struct, frozen=True, array_like=True, order=True):
 
 
 class Survey(Struct, frozen=True, omit_defaults=True):
-    """The surveys before ``number`` are whole; ``done`` has who surveyed each region in this one, or NOBODY.
+    """Knowledge of the surveys: those before ``number`` are complete.
 
-    An empty ``done`` says NOBODY of all regions. A survey that is whole is written as the next one, not begun.
+    ``done`` holds the node that surveyed each region in this survey, or NOBODY; empty: NOBODY for all regions. A
+    complete survey is represented as the next one with an empty ``done``.
     """
 
     number: int = 1
     done: tuple[int, ...] = ()
-    made: tuple[Made, ...] = ()
+    made: tuple[ReadingCount, ...] = ()
 
     def results(self, regions: int) -> int:
-        """How many different results there are."""
+        """Return the number of distinct results."""
         return (self.number - 1) * regions + sum(node != NOBODY for node in self.done)
 
     def readings(self) -> int:
-        """How many readings were made for them."""
+        """Return the number of readings made."""
         return sum(each.readings for each in self.made)
 
     def duplicates(self, regions: int) -> int:
-        """How many readings gave a result that was there already."""
+        """Return the number of readings in excess of the results."""
         return self.readings() - self.results(regions)
 
     def pending(self, regions: int) -> tuple[int, ...]:
-        """The regions that are still to be surveyed."""
+        """Return the regions not yet surveyed."""
         done = self.done or (NOBODY,) * regions
         return tuple(region for region, node in enumerate(done) if node == NOBODY)
 
 
 def join(surveys: Iterable[Survey]) -> Survey:
-    """What is known to those who know these: the order makes no difference."""
-    return reduce(_joined, surveys, Survey())
+    """Return the join of the surveys; the order makes no difference."""
+    return reduce(_join_two, surveys, Survey())
 
 
-def _joined(one: Survey, other: Survey) -> Survey:
+def _join_two(one: Survey, other: Survey) -> Survey:
     number = max(one.number, other.number)
     known = [survey.done for survey in (one, other) if survey.number == number and survey.done]
     done = tuple(max(nodes) for nodes in zip(*known, strict=True))
     if done and NOBODY not in done:
         number, done = number + 1, ()
-    counts = {(each.node, each.since_us): each for each in sorted((*one.made, *other.made))}  # the highest stays
+    counts = {
+        (each.node, each.since_us): each for each in sorted((*one.made, *other.made))
+    }  # the highest count wins
     return Survey(number, done, tuple(counts.values()))

@@ -1,4 +1,4 @@
-"""What an election is for: a task that the members of a group perform under their coordinator."""
+"""The task above an election, which the members of a group perform under their coordinator."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -11,26 +11,26 @@ __all__ = ["Task"]
 
 
 class Task(Algorithm):
-    """A layer above an election, which tells it when to stop, how the work is divided now, and when to go on."""
+    """A layer above an election. The election stops it, has the work divided anew, and resumes it."""
 
     usual_election: ClassVar[str] = "invitation"
-    """The election that it runs above, where none is set."""
+    """The election below the task by default."""
 
     @classmethod
     def settles_within_us(cls, timing: Timing, parameters: Any, nodes: int) -> int:
-        """How much longer than the election it takes until all is in order again."""
+        """Return the time that the task needs to settle after the election has."""
         return 0
 
     def stop_processing(self) -> None:
-        """Stop at once: the node is Normal no longer (rule M7)."""
+        """Stop at once: the node is no longer Normal (rule M7)."""
 
     def resume_processing(self, definition: Definition) -> None:
-        """The node is Normal: perform its part of this."""
+        """Perform this node's part of the Definition: the node is Normal."""
 
     def report(self, definition: Definition) -> Definition:
-        """The Definition that the node took last, with what it has done of it since."""
+        """Return the node's last Definition, updated with the node's own results since."""
         return definition
 
     def divide(self, new: Definition, reports: Sequence[Definition]) -> Definition:
-        """``new`` with the work in it: all that the members report, the newest last, divided among them anew."""
+        """Return ``new`` with the work of all reports divided among its members; the newest report is last."""
         return new

@@ -1,4 +1,4 @@
-"""The rules by which an elected coordinator ends a transaction whose own coordinator is silent (rules P3, P4)."""
+"""The rules by which an elected coordinator terminates an in-doubt transaction (rules P3, P4)."""
 
 from collections.abc import Mapping
 
@@ -9,9 +9,10 @@ __all__ = ["StateAnswer", "next_state"]
 
 
 class StateAnswer(Payload, frozen=True, omit_defaults=True):
-    """What a transaction is to a participant, and in which ``round`` it became commitable or abortable.
+    """The state of a transaction at a participant, and the ``round`` in which it became commitable or abortable.
 
-    ``promised`` is the newest round that it took part in before it was asked. ``crashed``: since its vote.
+    ``promised`` is the newest round in which it took part before this question. ``crashed``: it has crashed since
+    its vote.
     """
 
     state: State
@@ -20,24 +21,24 @@ class StateAnswer(Payload, frozen=True, omit_defaults=True):
     crashed: bool = False
 
 
-def next_state(answers: Mapping[int, StateAnswer], participants: int) -> State | None:
-    """What all participants are to become next, by the first rule that fits; None: wait for more answers (5).
+def next_state(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
+    """Return the next state by the first rule that fits; None: wait for more answers (rule 5).
 
-    Silence counts against every majority (P4). Where some are commitable and others abortable, they became so in
-    different rounds, and what a newer one began is carried on. That nobody has committed is told by one who is
-    still uncertain, and did not crash since its vote: the coordinator would have waited for it. Where all of them
-    crashed meanwhile, all have to be heard, among them the coordinator.
+    Silent participants count against every majority (P4). If some are commitable and others abortable, they became
+    so in different rounds, and the newest round is continued. An uncertain participant that has not crashed since
+    its vote proves that nobody has committed: the coordinator would have waited for it. If all of the uncertain
+    crashed, all participants must answer, the coordinator included.
     """
-    states = {answer.state for answer in answers.values()}
+    states = {answer.state for answer in replies.values()}
     if State.ABORTED in states:
         return State.ABORTED  # rule 1
     if State.COMMITTED in states:
         return State.COMMITTED  # rule 2
-    if 2 * len(answers) <= participants:
+    if 2 * len(replies) <= participants:
         return None
-    begun = [answer for answer in answers.values() if answer.state is not State.UNCERTAIN]
+    begun = [answer for answer in replies.values() if answer.state is not State.UNCERTAIN]
     newest = max(begun, key=lambda answer: answer.round, default=None)
     if newest is not None:
-        return newest.state  # rule 3, and what was begun by rule 4
-    trusted = len(answers) == participants or not all(answer.crashed for answer in answers.values())
+        return newest.state  # rule 3; or continue an attempt by rule 4
+    trusted = len(replies) == participants or not all(answer.crashed for answer in replies.values())
     return State.ABORTABLE if trusted else None  # rule 4

@@ -1,35 +1,34 @@
 """Three-phase commit (rules P1-P5), over a bank, above an election.
 
-Between the votes and the decision there is a phase in which everybody comes to know that all voted YES:
+Between the votes and the decision there is a phase in which all participants learn that all voted YES:
 
-    coordinate         Prepare, and all vote YES; PreCommit, until all acknowledge or are taken for failed; Commit
-    participate        initial, uncertain after the vote, commitable after PreCommit; and the word
-    terminate          no word for 3·T: Orphaned to the elected coordinator, until it is known what became of it
-    lead_termination   the elected coordinator asks all for their states, and follows the first rule that fits
+    coordinate         Prepare, all vote YES; PreCommit, until each participant acknowledges or times out; Commit
+    participate        initial; uncertain after the vote; commitable after PreCommit; then the decision
+    terminate          no decision for 3·T: InDoubt to the elected coordinator, until the outcome is known
+    lead_termination   the elected coordinator asks all for their states and applies the first rule that fits
 
-So nobody has committed while anyone that is up is uncertain; and a majority that is up can end a transaction
-without its coordinator, where two-phase commit would have to wait for it. The rules are in termination.py. The new
-coordinator is elected by the election below, for real, in the same nodes; it need not be a participant itself.
+So nobody has committed while any node that is up is uncertain, and a majority that is up can end a transaction
+without its coordinator, where two-phase commit has to wait for it. The rules are in termination.py. The new
+coordinator is elected by the election layer below, in the same nodes; it need not be a participant.
 
-What is assumed, and can be broken here: silence is a crash. Messages come within Tm (8: loss, delay, partition)
-and nodes answer within Tp (9: pause). In a partition the coordinator takes those beyond the cut for failed and
-commits, while these elect another one, are uncertain by majority, and abort: the famous counter-example.
+Assumptions that can be broken here: silence means a crash. Messages arrive within Tm (8: loss, delay, partition),
+and nodes answer within Tp (9: pause). In a partition the coordinator takes the nodes on the other side for failed
+and commits; these elect another coordinator, are an uncertain majority, and abort: the famous counterexample.
 
-Two places at which the lecture's rules leave out what crashed nodes that come back make of them, and what is done
-here:
+Two gaps in the lecture's rules when a crashed node recovers, and our fixes:
 
-* Rule 4 counts the uncertain. One that crashed and came back is uncertain still, but the coordinator may have
-  taken it for failed, and committed without it. So of those counted one must not have crashed since its vote, or
-  all participants must answer.
-* A participant that became commitable crashes; the others begin to abort by rule 4, led by a node that crashes
-  too; and the first comes back, commitable beside abortable ones, for which no rule fits, though a majority is up.
-  So every attempt has a round, and the newest is carried on. Who has answered in one takes no part in an older
-  one: a former coordinator cannot go on beside the new one.
+* Rule 4 counts uncertain participants. One that crashed and recovered is still uncertain, but the coordinator may
+  have taken it for failed and committed without it. So at least one of those counted must not have crashed since
+  its vote, or all participants must answer.
+* A commitable participant crashes; the others begin to abort by rule 4, led by a node that crashes too; then the
+  first recovers. Commitable and abortable participants now coexist, and no rule fits although a majority is up. So
+  each attempt has a round, and the newest round is continued. A node that has answered in a round takes no part in
+  older rounds: a former coordinator cannot continue alongside the new one.
 
-And where by rule 3 the elected coordinator goes on by the standard plan, and would take silent participants for
-failed, it waits here until more than half are commitable, as by rule 4 it waits until more than half are
-abortable. With crashes alone that makes no difference; in a partition, two elected coordinators cannot decide
-differently. The first coordinator, which takes silence for failure as P1 has it, still can.
+By rule 3 the elected coordinator continues with the standard plan, which takes silent participants for failed.
+Here it waits until more than half are commitable, just as by rule 4 it waits until more than half are abortable.
+With crashes only, this makes no difference; in a partition, two elected coordinators cannot decide differently.
+The first coordinator, which takes silence for failure as in P1, still can.
 """
 
 from collections.abc import Mapping
@@ -47,11 +46,11 @@ from lab.protocols.task import Task
 from lab.protocols.termination import StateAnswer, next_state
 from lab.protocols.transaction import DECIDED, Entry, Plan, Round, State, Transaction
 
-__all__ = ["Orphan", "PreCommit", "ThreePhaseCommit"]
+__all__ = ["InDoubtTransaction", "PreCommit", "ThreePhaseCommit"]
 
 
-class Orphan(Struct, frozen=True):
-    """A transaction whose coordinator is silent, and who has a part in it."""
+class InDoubtTransaction(Struct, frozen=True):
+    """A transaction whose coordinator is silent, and its participants."""
 
     transaction: Transaction
     participants: tuple[int, ...]
@@ -61,47 +60,47 @@ class Orphan(Struct, frozen=True):
 
 
 class PreAcknowledged(Payload, frozen=True):
-    """I am that now; or, where it is not ``taken``, I take part in a newer round."""
+    """I am in that state now; or, if not ``taken``, I take part in a newer round."""
 
     taken: bool
 
 
 class PreCommit(Request[PreAcknowledged], frozen=True):
-    """Be commitable: all have voted YES."""
+    """Become commitable: all have voted YES."""
 
     transaction: Transaction
     round: Round
 
 
 class PreAbort(Request[PreAcknowledged], frozen=True):
-    """Be abortable: nobody has committed."""
+    """Become abortable: nobody has committed."""
 
     transaction: Transaction
     round: Round
 
 
 class StateOf(Request[StateAnswer], frozen=True):
-    """What is it to you? Take no part in an older round from now on."""
+    """A question for the state of a transaction. Take no part in older rounds from now on."""
 
     transaction: Transaction
     participants: tuple[int, ...]
     round: Round
 
 
-class OrphanedAnswer(Payload, frozen=True):
-    """What it is to me; unless that is the end of it, I see to it."""
+class InDoubtAnswer(Payload, frozen=True):
+    """The state of the transaction here; if it is not final, I lead the termination."""
 
     state: State
 
 
-class Orphaned(Request[OrphanedAnswer], frozen=True):
-    """P2: I hear nothing of this one's coordinator; you are elected."""
+class InDoubt(Request[InDoubtAnswer], frozen=True):
+    """To the elected coordinator: the coordinator of this transaction is silent (rule P2)."""
 
-    orphan: Orphan
+    in_doubt: InDoubtTransaction
 
 
 class ThreePhaseCommit(Bank, Task):
-    """Three-phase commit: a majority that is up ends what its coordinator left behind."""
+    """Three-phase commit: a majority that is up ends in-doubt transactions."""
 
     name: ClassVar[str] = "3pc"
     usual_election: ClassVar[str] = "bully"
@@ -117,56 +116,56 @@ class ThreePhaseCommit(Bank, Task):
 
     @property
     def _election(self) -> Election:
-        assert isinstance(self.below, Election)
-        return self.below
+        assert isinstance(self.lower_layer, Election)
+        return self.lower_layer
 
     @property
     def _elected(self) -> int | None:
         return self._election.coordinator if self._election.status is Status.NORMAL else None
 
-    def _may_coordinate(self) -> str:
-        """Only the elected coordinator begins transactions."""
+    def _coordination_refusal(self) -> str:
+        """Return a refusal unless this node is the elected coordinator."""
         return "" if self._election.leads else "only the elected coordinator begins transactions"
 
     def stop_processing(self) -> None:
-        """An election goes on: whoever is elected ends what was being ended."""
+        """Abandon terminations in progress; the next elected coordinator restarts them."""
         for transaction in self.leading:
-            self.stop(self.lead_termination, about=transaction)
+            self.stop(self.lead_termination, key=transaction)
         self.leading = ()
 
     def recover(self, part: Part) -> None:
-        """C5: before PreCommit a coordinator aborts; after it, it is a participant like the others."""
+        """Recover: before PreCommit a coordinator aborts; after it, it acts as a participant (rule C5)."""
         if part.begun and part.state in (State.INITIAL, State.UNCERTAIN):
             self._decide(part.transaction, False)
         if self._is_decided(part.transaction):
-            self.begin(self.tell_outcome, about=part.transaction)
+            self.begin(self.announce_outcome, key=part.transaction)
         else:
             self.crashed_in += (part.transaction,)
-            self.begin(self.terminate, about=part.transaction)
+            self.begin(self.terminate, key=part.transaction)
 
     # the coordinator
 
     @procedure
     async def coordinate(self, plan: Plan) -> None:
-        """P1: three phases, each to all."""
+        """Run the three phases (rule P1)."""
         transaction = plan.transaction
         agreed = await self._is_agreed(plan)
         if agreed:
             message = PreCommit(transaction, Round(0, self.id))
             self._move(message, State.COMMITABLE)
             others = self._others(self._part(transaction).participants)
-            answers = await self.ask_all(others, message, within=self.timing.t_us)
-            if not all(answer.taken for answer in answers.values()):
-                self.begin(self.terminate, about=transaction)
+            replies = await self.ask_all(others, message, within=self.timing.t_us)
+            if not all(answer.taken for answer in replies.values()):
+                self.begin(self.terminate, key=transaction)
                 return
         self._decide(transaction, agreed)
-        self.begin(self.tell_outcome, about=transaction)
+        self.begin(self.announce_outcome, key=transaction)
 
     # the participant
 
     @procedure
     async def participate(self, transaction: Transaction) -> None:
-        """C3, P2: who has not voted may abort; who has, and hears nothing, enters Recovery."""
+        """On a timeout, abort before the vote, and enter recovery after it (rules C3, P2)."""
         state, moves_on = State.INITIAL, True
         while moves_on and state not in DECIDED:
             moves_on = await self._moves_on(transaction, state)
@@ -174,47 +173,47 @@ class ThreePhaseCommit(Bank, Task):
         if state is State.INITIAL:
             self._decide(transaction, False)
         elif state not in DECIDED:
-            self.begin(self.terminate, about=transaction)
+            self.begin(self.terminate, key=transaction)
 
     async def _moves_on(self, transaction: Transaction, state: State) -> bool:
         return await self.until(
             lambda: self._part(transaction).state is not state,
-            f"what comes after {state.value}: {transaction}",
-            within=self._patience_us,
+            f"the next state after {state.value}: {transaction}",
+            within=self._timeout_us,
         )
 
     @procedure
     async def terminate(self, transaction: Transaction) -> None:
-        """P2: have the elected coordinator end it; and ask again, for that may crash too."""
+        """Ask the elected coordinator to end the transaction; repeat, since that may crash too (rule P2)."""
         while not self._is_decided(transaction):
-            orphan = Orphan(transaction, self._part(transaction).participants)
+            in_doubt = InDoubtTransaction(transaction, self._part(transaction).participants)
             elected = self._elected
             if elected == self.id:
-                self._lead(orphan)
+                self._lead(in_doubt)
             elif elected is not None:
-                answer = await self.ask(elected, Orphaned(orphan), within=self.timing.t_us)
+                answer = await self.ask(elected, InDoubt(in_doubt), within=self.timing.t_us)
                 if answer is not None and answer.state in DECIDED:
                     self._decide(transaction, answer.state is State.COMMITTED)
             ended = await self.until(
-                lambda: self._is_decided(transaction), f"the end of {transaction}", within=self._patience_us
+                lambda: self._is_decided(transaction), f"the end of {transaction}", within=self._timeout_us
             )
             if not ended:
-                self._shows_blocked(transaction)
+                self._mark_blocked(transaction)
         if self._part(transaction).is_open:
-            self.begin(self.tell_outcome, about=transaction)
+            self.begin(self.announce_outcome, key=transaction)
 
     @on(PreCommit)
-    def pre_commit(self, sender: int, message: PreCommit) -> PreAcknowledged:
-        """P1: commitable."""
+    def on_pre_commit(self, sender: int, message: PreCommit) -> PreAcknowledged:
+        """Become commitable (rule P1)."""
         return PreAcknowledged(self._move(message, State.COMMITABLE))
 
     @on(PreAbort)
-    def pre_abort(self, sender: int, message: PreAbort) -> PreAcknowledged:
-        """P1: abortable."""
+    def on_pre_abort(self, sender: int, message: PreAbort) -> PreAcknowledged:
+        """Become abortable (rule P1)."""
         return PreAcknowledged(self._move(message, State.ABORTABLE))
 
     def _move(self, message: PreCommit | PreAbort, state: State) -> bool:
-        """Be commitable or abortable, unless that is of an older round; whether it is so."""
+        """Enter the state unless the round is older than promised; return whether this node is in it."""
         part = self._part(message.transaction)
         if part.state in (State.INITIAL, *DECIDED) or message.round < part.promised:
             return False
@@ -224,13 +223,13 @@ class ThreePhaseCommit(Bank, Task):
         return True
 
     @on(StateOf)
-    def state_of(self, sender: int, message: StateOf) -> StateAnswer:
-        """P3: who has not voted yet aborts; who coordinated it leaves it to the one that asks."""
+    def on_state_of(self, sender: int, message: StateOf) -> StateAnswer:
+        """Answer with the state; abort if not yet voted, and stop coordinating the transaction (rule P3)."""
         transaction = message.transaction
         part = self._part(transaction)
         if part.state not in DECIDED:
-            self.stop(self.coordinate, about=transaction)
-            self.begin(self.terminate, about=transaction)
+            self.stop(self.coordinate, key=transaction)
+            self.begin(self.terminate, key=transaction)
         promised = part.promised
         if part.state is State.INITIAL:
             self._decide(transaction, False)
@@ -243,62 +242,62 @@ class ThreePhaseCommit(Bank, Task):
 
     _next_state = staticmethod(next_state)
 
-    @on(Orphaned)
-    def orphaned(self, sender: int, message: Orphaned) -> OrphanedAnswer | None:
-        """P2: end it, unless it has ended, or this node is its coordinator and about it."""
-        transaction = message.orphan.transaction
+    @on(InDoubt)
+    def on_in_doubt(self, sender: int, message: InDoubt) -> InDoubtAnswer | None:
+        """Lead the termination, unless it is decided or this node is still coordinating it (rule P2)."""
+        transaction = message.in_doubt.transaction
         if not self._is_decided(transaction):
             if not self._election.leads:
                 return None
-            if not self.is_running(self.coordinate, about=transaction):
-                self._lead(message.orphan)
-        return OrphanedAnswer(self._part(transaction).state)
+            if not self.is_running(self.coordinate, key=transaction):
+                self._lead(message.in_doubt)
+        return InDoubtAnswer(self._part(transaction).state)
 
-    def _lead(self, orphan: Orphan) -> None:
-        if orphan.transaction not in self.leading:
-            self.leading += (orphan.transaction,)
-        self.begin(self.lead_termination, about=orphan)
+    def _lead(self, in_doubt: InDoubtTransaction) -> None:
+        if in_doubt.transaction not in self.leading:
+            self.leading += (in_doubt.transaction,)
+        self.begin(self.lead_termination, key=in_doubt)
 
     @procedure
-    async def lead_termination(self, orphan: Orphan) -> None:
-        """P3: the first rule that fits, and again until one ends it."""
-        transaction = orphan.transaction
+    async def lead_termination(self, in_doubt: InDoubtTransaction) -> None:
+        """Apply the first rule that fits, and repeat until the transaction is decided (rule P3)."""
+        transaction = in_doubt.transaction
         attempt, is_new = Round(1, self.id), True
         while not self._is_decided(transaction):
-            answers = await self._states(orphan, attempt)
-            newest = max((answer.promised for answer in answers.values()), default=Round())
+            replies = await self._states(in_doubt, attempt)
+            newest = max((answer.promised for answer in replies.values()), default=Round())
             if newest > attempt or (is_new and newest == attempt):
-                attempt = Round(newest.number + 1, self.id)  # somebody takes part in that one, or a newer one
+                attempt = Round(newest.number + 1, self.id)  # a participant is in that round or a newer one
                 continue
             is_new = False
-            await self._follow(self._next_state(answers, len(orphan.participants)), orphan, attempt)
+            await self._follow(self._next_state(replies, len(in_doubt.participants)), in_doubt, attempt)
             if not self._is_decided(transaction):
-                self._shows_blocked(transaction)
-                await self.sleep(self.timing.t_us, f"more to answer about {transaction}")
-        word = Commit(transaction) if self._part(transaction).state is State.COMMITTED else Abort(transaction)
-        await self.ask_all(self._others(orphan.participants), word, within=self.timing.t_us)
+                self._mark_blocked(transaction)
+                await self.sleep(self.timing.t_us, f"more answers about {transaction}")
+        decision = Commit(transaction) if self._part(transaction).state is State.COMMITTED else Abort(transaction)
+        await self.ask_all(self._others(in_doubt.participants), decision, within=self.timing.t_us)
         self.leading = tuple(each for each in self.leading if each != transaction)
 
-    async def _states(self, orphan: Orphan, attempt: Round) -> Mapping[int, StateAnswer]:
-        """The states of all participants that answer; of this one too, if it is one."""
-        message = StateOf(orphan.transaction, orphan.participants, attempt)
-        own = {self.id: self.state_of(self.id, message)} if self.id in orphan.participants else {}
-        answers = await self.ask_all(self._others(orphan.participants), message, within=self.timing.t_us)
-        return own | answers
+    async def _states(self, in_doubt: InDoubtTransaction, attempt: Round) -> Mapping[int, StateAnswer]:
+        """Return the states of all participants that answer, this node included if it is one."""
+        message = StateOf(in_doubt.transaction, in_doubt.participants, attempt)
+        own = {self.id: self.on_state_of(self.id, message)} if self.id in in_doubt.participants else {}
+        replies = await self.ask_all(self._others(in_doubt.participants), message, within=self.timing.t_us)
+        return own | replies
 
-    async def _follow(self, state: State | None, orphan: Orphan, attempt: Round) -> None:
-        """Bring all to this state; and to the end, if they are that by majority."""
-        transaction = orphan.transaction
+    async def _follow(self, state: State | None, in_doubt: InDoubtTransaction, attempt: Round) -> None:
+        """Bring all participants to this state; decide once a majority is in it."""
+        transaction = in_doubt.transaction
         if state in (State.COMMITABLE, State.ABORTABLE):
             kind = PreCommit if state is State.COMMITABLE else PreAbort
             message = kind(transaction, attempt)
-            own = self.id in orphan.participants and self._move(message, state)
-            answers = await self.ask_all(self._others(orphan.participants), message, within=self.timing.t_us)
-            taken = own + sum(answer.taken for answer in answers.values())
-            if self._is_majority(taken, orphan):
+            own = self.id in in_doubt.participants and self._move(message, state)
+            replies = await self.ask_all(self._others(in_doubt.participants), message, within=self.timing.t_us)
+            taken = own + sum(answer.taken for answer in replies.values())
+            if self._is_majority(taken, in_doubt):
                 self._decide(transaction, state is State.COMMITABLE)
         elif state is not None:
             self._decide(transaction, state is State.COMMITTED)
 
-    def _is_majority(self, taken: int, orphan: Orphan) -> bool:
-        return 2 * taken > len(orphan.participants)  # P4: of all, whoever is silent
+    def _is_majority(self, taken: int, in_doubt: InDoubtTransaction) -> bool:
+        return 2 * taken > len(in_doubt.participants)  # P4: a majority of all participants, silent ones included

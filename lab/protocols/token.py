@@ -1,34 +1,33 @@
 """Mutual exclusion by a token with path compression, as section 10.1 of Chow & Johnson ends with it.
 
-There is one token, and who holds it may be inside the critical section. No node knows where the token is. Each
-has a guess of who is last in the line for it, which need not be true, but leads to somebody who knows better:
+There is one token; its holder may be inside the critical section. No node knows where the token is. Each node has
+a guess of the last node in the waiting queue; a guess may be outdated, but it leads to a node with a better one:
 
-    RequestToken   along the guesses, to the last in line; who passes it on guesses the requester from now on
-    PassToken      from a node that leaves its critical section to the next in line
+    RequestToken   forwarded along the guesses to the last in the queue; each forwarder then guesses the requester
+    PassToken      from a node that leaves its critical section to the next in the queue
 
-The line itself is a linked list: each waiter knows its ``next``. A request points every node that it comes by at
-the requester, which is to be the last in line, so the ways get short by being used. A request takes as many
-messages as there are guesses on its way: over many requests at most log2(n) each, in the worst case (Ginat,
-Sleator and Tarjan, 1989), and in simulation about the natural logarithm of n. The token then takes one.
+The queue is a linked list: each waiting node knows its ``next``. A request redirects the guess of every node on
+its route to the requester, the new end of the queue, so routes get shorter with use (path compression). A request
+takes one message per guess on its route: amortized over many requests at most log2(n), in the worst case (Ginat,
+Sleator and Tarjan, 1989), and in simulation about the natural logarithm of n. The token then takes one message.
 
-It is the contrast to an election. There all nodes must come to know who leads; here it is enough that those
-without the token know that they have none. And an election is held because a node has failed, while this one
-assumes that none does:
+This contrasts with an election. There all nodes must learn who leads; here it is enough that nodes without the
+token know that they do not have it. And an election is held because a node has failed, while this algorithm
+assumes that no node fails:
 
-What is assumed, and can be broken here: no node crashes, and no message is lost (8: loss, partition). With the
-holder, or with the message that carries it, the token is lost for ever, and all wait; a lost request leaves its
-sender waiting, with all that come to stand in line behind it. Late messages, pauses and messages that overtake
-each other do no harm but to make it slow. A request that is duplicated (3) may put a node in line that wants
-nothing, and another one may wait for ever.
+Assumptions that can be broken here: no node crashes, and no message is lost (8: loss, partition). If the holder
+crashes, or the message with the token is lost, the token is lost for ever, and all wait. A lost request leaves its
+sender waiting, and all nodes that queue behind it. Delay, pauses and reordering only slow the algorithm down. A
+duplicated request (3) may queue a node that wants nothing, and another one may wait for ever.
 
-What nothing of that breaks is K1, that at most one node holds the token: it is held from the step that takes it
-to the step that passes it on. A copy of the message that carries it would be a second token. So the token is
-numbered anew each time it is passed, and a node takes only a token newer than all it has had; the number of the
-last is in safe storage. For the same reason the lowest node, which has the token at first, makes it only if
-it never had one. Wipe its safe storage (4), and there are two.
+None of these breaks K1: at most one node holds the token, from the step that receives it to the step that passes
+it on. A duplicate of the message with the token would be a second token. So the token is renumbered each time that
+it is passed, and a node accepts only a token newer than all that it has had; the last number is in safe storage.
+For the same reason the lowest node, the initial holder, creates the token only if it never had one. If its safe
+storage is wiped (4), there are two tokens.
 
-A node that restarts holds nothing, wants nothing, stands in no line and guesses as at first. If somebody still
-passes the token on to it, because it had asked before the crash, it keeps it for whoever asks next.
+A node that restarts holds nothing, wants nothing, is in no queue, and has its initial guess. If another node still
+passes the token to it, because of a request before the crash, it keeps the token until the next request.
 """
 
 from enum import Enum
@@ -44,7 +43,7 @@ __all__ = ["Token", "TokenStatus"]
 
 
 class TokenStatus(Enum):
-    """What the token is to a node: nothing, awaited, used, or just there."""
+    """The status of a node: without the token, waiting for it, using it, or holding it unused."""
 
     IDLE = "Idle"
     WAITING = "Waiting"
@@ -53,35 +52,35 @@ class TokenStatus(Enum):
 
 
 class RequestToken(Payload, frozen=True):
-    """Let this node be the last in line."""
+    """A request of this node for the last place in the queue."""
 
     requester: int
 
 
 class PassToken(Payload, frozen=True):
-    """Here is the token; it is being passed for the ``number``-th time."""
+    """The token, passed for the ``number``-th time."""
 
     number: int
 
 
 class Token(Algorithm):
-    """The token by path compression: its holder alone may be inside."""
+    """Mutual exclusion by a token with path compression: only the holder may be inside."""
 
     name: ClassVar[str] = "token"
     promises: ClassVar[tuple[str, ...]] = ("K1",)
     relies_on: ClassVar[dict[str, tuple[int, ...]]] = {"K1": (4,)}
 
     class Parameters(Struct, frozen=True):
-        """How long a node stays inside its critical section, and when it wants to enter."""
+        """The times for which nodes stay inside the critical section, and between their attempts to enter."""
 
         hold_us: int = 0
-        """How long a node stays inside; 0: T."""
+        """Time inside the critical section; 0: T."""
 
         want_every_us: int = 0
-        """How often the lowest node wants to enter, others less and less often; 0: hold, once for each node."""
+        """Interval at which the lowest node wants to enter, longer for higher nodes; 0: hold times nodes."""
 
         by_itself: int | None = None
-        """How often a node enters without being told to; 0: only when told; null: without end."""
+        """Number of entries that a node makes unprompted; 0: only on request; null: without limit."""
 
     status: TokenStatus = TokenStatus.IDLE
     guess: int | None = None
@@ -95,14 +94,14 @@ class Token(Algorithm):
 
     @cached_property
     def _want_every_us(self) -> int:
-        """The nodes differ in it, so lines form and dissolve, in every run the same."""
+        """The interval differs between nodes, so that queues form and dissolve, identically in every run."""
         nodes = 1 + len(self.peers)
         every_us = self.parameters.want_every_us or nodes * self._hold_us
         lower = sum(peer < self.id for peer in self.peers)
         return int(every_us) * (nodes + lower) // nodes
 
     def started(self) -> None:
-        """The lowest has the token at first, and all others guess that."""
+        """Create the token at the lowest node; all other nodes guess that it has the token."""
         if self.number == 0 and self.id < min(self.peers, default=self.id + 1):
             self.number = 1
             self.status = TokenStatus.HOLDING
@@ -112,7 +111,7 @@ class Token(Algorithm):
 
     @command
     def request(self) -> None:
-        """Want to enter the critical section, now."""
+        """Enter the critical section as soon as possible."""
         self.begin(self.enter)
 
     def _want_due_us(self) -> int | None:
@@ -123,19 +122,19 @@ class Token(Algorithm):
 
     @periodic(_want_due_us)
     async def enter(self) -> None:
-        """K2: get the token, be inside, and leave."""
+        """Get the token, enter the critical section, and leave it (rule K2)."""
         if self.status is TokenStatus.IDLE:
             self.stand_in_line()
             await self.until(lambda: self.status is TokenStatus.HOLDING, "the token")
         self.status = TokenStatus.INSIDE
         self.entries += 1
-        await self.sleep(self._hold_us, "its stay to end")
+        await self.sleep(self._hold_us, "the end of its stay")
         self.status = TokenStatus.HOLDING
         if self.next is not None:
             self._pass_to(self.next)
 
     def stand_in_line(self) -> None:
-        """Ask whoever is guessed to be the last in line, and be the last oneself."""
+        """Send a request along the guess, and become the last in the queue."""
         if self.guess is not None:
             self.send(self.guess, RequestToken(self.id))
         self.guess = self.id
@@ -147,11 +146,11 @@ class Token(Algorithm):
         self.next = None
 
     @on(RequestToken)
-    def requested(self, sender: int, message: RequestToken) -> None:
-        """Give the token, or let the requester stand behind, or pass the request on; then compress the path."""
+    def on_request_token(self, sender: int, message: RequestToken) -> None:
+        """Pass the token, or queue the requester, or forward the request; then compress the path."""
         requester = message.requester
         if requester == self.id:
-            return  # after a crash guesses may lead in a circle, but no request goes round twice
+            return  # after a crash, guesses may form a cycle, but no request circulates twice
         if self.status is TokenStatus.HOLDING:
             self._pass_to(requester)
         elif self.status is not TokenStatus.IDLE and self.next is None:
@@ -161,8 +160,8 @@ class Token(Algorithm):
         self.guess = requester
 
     @on(PassToken)
-    def passed(self, sender: int, message: PassToken) -> None:
-        """K1: take the token, unless it is a copy of one that was here before."""
+    def on_pass_token(self, sender: int, message: PassToken) -> None:
+        """Accept the token, unless it is a duplicate of an earlier one (rule K1)."""
         if message.number > self.number and self.status in (TokenStatus.IDLE, TokenStatus.WAITING):
             self.number = message.number
             self.status = TokenStatus.HOLDING

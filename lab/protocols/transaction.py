@@ -1,4 +1,4 @@
-"""The words of atomic commit: a transaction, what it does to accounts, and what a log says of it.
+"""The types of atomic commit: transactions, operations on accounts, and log entries.
 
 Amounts are cents.
 """
@@ -14,7 +14,7 @@ __all__ = [
     "DECIDED",
     "Change",
     "Entry",
-    "Open",
+    "OpenTransaction",
     "Operation",
     "Plan",
     "Round",
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class State(Enum):
-    """What a transaction is to one participant: the lecture's states, the last two for good."""
+    """The state of a transaction at one participant, as in the lecture; the last two are final."""
 
     INITIAL = "initial"
     UNCERTAIN = "uncertain"
@@ -39,7 +39,7 @@ DECIDED = (State.COMMITTED, State.ABORTED)
 
 
 class Transaction(Struct, frozen=True, array_like=True, order=True, gc=False):
-    """The name of a transaction: the node that coordinates it, and that node's count of them."""
+    """The identifier of a transaction: its coordinator and that node's counter."""
 
     node: int
     number: int
@@ -49,7 +49,7 @@ class Transaction(Struct, frozen=True, array_like=True, order=True, gc=False):
 
 
 class Round(Struct, frozen=True, array_like=True, order=True, gc=False):
-    """An attempt to end a transaction: the first is its coordinator's own, and each has a number and a leader."""
+    """A round of deciding a transaction: a number and a leader. The coordinator itself leads round 0."""
 
     number: int = 0
     node: int = 0
@@ -59,19 +59,19 @@ class Round(Struct, frozen=True, array_like=True, order=True, gc=False):
 
 
 class Operation(Struct, frozen=True, array_like=True):
-    """Add ``amount`` to an account, which must hold ``at_least`` so much before, and nothing below zero after."""
+    """Add ``amount`` to an account. It must hold ``at_least`` that much before, and not be negative after."""
 
     account: str
     amount: int
     at_least: int = 0
 
     def __str__(self) -> str:
-        said = f"{self.account} {'+' * (self.amount >= 0)}{format_cents(self.amount)}"
-        return f"{said} of at least {format_cents(self.at_least)}" if self.at_least else said
+        text = f"{self.account} {'+' * (self.amount >= 0)}{format_cents(self.amount)}"
+        return f"{text} of at least {format_cents(self.at_least)}" if self.at_least else text
 
 
 class Plan(Struct, frozen=True):
-    """What the coordinator of a transaction is to bring about: operations in order, and cash to hand out last."""
+    """The plan of a transaction: operations in order, and the cash to dispense after the commit."""
 
     transaction: Transaction
     operations: tuple[Operation, ...]
@@ -82,7 +82,7 @@ class Plan(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True, array_like=True, gc=False):
-    """What a transaction makes of one account: ``before`` undoes it, ``after`` does it again."""
+    """The change of one account by a transaction: ``before`` is for undo, ``after`` for redo."""
 
     account: str
     before: int
@@ -93,7 +93,7 @@ class Change(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Work(Struct, frozen=True, array_like=True):
-    """What a node did of a transaction and has not voted for: the places of the operations, and their changes."""
+    """Unprepared work of a node: the places of the operations performed, and their changes."""
 
     transaction: Transaction
     done: tuple[int, ...] = ()
@@ -101,12 +101,12 @@ class Work(Struct, frozen=True, array_like=True):
 
 
 class Entry(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A line of a node's log.
+    """An entry of a node's log.
 
-    ``participants`` are the nodes that have a part in the transaction, its coordinator among them: of *begin* and
-    *prepared*. *prepared* is the vote YES, with ``changes`` (undo and redo) and the cash to ``dispense``;
-    *aborted* without it is the vote NO. At the coordinator, *committed* and *aborted* are the decision, and
-    *ended* says that all participants know it. ``round`` is of *joined*, *precommit* and *preabort*.
+    *begin* and *prepared* have ``participants``, the coordinator included. *prepared* is the vote YES, with
+    ``changes`` (undo and redo) and the cash to ``dispense``; *aborted* without it is the vote NO. At the
+    coordinator, *committed* and *aborted* are the decision, and *ended* means that all participants know it.
+    *joined*, *precommit* and *preabort* have a ``round``.
     """
 
     what: Literal["begin", "prepared", "joined", "precommit", "preabort", "committed", "aborted", "ended"]
@@ -117,19 +117,19 @@ class Entry(Struct, frozen=True, omit_defaults=True, gc=False):
     round: Round = Round()
 
     def __str__(self) -> str:
-        said = f"{self.what} {self.transaction}"
+        text = f"{self.what} {self.transaction}"
         if self.what == "begin":
-            said += f" of {', '.join(map(str, self.participants))}"
+            text += f" of {', '.join(map(str, self.participants))}"
         if self.changes:
-            said += f" ({', '.join(map(str, self.changes))})"
-        return f"{said} in round {self.round}" if self.round.number else said
+            text += f" ({', '.join(map(str, self.changes))})"
+        return f"{text} in round {self.round}" if self.round.number else text
 
 
-class Open(Struct, frozen=True, omit_defaults=True):
-    """A transaction that this node is not done with, for display.
+class OpenTransaction(Struct, frozen=True, omit_defaults=True):
+    """An open transaction of a node, for display.
 
-    ``state`` since ``since_us``. ``blocked_us``: since when the node knows that it has to wait, though it asked
-    everybody. ``turned_away``: the last transactions that found a lock of this one, and were refused.
+    It has been in ``state`` since ``since_us``, and blocked since ``blocked_us``: the node asked everybody, and
+    nobody knew the decision. ``turned_away``: the last transactions that were refused because of its locks.
     """
 
     transaction: Transaction

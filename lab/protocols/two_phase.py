@@ -1,22 +1,23 @@
 """Two-phase commit (rules C1-C6), over a bank.
 
-The coordinator collects the votes and decides, and the others do as they are told:
+The coordinator collects the votes and decides; the participants follow its decision:
 
-    coordinate     all did their work and all vote YES: COMMIT; else, or where a vote is missing after T, ABORT
-    tell_outcome   the word to all, until each has acknowledged it
-    participate    wait for Prepare, then for the word; ask, where it does not come (inquire)
-    inquire        OutcomeOf to the coordinator, then to the other participants (cooperative termination)
+    coordinate         all operations done and all votes YES: COMMIT; otherwise, or after T without a vote, ABORT
+    announce_outcome   the decision to all participants, until each has acknowledged it
+    participate        wait for Prepare, then for the decision; if it does not come, inquire
+    inquire            OutcomeOf to the coordinator, then to the other participants (cooperative termination)
 
-The commit point is the coordinator's entry *committed* in its log: in safe storage before any Commit leaves, so
-that the decision outlives whatever happens then. Before it, a crash of the coordinator is an abort (C5).
+The commit point is the coordinator's entry *committed* in its log. It is in safe storage before any Commit is
+sent, so the decision survives crashes. Before the commit point, a crash of the coordinator means abort (C5).
 
-Between its vote YES and the word a participant is *uncertain*: it may neither commit, since another may have voted
-NO, nor abort, since the coordinator may have told others to commit. It holds its locks and asks. Whoever knows the
-outcome tells it; whoever has not voted yet aborts, and so it is known; but when all that can be reached are
-uncertain too, all of them wait for one to come back: two-phase commit blocks (C4).
+Between its vote YES and the decision a participant is *uncertain*. It must not commit, since another participant
+may have voted NO; it must not abort, since the coordinator may have told others to commit. It holds its locks and
+asks. A node that knows the outcome answers with it; a node that has not voted yet aborts, which decides the
+outcome. But if all reachable nodes are uncertain too, they wait until another recovers: two-phase commit blocks
+(C4).
 
-What a node relies on is its safe storage (4), and that nobody speaks in another's name (3: duplication does no
-harm). Late, lost and overtaking messages, pauses, cuts and crashes cost time, and no agreement.
+Agreement relies on safe storage (4), and on messages being genuine (3; duplication does no harm). Delay, loss and
+reordering of messages, pauses, cuts and crashes cost time, but never agreement.
 """
 
 from enum import Enum
@@ -32,7 +33,7 @@ __all__ = ["CommitStatus", "TwoPhaseCommit"]
 
 
 class CommitStatus(Enum):
-    """What keeps a node busy: the gravest of its open transactions."""
+    """The status of a node: that of its most critical open transaction."""
 
     IDLE = "Idle"
     WORKING = "Working"
@@ -41,19 +42,19 @@ class CommitStatus(Enum):
 
 
 class Outcome(Payload, frozen=True):
-    """What the transaction is to me."""
+    """The state of the transaction at this node."""
 
     state: State
 
 
 class OutcomeOf(Request[Outcome], frozen=True):
-    """I voted YES, and hear nothing: what became of it?"""
+    """A question for the outcome, by a participant that voted YES and hears nothing."""
 
     transaction: Transaction
 
 
 class TwoPhaseCommit(Bank):
-    """Two-phase commit: the coordinator decides, and whoever is uncertain waits for its word."""
+    """Two-phase commit: the coordinator decides; uncertain participants wait for the decision."""
 
     name: ClassVar[str] = "2pc"
     relies_on: ClassVar[dict[str, tuple[int, ...]]] = {
@@ -71,81 +72,81 @@ class TwoPhaseCommit(Bank):
     status: Auxiliary[CommitStatus] = CommitStatus.IDLE
 
     def recover(self, part: Part) -> None:
-        """C5: a coordinator without a decision aborts, and tells what is decided; whoever is prepared asks."""
+        """Recover: a coordinator aborts if undecided and resends the decision; a participant asks (rule C5)."""
         if part.begun:
             self._decide(part.transaction, False)
-            self.begin(self.tell_outcome, about=part.transaction)
+            self.begin(self.announce_outcome, key=part.transaction)
         else:
-            self.begin(self.inquire_and_wait, about=part.transaction)
+            self.begin(self.inquire_and_wait, key=part.transaction)
 
     @procedure
     async def coordinate(self, plan: Plan) -> None:
-        """C1: what is decided is in the log before it is told."""
+        """Decide, with the decision in the log before it is sent (rule C1)."""
         agreed = await self._is_agreed(plan)
         self._decide(plan.transaction, agreed)
-        self.begin(self.tell_outcome, about=plan.transaction)
+        self.begin(self.announce_outcome, key=plan.transaction)
 
     @procedure
     async def participate(self, transaction: Transaction) -> None:
-        """C2, C3: who has not voted may abort; who has must ask."""
+        """On a timeout, abort before the vote, and ask after it (rules C2, C3)."""
         voted = await self.until(
-            lambda: self._has_voted(transaction), f"Prepare of {transaction}", within=self._patience_us
+            lambda: self._has_voted(transaction), f"Prepare of {transaction}", within=self._timeout_us
         )
         if not voted:
             self._decide(transaction, False)
         decided = await self.until(
-            lambda: self._is_decided(transaction), f"the word on {transaction}", within=self._patience_us
+            lambda: self._is_decided(transaction), f"the decision on {transaction}", within=self._timeout_us
         )
         if not decided:
-            self.begin(self.inquire_and_wait, about=transaction)
+            self.begin(self.inquire_and_wait, key=transaction)
 
     def _has_voted(self, transaction: Transaction) -> bool:
         return self._part(transaction).state is not State.INITIAL
 
     @procedure
     async def inquire_and_wait(self, transaction: Transaction) -> None:
-        """C4: ask until it is known; in between wait, for the word may come by itself."""
+        """Ask until the outcome is known; wait in between, since the decision may still arrive (rule C4)."""
         while not self._is_decided(transaction):
             await self._inquire(transaction)
             await self.until(
-                lambda: self._is_decided(transaction), f"the word on {transaction}", within=self.timing.t_us
+                lambda: self._is_decided(transaction), f"the decision on {transaction}", within=self.timing.t_us
             )
 
     async def _inquire(self, transaction: Transaction) -> None:
-        """C4: the coordinator, then the other participants. Blocked, if none of them knows."""
+        """Ask the coordinator, then the other participants; if none knows, the node is blocked (rule C4)."""
         answer = await self.ask(transaction.node, OutcomeOf(transaction), within=self.timing.t_us)
         if answer is not None and answer.state in DECIDED:
             self._decide(transaction, answer.state is State.COMMITTED)
             return
         others = self._others(self._part(transaction).participants)
-        answers = await self.ask_all(
+        replies = await self.ask_all(
             (node for node in others if node != transaction.node),
             OutcomeOf(transaction),
             within=self.timing.t_us,
         )
-        known = [each.state for each in answers.values() if each.state in DECIDED]
+        known = [each.state for each in replies.values() if each.state in DECIDED]
         if known:
             self._decide(transaction, known[0] is State.COMMITTED)
         elif answer is None:
-            self._shows_blocked(transaction)
+            self._mark_blocked(transaction)
 
     @on(OutcomeOf)
-    def outcome_of(self, sender: int, message: OutcomeOf) -> Outcome:
-        """C3, C4: who has not voted aborts, and never votes YES; the coordinator is still about it."""
+    def on_outcome_of(self, sender: int, message: OutcomeOf) -> Outcome:
+        """Answer with the state; abort first if this node has not voted and does not coordinate (C3, C4)."""
         part = self._part(message.transaction)
         if part.state is State.INITIAL and not part.begun:
             self._decide(message.transaction, False)
         return Outcome(self._part(message.transaction).state)
 
-    def _show(self) -> None:
-        super()._show()
-        self._show_status()
+    def _update_display(self) -> None:
+        super()._update_display()
+        self._update_status()
 
-    def _shows_blocked(self, transaction: Transaction) -> None:
-        super()._shows_blocked(transaction)
-        self._show_status()
+    def _mark_blocked(self, transaction: Transaction) -> None:
+        super()._mark_blocked(transaction)
+        self._update_status()
 
-    def _show_status(self) -> None:
+    def _update_status(self) -> None:
         if not self.open:
             self.status = CommitStatus.IDLE
         elif any(each.blocked_us is not None for each in self.open):

@@ -1,7 +1,7 @@
-"""The fold: records in, the state of the whole cluster out.
+"""Fold records into the state of the whole cluster.
 
-The host, the interface, triggers and summaries all look at a run through this one class. ``apply`` takes
-records in their order; ``snapshot`` freezes what it has come to.
+The host, the interface, triggers and summaries all see a run through this one class. ``apply`` takes the records
+in order; ``snapshot`` freezes the state reached.
 """
 
 from typing import Any
@@ -9,11 +9,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from lab.kernel import CommandInput, Message, Received, Started, Step, as_lists
-from lab.recording.decided_transactions import Outcomes
+from lab.recording.decided_transactions import DecidedTransactions
 from lab.recording.log_lines import count_lines
 from lab.recording.records import (
+    FAULT_KIND_SEEN,
     PROCESS_AFTER,
-    STRUCK_BY,
     Fault,
     Header,
     Injected,
@@ -30,16 +30,16 @@ _ENDED_BY = {"started": "kill", "resumed": "pause", "killed": "pause", "failed":
 
 
 def _log_of(view: NodeState) -> dict[str, Any]:
-    """What safe storage has kept of a log: what a dead node knows is what others may have to wait for."""
+    # A log survives a crash in stable storage: what a dead node knows is what others may have to wait for.
     return {"log": view.state["log"]} if "log" in view.state else {}
 
 
 class ClusterState:
-    """The cluster after the records applied so far. ``lifted`` are the faults that are over.
+    """The cluster after the records applied so far. ``lifted`` holds the faults that have ended.
 
-    ``nodes`` are the nodes' views by id, ``in_flight`` the messages on their way, by source and serial. Most steps
-    change no more than where procedures wait, most messages are soon there, and most runs have no transactions, so
-    neither these nor ``outcomes`` are brought up to date before somebody looks.
+    ``nodes`` maps ids to node states, ``in_flight`` maps (source, serial) to messages. Both are updated lazily, on
+    access, and so is ``outcomes``: most steps change only where procedures wait, most messages arrive soon, and
+    most runs have no transactions.
     """
 
     def __init__(self, nodes: tuple[int, ...]) -> None:
@@ -50,19 +50,19 @@ class ClusterState:
         self._newest: dict[int, Step] = {}
         self._in_flight: dict[tuple[int, int], InFlightMessage] = {}
         self._sent: dict[tuple[int, int], tuple[Message, int]] = {}
-        self._outcomes = Outcomes()
+        self._outcomes = DecidedTransactions()
         self.faults: dict[int, ActiveFault] = {}
         self.lifted: list[ActiveFault] = []
         self.messages: dict[str, int] = {}
 
     @classmethod
     def of(cls, header: Header) -> "ClusterState":
-        """The cluster before anything happened."""
+        """Return the cluster before anything has happened."""
         return cls(header.nodes)
 
     @classmethod
     def resume(cls, snapshot: Snapshot) -> "ClusterState":
-        """The cluster as of a snapshot; faults that were over by then are not known."""
+        """Return the cluster as of a snapshot; faults that had ended by then are unknown."""
         cluster = cls(())
         cluster.record, cluster.at_us, cluster.lines = snapshot.record, snapshot.at_us, snapshot.lines
         cluster._nodes = {view.id: view for view in snapshot.nodes}
@@ -73,7 +73,7 @@ class ClusterState:
 
     @property
     def nodes(self) -> dict[int, NodeState]:
-        """The nodes' views, by id."""
+        """Node states by id."""
         for node, step in self._newest.items():
             view = self._nodes[node]
             self._nodes[node] = NodeState(
@@ -91,7 +91,7 @@ class ClusterState:
 
     @property
     def in_flight(self) -> dict[tuple[int, int], InFlightMessage]:
-        """The messages on their way, in the order sent."""
+        """Messages in flight by source and serial, in the order sent."""
         for key, (message, at_us) in self._sent.items():
             self._in_flight[key] = InFlightMessage(
                 message.source, message.serial, message.target, message.kind, at_us
@@ -100,15 +100,15 @@ class ClusterState:
         return self._in_flight
 
     @property
-    def outcomes(self) -> Outcomes:
-        """What the logs of all nodes say of transactions."""
+    def outcomes(self) -> DecidedTransactions:
+        """Outcomes of transactions in the logs of all nodes."""
         for view in self.nodes.values():
             log = view.state.get("log")
             self._outcomes.read(view.id, log if isinstance(log, list) else [])
         return self._outcomes
 
     def snapshot(self) -> Snapshot:
-        """This state, frozen."""
+        """Return this state, frozen."""
         return Snapshot(
             self.record,
             self.at_us,
@@ -120,12 +120,13 @@ class ClusterState:
         )
 
     def apply(self, record: Record | None) -> None:
-        """Take the next record; None stands for a line that could not be read."""
+        """Apply the next record; None stands for a line that could not be read."""
         self.record += 1
         if isinstance(record, Step):
-            told = isinstance(record.input, CommandInput)
-            plain = not (record.changed or record.logged or record.notes or record.failed or told)  # as most are
-            self.lines += len(record.sent) if plain else count_lines(record)
+            is_command = isinstance(record.input, CommandInput)
+            # a fast path for most steps, which only send
+            sends_only = not (record.changed or record.logged or record.notes or record.failed or is_command)
+            self.lines += len(record.sent) if sends_only else count_lines(record)
             self._step(record)
             return
         if record is None or isinstance(record, Header | Keyframe):
@@ -139,7 +140,7 @@ class ClusterState:
         elif isinstance(record, Fault):
             self._fault(record)
         elif isinstance(record, Injected):
-            self._under_way(record.message, record.at_us)
+            self._add_in_flight(record.message, record.at_us)
 
     def _step(self, step: Step) -> None:
         node, given = step.node, step.input
@@ -151,15 +152,15 @@ class ClusterState:
         if step.changes_state or isinstance(given, Started) or node not in self._nodes:
             view = self._nodes.get(node) or NodeState(node)
             before = view.state
-            if isinstance(given, Started):  # rule M3; what was stored comes last, as it does in a first life
+            if isinstance(given, Started):  # rule M3; stored fields come last, as in a first incarnation
                 before = {**dict.fromkeys(step.changed), **given.stored}
             self._nodes[node] = replace(view, state=step.state_after(before))
         self._newest[node] = step
         for message in step.sent:
             self.messages[message.kind] = self.messages.get(message.kind, 0) + 1
-            self._under_way(message, step.at_us)
+            self._add_in_flight(message, step.at_us)
 
-    def _under_way(self, message: Message, at_us: int) -> None:
+    def _add_in_flight(self, message: Message, at_us: int) -> None:
         self._sent[message.source, message.serial] = (message, at_us)
         if self.faults:
             for fault in self._node_faults("pause", message.target):
@@ -207,7 +208,7 @@ class ClusterState:
         if record.event == "wiped":
             view = replace(view, state={name: value for name, value in view.state.items() if name != "log"})
         self.nodes[record.node] = view
-        for fault in self._node_faults(STRUCK_BY.get(record.event), record.node):
+        for fault in self._node_faults(FAULT_KIND_SEEN.get(record.event), record.node):
             self.faults[fault.id] = replace(fault, struck=fault.struck + 1)
         for fault in self._node_faults(_ENDED_BY.get(record.event), record.node):
             self._lift_from(fault, record.node)

@@ -1,16 +1,16 @@
-"""Values of a recording that may be from anybody, or of another protocol: as what is wanted, if they are that."""
+"""Convert untrusted values of a recording, which may come from anywhere or from another protocol."""
 
 from typing import Any, TypeVar
 
 import msgspec
 
-__all__ = ["converted"]
+__all__ = ["convert_or_none"]
 
 T = TypeVar("T")
 
 
-def converted(value: Any, kind: type[T]) -> T | None:
-    """The value as one of this kind; None where it is none."""
+def convert_or_none(value: Any, kind: type[T]) -> T | None:
+    """Return the value converted to ``kind``, or None if it does not fit."""
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, RecursionError):

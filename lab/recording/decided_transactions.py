@@ -1,49 +1,52 @@
-"""How many transactions the logs of all nodes have as committed, and as aborted, counted as the logs grow."""
+"""Count the committed and the aborted transactions in the logs of all nodes, as the logs grow."""
 
 from collections import Counter
 from typing import Any
 
-__all__ = ["Outcomes", "outcome_of"]
+__all__ = ["DecidedTransactions", "outcome_of"]
 
 
-class Outcomes:
-    """Show it the log of a node, as its state has it: it reads on where it was, or anew if it is another log."""
+class DecidedTransactions:
+    """An incremental count of outcomes in logs.
+
+    ``read`` goes on where it stopped in a log, or starts again if it is given another log.
+    """
 
     def __init__(self) -> None:
         self._logs: dict[int, list[Any]] = {}
         self._entries: dict[str, Counter[tuple[int, int]]] = {"committed": Counter(), "aborted": Counter()}
 
     def count(self, outcome: str) -> int:
-        """How many transactions some node's log has as ``committed``, or ``aborted``."""
+        """Return the number of transactions with this outcome (committed, aborted) in at least one log."""
         return len(self._entries[outcome])
 
     def read(self, node: int, log: list[Any]) -> None:
-        """This is the node's log now."""
+        """Read the new entries of a node's log, as its state has it."""
         before = self._logs.get(node, [])
         if log is before:
             return
         known = len(before)
         if known and (len(log) < known or log[known - 1] is not before[-1]):  # it was wiped, or read from storage
-            self._take(before, -1)
+            self._add(before, -1)
             known = 0
-        self._take(log[known:], 1)
+        self._add(log[known:], 1)
         self._logs[node] = log
 
     @property
     def split(self) -> list[tuple[int, int]]:
-        """The transactions that some logs have as committed, and others as aborted."""
+        """Transactions that are committed in some logs and aborted in others."""
         return sorted(self._entries["committed"].keys() & self._entries["aborted"].keys())
 
-    def _take(self, entries: list[Any], times: int) -> None:
-        for what, name in filter(None, map(outcome_of, entries)):
-            counter = self._entries[what]
+    def _add(self, entries: list[Any], times: int) -> None:
+        for outcome, name in filter(None, map(outcome_of, entries)):
+            counter = self._entries[outcome]
             counter[name] += times
             if not counter[name]:
                 del counter[name]
 
 
 def outcome_of(entry: Any) -> tuple[str, tuple[int, int]] | None:
-    """(``committed`` or ``aborted``, which transaction), of an entry that says so."""
+    """Return (committed or aborted, the transaction) for an entry that decides one, else None."""
     match entry:
         case {"what": "committed" | "aborted" as what, "transaction": [int(node), int(number)]}:
             return what, (node, number)

@@ -1,8 +1,8 @@
-"""The chain of a recording that is handed in: its keyframes and its end have the digest of all lines before them.
+"""A digest chain for recordings of exercises: each keyframe, and the end, hold the digest of all earlier lines.
 
-So a line that was changed, put in or taken out afterwards shows in the next of these. Against who makes the
-digests anew it is no help: nothing in a file can be. Recordings of other runs have none, as digests would cost a
-twentieth of a simulation.
+A line that is changed, inserted or removed later shows in the next digest. The chain does not protect against
+somebody who recomputes the digests; nothing inside a file can. Recordings of other runs have no digests, which
+would cost a twentieth of the time of a simulation.
 """
 
 import hashlib
@@ -16,10 +16,11 @@ _DIGITS = 16
 
 
 class Chain:
-    """Shown the lines of a recording in their order, each with its newline: ``count`` of them, ``size`` bytes.
+    """The lines added so far, each with its newline: ``count`` lines, ``size`` bytes.
 
-    ``keyframe_at`` is where the last keyframe begins, or 0. ``is_keyframe_due``: the next line is to be one. Of
-    hundreds of nodes they are large, and come less often: they are never more than half of the file.
+    ``keyframe_at`` is the offset of the last keyframe, or 0. ``is_keyframe_due``: the next line must be a
+    keyframe. Keyframes of hundreds of nodes are large and come less often, so that they never take more than half
+    of the file.
     """
 
     def __init__(self, header: Header) -> None:
@@ -32,11 +33,11 @@ class Chain:
 
     @property
     def digest(self) -> str:
-        """That of all lines by now; empty where the run is of no exercise."""
+        """Digest of all lines so far; empty if the run belongs to no exercise."""
         return "" if self._hash is None else self._hash.hexdigest()[:_DIGITS]
 
     def add(self, line: bytes, is_keyframe: bool = False) -> None:
-        """The next line."""
+        """Add the next line."""
         if is_keyframe:
             self.keyframe_at, self._keyframe_size = self.size, len(line)
         if self._hash is not None:

@@ -1,6 +1,6 @@
-"""Which recording is a branch of which: the recordings of a folder, by what their headers say of their parents.
+"""The lineage of recordings: trees of branches, built from the parents named in the headers.
 
-Only the first and the last line of each are read, so a folder of long recordings costs no more than one of
+Only the first and the last line of each file are read, so a folder of long recordings costs no more than one of
 short ones.
 """
 
@@ -13,28 +13,31 @@ from msgspec import Struct
 from lab.recording.reader import LONGEST_HEADER, UNREADABLE, NotARecordingError, read_header
 from lab.recording.records import End, Header, decode
 
-__all__ = ["Kin", "Twig", "ancestors_of", "family_of", "read_kin"]
+__all__ = ["LineageTree", "RecordingInfo", "ancestors_of", "lineage_of", "read_recording_info"]
 
 _LAST_LINE = 4096
 
 
-class Kin(Struct, frozen=True):
-    """What a recording says of itself. ``ending``: why its run ended; empty where it did not, or was cut off."""
+class RecordingInfo(Struct, frozen=True):
+    """The header of a recording, and why its run ended; ``ending`` is empty if the run goes on or was cut off."""
 
     header: Header
     ending: str
 
 
-class Twig(Struct):
-    """A recording, and its branches in the order of their places; without ``kin``, one that is not there."""
+class LineageTree(Struct):
+    """A recording and its branches, sorted by branch point; ``info`` is None if the file is missing."""
 
     path: Path
-    kin: Kin | None
-    branches: list["Twig"]
+    info: RecordingInfo | None
+    branches: list["LineageTree"]
 
 
-def read_kin(path: Path) -> Kin:
-    """The recording in this file. NotARecordingError, OSError."""
+def read_recording_info(path: Path) -> RecordingInfo:
+    """Return the info of the recording in this file.
+
+    Raises NotARecordingError or OSError.
+    """
     with path.open("rb") as file:
         line = file.readline(LONGEST_HEADER)
         header = read_header(line.rstrip(b"\n"), str(path))
@@ -45,17 +48,17 @@ def read_kin(path: Path) -> Kin:
         record = decode(last)
     except UNREADABLE:
         record = None
-    return Kin(header, record.why if isinstance(record, End) else "")
+    return RecordingInfo(header, record.why if isinstance(record, End) else "")
 
 
 def ancestors_of(paths: Iterable[Path]) -> set[Path]:
-    """The files that these recordings branched from, and those that they did, as far as they are there."""
+    """Return the files that these recordings descend from, directly or not, as far as they exist."""
     found: set[Path] = set()
     todo = list(paths)
     while todo:
         path = todo.pop().resolve()
         try:
-            parent = read_kin(path).header.parent
+            parent = read_recording_info(path).header.parent
         except (NotARecordingError, OSError):
             continue
         if parent is not None and (file := path.parent / parent.recording) not in found:
@@ -64,36 +67,36 @@ def ancestors_of(paths: Iterable[Path]) -> set[Path]:
     return found
 
 
-def family_of(paths: Iterable[Path]) -> list[Twig]:
-    """The recordings among these files, as trees: what branched from a recording stands below it.
+def lineage_of(paths: Iterable[Path]) -> list[LineageTree]:
+    """Return the recordings among these files as trees, branches below their parents.
 
-    What is no recording is left out; a parent elsewhere is read there. One that is gone, or holds another run by
-    now than the one that its branches know, has no ``kin``.
+    Files that are not recordings are left out. A parent in another folder is read there; a parent that is missing,
+    or whose file now holds another run, has no ``info``.
     """
     given = set(paths)
-    twigs: dict[tuple[Path, str], Twig] = {}
+    trees: dict[tuple[Path, str], LineageTree] = {}
     for path in sorted(given | ancestors_of(given)):
         try:
-            kin = read_kin(path)
+            info = read_recording_info(path)
         except (NotARecordingError, OSError):
             continue
-        twigs.setdefault((path.resolve(), kin.header.run), Twig(path, kin, []))
+        trees.setdefault((path.resolve(), info.header.run), LineageTree(path, info, []))
     roots = []
-    for twig in list(twigs.values()):
-        parent = twig.kin and twig.kin.header.parent
+    for tree in list(trees.values()):
+        parent = tree.info and tree.info.header.parent
         if not parent:
-            roots.append(twig)
+            roots.append(tree)
             continue
-        key = twig.path.resolve().parent / parent.recording, parent.run
-        if key not in twigs:
-            twigs[key] = Twig(key[0], None, [])
-            roots.append(twigs[key])
-        twigs[key].branches.append(twig)
-    for twig in twigs.values():
-        twig.branches.sort(key=_place)
+        key = tree.path.resolve().parent / parent.recording, parent.run
+        if key not in trees:
+            trees[key] = LineageTree(key[0], None, [])
+            roots.append(trees[key])
+        trees[key].branches.append(tree)
+    for tree in trees.values():
+        tree.branches.sort(key=_place)
     return sorted(roots, key=lambda root: root.path)
 
 
-def _place(twig: Twig) -> tuple[int, Path]:
-    parent = twig.kin and twig.kin.header.parent
-    return (parent.record if parent else 0), twig.path
+def _place(tree: LineageTree) -> tuple[int, Path]:
+    parent = tree.info and tree.info.header.parent
+    return (parent.record if parent else 0), tree.path

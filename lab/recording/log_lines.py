@@ -1,33 +1,33 @@
-"""The log that people read: which lines a record gives.
+"""The readable log: the lines that each record yields.
 
-How many lines a record gives depends on the record alone, so a reader can count them without the state of
-the cluster, and find line one million of a recording by its keyframes.
+The number of lines depends on the record alone, so a reader can count them without the state of the cluster, and
+find line one million of a recording by its keyframes.
 """
 
 from msgspec import Struct
 
 from lab.kernel import CommandInput, Message, Step
-from lab.recording.payload_text import body_said, entries_said
+from lab.recording.payload_text import format_body, format_entries
 from lab.recording.records import Captioned, Commanded, End, Expected, Injected, Process, Record
 from lab.recording.snapshot import group_in
 from lab.units import format_us
 
-__all__ = ["WHATS", "LogLine", "count_lines", "lines_of"]
+__all__ = ["LINE_TYPES", "LogLine", "count_lines", "lines_of"]
 
 _Event = Process | Commanded | Captioned | Expected | Injected | End
-"""The records that are a line each."""
+"""The records that yield exactly one line."""
 
-WHATS = (
+LINE_TYPES = (
     *("message", "status", "process", "command", "caption", "mark", "expectation"),
     *("told", "log", "note", "failure", "end"),
 )
-"""What a line can be of."""
+"""The values of ``LogLine.what``."""
 
 
 class LogLine(Struct, frozen=True, omit_defaults=True, gc=False):
-    """One line: a message sent (``source`` to ``target``), or something that happened at ``source``, if anywhere.
+    """A line: a message sent from ``source`` to ``target``, or an event at ``source`` (None: at no node).
 
-    ``what`` is one of WHATS; *log* is what a step appended to a log of the node, before its messages left.
+    ``what`` is one of LINE_TYPES; *log* is what a step appended to a log of the node, before its messages left.
     """
 
     record: int
@@ -38,26 +38,26 @@ class LogLine(Struct, frozen=True, omit_defaults=True, gc=False):
     target: int | None = None
     kind: str = ""
     serial: int = 0
-    answers: int = 0
+    reply_to: int = 0
 
     @property
     def message(self) -> tuple[int, int]:
-        """(source, serial): what names a message."""
+        """The key of a message: (source, serial)."""
         assert self.source is not None
         return self.source, self.serial
 
 
 def count_lines(record: Record) -> int:
-    """How many lines ``lines_of`` gives."""
+    """Return the number of lines that ``lines_of`` returns."""
     if isinstance(record, Step):
-        told = isinstance(record.input, CommandInput)
+        is_command = isinstance(record.input, CommandInput)
         lines = len(record.sent) + len(record.notes) + sum(map(bool, record.logged.values()))
-        return lines + _has_status(record) + bool(record.failed) + told
+        return lines + _has_status(record) + bool(record.failed) + is_command
     return isinstance(record, _Event)
 
 
 def lines_of(number: int, record: Record) -> list[LogLine]:
-    """The lines of the record with that number; in a step what it was told, status and log before messages."""
+    """Return the lines of a record; in a step, the command, the status and the log come before the messages."""
     if isinstance(record, Step):
         return _step_lines(number, record)
     return [_event_line(number, record)] if isinstance(record, _Event) else []
@@ -88,15 +88,15 @@ def _step_lines(number: int, step: Step) -> list[LogLine]:
         lines.append(LogLine(number, step.at_us, "told", text, step.node, kind=step.input.command))
     if _has_status(step):
         status = step.changed.get("status")
-        told = [str(status)] if status else []
+        parts = [str(status)] if status else []
         if step.changed.get("coordinator") is not None:
-            told.append(f"coordinator {step.changed['coordinator']}")
+            parts.append(f"coordinator {step.changed['coordinator']}")
         if (group := group_in(step.changed)) is not None:
-            told.append(f"group {group[0]}.{group[1]}")
-        text = ", ".join(told) or "no coordinator"
+            parts.append(f"group {group[0]}.{group[1]}")
+        text = ", ".join(parts) or "no coordinator"
         lines.append(LogLine(number, step.at_us, "status", text, step.node, kind=str(status or "")))
     lines += [
-        LogLine(number, step.at_us, "log", entries_said(log, entries), step.node, kind=log)
+        LogLine(number, step.at_us, "log", format_entries(log, entries), step.node, kind=log)
         for log, entries in step.logged.items()
         if entries  # a new log is empty
     ]
@@ -112,12 +112,12 @@ def _message_line(number: int, at_us: int, message: Message) -> LogLine:
         number,
         at_us,
         "message",
-        body_said(message),
+        format_body(message),
         message.source,
         message.target,
         message.kind,
         message.serial,
-        message.answers,
+        message.reply_to,
     )
 
 
@@ -128,9 +128,9 @@ def _has_status(step: Step) -> bool:
 
 def _process_text(record: Process) -> str:
     if record.event == "started":
-        return f"started (life {record.incarnation}, process {record.pid})"
+        return f"started (incarnation {record.incarnation}, process {record.pid})"
     if record.event == "resumed":
         return f"resumed after {format_us(round(record.paused_us, -3))}"
     if record.event == "wiped":
-        return "safe storage wiped"
+        return "stable storage wiped"
     return record.event

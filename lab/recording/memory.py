@@ -1,4 +1,4 @@
-"""Records that are kept in memory, for runs that nobody may ever look at."""
+"""Keep records in memory, for runs that are not written to a file."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -6,24 +6,24 @@ from typing import Protocol
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
 
-__all__ = ["Log", "MemoryLog"]
+__all__ = ["MemoryLog", "RecordLog"]
 
 
-class Log(Protocol):
-    """Where a world writes its records; ``cluster`` is the state after the last one."""
+class RecordLog(Protocol):
+    """The log to which a world writes its records; ``cluster`` is the state after the last one."""
 
     header: Header
 
     @property
     def cluster(self) -> ClusterState:
-        """The cluster as it is now."""
+        """The cluster after the last record."""
 
     def append(self, record: Record) -> None:
-        """Write a record down."""
+        """Add a record."""
 
 
 class MemoryLog:
-    """A list of records. The cluster is folded only when somebody asks; ``watch`` is shown every record."""
+    """A list of records. The cluster is computed on access; ``watch`` is called with every record."""
 
     def __init__(self, header: Header, watch: Callable[[Record], object] | None = None) -> None:
         self.header = header
@@ -34,7 +34,7 @@ class MemoryLog:
 
     @property
     def cluster(self) -> ClusterState:
-        """The cluster after the last record; the same object always."""
+        """The cluster after the last record; always the same object."""
         records = self.records
         while self._folded < len(records):
             self._cluster.apply(records[self._folded])
@@ -42,7 +42,7 @@ class MemoryLog:
         return self._cluster
 
     def append(self, record: Record) -> None:
-        """Keep a record."""
+        """Add a record."""
         self.records.append(record)
         if self._watch is not None:
             self._watch(record)

@@ -1,8 +1,8 @@
-"""Reading recordings: from a file, mapped and decoded on demand, or from a feed as it grows.
+"""Read recordings: from a file, mapped and decoded on demand, or from a feed as it grows.
 
-Both are lists of lines with an index, so a million records cost a few megabytes, and any of them is a
-microsecond away. A torn last line is left out; a line that cannot be read is None, and is listed in
-``damage``; a record of a kind that this version does not know is None too, and counted in ``unknown``.
+Both are lists of lines with an index, so a million records cost a few megabytes, and reading one takes a
+microsecond. A torn last line is left out. A line that cannot be read is None and is listed in ``damage``; a record
+of a kind that this version does not know is None too, and is counted in ``unknown``.
 """
 
 import mmap
@@ -24,7 +24,7 @@ __all__ = ["FeedRecords", "FileRecords", "NotARecordingError", "RecordStore", "o
 
 
 class NotARecordingError(Exception):
-    """The file is no recording, or one that this version cannot read; the text says which and why."""
+    """The file is not a recording, or this version cannot read it; the text gives the reason."""
 
 
 class _Kind(Struct):
@@ -44,7 +44,7 @@ _KNOWN = {"header", "step", "routed", "process", "fault", "command", "keyframe",
 LONGEST_HEADER = 1 << 20
 _KEYFRAME = b'{"record":"keyframe"'
 UNREADABLE = (ValueError, RecursionError)
-"""What decoding raises: msgspec.DecodeError and UnicodeDecodeError are ValueErrors; the other is for nesting."""
+"""The exceptions of decoding: ValueError covers msgspec and Unicode errors, RecursionError deep nesting."""
 
 _kind_of = msgspec.json.Decoder(_Kind).decode
 _lines_at = msgspec.json.Decoder(_LinesAt).decode
@@ -53,9 +53,9 @@ _lines_at = msgspec.json.Decoder(_LinesAt).decode
 class RecordStore:
     """A recording as numbered lines.
 
-    ``keyframes`` are the numbers of keyframe records, ``times_us`` says when each of them is, ``lines_at`` how
-    many lines the log has at it, ``heartbeats_at`` how many of those are heartbeats. ``torn``: the last line was
-    cut off, and is left out.
+    ``keyframes`` are the numbers of the keyframe records. In parallel to them, ``times_us`` holds their times,
+    ``lines_at`` the length of the log at each, and ``heartbeats_at`` the number of heartbeats in it. ``torn``: the
+    last line was cut off, and is left out.
     """
 
     header: Header
@@ -77,11 +77,14 @@ class RecordStore:
         raise NotImplementedError
 
     def raw(self, number: int) -> bytes:
-        """The line with that number, without its newline. IndexError."""
+        """Return the line with that number, without its newline.
+
+        Raises IndexError.
+        """
         return self._read(self.offsets[number], self.offsets[number + 1] - 1)
 
     def record(self, number: int) -> Record | None:
-        """The record with that number, or None if it cannot be read (see ``damage`` and ``unknown``)."""
+        """Return the record with that number, or None if it cannot be read (see ``damage`` and ``unknown``)."""
         line = self.raw(number)
         try:
             return decode(line)
@@ -90,25 +93,25 @@ class RecordStore:
             return None
 
     def records(self, start: int = 0, end: int | None = None) -> Iterator[Record | None]:
-        """The records from ``start`` up to, and without, ``end``."""
+        """Yield the records from ``start`` up to, but not including, ``end``."""
         for number in range(start, len(self) if end is None else end):
             yield self.record(number)
 
     def keyframe_before(self, number: int) -> int | None:
-        """The number of the last keyframe at or before that record."""
+        """Return the number of the last keyframe at or before that record."""
         place = bisect_right(self.keyframes, number)
         return self.keyframes[place - 1] if place else None
 
     def _add_keyframe(self, number: int, line: bytes) -> None:
         try:
-            told = _lines_at(line)
+            keyframe = _lines_at(line)
         except UNREADABLE:
-            return  # a damaged keyframe is no keyframe
-        at = told.snapshot
+            return  # ignore a damaged keyframe
+        snapshot = keyframe.snapshot
         self.keyframes.append(number)
-        self.times_us.append(told.at_us)
-        self.lines_at.append(at.lines)
-        self.heartbeats_at.append(sum(at.messages.get(kind, 0) for kind in self.header.protocol.heartbeats))
+        self.times_us.append(keyframe.at_us)
+        self.lines_at.append(snapshot.lines)
+        self.heartbeats_at.append(sum(snapshot.messages.get(kind, 0) for kind in self.header.protocol.heartbeats))
 
     def _note_unreadable(self, number: int, line: bytes, error: Exception) -> None:
         try:
@@ -122,7 +125,10 @@ class RecordStore:
 
 
 class FileRecords(RecordStore):
-    """A recording in a file, mapped. NotARecordingError, or OSError where it cannot be opened."""
+    """A recording in a memory-mapped file.
+
+    Raises NotARecordingError, or OSError if the file cannot be opened.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -142,7 +148,7 @@ class FileRecords(RecordStore):
         return self._map[start:end]
 
     def find(self, needles: tuple[bytes, ...], chunk: int) -> Iterator[tuple[float, list[int]]]:
-        """(share done, numbers of lines with one of the needles) for one piece of the file after another."""
+        """Yield (share of the file done, numbers of the lines with a needle) for each chunk of bytes."""
         number, start = 0, 0
         while start < self.offsets[-1]:
             end = self.offsets[self._line_of(min(start + chunk, self.offsets[-1]) - 1, number) + 1]
@@ -161,14 +167,14 @@ class FileRecords(RecordStore):
         self._map.close()
 
     def _line_of(self, offset: int, low: int) -> int:
-        """The number of the line, not before line ``low``, that the byte at ``offset`` is in."""
+        """Return the number of the line that holds the byte at ``offset``; it is at least ``low``."""
         return bisect_right(self.offsets, offset, low + 1) - 1
 
     def _index(self, size: int) -> None:
         self.offsets = array("Q", [0])
         self.offsets.extend(match.end() for match in re.finditer(b"\n", self._map))
         if self.offsets[-1] != size:
-            self._take_last(size)
+            self._index_last_line(size)
         number, found = 0, self._map.find(b"\n" + _KEYFRAME)
         while found >= 0:
             number = self._line_of(found + 1, number)
@@ -176,17 +182,17 @@ class FileRecords(RecordStore):
                 self._add_keyframe(number, self.raw(number))
             found = self._map.find(b"\n" + _KEYFRAME, found + 1)
 
-    def _take_last(self, size: int) -> None:
+    def _index_last_line(self, size: int) -> None:
         try:
             decode(self._map[self.offsets[-1] : size])
         except UNREADABLE:
             self.torn = True
         else:
-            self.offsets.append(size + 1)  # whole but for its newline
+            self.offsets.append(size + 1)  # complete except for its newline
 
 
 class FeedRecords(RecordStore):
-    """Lines that come from a feed, kept in an unnamed temporary file."""
+    """The lines of a feed, kept in an unnamed temporary file."""
 
     def __init__(self, header_line: bytes) -> None:
         super().__init__()
@@ -205,15 +211,18 @@ class FeedRecords(RecordStore):
         return os.pread(self._file.fileno(), end - start, start)
 
     def close(self) -> None:
-        """Give the space back."""
+        """Delete the temporary file."""
         self._file.close()
 
 
 def read_header(line: bytes, where: str) -> Header:
-    """The header in a recording's first line. NotARecordingError."""
-    told = re.match(rb'\{"record":"header","format":(\d{1,9})\b', line)
-    if told and int(told[1]) != FORMAT:  # looked for first: a newer header need not be one to this version
-        found = int(told[1])
+    """Return the header in the first line of a recording.
+
+    Raises NotARecordingError.
+    """
+    start = re.match(rb'\{"record":"header","format":(\d{1,9})\b', line)
+    if start and int(start[1]) != FORMAT:  # checked first: this version may not be able to decode a newer header
+        found = int(start[1])
         raise NotARecordingError(
             f"{where} has format {found}; this version reads format {FORMAT}: "
             + ("a newer version of lab can read it" if found > FORMAT else "it is too old")
@@ -230,7 +239,10 @@ def read_header(line: bytes, where: str) -> Header:
 
 
 def open_recording(path: Path) -> FileRecords:
-    """Open a recording. NotARecordingError, with a text for the user, for whatever is wrong with it."""
+    """Open a recording.
+
+    Raises NotARecordingError, with a text for the user, if it cannot be opened or read.
+    """
     try:
         return FileRecords(path)
     except OSError as error:

@@ -1,22 +1,25 @@
-"""How two records of one kind differ, field by field, in words for the user."""
+"""Compare two records of one kind field by field, with texts for the user."""
 
 from typing import Any
 
 import msgspec
 
-__all__ = ["differing_fields", "plain"]
+__all__ = ["decode_fields", "differing_fields"]
 
 _LONGEST = 160
 
 
-def plain(line: bytes) -> dict[str, Any]:
-    """The fields of an encoded record; a message's body may hold any bytes. msgspec.DecodeError."""
+def decode_fields(line: bytes) -> dict[str, Any]:
+    """Return the fields of an encoded record; the body of a message may hold any bytes.
+
+    Raises msgspec.DecodeError.
+    """
     found: dict[str, Any] = msgspec.json.decode(line.decode("utf-8", "replace"))
     return found
 
 
 def differing_fields(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """(name, its value in one, in the other) for each field in which they differ."""
+    """Return (name, value in one, value in the other) for each field that differs."""
     return [
         (name, _short(one.get(name)), _short(other.get(name)))
         for name in dict.fromkeys([*one, *other])

@@ -1,12 +1,12 @@
-"""What is written down of a run: one record a line, as JSON, a header first.
+"""The records of a run: one a line, as JSON, a header first.
 
-The recording, the feed that the interface reads and the wire between host and node hold the same lines. A
-field never changes its meaning; a new meaning gets a new name, and a new ``FORMAT`` if old readers would
-misread it. ``kernel.Step`` is a record too, and the most frequent one.
+The recording, the feed that the interface reads and the wire between host and node hold the same lines. A field
+never changes its meaning; a new meaning gets a new name, and a new ``FORMAT`` if old readers would misread it.
+``kernel.Step`` is a record too, and the most frequent one.
 
-Times are microseconds since the run began. A step carries its node's own clock, every other record the
-host's, so a record may be a little older than the one before it; the order of records is the order in which
-the host saw things happen, and every prefix of it is a consistent state.
+Times are microseconds since the run began. A step carries the clock of its node, every other record that of the
+host, so a record may be a little older than the one before it. The order of records is the order in which the host
+saw the events, and every prefix of it is a consistent cut.
 """
 
 from collections.abc import Callable
@@ -20,14 +20,14 @@ from lab.recording.snapshot import ProcessState, Snapshot
 from lab.units import format_us
 
 __all__ = [
+    "FAULT_KIND_SEEN",
     "FORMAT",
     "PROCESS_AFTER",
-    "STRUCK_BY",
     "Captioned",
     "Commanded",
     "End",
     "Event",
-    "Exercised",
+    "ExerciseAttempt",
     "Expected",
     "Fault",
     "Header",
@@ -47,7 +47,7 @@ FORMAT = 1
 
 
 class Link(Struct, frozen=True, gc=False):
-    """What every link of the run does to every message before any fault."""
+    """Latency and jitter of every link, before any fault."""
 
     latency_us: int = 0
     jitter_us: int = 0
@@ -56,9 +56,9 @@ class Link(Struct, frozen=True, gc=False):
 class ProtocolInfo(Struct, frozen=True):
     """The protocol of a run. ``source`` is for display; no code out of a recording is ever executed.
 
-    ``promises`` names the assertions that hold as long as the assumptions do; ``relies_on`` gives, for some of
-    them, the numbers of those that matter (where it gives none, all nine do); ``settles_within_us`` is how long
-    after the last fault all nodes have agreed (A2).
+    ``promises`` names the assertions that hold while the assumptions do. ``relies_on`` gives, for some of them,
+    the numbers of the assumptions they need; all others need all nine. ``settles_within_us`` is the bound on the
+    time from the last fault until all nodes agree (A2).
     """
 
     name: str
@@ -72,26 +72,26 @@ class ProtocolInfo(Struct, frozen=True):
 
     @property
     def election(self) -> str | None:
-        """The election below, where the protocol is a task above one."""
+        """The election protocol below; None if the protocol is not a task above an election."""
         election = self.parameters.get("election")
         return election if isinstance(election, str) else None
 
     @property
     def title(self) -> str:
-        """Its name; of a task, with the election below it."""
+        """The name; for a task, with the election below it."""
         return self.name if self.election is None else f"{self.name} above {self.election}"
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """What was set, as ``lab run --set`` takes it; without the election, which is in the title."""
+        """The parameters, in the form of ``lab run --set``; without the election, which is in the title."""
         return tuple(
-            f"{name.removesuffix('_us')}={_value_said(name, value)}"
+            f"{name.removesuffix('_us')}={_format_setting(name, value)}"
             for name, value in self.parameters.items()
             if name != "election"
         )
 
 
-def _value_said(name: str, value: Any) -> str:
+def _format_setting(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, int) and name.endswith("_us"):
@@ -101,9 +101,9 @@ def _value_said(name: str, value: Any) -> str:
 
 
 class Parent(Struct, frozen=True):
-    """Where a branch comes from: the file ``recording``, seen from the branch's folder, which holds ``run``.
+    """The origin of a branch: the run ``run`` in the file ``recording``, relative to the folder of the branch.
 
-    The branch has the parent's records up to ``record``, byte for byte; that was at ``at_us``.
+    The branch has the records of its parent up to ``record``, at ``at_us``, byte for byte.
     """
 
     recording: str
@@ -112,8 +112,8 @@ class Parent(Struct, frozen=True):
     at_us: int
 
 
-class Exercised(Struct, frozen=True):
-    """Which exercise a run is of: its name, the student's, and the how-manieth attempt of theirs, from 1."""
+class ExerciseAttempt(Struct, frozen=True):
+    """The exercise of a run: its name, the student, and the number of the attempt, from 1."""
 
     name: str
     student: str
@@ -123,7 +123,7 @@ class Exercised(Struct, frozen=True):
 class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="record"):
     """The first line: everything that a re-execution needs. ``began`` is UTC, ISO 8601.
 
-    ``remark`` says what the run is there to show, ``scenario`` is the text of the file that it was made from.
+    ``remark`` describes the purpose of the run, ``scenario`` is the text of the file that it was made from.
     """
 
     format: int
@@ -139,16 +139,16 @@ class Header(Struct, frozen=True, omit_defaults=True, tag="header", tag_field="r
     parent: Parent | None = None
     remark: str = ""
     scenario: str = ""
-    exercise: Exercised | None = None
+    exercise: ExerciseAttempt | None = None
 
 
 Fate = Literal["delayed", "dropped", "duplicated", "held", "released", "reordered"]
 
 
 class Routed(Struct, frozen=True, omit_defaults=True, tag="routed", tag_field="record", gc=False):
-    """The message ``(source, serial)`` met something other than plain delivery.
+    """The message ``(source, serial)`` was not simply delivered, at least for now.
 
-    ``by`` are the ids of the faults that touched it, ``why`` says in a word what became of a dropped one.
+    ``by`` are the ids of the faults that touched it, ``why`` is the reason for a drop, in a word.
     """
 
     at_us: int
@@ -169,14 +169,14 @@ PROCESS_AFTER: dict[str, ProcessState] = {
     "paused": "paused",
     "failed": "failed",
 }
-"""What a process does after an event; a wipe changes nothing in that."""
+"""The state of a process after an event; a wipe does not change it."""
 
-STRUCK_BY = {"killed": "kill", "paused": "pause", "wiped": "wipe"}
-"""The kind of fault that each of these events shows to have struck."""
+FAULT_KIND_SEEN = {"killed": "kill", "paused": "pause", "wiped": "wipe"}
+"""The kind of fault of which each of these events is the effect."""
 
 
 class Process(Struct, frozen=True, omit_defaults=True, tag="process", tag_field="record", gc=False):
-    """Something was *seen* to have happened to a node's process. ``paused_us``: how long it had stood still."""
+    """An *observed* event of the process of a node. ``paused_us``: the length of the pause that ends."""
 
     at_us: int
     node: int
@@ -187,11 +187,11 @@ class Process(Struct, frozen=True, omit_defaults=True, tag="process", tag_field=
 
 
 class Fault(Struct, frozen=True, omit_defaults=True, tag="fault", tag_field="record", gc=False):
-    """A fault came into force, or, with ``lifted``, went out of it.
+    """A fault came into force or, with ``lifted``, ended.
 
-    ``nodes`` are those that a fault of nodes strikes, ``links`` the (source, target) pairs of a fault of
-    links. ``breaks`` are the numbers of the assumptions that do not hold while it is in force. A second
-    record with the same id says that it holds for fewer links now. ``line``: of the script, that it is of, if any.
+    ``nodes`` are the targets of a fault of nodes, ``links`` the (source, target) pairs of a fault of links.
+    ``breaks`` are the numbers of the assumptions that do not hold while it is in force. A second record with the
+    same id narrows the fault to fewer links. ``line``: its line in the script, from 1, or 0.
     """
 
     at_us: int
@@ -206,10 +206,10 @@ class Fault(Struct, frozen=True, omit_defaults=True, tag="fault", tag_field="rec
 
 
 class Commanded(Struct, frozen=True, omit_defaults=True, tag="command", tag_field="record", gc=False):
-    """A command was carried out, found to change nothing (``changed`` False), or ``refused``: it could not be.
+    """A command was executed, changed nothing (``changed`` is False), or was ``refused``.
 
-    ``reached``: the nodes that are given a command of their protocol's own. One that stands still takes it when
-    it goes on. ``line``: where it stands in the script, from 1; 0 where it was given otherwise.
+    ``reached``: the nodes that get a protocol command; a paused node handles it when it resumes. ``line``: its
+    line in the script, from 1, or 0.
     """
 
     at_us: int
@@ -222,7 +222,7 @@ class Commanded(Struct, frozen=True, omit_defaults=True, tag="command", tag_fiel
 
 
 class Captioned(Struct, frozen=True, omit_defaults=True, tag="caption", tag_field="record", gc=False):
-    """Words for those who watch; with ``mark``, a bookmark. ``line`` as in ``Commanded``."""
+    """A caption for the audience or, with ``mark``, a bookmark. ``line`` as in ``Commanded``."""
 
     at_us: int
     text: str
@@ -231,7 +231,7 @@ class Captioned(Struct, frozen=True, omit_defaults=True, tag="caption", tag_fiel
 
 
 class Expected(Struct, frozen=True, omit_defaults=True, tag="expected", tag_field="record", gc=False):
-    """It is known now whether an expectation was met; ``why`` says more where it was not. ``line`` as above."""
+    """The result of an expectation; ``why`` explains why it was not met. ``line`` as in ``Commanded``."""
 
     at_us: int
     text: str
@@ -241,16 +241,16 @@ class Expected(Struct, frozen=True, omit_defaults=True, tag="expected", tag_fiel
 
 
 class Injected(Struct, frozen=True, omit_defaults=True, tag="injected", tag_field="record", gc=False):
-    """A message was forged: ``source`` never sent it. Its serial is that of its fault, below 0."""
+    """A message was forged: its source never sent it. Its serial is the negated id of its fault."""
 
     at_us: int
     message: Message
 
 
 class Keyframe(Struct, frozen=True, omit_defaults=True, tag="keyframe", tag_field="record"):
-    """The state after the record before this one, so that a reader need not begin at the beginning.
+    """The state after the record before this one, from which a reader can start.
 
-    ``digest``: of all lines before it, in an attempt at an exercise.
+    ``digest`` is that of all lines before it, in recordings of exercises.
     """
 
     at_us: int
@@ -259,7 +259,7 @@ class Keyframe(Struct, frozen=True, omit_defaults=True, tag="keyframe", tag_fiel
 
 
 class End(Struct, frozen=True, omit_defaults=True, tag="end", tag_field="record", gc=False):
-    """The run ended in good order. A recording without it was cut off. ``digest`` as in ``Keyframe``."""
+    """The regular end of a run. A recording without it was cut off. ``digest`` as in ``Keyframe``."""
 
     at_us: int
     why: str
@@ -270,4 +270,7 @@ Record = Header | Step | Routed | Process | Fault | Commanded | Captioned | Expe
 
 encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 decode: Callable[[bytes | memoryview], Record] = msgspec.json.Decoder(Record).decode
-"""A line, without its newline, to its record; ValueError (msgspec.DecodeError among them), RecursionError."""
+"""Decode a line without its newline.
+
+Raises ValueError (msgspec.DecodeError is one) or RecursionError.
+"""

@@ -1,4 +1,4 @@
-"""What is known of a cluster after some record: its nodes, the messages on their way, the faults in force."""
+"""The state of a cluster after a record: its nodes, the messages in flight, the faults in force."""
 
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ ProcessState = Literal["absent", "running", "paused", "killed", "failed"]
 
 
 def group_in(state: dict[str, Any]) -> tuple[int, int] | None:
-    """The group in a state vector, (the node that formed it, that node's counter); None where it has none."""
+    """Return the group in a state vector as (node that formed it, counter of that node), or None."""
     group = state.get("group")
     if not (isinstance(group, list) and len(group) == 2):
         return None
@@ -21,9 +21,9 @@ def group_in(state: dict[str, Any]) -> tuple[int, int] | None:
 
 
 class NodeState(Struct, frozen=True, omit_defaults=True):
-    """One node as of some record. ``process`` is what its process does, ``state`` what the protocol declared.
+    """A node as of a record. ``process`` is the state of its process, ``state`` the variables of the protocol.
 
-    The properties read what rule M2 has in every state vector, whatever a foreign recording has there.
+    The properties read the variables of rule M2, and tolerate any value that a foreign recording has there.
     """
 
     id: int
@@ -37,42 +37,42 @@ class NodeState(Struct, frozen=True, omit_defaults=True):
 
     @property
     def status(self) -> str:
-        """Its Status; Down where it has none."""
+        """The Status; Down if the node has none."""
         status = self.state.get("status")
         return status if isinstance(status, str) else "Down"
 
     @property
     def coordinator(self) -> int | None:
-        """Its Coordinator."""
+        """The Coordinator."""
         coordinator = self.state.get("coordinator")
         return coordinator if isinstance(coordinator, int) else None
 
     @property
     def up(self) -> tuple[int, ...]:
-        """The members that it believes to be in its group."""
+        """The nodes that it believes to be members of its group."""
         up = self.state.get("up")
         return tuple(node for node in up if isinstance(node, int)) if isinstance(up, list) else ()
 
     @property
     def definition_version(self) -> int:
-        """The version of its Definition; 0 where it has none."""
+        """The version of its Definition; 0 if it has none."""
         definition = self.state.get("definition")
         version = definition.get("version") if isinstance(definition, dict) else None
         return version if isinstance(version, int) else 0
 
     @property
     def group(self) -> tuple[int, int] | None:
-        """The identifier of its group; None where it has none."""
+        """The identifier of its group, or None."""
         return group_in(self.state)
 
     @property
     def leads(self) -> bool:
-        """Whether it is Normal, and its own coordinator."""
+        """True if it is Normal and its own coordinator."""
         return self.status == "Normal" and self.coordinator == self.id
 
 
 class InFlightMessage(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A message on its way. ``copies``: how often it may still arrive."""
+    """A message in flight. ``copies``: how often it can still arrive."""
 
     source: int
     serial: int
@@ -84,7 +84,7 @@ class InFlightMessage(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class ActiveFault(Struct, frozen=True, omit_defaults=True):
-    """A fault in force. ``messages`` counts those it touched; ``struck`` the nodes seen struck."""
+    """A fault in force. ``messages`` counts the messages it touched, ``struck`` its observed effects on nodes."""
 
     id: int
     kind: str
@@ -98,12 +98,12 @@ class ActiveFault(Struct, frozen=True, omit_defaults=True):
 
     @property
     def touched(self) -> int:
-        """What it acted on: nodes for a fault of nodes, messages for one of links. 0: inert."""
+        """Number of targets affected: nodes for a fault of nodes, messages for a fault of links; 0 if inert."""
         return self.struck if self.nodes else self.messages
 
 
 class Snapshot(Struct, frozen=True):
-    """The state of the whole cluster after one record. ``lines``: how many lines the log has by then."""
+    """The state of the whole cluster after a record. ``lines`` is the number of log lines so far."""
 
     record: int
     at_us: int

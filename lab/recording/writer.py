@@ -1,4 +1,4 @@
-"""Writing a recording as it happens."""
+"""Write a recording as it happens."""
 
 import errno
 import fcntl
@@ -12,18 +12,21 @@ from lab.recording.digest_chain import KEYFRAME_EVERY, Chain
 from lab.recording.reader import RecordStore
 from lab.recording.records import End, Header, Keyframe, Record, encode
 
-__all__ = ["BeingWrittenError", "Writer", "open_alone"]
+__all__ = ["BeingWrittenError", "Writer", "open_exclusive"]
 
 
 class BeingWrittenError(OSError):
-    """Another run records to this file now."""
+    """Another run is writing to this file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(errno.EBUSY, "it is being written by another run", str(path))
 
 
-def open_alone(path: Path) -> int:
-    """Open the file to write to it, as it stands, and nobody else may as long as it is open. OSError."""
+def open_exclusive(path: Path) -> int:
+    """Open the file for writing, without truncating it, and lock it against other writers while it is open.
+
+    Raises OSError, or BeingWrittenError if another run has it.
+    """
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -36,11 +39,12 @@ def open_alone(path: Path) -> int:
 
 
 class Writer:
-    """Appends records to a file, and a keyframe every thousand; ``cluster`` is the state after the last one.
+    """Append records to a file, and a keyframe every thousand; ``cluster`` is the state after the last one.
 
-    ``append`` collects, ``flush`` hands all to the operating system in one write: after it, no crash of the
-    process loses them. ``size`` is the number of bytes flushed, ``keyframe_offset`` where the last flushed
-    keyframe begins, or 0. OSError where the file cannot be written, BeingWrittenError where another run does.
+    ``append`` collects records, ``flush`` passes all of them to the operating system in one write: after it, no
+    crash of the process loses them. ``size`` is the number of bytes flushed, ``keyframe_offset`` the offset of the
+    last flushed keyframe, or 0. Raises OSError if the file cannot be written, BeingWrittenError if another run has
+    it.
     """
 
     def __init__(self, path: Path, header: Header) -> None:
@@ -51,22 +55,22 @@ class Writer:
         self.keyframe_offset = 0
         self._chain = Chain(header)
         self._pending: list[bytes] = []
-        self._file = open_alone(path)
-        os.ftruncate(self._file, 0)  # only now that it is ours
+        self._file = open_exclusive(path)
+        os.ftruncate(self._file, 0)  # only after the lock is held
         self.append(header)
 
     @property
     def count(self) -> int:
-        """The number of records appended, flushed or not."""
+        """Number of records appended, flushed or not."""
         return self._chain.count
 
     @property
     def length(self) -> int:
-        """The number of bytes appended, flushed or not."""
+        """Number of bytes appended, flushed or not."""
         return self._chain.size
 
     def append(self, record: Record, line: bytes | None = None) -> None:
-        """Add a record; ``line`` is its encoded form, where the caller has it. The end gets its digest here."""
+        """Add a record; ``line`` is its encoded form, if the caller has it. An End gets its digest here."""
         if isinstance(record, End):
             record, line = replace(record, digest=self._chain.digest), None
         self._put(encode(record) if line is None else line)
@@ -76,20 +80,20 @@ class Writer:
             self._put(encode(keyframe), is_keyframe=True)
             self.cluster.apply(keyframe)
 
-    def copy(self, lines: RecordStore, last: int, cluster: ClusterState) -> None:
-        """Begin with the records of another recording, up to ``last``, as they stand there.
+    def copy(self, store: RecordStore, last: int, cluster: ClusterState) -> None:
+        """Copy the records of another recording up to ``last``, byte for byte.
 
-        ``cluster`` is the state after them, and is the writer's own from then on.
+        ``cluster`` is the state after them; the writer takes ownership of it.
         """
-        keyframe = lines.keyframe_before(last)
+        keyframe = store.keyframe_before(last)
         for number in range(1, last + 1):
-            self._put(lines.raw(number), is_keyframe=number == keyframe)
+            self._put(store.raw(number), is_keyframe=number == keyframe)
             if number % KEYFRAME_EVERY == 0:
                 self.flush()
         self.cluster = cluster
 
     def flush(self) -> None:
-        """Write what was appended since the last flush."""
+        """Write the records appended since the last flush."""
         if not self._pending:
             return
         data = memoryview(b"".join(self._pending))
@@ -101,7 +105,7 @@ class Writer:
         self.keyframe_offset = self._chain.keyframe_at
 
     def close(self) -> None:
-        """Flush, put the recording on disk, and close it."""
+        """Flush, sync the recording to disk, and close it."""
         try:
             self.flush()
             os.fsync(self._file)

@@ -1,17 +1,17 @@
-"""About what a node ran in a step, where it cannot be told exactly: by its input, the waits before and after."""
+"""Estimate the lines that a step ran, from its input and the waits before and after it, without a trace."""
 
 from collections.abc import Iterator, Sequence
 
 from lab.kernel import CommandInput, Fired, Started, Step, Wait
 from lab.replay.source_listing import Function, Listing
 
-__all__ = ["lines_about"]
+__all__ = ["approximate_lines"]
 
 
-def lines_about(listing: Listing, step: Step, kind: str, before: Sequence[Wait]) -> tuple[int, ...]:
-    """The lines of what began in the step, and of each procedure those from where it waited to where it waits.
+def approximate_lines(listing: Listing, step: Step, kind: str, before: Sequence[Wait]) -> tuple[int, ...]:
+    """Return the lines of functions begun in the step, and of each procedure those from its old to its new wait.
 
-    ``kind`` is that of the message which it received, if it did; ``before`` are the node's waits before.
+    ``kind`` is the kind of the message received, or empty; ``before`` are the waits of the node before the step.
     """
     lines: dict[int, None] = {}
     handler = listing.handler_of(kind)
@@ -38,7 +38,7 @@ def _begun(listing: Listing, step: Step) -> tuple[Function, ...]:
 
 
 def _between(listing: Listing, was: Wait | None, now: Wait | None) -> Iterator[int]:
-    """From the line of one wait to that of the other; what began anew begins at its first line."""
+    """Yield the lines from one wait to the other; a procedure that began again starts at its first line."""
     start = None if was is None else listing.line_of(was)
     end = None if now is None else listing.line_of(now)
     known = start or end

@@ -1,7 +1,7 @@
-"""Re-execution: recorded inputs, fed to fresh nodes, must give the recorded steps.
+"""Re-execution: recorded inputs, fed to new nodes, must give the recorded steps.
 
-This is what a recording can be trusted by. It fails where the recording was edited or the protocol's code
-has changed since. Only the installed protocol is run, never code out of the recording.
+Re-execution makes a recording trustworthy. It fails if the recording was edited or the code of the protocol has
+changed since. Only the installed protocol runs, never code out of the recording.
 """
 
 from collections.abc import Callable
@@ -14,21 +14,21 @@ from msgspec.structs import replace
 from lab.kernel import DriverError, Input, Message, Node, Protocol, Received, Started, Step
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import NotARecordingError, RecordStore
-from lab.recording.record_fields import differing_fields, plain
+from lab.recording.record_fields import decode_fields, differing_fields
 from lab.recording.records import Header, Injected, Keyframe, Process, Record, Routed, encode
 
 __all__ = ["Difference", "Reexecution", "Report", "reexecute"]
 
 
 class Difference(Struct, frozen=True):
-    """The record with this number is not what re-execution gives."""
+    """A record that differs from the re-execution."""
 
     record: int
     text: str
 
 
 class Report(Struct):
-    """What re-execution found. ``steps`` were executed; ``source_differs``: the protocol's file changed."""
+    """The result of a re-execution of ``steps`` steps. ``source_differs``: the protocol's source has changed."""
 
     steps: int
     differences: list[Difference]
@@ -38,12 +38,12 @@ class Report(Struct):
 
     @property
     def holds(self) -> bool:
-        """Whether the recording is what its inputs give."""
+        """True if the recording equals the re-execution of its inputs."""
         return not self.differences
 
 
 def reexecute(
-    lines: RecordStore,
+    store: RecordStore,
     protocol: type[Protocol],
     source: str,
     most: int = 20,
@@ -52,21 +52,21 @@ def reexecute(
 ) -> Report:
     """Re-execute a recording with the installed ``protocol``, whose source text is ``source``.
 
-    Where the source differs from the recorded one, the source lines at which procedures wait are not compared.
-    Stops after ``most`` differences. ``progress`` is told the number of records done, every thousand; ``watch``
-    is shown every record that is looked at.
-    NotARecordingError where the header's parameters are not the protocol's.
+    If the source differs from the recorded one, the source lines at which procedures wait are not compared. Stops
+    after ``most`` differences. ``progress`` is called with the number of records done, every thousand; ``watch``
+    is called with every record. Raises NotARecordingError if the parameters in the header are not those of the
+    protocol.
     """
-    source_differs = source != lines.header.protocol.source
-    run = Reexecution(lines.header, protocol, source_differs)
-    report = Report(0, [], source_differs, 0, lines.torn)
-    for number, record in enumerate(lines.records()):
+    source_differs = source != store.header.protocol.source
+    run = Reexecution(store.header, protocol, source_differs)
+    report = Report(0, [], source_differs, 0, store.torn)
+    for number, record in enumerate(store.records()):
         if number % 1000 == 0:
             progress(number)
         watch(record)
-        if number in lines.damage:
+        if number in store.damage:
             run.check(number, None)
-            found: str | None = f"cannot be read: {lines.damage[number]}"
+            found: str | None = f"cannot be read: {store.damage[number]}"
         else:
             found = run.check(number, record)
         if found is not None:
@@ -74,22 +74,22 @@ def reexecute(
             if len(report.differences) >= most:
                 break
     report.steps = run.steps
-    report.unknown = len(lines.unknown)
+    report.unknown = len(store.unknown)
     return report
 
 
 class Reexecution:
-    """Re-executes a run, record by record; what there is then is what there was after that record.
+    """Re-execute a run, record by record; the attributes are the state after the last record.
 
-    ``nodes`` are the last lives that began, ``lives`` their numbers, ``stores`` what safe storage holds,
-    ``serials`` the next of each node, ``messages`` those on their way with how often they may still arrive.
-    With ``source_differs`` the source lines at which procedures wait are not compared. NotARecordingError.
+    By node, ``nodes`` holds the last incarnation, ``incarnations`` its number, ``stores`` its stable storage, and
+    ``serials`` the next serial. ``messages`` maps those in flight to (message, copies that can still arrive). With
+    ``source_differs`` the source lines at which procedures wait are not compared. Raises NotARecordingError.
     """
 
     def __init__(self, header: Header, protocol: type[Protocol], source_differs: bool) -> None:
         self.steps = 0
         self.nodes: dict[int, Node] = {}
-        self.lives: dict[int, int] = {}
+        self.incarnations: dict[int, int] = {}
         self.stores: dict[int, dict[str, Any]] = {node: {} for node in header.nodes}
         self.serials: dict[int, int] = dict.fromkeys(header.nodes, 1)
         self.messages: dict[tuple[int, int], tuple[Message, int]] = {}
@@ -105,7 +105,7 @@ class Reexecution:
             ) from None
 
     def check(self, number: int, record: Record | None) -> str | None:
-        """What is wrong with the next record, or None."""
+        """Apply the next record; return how it differs from the re-execution, or None."""
         found = None
         if isinstance(record, Step):
             found = self._step(record)
@@ -116,7 +116,7 @@ class Reexecution:
         elif isinstance(record, Process) and record.event == "wiped":
             self.stores[record.node] = {}
         elif isinstance(record, Keyframe) and encode(record.snapshot) != encode(self.cluster.snapshot()):
-            found = "the keyframe is not what the records before it add up to"
+            found = "the keyframe differs from the state after the records before it"
         elif isinstance(record, Header) and number > 0:
             found = "a second header"
         self.cluster.apply(record)
@@ -125,22 +125,22 @@ class Reexecution:
     def _injected(self, message: Message) -> str | None:
         key = (message.source, message.serial)
         if message.serial >= 0 or key in self.messages:
-            return f"message {message.serial} of {message.source}, which was forged, is another's"
+            return f"the forged message {message.serial} of {message.source} has the serial of another message"
         self.messages[key] = (message, 1)
         return None
 
     def _routed(self, routed: Routed) -> str | None:
         key = (routed.source, routed.serial)
         if key not in self.messages:
-            return f"message {routed.serial} of {routed.source}, which is not on its way, was {routed.fate}"
+            return f"message {routed.serial} of {routed.source}, which is not in flight, was {routed.fate}"
         if routed.fate == "duplicated":
             message, copies = self.messages[key]
             self.messages[key] = (message, copies + 1)
         elif routed.fate == "dropped":
-            self._take(*key)
+            self._remove_copy(*key)
         return None
 
-    def _take(self, source: int, serial: int) -> Message | None:
+    def _remove_copy(self, source: int, serial: int) -> Message | None:
         message, copies = self.messages.pop((source, serial), (None, 0))
         if message is not None and copies > 1:
             self.messages[source, serial] = (message, copies - 1)
@@ -148,40 +148,38 @@ class Reexecution:
 
     def _step(self, recorded: Step) -> str | None:
         if recorded.node not in self.serials:
-            return f"a step of node {recorded.node}, which the header does not name"
+            return f"a step of node {recorded.node}, which is not in the header"
         given: Input
         if isinstance(recorded.input, Received):
-            message = self._take(recorded.input.source, recorded.input.serial)
+            message = self._remove_copy(recorded.input.source, recorded.input.serial)
             if message is None or message.target != recorded.node:
                 return f"node {recorded.node} received message {recorded.input.serial} of " + (
-                    f"{recorded.input.source}, which is not on its way to it"
+                    f"{recorded.input.source}, which is not in flight to it"
                 )
             given = message
         else:
             given = recorded.input
         if isinstance(given, Started):
-            wrong = self._new_life(recorded.node, given)
-            if wrong:
-                return wrong
+            problem = self._start_incarnation(recorded.node, given)
+            if problem:
+                return problem
         node = self.nodes.get(recorded.node)
         if node is None:
             return f"node {recorded.node} made a step before it was started"
         return self._compare(node, given, recorded)
 
-    def _new_life(self, node: int, given: Started) -> str | None:
-        incarnation = self.cluster.nodes[
-            node
-        ].incarnation  # of its process; some lives end before their first step
+    def _start_incarnation(self, node: int, given: Started) -> str | None:
+        incarnation = self.cluster.nodes[node].incarnation  # some processes end before their first step
         if (
             given.incarnation != incarnation
-            or incarnation <= self.lives.get(node, 0)
+            or incarnation <= self.incarnations.get(node, 0)
             or given.serial != self.serials[node]
         ):
             return (
-                f"node {node} started life {given.incarnation} with serial {given.serial}; "
-                f"its process is in life {incarnation}, and has serial {self.serials[node]}"
+                f"node {node} started incarnation {given.incarnation} with serial {given.serial}; "
+                f"its process is in incarnation {incarnation}, and has serial {self.serials[node]}"
             )
-        self.lives[node] = incarnation
+        self.incarnations[node] = incarnation
         self.stores[node] = dict(given.stored)
         self.nodes[node] = Node(self._protocol, node, self._header.nodes, self._header.timing, self._parameters)
         return None
@@ -191,17 +189,17 @@ class Reexecution:
         for message in recorded.sent:
             self.messages[message.source, message.serial] = (message, 1)
             self.serials[recorded.node] = message.serial + 1
-        self.stores[recorded.node] = recorded.kept(self.stores[recorded.node])
+        self.stores[recorded.node] = recorded.storage_after(self.stores[recorded.node])
         try:
             executed = node.step(given, recorded.at_us)
         except DriverError as error:
-            return f"its input cannot be: {error}"
+            return f"its input is impossible: {error}"
         if self._source_differs:
             recorded, executed = _without_lines(recorded), _without_lines(executed)
         was, now = encode(recorded), encode(executed)
         if was == now:
             return None
-        return _describe(plain(was), plain(now))
+        return _describe(decode_fields(was), decode_fields(now))
 
 
 def _without_lines(step: Step) -> Step:

@@ -1,8 +1,8 @@
-"""The source in a recording as a listing: which file, function and line is meant where a record names a line.
+"""A listing of the source in a recording, which resolves the lines named in records to files and functions.
 
-A wait names a line of the file that its procedure is in, and not the file; nor does it say which class has the
-procedure. So the functions are looked up by their names, in the order of the files: a class comes before its
-bases. Nothing of the source is ever executed. It may come from anybody, and need not be Python at all.
+A wait names a line, but neither the file nor the class of its procedure. So functions are looked up by name, in
+the order of the files: a class comes before its bases. The source is never executed. It may come from anywhere,
+and need not be Python at all.
 """
 
 import ast
@@ -19,17 +19,17 @@ from lab.recording.records import ProtocolInfo
 __all__ = ["Function", "Listing"]
 
 _LONGEST = 1_000_000
-"""Of a longer text nothing is looked up."""
+"""The longest text that is parsed, in characters."""
 _RULE = re.compile(r"\b[A-Z]\d{1,2}(?:\.\d+)?(?:-[A-Z]?\d{1,2})?\b")
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What comes of reading as Python what is none."""
+"""The exceptions of parsing text that is not Python."""
 
 
 class Function(Struct, frozen=True):
-    """A function in the listing: it begins at line ``first`` with its decorators, and ``last`` is its last.
+    """A function in the listing, from ``first`` (its decorators) through ``line`` (its ``def``) to ``last``.
 
-    ``handles`` is the kind of messages that it is a handler of, if it is one; ``rules`` are those of the
-    specification that its docstring names.
+    ``handles`` is the kind of message that it handles, or empty; ``rules`` are the rules of the specification that
+    its docstring names.
     """
 
     name: str
@@ -41,12 +41,12 @@ class Function(Struct, frozen=True):
     rules: tuple[str, ...] = ()
 
     def has(self, line: int) -> bool:
-        """Whether that line of the listing is one of its own."""
+        """Return whether the line of the listing is in the function, without its decorators."""
         return self.line <= line <= self.last
 
 
 class Listing:
-    """The text of all files, whose ``lines`` are numbered from 1 on through all of them."""
+    """The text of all files; line numbers start at 1 and run through all of them."""
 
     def __init__(self, info: ProtocolInfo) -> None:
         self.lines = tuple(info.source.split("\n"))
@@ -54,7 +54,7 @@ class Listing:
         self.functions = tuple(function for file in self.files for function in _functions(file))
 
     def place_of(self, line: int) -> tuple[str, int]:
-        """(name of its file, its number there); what is between two files is in none: ("", 0)."""
+        """Return (file name, line number in it); ("", 0) for a line between two files."""
         for file in self.files:
             number = line - file.before
             if 0 < number <= file.text.count("\n") + 1:
@@ -62,7 +62,7 @@ class Listing:
         return "", 0
 
     def line_of(self, wait: Wait) -> int | None:
-        """The line at which a procedure waits; None where there is no such line."""
+        """Return the line at which a procedure waits, or None if there is no such line."""
         named = self.named(wait.procedure)
         for file in self.files:
             line = file.before + wait.line
@@ -73,19 +73,19 @@ class Listing:
         return wait.line if is_guessed else None
 
     def named(self, procedure: str) -> tuple[Function, ...]:
-        """The functions of that name; that of a procedure may have behind it what the procedure is about."""
+        """Return the functions of that name; a procedure may have a key after the name of its method."""
         method = procedure.partition(" ")[0]
         return tuple(function for function in self.functions if function.name == method)
 
     def handler_of(self, kind: str) -> Function | None:
-        """The function that handles messages of this kind; one that is written anew below comes before it."""
+        """Return the function that handles messages of this kind; an override has precedence."""
         for function in self.functions:
             if function.handles == kind:
                 return next(iter(self.named(function.name)), function)
         return None
 
     def function_at(self, line: int) -> Function | None:
-        """The innermost function that has that line."""
+        """Return the innermost function that contains the line."""
         around = [function for function in self.functions if function.first <= line <= function.last]
         return max(around, key=lambda function: function.first, default=None)
 
@@ -95,7 +95,7 @@ def _functions(file: SourceFile) -> Iterator[Function]:
         return
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what is only shown, nobody has to hear how it could be better
+            warnings.simplefilter("ignore")  # the source is only displayed
             tree = ast.parse(file.text)
         yield from _functions_in(tree.body, file)
     except _UNREADABLE:

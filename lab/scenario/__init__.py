@@ -1,1 +1,1 @@
-"""Scenarios: files that say what is to happen in a run and what is to come of it; running them, and the report."""
+"""Scenarios: files with the script of a run and its expected outcome; running them, and reporting on the runs."""

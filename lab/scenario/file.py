@@ -1,7 +1,7 @@
-"""A scenario file, read and found fault with before it is run.
+"""Read and check a scenario file.
 
-It is one text: a head in TOML, a line ``---``, and a script in the command language. Whatever can be found wrong
-with it without running it is told at once, all of it, each with its line in the file.
+It consists of a head in TOML, a line ``---``, and a script in the command language. All mistakes that can be found
+without running it are reported together, each with its place in the file.
 """
 
 import re
@@ -30,7 +30,7 @@ from lab.scenario.head import (
 from lab.script import (
     CommandError,
     ExpectViolation,
-    Scripted,
+    Statement,
     WorldCommand,
     check_line,
     numbered_lines,
@@ -40,7 +40,7 @@ from lab.script.triggers import After, At, Every
 from lab.text import did_you_mean, sanitize
 from lab.units import format_us
 from lab.worlds import settings
-from lab.worlds.handles import WATCHED
+from lab.worlds.operations import WATCHED
 from lab.worlds.settings import SettingError
 from lab.worlds.targets import TargetError, absolute_target, load_protocol
 
@@ -56,7 +56,7 @@ _LARGEST = 1 << 16
 
 
 class ScenarioError(Exception):
-    """A file that cannot be run; ``mistakes`` are texts for the user, each with file, line and column."""
+    """A file with mistakes; ``mistakes`` are messages for the user, each with file, line and column."""
 
     def __init__(self, mistakes: list[str]) -> None:
         super().__init__("\n".join(mistakes))
@@ -64,10 +64,10 @@ class ScenarioError(Exception):
 
 
 class Scenario(Struct, frozen=True):
-    """A scenario. ``name`` is its file's, ``protocol`` a target that any process can load.
+    """A scenario. ``name`` is the stem of its file, ``protocol`` a target that any process can load.
 
-    ``link`` None: as ``lab run`` takes it where nothing is said of it. ``lines`` are those of ``script``, whose
-    first line has the number ``first_line`` in the file; ``text`` is all of that.
+    ``link`` None: the default of ``lab run``. ``first_line`` is the number of the first line of ``script`` in the
+    file, ``text`` the whole file.
     """
 
     name: str
@@ -88,40 +88,40 @@ class Scenario(Struct, frozen=True):
     text: str
 
     @property
-    def lines(self) -> list[Scripted]:
-        """The lines of its script, each with its number in the file."""
+    def lines(self) -> list[Statement]:
+        """The statements of the script, each with its line number in the file."""
         return read_script(self.script, first=self.first_line)
 
 
 def read_scenario(path: Path) -> Scenario:
-    """The scenario in this file. ScenarioError."""
-    if path.exists() and not path.is_file():  # a pipe would be waited for
-        raise ScenarioError([f"{path} is no file; name a scenario file, NAME{SUFFIX}"])
+    """Read the scenario in this file. Raises ScenarioError."""
+    if path.exists() and not path.is_file():  # reading a pipe would block
+        raise ScenarioError([f"{path} is not a file; name a scenario file, NAME{SUFFIX}"])
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise ScenarioError([f"{path}: {said}; name a scenario file, NAME{SUFFIX}"]) from None
+        message = error.strerror if isinstance(error, OSError) else "not a text file"
+        raise ScenarioError([f"{path}: {message}; name a scenario file, NAME{SUFFIX}"]) from None
     return scenario_in(text, path)
 
 
 def scenario_in(text: str, path: Path) -> Scenario:
-    """The scenario of this text, which is, or would be, in this file. ScenarioError."""
-    reading = _Reading(text, path)
+    """Parse the text of a scenario; ``path`` is where it is, or would be. Raises ScenarioError."""
+    reading = _ScenarioReader(text, path)
     scenario = reading.scenario()
     if scenario is None:
         mistakes = sorted(reading.mistakes, key=lambda mistake: (mistake.line, mistake.column))
-        raise ScenarioError([_told(path, mistake) for mistake in mistakes])
+        raise ScenarioError([_format_mistake(path, mistake) for mistake in mistakes])
     return scenario
 
 
-def _told(path: Path, mistake: Mistake) -> str:
+def _format_mistake(path: Path, mistake: Mistake) -> str:
     place = ":".join(str(number) for number in (path, mistake.line, mistake.column) if number)
     return sanitize(f"{place}: {mistake.text}")
 
 
-class _Reading:
-    """Reads on after a mistake, as far as what follows can be understood without what was wrong."""
+class _ScenarioReader:
+    """A parser that continues after a mistake as far as possible, to collect all mistakes."""
 
     def __init__(self, text: str, path: Path) -> None:
         self.mistakes: list[Mistake] = []
@@ -130,12 +130,12 @@ class _Reading:
         self._head = Head({}, (), "")
 
     def scenario(self) -> Scenario | None:
-        """The scenario; None where there are mistakes."""
+        """Return the scenario; None if there are mistakes."""
         if len(self._text) > _LARGEST:
-            self._wrong(Mistake(0, 0, f"a scenario has at most {_LARGEST >> 10} kB"))
+            self._wrong(Mistake(0, 0, f"a scenario can have at most {_LARGEST >> 10} kB"))
             return None
-        above, script, first = split_scenario(self._text)
-        self._head = head = read_head(above if first > 1 else self._text)
+        head_text, script, first = split_scenario(self._text)
+        self._head = head = read_head(head_text if first > 1 else self._text)
         self.mistakes += head.mistakes
         if first == 1:
             last = self._text.removesuffix("\n").count("\n") + 1
@@ -179,7 +179,7 @@ class _Reading:
         return None
 
     def _protocol(self, settings_: list[str]) -> tuple[str, type[Algorithm]] | None:
-        """Its target, as any process can load it, and what that is; None where none is named."""
+        """Return the absolute target of the protocol and its class; None if the head names none."""
         if "protocol" not in self._head.values:
             return None
         target = settings.target_of(self._head.values["protocol"], settings_)
@@ -214,7 +214,9 @@ class _Reading:
     def _check_script(self, found: Scenario, protocol: type[Algorithm] | None) -> None:
         numbered = list(numbered_lines(found.script, found.first_line))
         if not numbered:
-            self._wrong(Mistake(found.first_line, 0, "the script is empty: when all normal: kill coordinator"))
+            self._wrong(
+                Mistake(found.first_line, 0, "the script is empty; for example: when all normal: kill coordinator")
+            )
         for number, text in numbered:
             try:
                 (line,) = read_script(text, protocol, number)
@@ -231,7 +233,7 @@ class _Reading:
 
 
 def _as_text(value: Any) -> str:
-    """As ``--set`` takes it."""
+    """Format a value as ``--set`` expects it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -252,58 +254,62 @@ def _worlds(named: list[Any]) -> tuple[World, ...]:
     for each in named:
         if each not in _WORLDS:
             near = did_you_mean(str(each), _WORLDS)
-            raise SettingError(f'worlds: {str(each)!r} is none; write "simulated", "live" or both{near}')
+            raise SettingError(f'worlds: unknown world {str(each)!r}; write "simulated", "live" or both{near}')
     if not named:
-        raise SettingError('worlds: name one at least: worlds = ["simulated"]')
+        raise SettingError('worlds: name at least one: worlds = ["simulated"]')
     return tuple(world for world in _WORLDS if world in named)
 
 
 def _ends_us(text: str) -> int:
     us = settings.positive("for", text, as_key)
     if us > LONGEST_US:
-        raise SettingError(f"{as_key('for', text)}: a scenario goes on for {format_us(LONGEST_US)} at most")
+        raise SettingError(f"{as_key('for', text)}: a scenario runs for at most {format_us(LONGEST_US)}")
     return us
 
 
-def _check_use(line: Scripted, worlds: tuple[World, ...]) -> None:
-    """CommandError where the line cannot be of use in a scenario."""
+def _check_use(line: Statement, worlds: tuple[World, ...]) -> None:
+    """Raise CommandError if the line has no use in a scenario."""
     command = line.command
     if isinstance(command, WorldCommand) and command.verb == "step":
-        raise CommandError("step is for those who watch, who give it by hand; deliver, fire and choose say which")
+        raise CommandError("step is for interactive use; a scenario can use deliver, fire and choose")
     if isinstance(command, WorldCommand) and command.verb not in WATCHED and "live" in worlds:
         raise CommandError(
-            f'{command.verb}: only a simulated run obeys, and this one is to be live too: worlds = ["simulated"]'
+            f'{command.verb} works only in simulation, and this scenario has live runs too: worlds = ["simulated"]'
         )
 
 
-def _check_times(line: Scripted, ends_us: int) -> None:
-    """CommandError where it waits for a time that does not come; ``ends_us`` is 0 where the end is not known."""
+def _check_times(line: Statement, ends_us: int) -> None:
+    """Raise CommandError if it waits for a time after the end; ``ends_us`` is 0 if the end is unknown."""
     for trigger in (line.trigger, *line.then):
         if isinstance(trigger, At | After | Every) and 0 < ends_us < trigger.us:
             waits = f"{type(trigger).__name__.lower()} {format_us(trigger.us)}"
-            raise CommandError(f"{waits} is after the end, {as_key('for', format_us(ends_us))}")
+            raise CommandError(f"{waits} is after the end of the run, {as_key('for', format_us(ends_us))}")
 
 
-def _check_promise(line: Scripted, protocol: type[Algorithm]) -> None:
+def _check_promise(line: Statement, protocol: type[Algorithm]) -> None:
     command = line.command
     judged = (*protocol.promises, RAISES.id)
     if isinstance(command, ExpectViolation) and command.assertion and command.assertion not in judged:
         raise CommandError(
-            f"{protocol.name} does not promise {command.assertion}, so it is not judged; "
+            f"{protocol.name} does not promise {command.assertion}, so there is no verdict on it; "
             f"it promises {', '.join(protocol.promises)}"
         )
 
 
-def _located(number: int, said: str, text: str) -> Mistake:
-    """With the column that the language's errors begin with; else that of the word which it is about."""
-    match = re.match(r"column (\d+): ", said)
-    column = int(match[1]) if match else _column_of(said, text)
-    return Mistake(number, column, said[match.end() :] if match else said)
+def _located(number: int, message: str, text: str) -> Mistake:
+    """Return the mistake with the column that the message begins with, or that of the word that it names."""
+    match = re.match(r"column (\d+): ", message)
+    column = int(match[1]) if match else _column_of(message, text)
+    return Mistake(number, column, message[match.end() :] if match else message)
 
 
-def _column_of(said: str, text: str) -> int:
-    """Of the last word of what is ``said`` first, or of the first two, if it is once in the line; or its start."""
-    words = re.findall(r"#?[\w.]+%?", re.split(r"[;:,](?:\s|$)", said)[0])
+def _column_of(message: str, text: str) -> int:
+    """Return the column of the word that a message is about; the start of the line if it is unclear.
+
+    Candidates are the last word of the message's first clause, then its first two; one must occur once in the
+    line.
+    """
+    words = re.findall(r"#?[\w.]+%?", re.split(r"[;:,](?:\s|$)", message)[0])
     shown = re.sub(r'"[^"]*"', lambda quoted: " " * len(quoted[0]), text)
     for word in (*words[-1:], *words[:2]):
         places = [each.start() for each in re.finditer(rf"(?<![\w#]){re.escape(word)}(?!\w)", shown)]

@@ -1,4 +1,4 @@
-"""The head of a scenario file: where it ends, which keys there are, of which types, and where they stand."""
+"""Read the head of a scenario file: find its end, check its keys and types, and locate mistakes."""
 
 import json
 import re
@@ -31,7 +31,7 @@ LONGEST_TITLE = 100
 
 
 class Key(Struct, frozen=True):
-    """What a key may hold, with an example of it."""
+    """The types of a key's value, with an example."""
 
     types: tuple[type, ...]
     example: str
@@ -40,16 +40,16 @@ class Key(Struct, frozen=True):
 
 _RULE = re.compile(r"^---[^\S\n]*$", re.MULTILINE)
 _PARTS = re.compile(
-    r'"{3}(?:[^"\\]++|\\.?|"{1,2}+(?!"))*+(?:"{3,5}|\Z)'  # a text of several lines
+    r'"{3}(?:[^"\\]++|\\.?|"{1,2}+(?!"))*+(?:"{3,5}|\Z)'  # a multi-line string
     r"|'{3}(?:[^']++|'{1,2}+(?!'))*+(?:'{3,5}|\Z)"
-    r'|"(?:[^"\\\n]++|\\[^\n])*+"?'  # one of one line
+    r'|"(?:[^"\\\n]++|\\[^\n])*+"?'  # a single-line string
     r"|'[^'\n]*+'?"
     r"|#[^\n]*"
     rf"|(?P<rule>{_RULE.pattern})",
     re.MULTILINE | re.DOTALL,
 )
-"""What a head is made of, as far as it says where the head ends. Nothing is read twice, whatever the text."""
-_TOML = 'the head is TOML, a key and a value a line, and texts in quotes: nodes = "5"'
+"""The tokens that matter for the end of the head. Possessive quantifiers avoid backtracking on any text."""
+_TOML = 'the head is TOML, one key and value per line, with texts in quotes: nodes = "5"'
 _TEXT = (str,)
 _NUMBER = (str, int)
 
@@ -72,7 +72,7 @@ KEYS: dict[str, Key] = {
 
 
 class Mistake(Struct, frozen=True):
-    """What is wrong in a file, and where: line and column from 1, 0 where it is of none."""
+    """A mistake in a file: line and column from 1, 0 if it has no place."""
 
     line: int
     column: int
@@ -80,23 +80,23 @@ class Mistake(Struct, frozen=True):
 
 
 class Head(Struct, frozen=True):
-    """The keys and their values, as far as they have the right types, and what is wrong with the others."""
+    """The keys with values of the right types, and the mistakes in the others."""
 
     values: dict[str, Any]
     mistakes: tuple[Mistake, ...]
     text: str
 
     def mistake(self, key: str, text: str) -> Mistake:
-        """A mistake in what this key says, or a parameter that ``set`` gives."""
+        """Return a mistake at the place of this key, or of this parameter in ``set``."""
         line, column = _place_of(key, self.text) or _place_of("set", self.text) or (1, 0)
         return Mistake(line, column, text)
 
 
 def split_scenario(text: str) -> tuple[str, str, int]:
-    """(the head, the script, the number of the script's first line).
+    """Return (the head, the script, the number of the script's first line).
 
-    Between them is the first line ``---`` that is in none of the head's texts; where one of those has no end,
-    the first of all. Without such a line all is script.
+    They are separated by the first line ``---`` outside the head's strings; by the first of all if a string is not
+    closed. Without such a line, all is script.
     """
     rule = next((part for part in _PARTS.finditer(text) if part["rule"]), None) or _RULE.search(text)
     if rule is None:
@@ -106,13 +106,13 @@ def split_scenario(text: str) -> tuple[str, str, int]:
 
 
 def quoted(value: str) -> str:
-    """As a text in TOML, which is as in JSON, but that there is no DEL and no half of a surrogate pair in it."""
+    """Format a TOML string: JSON's format, with DEL escaped and unpaired surrogates replaced."""
     whole = value.encode("utf-8", "replace").decode()
     return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def as_key(name: str, value: str) -> str:
-    """As a head has a setting: ``nodes = "5"``; see ``lab.worlds.settings.Written``."""
+    """Format a setting as in a head: ``nodes = "5"``; see ``lab.worlds.settings.Written``."""
     outer, _, parameter = name.partition(" ")
     if outer == "set" and not parameter:
         parameter, _, value = value.partition("=")
@@ -120,25 +120,25 @@ def as_key(name: str, value: str) -> str:
     return f'{parameter or outer} = "{value}"' if value else parameter or outer
 
 
-def first_key(said: str) -> str:
-    """The key that a mistake is about: the first that is written in it, as ``as_key`` writes it."""
-    return said.removeprefix("set = { ").partition(" ")[0].rstrip(":")
+def first_key(message: str) -> str:
+    """Return the key that a message begins with, in the format of ``as_key``."""
+    return message.removeprefix("set = { ").partition(" ")[0].rstrip(":")
 
 
 def read_head(text: str) -> Head:
-    """What the text before the line ``---`` says."""
+    """Parse the text before the line ``---``."""
     try:
         found = tomllib.loads(text)
-        json.dumps(found, default=str)  # which counts the digits of what is in hex
+        json.dumps(found, default=str)  # raises ValueError for numbers with too many digits, in hex too
     except tomllib.TOMLDecodeError as error:
         return Head({}, (_unreadable(str(error), text),), text)
     except ValueError:
         return Head({}, (Mistake(0, 0, "a number in the head has too many digits; a seed has at most 18"),), text)
     except RecursionError:
-        return Head({}, (Mistake(0, 0, "too much is nested in the head; a list in no list is enough"),), text)
+        return Head({}, (Mistake(0, 0, "the head is nested too deeply; a plain list is enough"),), text)
     values = {key: value for key, value in found.items() if key in KEYS and _fits(value, KEYS[key])}
     head = Head(values, (), text)
-    mistakes = [head.mistake(key, _said_of(key, found[key])) for key in found if key not in values]
+    mistakes = [head.mistake(key, _describe_key_error(key, found[key])) for key in found if key not in values]
     mistakes += [
         Mistake(1, 0, f"the head has no {name}: {key.example}")
         for name, key in KEYS.items()
@@ -151,24 +151,24 @@ def _fits(value: Any, key: Key) -> bool:
     return isinstance(value, key.types) and not isinstance(value, bool)
 
 
-def _said_of(key: str, value: Any) -> str:
+def _describe_key_error(key: str, value: Any) -> str:
     if key in KEYS:
         got = sanitize(json.dumps(value, ensure_ascii=False, default=str), 30)
-        return f"{key} = {got} is not what it may be; for example: {KEYS[key].example}"
-    near = did_you_mean(key, list(KEYS)) or f"; there are {', '.join(KEYS)}"
-    return f"there is no key {sanitize(key, 30)} in a scenario's head{near}"
+        return f"{key} = {got} has the wrong type; for example: {KEYS[key].example}"
+    near = did_you_mean(key, list(KEYS)) or f"; the keys are {', '.join(KEYS)}"
+    return f"unknown key {sanitize(key, 30)}{near}"
 
 
-def _unreadable(said: str, text: str) -> Mistake:
-    """tomllib gives the place in words alone."""
-    match = re.search(r" \(at line (\d+), column (\d+)\)$", said)
+def _unreadable(message: str, text: str) -> Mistake:
+    # tomllib gives the place only in the message.
+    match = re.search(r" \(at line (\d+), column (\d+)\)$", message)
     line, column = (int(match[1]), int(match[2])) if match else (text.count("\n") + 1, 0)
-    what = said[: match.start()] if match else said.removesuffix(" (at end of document)")
+    what = message[: match.start()] if match else message.removesuffix(" (at end of document)")
     return Mistake(line, column, f"{what}; {_TOML}")
 
 
 def _place_of(key: str, text: str) -> tuple[int, int] | None:
-    """The line and the column of a key, looked for outside of texts of several lines."""
+    """Return the line and column of a key outside of multi-line strings."""
     looked_for = re.compile(rf"(?:^|[{{,])\s*\[?\"?({re.escape(key)})\"?\s*[\]=.]")
     inside = False
     for number, line in enumerate(text.split("\n"), 1):

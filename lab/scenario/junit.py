@@ -1,16 +1,16 @@
-"""Reports as JUnit's XML, which the servers that run tests read."""
+"""Format reports as JUnit XML, for continuous integration servers."""
 
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from lab.scenario.report import Finding, Report
+from lab.scenario.report import Report, ScenarioFinding
 from lab.text import sanitize
 
 __all__ = ["as_junit"]
 
 
 def as_junit(reports: Sequence[Report]) -> str:
-    """A suite for each world, a case for each run."""
+    """Return a test suite per world with a test case per run."""
     top = ElementTree.Element("testsuites")
     for world in sorted({report.world for report in reports}):
         cases = [report for report in reports if report.world == world]
@@ -48,6 +48,6 @@ def _add(suite: ElementTree.Element, report: Report) -> None:
         failure.text = "\n".join(lines)
 
 
-def _line(report: Report, finding: Finding) -> str:
+def _line(report: Report, finding: ScenarioFinding) -> str:
     place = f"{report.path}:{finding.line}: " if finding.line else ""
     return sanitize(f"{place}{finding.expected}: {finding.was}")

@@ -1,4 +1,4 @@
-"""The scenarios that come with the program: in the wheel, or beside the package in a checkout."""
+"""Find the scenarios that come with the program: in the wheel, or next to the package in a checkout."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 from lab.scenario.file import SUFFIX, ScenarioError
 from lab.text import did_you_mean, sanitize
 
-__all__ = ["find", "is_path", "meant", "names", "shipped"]
+__all__ = ["find", "is_path", "names", "shipped", "suggestion"]
 
 
 def shipped() -> list[Path]:
-    """Their files, in the order of their names."""
+    """Return the files of the built-in scenarios, sorted by name."""
     package = Path(__file__).parents[1]
     for folder in (package / "scenarios", package.parent / "scenarios"):
         if folder.is_dir():
@@ -19,17 +19,17 @@ def shipped() -> list[Path]:
 
 
 def names() -> list[str]:
-    """Their names."""
+    """Return the names of the built-in scenarios."""
     return [path.stem for path in shipped()]
 
 
 def is_path(named: str) -> bool:
-    """Whether it names a scenario's file, and not one that comes with the program."""
+    """Return whether it is the path of a scenario file, not the name of a built-in scenario."""
     return named.endswith(SUFFIX)
 
 
-def meant(named: str, others: Sequence[str] = ()) -> str:
-    """``; did you mean mine.scenario?``: a file that is called so, or a name like it, of the ``others`` too."""
+def suggestion(named: str, others: Sequence[str] = ()) -> str:
+    """Return ``; did you mean mine.scenario?`` for a file of that name or a similar name, or an empty text."""
     file = f"{named}{SUFFIX}"
     if Path(file).is_file():
         return f"; did you mean {sanitize(file)}?"
@@ -37,7 +37,7 @@ def meant(named: str, others: Sequence[str] = ()) -> str:
 
 
 def find(named: str) -> Path:
-    """The file of the scenario that is meant by a name, or by a path. ScenarioError."""
+    """Return the file of a scenario, given its name or path. Raises ScenarioError."""
     if is_path(named):
         near = "" if Path(named).exists() else did_you_mean(named.removesuffix(SUFFIX), names())
         if near:
@@ -45,6 +45,6 @@ def find(named: str) -> Path:
         return Path(named)
     found = next((path for path in shipped() if path.stem == named), None)
     if found is None:
-        known = f"; lab scenario list says which there are, or name a file: FILE{SUFFIX}"
-        raise ScenarioError([f"there is no scenario {sanitize(named, 60)}{meant(named) or known}"])
+        known = f"; see lab scenario list, or name a file: FILE{SUFFIX}"
+        raise ScenarioError([f"unknown scenario {sanitize(named, 60)}{suggestion(named) or known}"])
     return found

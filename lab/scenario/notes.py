@@ -1,37 +1,37 @@
-"""What of a recording is not in the scenario that was made from it, and what was not in the recording itself."""
+"""Notes on a scenario made from a recording: what was left out, and what the recording lacks."""
 
 from collections.abc import Iterator
 
-from lab.scenario.searching import Found
-from lab.scenario.story import Story
+from lab.scenario.command_history import CommandHistory
+from lab.scenario.script_search import TriedDraft
 from lab.units import format_us
 
 __all__ = ["notes_on"]
 
 _MOST = 10
-"""So many commands are named."""
+"""Limit of the number of commands named."""
 
 
-def notes_on(story: Story, found: Found, is_needless: bool) -> Iterator[str]:
-    """Each in a line for the user. ``is_needless``: what was ``found`` could be shrunk to no command at all."""
+def notes_on(history: CommandHistory, found: TriedDraft, is_needless: bool) -> Iterator[str]:
+    """Yield the notes, a line each. ``is_needless``: shrinking left no command."""
     kept = {line.given for line in found.draft.lines}
-    idle = [*story.idle, *(given.command for given in story.given if given not in kept)]
+    idle = [*history.idle, *(given.command for given in history.given if given not in kept)]
     names = [*dict.fromkeys(idle)]
     if names:
         more = [f"and {len(names) - _MOST} more"] if len(names) > _MOST else []
-        yield f"left out, as it changed or touched nothing: {', '.join([*names[:_MOST], *more])}"
-    if story.is_cut:
-        start = "last command" if story.given else "start"
-        yield f"what came more than {format_us(story.long_us)} after the {start} is no effect of it, and left out"
+        yield f"left out, without effect: {', '.join([*names[:_MOST], *more])}"
+    if history.is_cut:
+        start = "last command" if history.given else "start"
+        yield f"left out: what came more than {format_us(history.long_us)} after the {start}; not an effect"
     if is_needless:
-        yield "not shrunk: the same comes of no command at all, so all of them are kept"
-    if story.gaps:
+        yield "not shrunk: the outcome is the same without any command, so all are kept"
+    if history.gaps:
         yield (
-            f"line {story.gaps[0] + 1} of the recording cannot be read, or takes a message that no line before it "
-            f"sends, so lines are missing; lab verify FILE says more"
+            f"line {history.gaps[0] + 1} of the recording is unreadable, or delivers a message that no line before "
+            f"sends, so lines are missing; see lab verify FILE"
         )
-    if not story.ended:
+    if not history.ended:
         yield (
-            "the recording has no end, as its run was cut off or goes on; it is taken as far as it goes, "
-            "and what is expected may be a state on the way"
+            "the recording has no end: its run was interrupted or is in progress; all of it is used, "
+            "and the expected outcome may be an intermediate state"
         )

@@ -1,9 +1,8 @@
-"""The report: from a scenario and the records of a run of it, in whatever world, to what was not as it should be.
+"""Report on a run of a scenario, from its records, in any world.
 
-A scenario fails when something that it expects was not, when a line of it never came, was refused or changed
-nothing, when a fault of it touched nothing, when a node failed by an error of its own, and when an assertion
-fails though all assumptions hold, and no line expects that. What is violated under a broken assumption is no
-failure, unless a line says that it must not be.
+A scenario fails if an expectation is not met; if a line never runs, is refused or changes nothing; if a fault is
+inert; if a node raises an error; or if an assertion is violated while all assumptions hold and no line expects
+that. A violation under a broken assumption is excused, unless a line expects that there is none.
 """
 
 from collections.abc import Iterable
@@ -11,31 +10,31 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from lab.analysis.failures import failure_lines
-from lab.analysis.script_log import Deed, deed_of, inert_deeds
+from lab.analysis.script_log import LineResult, inert_results, line_result
 from lab.kernel import Step
 from lab.properties import RAISES, Judge, Violation
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import RecordStore
 from lab.recording.records import End, Fault, Header, Record
 from lab.scenario.file import Scenario, World
-from lab.scenario.values import why_unmet
-from lab.script import ExpectThroughout, ExpectViolation, Scripted, predecessors
+from lab.scenario.values import explain_unmet
+from lab.script import ExpectThroughout, ExpectViolation, Statement, predecessors
+from lab.script.evaluation import Suspicions
 from lab.script.expectations import CAUSES
-from lab.script.holding import Suspicions
 from lab.units import format_us
 
-__all__ = ["Course", "Finding", "Report", "is_meant", "report_of"]
+__all__ = ["Report", "ScenarioFinding", "ScriptChecker", "matches_violation", "report_of"]
 
 _EARLY_US = 50_000
-"""A live run ends by a clock; so much sooner than it should is no matter."""
+"""Tolerance for the end of a live run, which is controlled by a clock."""
 _INERT = "the fault was inert: it touched nothing"
 
 
-class Finding(Struct, frozen=True):
-    """What was not as it should be. ``line`` is its number in the scenario, 0 where it is of none.
+class ScenarioFinding(Struct, frozen=True):
+    """A failure of a scenario. ``line`` is its number in the scenario, 0 if it belongs to none.
 
-    ``expected`` is what should have been, ``was`` what was. ``line_of_recording`` is that of the record that shows
-    it, from 1, None where none does; ``at_us`` its time.
+    ``expected`` is what should have happened, ``was`` what did. ``line_of_recording`` is the line of the record
+    that shows it, from 1, or None; ``at_us`` its time.
     """
 
     line: int
@@ -46,16 +45,17 @@ class Finding(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """What came of a run of a scenario. ``ended_us``: how long it went on, by its own clock; ``took_s``: how long
-    that took. ``recording`` is its file, if it is kept. ``too_slow`` is said of a live run that failed where the
-    machine was late by itself: what failed may be no fault of the protocol.
+    """A report on a run of a scenario. ``recording`` is the path of its recording, if it is kept.
+
+    ``ended_us``: the time of its end by its own clock; ``took_s``: its duration in real time. ``too_slow``: a
+    message if a live run failed on a machine that was too slow, so that the protocol may not be to blame.
     """
 
     name: str
     path: str
     world: World
     seed: int
-    findings: tuple[Finding, ...]
+    findings: tuple[ScenarioFinding, ...]
     ended_us: int
     recording: str = ""
     took_s: float = 0.0
@@ -63,33 +63,33 @@ class Report(Struct, frozen=True):
 
     @property
     def passed(self) -> bool:
-        """Whether all was as it should be."""
+        """True if there are no findings."""
         return not self.findings
 
 
 def report_of(scenario: Scenario, lines: RecordStore) -> Report:
-    """The report on a run of the scenario, which is over."""
-    course = Course(scenario.lines, scenario.ends_us, lines.header)
-    findings = tuple(course.gone(lines))
+    """Return the report on a completed run of the scenario."""
+    checker = ScriptChecker(scenario.lines, scenario.ends_us, lines.header)
+    findings = tuple(checker.findings_in(lines))
     header = lines.header
     place = (scenario.name, scenario.path, header.world, header.seed)
-    return Report(*place, findings, course.cluster.at_us, too_slow=course.too_slow if findings else "")
+    return Report(*place, findings, checker.cluster.at_us, too_slow=checker.too_slow if findings else "")
 
 
-class Course:
-    """The course of a script through a run that goes on until ``ends_us``, as the records tell it.
+class ScriptChecker:
+    """Check a script against the records of a run that ends at ``ends_us``.
 
-    ``observe`` is shown all of them.
+    ``observe`` must be called with each record.
     """
 
-    def __init__(self, script: Iterable[Scripted], ends_us: int, header: Header) -> None:
+    def __init__(self, script: Iterable[Statement], ends_us: int, header: Header) -> None:
         self.cluster = ClusterState.of(header)
         self.judge = Judge(header)
         self._ends_us = ends_us
         self._lines = {line.line: line for line in script}
         self._before = predecessors(self._lines.values())
-        self._came: dict[int, Deed] = {}
-        self._found: list[Finding] = []
+        self._entries: dict[int, LineResult] = {}
+        self._found: list[ScenarioFinding] = []
         self._faults: list[tuple[int, Fault]] = []
         self._suspicions = Suspicions()
         self._failed: dict[int, Step] = {}
@@ -97,7 +97,7 @@ class Course:
         self._header = header
 
     def observe(self, record: Record | None) -> None:
-        """Take the next record."""
+        """Process the next record."""
         self.cluster.apply(record)
         self.judge.observe(record)
         self._suspicions.observe(record)
@@ -109,23 +109,23 @@ class Course:
             self._faults.append((number, record))
         elif isinstance(record, End):
             self._end = record
-        elif (deed := deed_of(number, record)) is not None and deed.line in self._lines:
-            self._take(deed)
+        elif (result := line_result(number, record)) is not None and result.line in self._lines:
+            self._on_line_entry(result)
 
-    def findings(self) -> list[Finding]:
-        """What was not as it should be, the run being over."""
+    def findings(self) -> list[ScenarioFinding]:
+        """Return the failures, after the end of the run."""
         found = [*self._found, *self._inert(), *self._missing(), *self._verdicts(), *self._ending()]
         return sorted(found, key=lambda finding: (finding.line == 0, finding.line))
 
-    def gone(self, lines: RecordStore) -> list[Finding]:
-        """The same, of a run that is over and recorded in these lines."""
+    def findings_in(self, lines: RecordStore) -> list[ScenarioFinding]:
+        """Process all records of a completed run and return the failures."""
         for record in lines.records():
             self.observe(record)
         return self.findings()
 
     @property
     def too_slow(self) -> str:
-        """That the machine was late by itself in a live run, and what to do; empty where it was not."""
+        """A message if the machine was too slow for a live run; else empty."""
         late, timing, link = self.judge.late, self._header.timing, self._header.link
         as_set = link.latency_us + link.jitter_us > timing.tm_us
         if late is None or self._header.world != "live" or as_set:
@@ -135,109 +135,115 @@ class Course:
 
     # line by line
 
-    def _take(self, deed: Deed) -> None:
-        self._came.setdefault(deed.line, deed)
-        if deed.is_well:
+    def _on_line_entry(self, result: LineResult) -> None:
+        self._entries.setdefault(result.line, result)
+        if result.succeeded:
             return
-        line, was = self._lines[deed.line], deed.why
-        if deed.how == "refused":
-            was = f"it was refused: {was}"
-        elif deed.how == "not met":
-            was = why_unmet(was, line.command, self.cluster, self._suspicions)
-        self._found.append(_finding(line, was, deed))
+        line, was = self._lines[result.line], result.why
+        if result.how == "refused":
+            was = f"refused: {was}"
+        elif result.how == "not met":
+            was = explain_unmet(was, line.command, self.cluster, self._suspicions)
+        self._found.append(_finding(line, was, result))
 
     # the run as a whole
 
-    def _inert(self) -> list[Finding]:
-        """Lines whose faults touched nothing, beside those of which that is told already."""
-        told = {finding.line for finding in self._found}
+    def _inert(self) -> list[ScenarioFinding]:
+        """Return findings for the lines with inert faults that have no finding yet."""
+        reported = {finding.line for finding in self._found}
         return [
-            _finding(self._lines[deed.line], _INERT, deed)
-            for deed in inert_deeds(self._faults, self.cluster)
-            if deed.line in self._lines and deed.line not in told
+            _finding(self._lines[result.line], _INERT, result)
+            for result in inert_results(self._faults, self.cluster)
+            if result.line in self._lines and result.line not in reported
         ]
 
-    def _missing(self) -> list[Finding]:
+    def _missing(self) -> list[ScenarioFinding]:
         return [
-            Finding(number, line.source, self._why_missing(line))
+            ScenarioFinding(number, line.source, self._why_missing(line))
             for number, line in self._lines.items()
-            if number not in self._came and not isinstance(line.command, ExpectViolation)
+            if number not in self._entries and not isinstance(line.command, ExpectViolation)
         ]
 
-    def _why_missing(self, line: Scripted) -> str:
+    def _why_missing(self, line: Statement) -> str:
         before = self._before.get(line.line)
         trigger = line.source.removesuffix(line.text).strip().rstrip(":").removeprefix("then").strip()
         if before is None:
-            return f"its trigger never came: {trigger}" if trigger else "the run ended before it was known"
-        came = self._came.get(before)
-        if isinstance(self._lines[before].command, ExpectThroughout):  # nothing waits for its end
-            return f"its trigger never came: {trigger or 'that of the line before it'}; it is behind line {before}"
+            return (
+                f"its trigger never fired: {trigger}" if trigger else "the run ended before its result was known"
+            )
+        came = self._entries.get(before)
+        if isinstance(self._lines[before].command, ExpectThroughout):  # its successor does not wait for its result
+            return f"its trigger never fired: {trigger or 'that of the previous line'}; it follows line {before}"
         if came is None:
-            return f"it waited behind line {before}, which never came"
+            return f"it waited for line {before}, which never ran"
         if came.how == "not met":
-            return f"it waited behind line {before}, which was not met"
+            return f"it waited for line {before}, which was not met"
         since = f"line {before} was done at {_seconds(came.at_us)}"
         if not trigger:
-            return f"the run ended before its turn: {since}"
-        return f"its trigger never came: {trigger}; {since}"
+            return f"the run ended before it was due: {since}"
+        return f"its trigger never fired: {trigger}; {since}"
 
-    def _verdicts(self) -> list[Finding]:
-        """What lines expect of the verdicts, and the failures that none expects."""
-        found: list[Finding] = []
-        spoken_of: list[Violation] = []
+    def _verdicts(self) -> list[ScenarioFinding]:
+        """Return unmet expectations of violations, and the violations that no line expects."""
+        found: list[ScenarioFinding] = []
+        expected_violations: list[Violation] = []
         for line in self._lines.values():
             expected = line.command
             if not isinstance(expected, ExpectViolation):
                 continue
-            hits = [each for each in self.judge.violations if is_meant(expected, each)]
-            spoken_of += hits
+            hits = [each for each in self.judge.violations if matches_violation(expected, each)]
+            expected_violations += hits
             if expected.none and hits:
                 found.append(_finding(line, f"{hits[0]}", hits[0]))
             elif not expected.none and not hits:
                 found.append(self._not_violated(line, expected))
         unexpected: dict[str, Violation] = {}
         for violation in self.judge.violations:
-            if violation.is_failure and violation not in spoken_of:
+            if violation.is_failure and violation not in expected_violations:
                 unexpected.setdefault(violation.assertion, violation)
         return found + [self._unexpected(violation) for violation in unexpected.values()]
 
-    def _unexpected(self, violation: Violation) -> Finding:
+    def _unexpected(self, violation: Violation) -> ScenarioFinding:
         expected, was = f"{violation.assertion} holds", str(violation)
         if violation.assertion == RAISES.id:
             failed, file = self._failed[violation.record], self._header.protocol.file
             expected, (was,) = RAISES.statement, failure_lines([failed], file)
-        return Finding(0, expected, was, violation.record + 1, violation.at_us)
+        return ScenarioFinding(0, expected, was, violation.record + 1, violation.at_us)
 
-    def _not_violated(self, line: Scripted, expected: ExpectViolation) -> Finding:
+    def _not_violated(self, line: Statement, expected: ExpectViolation) -> ScenarioFinding:
         other = next((each for each in self.judge.violations if each.assertion == expected.assertion), None)
         if other is None:
             return _finding(line, f"no violation of {expected.assertion} was found", None)
         cause = f"{expected.under}, which breaks assumption {CAUSES[expected.under]}"
         return _finding(line, f"not under {cause}: {other}", other)
 
-    def _ending(self) -> list[Finding]:
+    def _ending(self) -> list[ScenarioFinding]:
         ends_us = self._ends_us
-        expected = f"the run goes on for {format_us(ends_us)}"
+        expected = f"the run lasts {format_us(ends_us)}"
         if self._end is None:
-            return [Finding(0, expected, "the recording was cut off", self.cluster.record + 1, self.cluster.at_us)]
+            return [
+                ScenarioFinding(
+                    0, expected, "the recording is truncated", self.cluster.record + 1, self.cluster.at_us
+                )
+            ]
         if self._end.at_us < ends_us - _EARLY_US:
             was = f"it ended at {_seconds(self._end.at_us)}: {self._end.why}"
-            return [Finding(0, expected, was, self.cluster.record + 1, self._end.at_us)]
+            return [ScenarioFinding(0, expected, was, self.cluster.record + 1, self._end.at_us)]
         return []
 
 
-def is_meant(expected: ExpectViolation, violation: Violation) -> bool:
-    """Whether it is of the assertion and, if a cause is named, a fault of that kind broke what that relies on."""
+def matches_violation(expected: ExpectViolation, violation: Violation) -> bool:
+    """Return whether a violation is of the expected assertion, and under the expected kind of fault, if any."""
     if expected.assertion not in ("", violation.assertion):
         return False
     under = expected.under
-    return not under or any(broken.is_by(under, CAUSES[under]) for broken in violation.broken)
+    return not under or any(broken.is_caused_by(under, CAUSES[under]) for broken in violation.broken)
 
 
-def _finding(line: Scripted, was: str, shown: Deed | Violation | None) -> Finding:
+def _finding(line: Statement, was: str, shown: LineResult | Violation | None) -> ScenarioFinding:
     if shown is None:
-        return Finding(line.line, line.source, was)
-    return Finding(line.line, line.source, was, shown.record + 1, shown.at_us)
+        return ScenarioFinding(line.line, line.source, was)
+    return ScenarioFinding(line.line, line.source, was, shown.record + 1, shown.at_us)
 
 
 def _seconds(us: int) -> str:

@@ -1,4 +1,4 @@
-"""The text of a scenario that was made from a recording: its head, its aligned script, and what is expected."""
+"""Write the text of a scenario made from a recording: its head, its aligned script and its expectations."""
 
 import os
 import textwrap
@@ -8,27 +8,27 @@ from pathlib import Path
 from msgspec import Struct
 
 from lab.recording.records import Header, Link
+from lab.scenario.command_history import CommandHistory
+from lab.scenario.descriptions import comment_for, shows_of, title_of
+from lab.scenario.expected_outcome import ExpectedOutcome
 from lab.scenario.head import quoted
-from lab.scenario.outcome import Outcome
-from lab.scenario.searching import Found, Line
-from lab.scenario.story import Story
-from lab.scenario.telling import remark_on, shows_of, title_of
+from lab.scenario.script_search import DraftLine, TriedDraft
 from lab.script import At, Caption, Expect
 from lab.script.predicates import All, Is, Predicate
-from lab.script.printing import said
+from lab.script.printing import unparse
 from lab.text import sanitize
 from lab.units import format_us
 from lab.worlds.targets import recorded_target
 
-__all__ = ["Source", "scenario_text"]
+__all__ = ["ScenarioSource", "scenario_text"]
 
 _WIDEST_TRIGGER = 44
 _WIDEST_COMMAND = 36
 _WIDTH = 115
 
 
-class Source(Struct, frozen=True):
-    """Where a scenario comes from: a recording, and, where the protocol is the user's own, its target."""
+class ScenarioSource(Struct, frozen=True):
+    """The source of a scenario: a recording, and the protocol's target if it is not built in."""
 
     recording: Path
     target: str = ""
@@ -37,39 +37,39 @@ class Source(Struct, frozen=True):
 
 
 def scenario_text(
-    story: Story,
-    outcome: Outcome,
-    found: Found,
-    source: Source,
+    history: CommandHistory,
+    outcome: ExpectedOutcome,
+    found: TriedDraft,
+    source: ScenarioSource,
     worlds: Sequence[str],
     notes: Sequence[str] = (),
 ) -> str:
-    """The text of the file; ``source.folder`` is where it will be. ``notes`` come as remarks before the script."""
-    shows = shows_of(story, outcome, found)
+    """Return the text of the file, for ``source.folder``; ``notes`` become comments before the script."""
+    shows = shows_of(history, outcome, found)
     head = [
-        _pair("title", source.title or title_of(story, found)),
+        _pair("title", source.title or title_of(history, found)),
         'shows = """',
         *textwrap.wrap(sanitize(shows).replace("\\", "/").replace('"', "'"), _WIDTH),
         '"""',
         _pair("source", f"made from the recording {sanitize(source.recording.name)}"),
-        *_run(story.header, source, found.draft.nodes),
+        *_run(history.header, source, found.draft.nodes),
         f"worlds = [{', '.join(map(quoted, worlds))}]",
         _pair("for", format_us(found.draft.end_us)),
     ]
-    remarks = [
+    comments = [
         line
         for note in notes
         for line in textwrap.wrap(sanitize(note), _WIDTH, initial_indent="# ", subsequent_indent="#   ")
     ]
-    script = [*_lines(story, found), *_expected(story, outcome, found, worlds)]
-    return "\n".join([*head, "---", *remarks, *script]) + "\n"
+    script = [*_lines(history, found), *_expected(history, outcome, found, worlds)]
+    return "\n".join([*head, "---", *comments, *script]) + "\n"
 
 
 def _pair(name: str, value: str) -> str:
     return f"{name} = {quoted(value)}"
 
 
-def _run(header: Header, source: Source, nodes: tuple[int, ...]) -> Iterator[str]:
+def _run(header: Header, source: ScenarioSource, nodes: tuple[int, ...]) -> Iterator[str]:
     info, timing, link = header.protocol, header.timing, header.link
     target = recorded_target(info, source.target)
     yield _pair("protocol", _seen_from(source.folder, target))
@@ -85,22 +85,22 @@ def _run(header: Header, source: Source, nodes: tuple[int, ...]) -> Iterator[str
         yield _pair("jitter", format_us(link.jitter_us))
     yield _pair("seed", str(header.seed))
     pairs = (setting.partition("=") for setting in info.settings)
-    chosen = [_pair(name, value) for name, _, value in pairs if value != "0s"]  # which stands for a default
+    chosen = [_pair(name, value) for name, _, value in pairs if value != "0s"]  # 0s stands for the default
     if chosen:
         yield f"set = {{ {', '.join(chosen)} }}"
 
 
 def _seen_from(folder: Path, target: str) -> str:
-    """A target whose file is named as it is seen from the scenario's folder."""
-    task, above, election = target.rpartition(" above ")
+    """Return the target with its file relative to the scenario's folder."""
+    task, separator, election = target.rpartition(" above ")
     file, colon, name = election.partition(".py")
     if not colon:
         return target
-    return f"{task}{above}{os.path.relpath(f'{file}.py', folder)}{name}"
+    return f"{task}{separator}{os.path.relpath(f'{file}.py', folder)}{name}"
 
 
-def _lines(story: Story, found: Found) -> Iterator[str]:
-    """The commands: triggers in one column, commands in the next, and what came of them in the last."""
+def _lines(history: CommandHistory, found: TriedDraft) -> Iterator[str]:
+    """Yield the lines of the commands in three columns: triggers, commands, and comments with their effects."""
     lines = found.draft.lines
     waits = [_waits(line) for line in lines]
     first = max((len(each) for each in waits if len(each) <= _WIDEST_TRIGGER), default=0)
@@ -109,37 +109,40 @@ def _lines(story: Story, found: Found) -> Iterator[str]:
     for place, line in enumerate(lines):
         behind = (each.given for each in lines[place + 1 :])
         after = next((each for each in behind if not isinstance(each.line.command, Caption)), None)
-        remark = remark_on(story, line.given, after)
+        comment = comment_for(history, line.given, after)
         if any(isinstance(trigger, At) for trigger in line.anchor.triggers):
-            remark = "; ".join(filter(None, ("by the clock: nothing else comes to the same", remark)))
+            comment = "; ".join(filter(None, ("by the clock: no other trigger has the same outcome", comment)))
         if line in found.idle:
-            remark = "; ".join(filter(None, ("touches nothing", remark)))
-        said_ = f"{waits[place]:<{first}}  {commands[place]:<{second}}" + (f"  # {remark}" if remark else "")
-        yield said_.strip()
+            comment = "; ".join(filter(None, ("no effect", comment)))
+        text = f"{waits[place]:<{first}}  {commands[place]:<{second}}" + (f"  # {comment}" if comment else "")
+        yield text.strip()
 
 
-def _waits(line: Line) -> str:
+def _waits(line: DraftLine) -> str:
     return f"{line.anchor}:" if line.anchor.triggers else str(line.anchor)
 
 
-def _expected(story: Story, outcome: Outcome, found: Found, worlds: Sequence[str]) -> Iterator[str]:
-    """What came of it. That nothing is violated is said for simulation alone: a live machine may be too slow.
+def _expected(
+    history: CommandHistory, outcome: ExpectedOutcome, found: TriedDraft, worlds: Sequence[str]
+) -> Iterator[str]:
+    """Yield the expectations of the outcome.
 
-    A failure fails a scenario in any case.
+    ``expect no violation`` is omitted for live runs, where a slow machine may cause excused violations. A failure
+    makes a scenario fail in any case.
     """
     if outcome.agreed is not None:
-        yield said(Expect(outcome.agreed, story.within_us))
+        yield unparse(Expect(outcome.agreed, history.within_us))
     if outcome.agreed is not None or found.draft.lines:
         yield ""
     for predicate in _at_end(outcome):
-        yield said(Expect(predicate))
+        yield unparse(Expect(predicate))
     for verdict in outcome.verdicts:
         if not verdict.none or "live" not in worlds:
-            yield said(verdict)
+            yield unparse(verdict)
 
 
-def _at_end(outcome: Outcome) -> list[Predicate]:
-    """All that is so at the end; whom all agree on in one line."""
+def _at_end(outcome: ExpectedOutcome) -> list[Predicate]:
+    """Return the predicates that hold at the end, with the agreement in one line."""
     end = [each for each in outcome.end if each != Is("all", "normal")]
     if outcome.agreed is None:
         return end

@@ -1,6 +1,5 @@
-"""The command language: commands, triggers, and the director that says when they are due."""
+"""The command language: commands, triggers, predicates, expectations, and the director that schedules them."""
 
-from lab.script.checking import check_by_hand, check_line, check_predicate, forged
 from lab.script.commands import (
     FASTEST,
     SLOWEST,
@@ -15,32 +14,40 @@ from lab.script.commands import (
     LinkFault,
     NodeCommand,
     Partition,
+    ProtocolCommandLine,
     Slow,
-    Tell,
     Verb,
     WorldCommand,
 )
 from lab.script.director import Director
-from lab.script.expectations import CAUSES, Expect, Expectation, ExpectThroughout, ExpectViolation, Settled
+from lab.script.expectations import (
+    CAUSES,
+    Expect,
+    Expectation,
+    ExpectationResult,
+    ExpectThroughout,
+    ExpectViolation,
+)
 from lab.script.lines import ScriptError, numbered_lines, predecessors, read_script
-from lab.script.onset import Onset
+from lab.script.log_filter import LogFilter
+from lab.script.onset import OnsetMatcher
 from lab.script.parse import parse, parse_predicate
-from lab.script.query import Query, query_said, read_query
+from lab.script.predicate_fold import PredicateFold
+from lab.script.protocol_commands import bare_commands, command_input
+from lab.script.query import Query, format_query, read_query
 from lab.script.resolve import (
     coordinator_of,
     coordinators_of,
     fault_rule,
     link_rule,
-    nodes_told,
     partition_rule,
     resolve_links,
     resolve_nodes,
     rule_over,
+    target_nodes,
 )
-from lab.script.sieve import Sieve
-from lab.script.sight import Sight
-from lab.script.telling import own_commands, told_by
-from lab.script.triggers import After, At, Every, OnMessage, OnStatus, Scripted, Trigger, When
+from lab.script.triggers import After, At, Every, OnMessage, OnStatus, Statement, Trigger, When
+from lab.script.validation import check_interactive, check_line, check_predicate, forged_payload
 
 __all__ = [
     "CAUSES",
@@ -59,47 +66,47 @@ __all__ = [
     "ExpectThroughout",
     "ExpectViolation",
     "Expectation",
+    "ExpectationResult",
     "Heal",
     "Hint",
     "Inject",
     "LinkFault",
+    "LogFilter",
     "NodeCommand",
     "OnMessage",
     "OnStatus",
-    "Onset",
+    "OnsetMatcher",
     "Partition",
+    "PredicateFold",
+    "ProtocolCommandLine",
     "Query",
     "ScriptError",
-    "Scripted",
-    "Settled",
-    "Sieve",
-    "Sight",
     "Slow",
-    "Tell",
+    "Statement",
     "Trigger",
     "Verb",
     "When",
     "WorldCommand",
-    "check_by_hand",
+    "bare_commands",
+    "check_interactive",
     "check_line",
     "check_predicate",
+    "command_input",
     "coordinator_of",
     "coordinators_of",
     "fault_rule",
-    "forged",
+    "forged_payload",
+    "format_query",
     "link_rule",
-    "nodes_told",
     "numbered_lines",
-    "own_commands",
     "parse",
     "parse_predicate",
     "partition_rule",
     "predecessors",
-    "query_said",
     "read_query",
     "read_script",
     "resolve_links",
     "resolve_nodes",
     "rule_over",
-    "told_by",
+    "target_nodes",
 ]

@@ -1,38 +1,36 @@
-"""What comes by the clock: lines, those of ``every`` again and again, and the ends of time limits."""
+"""The queue of everything that is due by the clock: lines of the script, and the ends of time limits."""
 
 import heapq
 from collections.abc import Iterator
 
-from lab.script.lookout import Look
-from lab.script.triggers import Every, Scripted
+from lab.script.predicate_watch import PredicateWait
+from lab.script.triggers import Every, Statement
 
 __all__ = ["Agenda"]
 
 
 class Agenda:
-    """Gives back what was put there, in the order of the instants; of equal ones, as they were put."""
+    """A priority queue of entries by time; entries of the same time come out in the order of insertion."""
 
     def __init__(self) -> None:
         self._put = 0
-        self._entries: list[tuple[int, int, Scripted | Look]] = []
+        self._entries: list[tuple[int, int, Statement | PredicateWait]] = []
 
     @property
     def next_us(self) -> int | None:
-        """When the next comes, if one does."""
         return self._entries[0][0] if self._entries else None
 
-    def put(self, at_us: int, waiting: Scripted | Look) -> None:
-        """A line that comes at this instant, or a look that is given up then."""
+    def put(self, at_us: int, entry: Statement | PredicateWait) -> None:
+        """Add a line that is due at this time, or a wait that expires then."""
         self._put += 1
-        heapq.heappush(self._entries, (at_us, self._put, waiting))
+        heapq.heappush(self._entries, (at_us, self._put, entry))
 
-    def due(self, now_us: int) -> Iterator[Scripted | Look]:
-        """What has come by now, one after the other; what is put meanwhile and has come, too."""
+    def due(self, now_us: int) -> Iterator[Statement | PredicateWait]:
+        """Yield the entries that are due by ``now_us``, also those that are added while the caller iterates."""
         while self._entries and self._entries[0][0] <= now_us:
-            at_us, _, waiting = heapq.heappop(self._entries)
-            if isinstance(waiting, Scripted) and isinstance(waiting.trigger, Every):
-                late_us = (
-                    now_us - at_us
-                ) % waiting.trigger.us  # once, however often it should have come meanwhile
-                self.put(now_us - late_us + waiting.trigger.us, waiting)
-            yield waiting
+            at_us, _, entry = heapq.heappop(self._entries)
+            if isinstance(entry, Statement) and isinstance(entry.trigger, Every):
+                # Late by several periods, the line still runs once; the next time stays on the original grid.
+                late_us = (now_us - at_us) % entry.trigger.us
+                self.put(now_us - late_us + entry.trigger.us, entry)
+            yield entry

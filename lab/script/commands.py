@@ -1,4 +1,4 @@
-"""The commands of the language, parsed; and the one table of them that help, completion and errors use."""
+"""The commands of the language as structs, and the table of them for help, completion and errors."""
 
 from typing import Literal
 
@@ -21,8 +21,8 @@ __all__ = [
     "NodeCommand",
     "Nodes",
     "Partition",
+    "ProtocolCommandLine",
     "Slow",
-    "Tell",
     "Verb",
     "WorldCommand",
     "commands_as_markdown",
@@ -30,17 +30,17 @@ __all__ = [
 
 
 SLOWEST, FASTEST = 0.01, 1000.0
-"""Virtual over real time in a simulated run, unless it goes as fast as it can be computed."""
+"""Limits of the speed of a simulated run: virtual time per real time."""
 MOST_STEPS = 10_000
-"""So many events at one command."""
+"""Limit of the number of events in ``step`` and ``choose``."""
 
 
 class CommandError(Exception):
-    """A command that cannot be carried out as it stands; the text is for the user."""
+    """A command that cannot be executed; the message is for the user."""
 
 
 class Verb(Struct, frozen=True):
-    """One command: how it is written, what it does, and an example."""
+    """One command: its syntax, its effect and an example."""
 
     usage: str
     help: str
@@ -48,52 +48,58 @@ class Verb(Struct, frozen=True):
 
 
 VERBS: dict[str, Verb] = {
-    "kill": Verb("kill NODES", "crash: the process is gone at once, with all but its safe storage", "kill 5"),
-    "restart": Verb("restart NODES", "a new process, with what safe storage held", "restart 5"),
-    "pause": Verb("pause NODES", "stop the process where it stands; it loses nothing", "pause coordinator"),
-    "resume": Verb("resume NODES", "let a paused process go on", "resume all"),
-    "wipe": Verb("wipe NODES", "empty the safe storage of a node that is down", "wipe 5"),
-    "slow": Verb("slow NODES TIME [±TIME]", "the node takes so much longer over what it gets", "slow 4 300ms"),
-    "delay": Verb("delay LINKS [KINDS] TIME [±TIME]", "messages take so much longer", "delay 2->3 400ms ±100ms"),
-    "lose": Verb("lose LINKS [KINDS] PERCENT", "so many of the messages are lost", "lose 4->1 Accept 100%"),
+    "kill": Verb("kill NODES", "crash: kill the process; only its safe storage survives", "kill 5"),
+    "restart": Verb("restart NODES", "recover: start a new process from safe storage", "restart 5"),
+    "pause": Verb("pause NODES", "stop the process; it keeps its state", "pause coordinator"),
+    "resume": Verb("resume NODES", "continue a paused process", "resume all"),
+    "wipe": Verb("wipe NODES", "erase the safe storage of a crashed node", "wipe 5"),
+    "slow": Verb("slow NODES TIME [±TIME]", "delay every message to the node by TIME", "slow 4 300ms"),
+    "delay": Verb(
+        "delay LINKS [KINDS] TIME [±TIME]", "add TIME to the latency of messages", "delay 2->3 400ms ±100ms"
+    ),
+    "lose": Verb("lose LINKS [KINDS] PERCENT", "lose PERCENT of the messages", "lose 4->1 Accept 100%"),
     "duplicate": Verb(
-        "duplicate LINKS [KINDS] PERCENT", "so many of the messages arrive twice", "duplicate all 20%"
+        "duplicate LINKS [KINDS] PERCENT", "deliver PERCENT of the messages twice", "duplicate all 20%"
     ),
     "reorder": Verb(
         "reorder LINKS [KINDS] PERCENT [TIME]",
-        "so many of the messages may be overtaken",
+        "delay PERCENT of the messages by up to TIME, out of order",
         "reorder 1<->2 50% 100ms",
     ),
-    "hold": Verb("hold LINKS [KINDS]", "messages wait on their way", "hold 3->1 Accept"),
-    "release": Verb("release [LINKS]", "what is held goes on, all or that of some links", "release 3->1"),
-    "cut": Verb("cut LINKS", "nothing passes, in the direction given", "cut 2->3"),
-    "join": Verb("join LINKS", "end the cuts and partitions of these links", "join 2->3"),
-    "partition": Verb("partition NODES | NODES …", "nothing passes from side to side", "partition 1 2 | 3 4 5"),
-    "heal": Verb("heal [LINKS]", "end the faults of links: all, or those of some links", "heal"),
+    "hold": Verb("hold LINKS [KINDS]", "hold messages in flight until release or heal", "hold 3->1 Accept"),
+    "release": Verb("release [LINKS]", "release held messages: all, or those on LINKS", "release 3->1"),
+    "cut": Verb("cut LINKS", "drop every message, in the given direction", "cut 2->3"),
+    "join": Verb("join LINKS", "end cuts and partitions on LINKS", "join 2->3"),
+    "partition": Verb(
+        "partition NODES | NODES …", "drop every message between the groups", "partition 1 2 | 3 4 5"
+    ),
+    "heal": Verb("heal [LINKS]", "end link faults: all, or those on LINKS", "heal"),
     "inject": Verb(
         "inject A->B KIND [{…}]",
-        "forge a message: B gets it, and A never sent it; {…} is what is in it, as JSON",
+        "forge a message: B receives it, but A never sent it; {…} is its payload as JSON",
         "inject 1->3 AreYouUp",
     ),
-    "tell": Verb("tell NODES COMMAND [WORDS…]", "a command of the protocol's own", "tell 5 publish"),
-    "say": Verb('say "TEXT"', "a caption for those who watch", 'say "4 is the first to notice"'),
-    "mark": Verb('mark "TEXT"', "a bookmark in the recording", 'mark "here it goes wrong"'),
-    "answer": Verb('answer TASK "TEXT"', "in an exercise: the answer to the question of a task", 'answer 2 "4"'),
-    "hint": Verb("hint TASK", "in an exercise: the next hint for a task; it costs what it says", "hint 1"),
-    "freeze": Verb("freeze", "simulated: let virtual time stand still", "freeze"),
-    "go": Verb("go", "simulated: let it go on", "go"),
-    "speed": Verb("speed FACTOR", "simulated: virtual over real time, from 0.01 to 1000, or max", "speed 0.1"),
-    "step": Verb("step [COUNT]", "simulated: freeze, and let the next events happen", "step 3"),
+    "tell": Verb("tell NODES COMMAND [WORDS…]", "run a command of the protocol on NODES", "tell 5 publish"),
+    "say": Verb('say "TEXT"', "show a caption", 'say "4 is the first to notice"'),
+    "mark": Verb('mark "TEXT"', "set a bookmark in the recording", 'mark "here it goes wrong"'),
+    "answer": Verb('answer TASK "TEXT"', "exercise: answer the question of a task", 'answer 2 "4"'),
+    "hint": Verb("hint TASK", "exercise: show the next hint for a task; it may cost points", "hint 1"),
+    "freeze": Verb("freeze", "simulated: stop virtual time", "freeze"),
+    "go": Verb("go", "simulated: continue virtual time", "go"),
+    "speed": Verb("speed FACTOR", "simulated: set virtual time per real time, 0.01 to 1000 or max", "speed 0.1"),
+    "step": Verb("step [COUNT]", "simulated: freeze, then run the next COUNT events", "step 3"),
     "deliver": Verb(
-        "deliver A->B [KIND]", "simulated: freeze; the first such message in flight arrives now", "deliver 3->1"
+        "deliver A->B [KIND]", "simulated: freeze, then deliver the first such message in flight", "deliver 3->1"
     ),
-    "choose": Verb("choose NUMBER", "simulated: freeze; of what may happen next, the so-manieth does", "choose 2"),
-    "fire": Verb("fire NODE", "simulated: freeze; its next timer fires, and the clock goes on to that", "fire 2"),
+    "choose": Verb("choose NUMBER", "simulated: freeze, then run the NUMBER-th enabled event", "choose 2"),
+    "fire": Verb(
+        "fire NODE", "simulated: freeze, advance the clock to the next timer of NODE and fire it", "fire 2"
+    ),
 }
 
 
 def commands_as_markdown() -> str:
-    """The table of commands as the README has it."""
+    """Return the table of commands for the README."""
     rows = ["| command | what it does | for example |", "|---|---|---|"]
     for verb in VERBS.values():
         usage, example = (text.replace("|", "\\|") for text in (verb.usage, verb.example))
@@ -102,19 +108,19 @@ def commands_as_markdown() -> str:
 
 
 class Nodes(Struct, frozen=True):
-    """Nodes as the user named them: by number, and as *all*, *coordinator* and *coordinators*."""
+    """Nodes as the user named them: by number, or as *all*, *coordinator* or *coordinators*."""
 
     ids: tuple[int, ...] = ()
     words: tuple[Literal["all", "coordinator", "coordinators"], ...] = ()
 
     @property
     def by_role(self) -> bool:
-        """Whether who is meant depends on who leads at that time."""
+        """True if the nodes depend on who leads at the time of the command."""
         return any(word != "all" for word in self.words)
 
 
 class LinkSet(Struct, frozen=True):
-    """Directed links: from ``sources`` to ``targets``; without targets, all from and to the sources."""
+    """Directed links from ``sources`` to ``targets``; without targets, all links from and to the sources."""
 
     sources: Nodes
     targets: Nodes | None = None
@@ -122,16 +128,16 @@ class LinkSet(Struct, frozen=True):
 
 
 class NodeCommand(Struct, frozen=True):
-    """kill, restart, pause, resume, wipe."""
+    """One of: kill, restart, pause, resume, wipe."""
 
     verb: Literal["kill", "restart", "pause", "resume", "wipe"]
     nodes: Nodes
 
 
 class LinkFault(Struct, frozen=True):
-    """delay, lose, cut, duplicate, reorder, hold. Times in microseconds, the probability from 0 to 1.
+    """One of: delay, lose, cut, duplicate, reorder, hold. The probability is from 0 to 1.
 
-    ``kinds``: only messages of these kinds; empty: all.
+    ``kinds``: the kinds of messages that it affects; empty for all.
     """
 
     verb: Literal["delay", "lose", "cut", "duplicate", "reorder", "hold"]
@@ -143,7 +149,7 @@ class LinkFault(Struct, frozen=True):
 
 
 class Slow(Struct, frozen=True):
-    """slow: what these nodes get, they get so much later, as if they took so long over it. Microseconds."""
+    """Delay of all messages to these nodes, as if they were slow to process them."""
 
     nodes: Nodes
     us: int
@@ -151,20 +157,20 @@ class Slow(Struct, frozen=True):
 
 
 class Partition(Struct, frozen=True):
-    """Two sides or more; one side alone is meant against all others."""
+    """Groups of nodes that cannot reach each other; a single group is cut off from all other nodes."""
 
     sides: tuple[Nodes, ...]
 
 
 class Heal(Struct, frozen=True):
-    """End faults of links; of all where none are named. release: what holds; join: what cuts."""
+    """End of link faults, on all links if none are named: heal ends all, release holds, join cuts."""
 
     links: LinkSet | None = None
     verb: Literal["heal", "release", "join"] = "heal"
 
 
 class Inject(Struct, frozen=True):
-    """A message that ``target`` gets as if ``source`` had sent it. ``body`` is its payload as JSON."""
+    """A forged message from ``source`` to ``target``. ``body`` is its payload as JSON."""
 
     source: int
     target: int
@@ -173,29 +179,29 @@ class Inject(Struct, frozen=True):
 
 
 class Caption(Struct, frozen=True):
-    """Words for those who watch: said, or kept as a mark."""
+    """A caption (say) or a bookmark (mark)."""
 
     verb: Literal["say", "mark"]
     text: str
 
 
 class Answer(Struct, frozen=True):
-    """What is answered to the question of an exercise's task, which has this number, from 1."""
+    """An answer to the question of an exercise's task, numbered from 1."""
 
     task: int
     text: str
 
 
 class Hint(Struct, frozen=True):
-    """The next hint for a task of an exercise was asked for."""
+    """A request for the next hint for a task of an exercise."""
 
     task: int
 
 
-class Tell(Struct, frozen=True):
-    """A command of the protocol's own; whether the protocol has it is not looked at here.
+class ProtocolCommandLine(Struct, frozen=True):
+    """A command of the protocol: ``tell 5 publish``, ``publish``, ``transfer 10 savings checking``.
 
-    Behind one that takes no words there may be nodes. Without any it is for whom the protocol says.
+    Parsing does not check that the protocol has it. Without ``nodes``, the protocol decides which nodes run it.
     """
 
     nodes: Nodes | None
@@ -204,11 +210,11 @@ class Tell(Struct, frozen=True):
 
 
 class WorldCommand(Struct, frozen=True):
-    """freeze, go, speed, step, choose, deliver, fire: of time itself, so only a simulated run obeys.
+    """A command that controls virtual time; only simulated runs support it.
 
-    ``factor`` None: as fast as it can be computed. ``count`` is how many events, or the place of the one chosen,
-    from 1. ``deliver`` has a ``source``, a ``node`` and perhaps a
-    ``kind``, ``fire`` a ``node``.
+    ``factor`` None: as fast as possible. ``count``: the number of events (step), or the number of the enabled
+    event, from 1 (choose). ``deliver`` has a ``source``, a ``node`` and an optional ``kind``; ``fire`` has a
+    ``node``.
     """
 
     verb: Literal["freeze", "go", "speed", "step", "choose", "deliver", "fire"]
@@ -220,5 +226,15 @@ class WorldCommand(Struct, frozen=True):
 
 
 Command = (
-    NodeCommand | LinkFault | Slow | Partition | Heal | Inject | Tell | Caption | Answer | Hint | WorldCommand
+    NodeCommand
+    | LinkFault
+    | Slow
+    | Partition
+    | Heal
+    | Inject
+    | ProtocolCommandLine
+    | Caption
+    | Answer
+    | Hint
+    | WorldCommand
 )

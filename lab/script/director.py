@@ -1,13 +1,13 @@
-"""The director reads records as they come, and says what is to be done now.
+"""The director reads the records of a run and decides which lines of its script are due.
 
-It stands below the worlds: each world shows it every record and every message before it acts on them, so a
-fault that is due on a message strikes between two messages of one step.
+It belongs to a layer below the worlds. Each world shows it every record and every message before acting on them,
+so a fault that a message triggers takes effect between two messages of the same step.
 
-A line of a script waits for its triggers, one after the other; then it is due, and the world carries it out. Then
-the line behind it begins to wait. An expectation takes its turn like a command: it is due, as ``Settled``, once
-it is known whether it is met, and what is behind it waits for that, in vain if it is not met.
+A line waits for its triggers, one after the other; then it is due, and the world executes it. Then the line after
+it starts to wait. An expectation is a line like any other: once it is known whether it is met, it is due as an
+``ExpectationResult``. The line after it waits for that, and never runs if the expectation is not met.
 
-What a line waits for meanwhile is kept by the ``Agenda``, ``Happenings``, the ``Lookout``, or ``Following``.
+The pending lines are kept by the ``Agenda``, ``EventTriggers``, ``PredicateWatch`` and ``Sequencer``.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -15,188 +15,191 @@ from collections.abc import Callable, Collection, Iterable
 from msgspec.structs import replace
 
 from lab.kernel import Message
-from lab.recording.memory import Log
+from lab.recording.memory import RecordLog
 from lab.recording.records import Event, Process, Record
 from lab.script.agenda import Agenda
-from lab.script.expectations import Expect, Expectation, ExpectThroughout, ExpectViolation, Settled
-from lab.script.following import Following
-from lab.script.happenings import Happenings
-from lab.script.lookout import Look, Lookout
+from lab.script.event_triggers import EventTriggers
+from lab.script.expectations import Expect, Expectation, ExpectationResult, ExpectThroughout, ExpectViolation
+from lab.script.predicate_watch import PredicateWait, PredicateWatch
 from lab.script.predicates import Predicate
-from lab.script.triggers import After, At, Every, OnMessage, OnStatus, Scripted, When
+from lab.script.sequencer import Sequencer
+from lab.script.triggers import After, At, Every, OnMessage, OnStatus, Statement, When
 
 __all__ = ["Director"]
 
 
 class Director:
-    """Holds lines that wait for their triggers. Each fires once, in the order in which they were added.
+    """The lines that wait for their triggers. Each runs once; of lines due together, those added first run first.
 
-    ``now_us`` is the run's clock, ``log`` what has been recorded of it. ``next_due_us``: when the next line is due
-    by the clock, or None. ``attends``: whether it has to be shown records and messages at present.
+    ``now_us`` is the run's clock, ``log`` its recording so far. ``next_due_us``: when the next line is due by the
+    clock, or None. ``needs_records``: True while the world has to show it records and messages.
     """
 
-    def __init__(self, now_us: Callable[[], int], log: Log) -> None:
+    def __init__(self, now_us: Callable[[], int], log: RecordLog) -> None:
         self.next_due_us: int | None = None
-        self.attends = False
+        self.needs_records = False
         self._now_us = now_us
         self._log = log
-        self._wait_for_nothing()
+        self._reset()
 
-    def _wait_for_nothing(self) -> None:
+    def _reset(self) -> None:
         self._agenda = Agenda()
-        self._happenings = Happenings()
-        self._lookout = Lookout(self._log)
-        self._following = Following()
-        self._at_end: list[tuple[Scripted, Predicate]] = []
-        self._ready: list[Scripted] = []
+        self._event_triggers = EventTriggers()
+        self._predicates = PredicateWatch(self._log)
+        self._sequencer = Sequencer()
+        self._at_end: list[tuple[Statement, Predicate]] = []
+        self._ready: list[Statement] = []
 
-    # what is to wait
+    # adding lines
 
-    def add(self, line: Scripted) -> None:
-        """Keep a line until its trigger comes; a command without one is due at once, by the clock."""
-        self._lookout.heed(line)
+    def add(self, line: Statement) -> None:
+        """Add a line. A command without a trigger is due at once, by the clock."""
+        self._predicates.track_suspicions_for(line)
         self._begin(line)
         self._update()
 
-    def add_script(self, lines: Iterable[Scripted]) -> None:
-        """Keep the lines of the run's script; those that follow others wait for these first."""
+    def add_script(self, lines: Iterable[Statement]) -> None:
+        """Add the lines of the run's script; lines that follow others start to wait when those are done."""
         script = list(lines)
         for line in script:
-            self._lookout.heed(line)
-        for line in self._following.hold_back(script):
+            self._predicates.track_suspicions_for(line)
+        for line in self._sequencer.hold_back(script):
             self._begin(line)
         self._update()
 
-    def withdraw(self, line: Scripted) -> bool:
-        """Keep no longer a line like this one, if it still waits for a predicate; whether it did."""
-        found = self._lookout.withdraw(line)
+    def withdraw(self, line: Statement) -> bool:
+        """Remove an equal line if it still waits for a predicate. Return whether there was one."""
+        found = self._predicates.withdraw(line)
         self._update()
         return found
 
-    def begun(self, line: Scripted, nodes: Collection[int], events: Collection[Event]) -> None:
-        """A line is about to be carried out. It is done when one of these events is seen of each of the nodes."""
-        self._let_wait(self._following.begun(line, nodes, events))
+    def line_started(self, line: Statement, nodes: Collection[int], events: Collection[Event]) -> None:
+        """Note that the world starts to execute a line, which is done once each node has had one of the events."""
+        self._start_all(self._sequencer.line_started(line, nodes, events))
         self._update()
 
-    def done(self, line: Scripted, struck: Collection[int] = ()) -> list[Scripted]:
-        """A line was carried out, and struck these nodes alone; what is due by that."""
-        self._let_wait(self._following.done(line, struck))
-        return self._taken()
+    def line_done(self, line: Statement, struck: Collection[int] = ()) -> list[Statement]:
+        """Note that a line was executed and affected only these nodes. Return the lines that are due now."""
+        self._start_all(self._sequencer.line_done(line, struck))
+        return self._pop_ready()
 
-    # what has come
+    # events
 
-    def due(self, now_us: int) -> list[Scripted]:
-        """The lines whose time has come, in the order of their times."""
+    def due(self, now_us: int) -> list[Statement]:
+        """Return the lines that are due by the clock, in the order of their times."""
         for waiting in self._agenda.due(now_us):
-            if isinstance(waiting, Scripted):
-                self._go_on(waiting)
-            elif self._lookout.give_up(waiting):
-                self._settle(waiting.line, False, "its time is up")
-        return self._taken()
+            if isinstance(waiting, Statement):
+                self._next_trigger(waiting)
+            elif self._predicates.remove(waiting):
+                self._add_result(waiting.line, False, "timed out")
+        return self._pop_ready()
 
-    def after(self, record: Record | None) -> list[Scripted]:
-        """The lines that are due after this record, the last in the log; ``None``: those that are due already."""
+    def on_record(self, record: Record | None) -> list[Statement]:
+        """Return the lines that are due after this record, the last in the log; ``None``: those already due."""
         if record is not None:
-            self._lookout.observe(record)
+            self._predicates.observe(record)
             if isinstance(record, Process):
-                self._let_wait(self._following.saw(record))
-            for line in self._happenings.after(record):
-                self._go_on(line)
-            for look in self._lookout.after(record):
-                self._come_to(look)
-        return self._taken()
+                self._start_all(self._sequencer.on_process(record))
+            for line in self._event_triggers.on_record(record):
+                self._next_trigger(line)
+            for wait in self._predicates.on_record(record):
+                self._on_predicate(wait)
+        return self._pop_ready()
 
-    def on(self, moment: str, message: Message) -> list[Scripted]:
-        """The lines that are due as this message leaves (``send``), arrives (``deliver``) or is dropped."""
-        come = self._happenings.on(moment, message)
-        for line in come:
-            self._go_on(line)
-        return self._taken() if come else []
+    def on_message(self, event: str, message: Message) -> list[Statement]:
+        """Return the lines that are due as this message is sent (``send``), delivered or dropped."""
+        found = self._event_triggers.on_message(event, message)
+        for line in found:
+            self._next_trigger(line)
+        return self._pop_ready() if found else []
 
-    def finish(self) -> list[Scripted]:
-        """The run ends: what is known of the expectations by that. Nothing waits any more."""
+    def finish(self) -> list[Statement]:
+        """Return the results of the expectations that the end of the run decides, and drop all waiting lines."""
         self._ready.clear()
-        for look in self._lookout.looks:
-            if look.met is not None:
-                self._settle(look.line, not look.met, "the run ended" if look.met else "")
+        for wait in self._predicates.waits:
+            if wait.met is not None:
+                self._add_result(wait.line, not wait.met, "the run ended" if wait.met else "")
         for line, predicate in self._at_end:
-            self._settle(line, self._lookout.holds(predicate))
+            self._add_result(line, self._predicates.holds(predicate))
         found = self._ready
-        self._wait_for_nothing()
+        self._reset()
         self._update()
         return found
 
-    # from trigger to trigger, to its turn
+    # the life cycle of a line
 
-    def _begin(self, line: Scripted) -> None:
+    def _begin(self, line: Statement) -> None:
         if line.trigger or isinstance(line.command, Expectation):
-            self._wait(line)
+            self._start(line)
         else:
             self._agenda.put(0, line)
 
-    def _let_wait(self, lines: Iterable[Scripted]) -> None:
+    def _start_all(self, lines: Iterable[Statement]) -> None:
         for line in lines:
-            self._wait(line)
+            self._start(line)
 
-    def _wait(self, line: Scripted) -> None:
+    def _start(self, line: Statement) -> None:
         match line.trigger:
             case At(us):
                 self._agenda.put(us, line)
             case After(us) | Every(us):
                 self._agenda.put(self._now_us() + us, line)
             case OnMessage() | OnStatus() as happening:
-                self._happenings.add(line, happening)
+                self._event_triggers.add(line, happening)
             case When(predicate):
-                self._look_at(Look(line, predicate))
+                self._watch(PredicateWait(line, predicate))
             case None:
-                self._come(line)
+                self._on_triggered(line)
 
-    def _go_on(self, line: Scripted) -> None:
-        """A trigger has come; what is next for the line."""
+    def _next_trigger(self, line: Statement) -> None:
+        """Start to wait for the line's next trigger; without one, the line is triggered."""
         if line.then:
-            self._wait(replace(line, trigger=line.then[0], then=line.then[1:]))
+            self._start(replace(line, trigger=line.then[0], then=line.then[1:]))
         else:
-            self._come(line)
+            self._on_triggered(line)
 
-    def _look_at(self, look: Look) -> None:
-        if self._lookout.begin(look):
-            self._come_to(look)
+    def _watch(self, wait: PredicateWait) -> None:
+        if self._predicates.add(wait):
+            self._on_predicate(wait)
 
-    def _come_to(self, look: Look) -> None:
-        if look.met is None:
-            self._go_on(look.line)
+    def _on_predicate(self, wait: PredicateWait) -> None:
+        if wait.met is None:
+            self._next_trigger(wait.line)
         else:
-            self._settle(look.line, look.met)
+            self._add_result(wait.line, wait.met)
 
-    def _come(self, line: Scripted) -> None:
-        """All its triggers have come: it is due, or its expectation begins."""
+    def _on_triggered(self, line: Statement) -> None:
+        """Make the line due, or start its expectation, after its last trigger."""
         match line.command:
             case ExpectThroughout(predicate, always):
-                self._look_at(Look(line, predicate, wanted=not always, met=False))
-                self._let_wait(self._following.behind(line))
+                self._watch(PredicateWait(line, predicate, target=not always, met=False))
+                self._start_all(self._sequencer.release_successor(line))
             case Expect(predicate, None) if line.trigger or line.follows:
-                self._settle(line, self._lookout.holds(predicate))
+                self._add_result(line, self._predicates.holds(predicate))
             case Expect(predicate, None):
                 self._at_end.append((line, predicate))
             case Expect(predicate, int(within_us)):
-                look = Look(line, predicate, met=True)
-                self._agenda.put(self._now_us() + within_us, look)
-                self._look_at(look)
+                wait = PredicateWait(line, predicate, met=True)
+                self._agenda.put(self._now_us() + within_us, wait)
+                self._watch(wait)
             case ExpectViolation():
-                pass  # a verdict is known when the run is over, and by others
+                pass  # verdicts are known after the run, and checked by its report
             case _:
                 self._ready.append(line)
 
-    def _settle(self, line: Scripted, met: bool, why: str = "") -> None:
-        self._ready.append(replace(line, command=Settled(met, why)))
+    def _add_result(self, line: Statement, met: bool, why: str = "") -> None:
+        self._ready.append(replace(line, command=ExpectationResult(met, why)))
 
-    def _taken(self) -> list[Scripted]:
+    def _pop_ready(self) -> list[Statement]:
         ready, self._ready = self._ready, []
         self._update()
         return ready
 
     def _update(self) -> None:
         self.next_due_us = self._agenda.next_us
-        self.attends = bool(
-            self._ready or self._happenings.awaited or self._lookout.attends or self._following.attends
+        self.needs_records = bool(
+            self._ready
+            or self._event_triggers.is_active
+            or self._predicates.needs_records
+            or self._sequencer.needs_records
         )

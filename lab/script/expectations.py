@@ -1,10 +1,18 @@
-"""What is expected of a run, parsed."""
+"""The expectations of the language as structs."""
 
 from msgspec import Struct
 
 from lab.script.predicates import Predicate
 
-__all__ = ["CAUSES", "Expect", "ExpectThroughout", "ExpectViolation", "Expectation", "Settled", "is_of_whole_run"]
+__all__ = [
+    "CAUSES",
+    "Expect",
+    "ExpectThroughout",
+    "ExpectViolation",
+    "Expectation",
+    "ExpectationResult",
+    "covers_whole_run",
+]
 
 CAUSES: dict[str, int] = {
     "wipe": 4,
@@ -19,13 +27,13 @@ CAUSES: dict[str, int] = {
     "slow": 9,
     "pause": 9,
 }
-"""Faults by name, with the assumption that each breaks."""
+"""The faults by name, each with the number of the assumption that it breaks."""
 
 
 class Expect(Struct, frozen=True):
-    """``expect P within 2s``: holds at some instant from here on, so long at most.
+    """``expect P within 2s``: P holds at some time from now until the limit.
 
-    ``within_us`` None: holds when its trigger comes; without a trigger, when the run ends.
+    ``within_us`` None: P holds at the time of the trigger; without a trigger, at the end of the run.
     """
 
     predicate: Predicate
@@ -33,17 +41,17 @@ class Expect(Struct, frozen=True):
 
 
 class ExpectThroughout(Struct, frozen=True):
-    """``expect always P``, ``expect never P``: from here on to the end; without a trigger, from the start."""
+    """``expect always P``, ``expect never P``: from now to the end; without a trigger, from the start."""
 
     predicate: Predicate
     always: bool
 
 
 class ExpectViolation(Struct, frozen=True):
-    """``expect violation A1.1 under pause``, ``expect no violation``: what the verdicts of the whole run are.
+    """``expect violation A1.1 under pause``, ``expect no violation``: the verdicts of the whole run.
 
-    ``under``: a fault of ``CAUSES``, by which an assumption is broken then; "" : any, or none. ``assertion`` "":
-    of all.
+    ``under``: the fault of ``CAUSES`` that breaks an assumption at the violation; empty: any fault, or none.
+    ``assertion`` empty: all assertions. ``none``: no violation is expected.
     """
 
     assertion: str = ""
@@ -54,15 +62,15 @@ class ExpectViolation(Struct, frozen=True):
 Expectation = Expect | ExpectThroughout | ExpectViolation
 
 
-def is_of_whole_run(command: object) -> bool:
-    """Whether it is an expectation that, where no trigger says otherwise, is of the whole run, or of its end."""
+def covers_whole_run(command: object) -> bool:
+    """Return whether it is an expectation that, without a trigger, applies to the whole run or to its end."""
     if isinstance(command, Expect):
         return command.within_us is None
     return isinstance(command, ExpectThroughout | ExpectViolation)
 
 
-class Settled(Struct, frozen=True):
-    """An expectation of which it is known by now whether it was met; ``why`` says more, where it was not."""
+class ExpectationResult(Struct, frozen=True):
+    """The result of an expectation; ``why`` may explain why it was not met."""
 
     met: bool
     why: str = ""

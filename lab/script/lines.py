@@ -1,4 +1,4 @@
-"""A script: lines of the language, of which each may follow the one before it."""
+"""Read scripts: numbered lines of the command language, each of which may follow the line before it."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,24 +8,24 @@ from msgspec.structs import replace
 from lab.kernel import Protocol
 from lab.script.commands import CommandError
 from lab.script.parse import parse
-from lab.script.triggers import Scripted
+from lab.script.triggers import Statement
 
 __all__ = ["ScriptError", "numbered_lines", "predecessors", "read_script"]
 
 _ON_MESSAGE = re.compile(r"\bon\s+\w+\s+\w+(\s+\d+\s*->\s*\d+)?\s*$")
-"""Behind such a trigger, ``#2`` is the second of these messages."""
+"""A trigger after which ``#2`` means the second such message, not a comment."""
 
 
 class ScriptError(CommandError):
-    """A line that cannot be read; ``line`` is its number, from 1, and the text is for the user."""
+    """A line that cannot be parsed; ``line`` is its number, from 1, and the message is for the user."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
         self.line = line
 
 
-def read_script(text: str, protocol: type[Protocol] | None = None, first: int = 1) -> list[Scripted]:
-    """The lines of a script that are no remarks; the first of all has the number ``first``. ScriptError."""
+def read_script(text: str, protocol: type[Protocol] | None = None, first: int = 1) -> list[Statement]:
+    """Return the statements of a script, numbered from ``first``. Raises ScriptError."""
     lines = []
     for number, line in numbered_lines(text, first):
         try:
@@ -36,15 +36,15 @@ def read_script(text: str, protocol: type[Protocol] | None = None, first: int = 
 
 
 def numbered_lines(text: str, first: int = 1) -> Iterator[tuple[int, str]]:
-    """The lines with something in them beside a remark, each with its number, as editors count them."""
+    """Yield the lines that are more than a comment, stripped of comments, each with its number from ``first``."""
     for number, line in enumerate(text.split("\n"), first):
-        said = _without_remark(line).rstrip()
-        if said.strip():
-            yield number, said
+        code = _strip_comment(line).rstrip()
+        if code.strip():
+            yield number, code
 
 
-def predecessors(lines: Iterable[Scripted]) -> dict[int, int]:
-    """Of each line that follows another, by their numbers, which."""
+def predecessors(lines: Iterable[Statement]) -> dict[int, int]:
+    """Map the number of each line that follows another to the number of that line."""
     found: dict[int, int] = {}
     before = None
     for line in lines:
@@ -55,18 +55,18 @@ def predecessors(lines: Iterable[Scripted]) -> dict[int, int]:
     return found
 
 
-def _without_remark(line: str) -> str:
-    """``on send Accept 3->1 #2: say "no # here"  # a remark``: the last of these is one, as is a # in front."""
+def _strip_comment(line: str) -> str:
+    """Remove the comment. In ``on send Accept 3->1 #2: say "no # here"  # this`` only the last # starts one."""
     quoted = False
     for place, character in enumerate(line):
         quoted ^= character == '"'
-        if character == "#" and not quoted and _begins_remark(line[:place], line[place + 1 :]):
+        if character == "#" and not quoted and _begins_comment(line[:place], line[place + 1 :]):
             return line[:place]
     return line
 
 
-def _begins_remark(before: str, after: str) -> bool:
-    """Whether a # between these does."""
+def _begins_comment(before: str, after: str) -> bool:
+    """Return whether a # between these texts starts a comment."""
     if before and not before[-1].isspace():
         return False
     return not (after[:1].isdigit() and _ON_MESSAGE.search(before))

@@ -1,32 +1,32 @@
-"""The records with which a predicate becomes true."""
+"""Match the records at which a predicate becomes true."""
 
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Record
+from lab.script.predicate_fold import PredicateFold
 from lab.script.predicates import Predicate
-from lab.script.sight import Sight
 
-__all__ = ["Onset"]
+__all__ = ["OnsetMatcher"]
 
 
-class Onset:
-    """As something to hunt for. What holds already has to stop holding before it can become true."""
+class OnsetMatcher:
+    """A matcher for ``RecordSearch``. A predicate that holds at the start must first become false."""
 
     def __init__(self, predicate: Predicate, header: Header) -> None:
         self._predicate = predicate
         self._header = header
-        self._sight = Sight(predicate, header)
-        self.needs_all = self._sight.needs_all
+        self._fold = PredicateFold(predicate, header)
+        self.needs_all = self._fold.needs_all
 
     @property
     def holds(self) -> bool:
-        """Whether it holds after the record that was taken last."""
-        return self._sight.holds
+        """True if the predicate holds after the last record."""
+        return self._fold.holds
 
     def begin(self, cluster: ClusterState) -> None:
-        """The cluster before the records that come next."""
-        self._sight = Sight(self._predicate, self._header, cluster)
+        """Start over from this state of the cluster."""
+        self._fold = PredicateFold(self._predicate, self._header, cluster)
 
-    def take(self, record: Record | None) -> bool:
-        """Whether it becomes true with this record."""
-        held = self._sight.holds
-        return self._sight.observe(record) and not held
+    def match(self, record: Record | None) -> bool:
+        """Process the next record and return whether the predicate becomes true at it."""
+        held = self._fold.holds
+        return self._fold.observe(record) and not held

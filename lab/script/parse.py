@@ -1,4 +1,4 @@
-"""Reading a line. The grammar is in ``grammar.lark``; what is said of one that is not of it in ``explaining``."""
+"""Parse a line. The grammar is in ``grammar.lark``, the error messages are in ``parse_errors``."""
 
 import functools
 import re
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from lab.kernel import Protocol
 from lab.script.building import transformer
 from lab.script.commands import CommandError, WorldCommand
-from lab.script.expectations import CAUSES, Expectation, ExpectViolation, is_of_whole_run
-from lab.script.explaining import explain
+from lab.script.expectations import CAUSES, Expectation, ExpectViolation, covers_whole_run
+from lab.script.parse_errors import explain_error
 from lab.script.predicates import COUNTS, STATES, Predicate
-from lab.script.telling import commands_with_words, own_commands
-from lab.script.triggers import After, Every, Scripted, Trigger
+from lab.script.protocol_commands import bare_commands, commands_with_words
+from lab.script.triggers import After, Every, Statement, Trigger
 
 if TYPE_CHECKING:
     from lark import Lark, Tree
@@ -21,23 +21,22 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST", "parse", "parse_predicate"]
 
 LONGEST = 1000
-"""A command has at most so many characters."""
+"""Limit of the length of a command, in characters."""
 
 _NOTHING = "(?!)."
-"""A pattern that matches nothing, though it is not empty."""
+"""A pattern that matches nothing; lark rejects an empty one."""
 
 _BLANKS = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
 _DEEPEST = 60
-"""So deep is one part in another at most: what looks at predicates later calls itself for each."""
+"""Limit of the nesting depth, because predicates are evaluated by recursion."""
 
 _PREDICATE = "all.coordinator == 4"
-"""An example of one."""
 
 
-def parse(text: str, protocol: type[Protocol] | None = None) -> Scripted:
-    """One line of the language. CommandError says where it is wrong, what was expected, and gives an example.
+def parse(text: str, protocol: type[Protocol] | None = None) -> Statement:
+    """Parse one line. Raises CommandError with the column, what was expected and an example.
 
-    What is expected are the commands of this protocol, or, where it is not known, of any.
+    The error suggests commands of ``protocol``; of all protocols if it is None.
     """
     tree, (then, *triggers, command) = _read(text, "start", protocol)
     amiss = _out_of_place(triggers, command, bool(triggers) or then is not None)
@@ -45,12 +44,12 @@ def parse(text: str, protocol: type[Protocol] | None = None) -> Scripted:
         raise CommandError(amiss)
     start = cast("Tree[Any]", tree.children[-1]).meta.start_pos
     first, *others = triggers or [None]
-    follows = then is not None or isinstance(first, After) or (first is None and not is_of_whole_run(command))
-    return Scripted(command, _spaced(text[start:]), first, _spaced(text), tuple(others), follows)
+    follows = then is not None or isinstance(first, After) or (first is None and not covers_whole_run(command))
+    return Statement(command, _spaced(text[start:]), first, _spaced(text), tuple(others), follows)
 
 
 def parse_predicate(text: str, protocol: type[Protocol] | None = None) -> Predicate:
-    """A predicate alone. CommandError as of a line."""
+    """Parse a predicate. Raises CommandError as ``parse`` does."""
     predicate: Predicate = _read(text, "predicate", protocol)[1]
     return predicate
 
@@ -58,21 +57,21 @@ def parse_predicate(text: str, protocol: type[Protocol] | None = None) -> Predic
 def _read(
     text: str, what: Literal["start", "predicate"], protocol: type[Protocol] | None
 ) -> "tuple[Tree[Any], Any]":
-    """The text as a tree, and what that comes to. CommandError."""
+    """Return the parse tree and its transformation. Raises CommandError."""
     from lark import UnexpectedInput  # noqa: PLC0415 - a tenth of a second, needed at the first command
     from lark.exceptions import VisitError  # noqa: PLC0415
 
     if len(text) > LONGEST:
         raise CommandError(f"a command has at most {LONGEST} characters; this has {len(text)}")
     try:
-        own, with_words = own_commands().keys(), commands_with_words()
+        own, with_words = bare_commands().keys(), commands_with_words()
         tree = _parser("|".join(sorted(own - with_words)), "|".join(sorted(with_words))).parse(text, what)
         if _depth(tree) > _DEEPEST:
-            raise CommandError("too much is nested in this line; write less of it, or several lines")
+            raise CommandError("this line is nested too deeply; shorten it, or split it into several lines")
         return tree, transformer().transform(tree)
     except UnexpectedInput as error:
         example = _PREDICATE if what == "predicate" else ""
-        raise CommandError(explain(text, error, protocol, example)) from None
+        raise CommandError(explain_error(text, error, protocol, example)) from None
     except VisitError as error:
         if isinstance(error.orig_exc, ValueError | CommandError):
             raise CommandError(str(error.orig_exc)) from None
@@ -80,26 +79,26 @@ def _read(
 
 
 def _out_of_place(triggers: list[Trigger], command: Any, waits: bool) -> str:
-    """What is wrong, where each part is as it should be, and one has no meaning beside another; or nothing."""
+    """Return an error message if the parts of a line, each valid, make no sense together; else an empty text."""
     if waits and isinstance(command, WorldCommand) and command.verb == "step":
-        return "step is done at once and cannot wait; freeze can: on send NewState freeze"
+        return "step runs at once and cannot have a trigger; freeze can: on send NewState freeze"
     if any(isinstance(trigger, Every) for trigger in triggers[:-1]):
-        return "every is the last trigger of a line: when all normal every 2s kill coordinator"
+        return "every must be the last trigger of a line: when all normal every 2s kill coordinator"
     if triggers and isinstance(triggers[-1], Every) and isinstance(command, Expectation):
-        return "what is expected is looked at all the time: write expect always"
+        return "every cannot repeat an expectation: write expect always"
     if waits and isinstance(command, ExpectViolation):
-        return "a verdict is of the whole run: write expect violation without a trigger"
+        return "a verdict is about the whole run: write expect violation without a trigger"
     return ""
 
 
 def _spaced(text: str) -> str:
-    """With single blanks, but for those in quotes."""
+    """Collapse blanks, except in quotes."""
     return _BLANKS.sub(lambda found: found[1] or " ", text.strip())
 
 
 def _depth(tree: "Tree[Any]") -> int:
-    """How deep the tree is; counted without recursion, as it may be too deep for that."""
-    depth, level = 0, [tree]
+    """Return the depth of the tree."""
+    depth, level = 0, [tree]  # no recursion: the tree may be too deep for it
     while level:
         depth += 1
         level = [child for each in level for child in each.children if isinstance(child, type(tree))]

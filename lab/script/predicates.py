@@ -1,4 +1,4 @@
-"""Predicates over the nodes, groups, links and counts of a cluster, parsed; ``holding`` says whether one holds."""
+"""Predicates over the nodes, groups, links and counts of a cluster as structs; ``evaluation`` evaluates them."""
 
 from decimal import Decimal
 from typing import Literal
@@ -27,40 +27,40 @@ __all__ = [
 ]
 
 Who = int | Literal["all", "any", "coordinator"]
-"""A node by its number; all that are up, one of them, or the one that leads."""
+"""A node by its number; all nodes that are up, any of them, or the coordinator."""
 
 STATES = {
-    "normal": "in status Normal; all normal: every running node, and under one coordinator",
-    "election": "in status Election",
-    "reorganization": "in status Reorganization",
-    "leads": "Normal, and its own coordinator",
-    "up": "its process runs, or is paused",
-    "down": "its process is gone",
-    "running": "its process runs",
-    "paused": "its process stands still",
-    "blocked": "of a bank: it knows that it has to wait, though it asked everybody",
+    "normal": "status Normal; all normal: every running node, under one coordinator",
+    "election": "status Election",
+    "reorganization": "status Reorganization",
+    "leads": "status Normal, and its own coordinator",
+    "up": "its process is running or paused",
+    "down": "its process has crashed, or has not been started",
+    "running": "its process is running",
+    "paused": "its process is paused",
+    "blocked": "bank: a transaction is blocked: the node asked everybody, and has to wait",
 }
-"""What can be said of a node in one word."""
+"""The states of a node."""
 
 COUNTS = {
-    "live": "how many nodes are up",
-    "groups": "how many groups there are: of nodes in Reorganization or Normal, by their group or coordinator",
-    "coordinators": "how many nodes lead",
-    "faults": "how many faults are in force",
+    "live": "nodes that are up",
+    "groups": "groups of nodes in Reorganization or Normal, by group or coordinator",
+    "coordinators": "nodes that lead",
+    "faults": "faults in force",
     "messages": "messages sent so far, of all kinds or one: messages(Accept)",
-    "flying": "messages on their way, of all kinds or one, on all links or one: flying(Accept 3->1)",
-    "held": "messages that are held, named in the same way",
-    "money": "of a bank, on all accounts and handed out, in dollars; none while a node is down",
-    "committed": "of a bank, transactions that some node's log has as committed",
-    "aborted": "of a bank, those that some node's log has as aborted",
-    "locks": "of a bank, accounts that are locked, at nodes that are up",
-    "blocked": "of a bank, nodes that are blocked",
+    "flying": "messages in flight, of all kinds or one, on all links or one: flying(Accept 3->1)",
+    "held": "held messages, selected in the same way",
+    "money": "bank: the balances of all accounts plus the cash paid out, in dollars; none while a node is down",
+    "committed": "bank: transactions that are committed in some node's log",
+    "aborted": "bank: transactions that are aborted in some node's log",
+    "locks": "bank: locked accounts, on nodes that are up",
+    "blocked": "bank: nodes that are blocked",
 }
-"""What can be counted."""
+"""The counts."""
 
 
 class Number(Struct, frozen=True, tag=True):
-    """A whole number; or an amount of dollars and cents."""
+    """A whole number, or an amount in dollars and cents."""
 
     value: int | Decimal
 
@@ -72,14 +72,14 @@ class Text(Struct, frozen=True, tag=True):
 
 
 class Attribute(Struct, frozen=True, tag=True):
-    """``4.coordinator``: what a node's state vector, or its process, has under this name."""
+    """``4.coordinator``: a field of a node's state vector, or a property of its process."""
 
     who: Who
     name: str
 
 
 class Count(Struct, frozen=True, tag=True):
-    """One of ``COUNTS``; of messages perhaps of a ``kind`` only, or on one link."""
+    """One of ``COUNTS``. Counts of messages may be limited to a ``kind`` or to one link."""
 
     what: str
     kind: str = ""
@@ -88,13 +88,13 @@ class Count(Struct, frozen=True, tag=True):
 
 
 class Balance(Struct, frozen=True, tag=True):
-    """``balance(savings)``: what is on an account of a bank, in dollars."""
+    """``balance(savings)``: the balance of an account of a bank, in dollars."""
 
     account: str
 
 
 class Arithmetic(Struct, frozen=True, tag=True):
-    """Two whole numbers make one; ``/`` rounds down."""
+    """An arithmetic operation; ``/`` rounds down."""
 
     operator: Literal["+", "-", "*", "/"]
     left: "Value"
@@ -105,7 +105,7 @@ Value = Number | Text | Attribute | Count | Balance | Arithmetic
 
 
 class Compare(Struct, frozen=True, tag=True):
-    """At most one side has an attribute of all or any."""
+    """A comparison. At most one attribute in it is of all or any."""
 
     operator: Literal["==", "!=", "<", "<=", ">", ">="]
     left: Value
@@ -120,7 +120,7 @@ class Is(Struct, frozen=True, tag=True):
 
 
 class Suspects(Struct, frozen=True, tag=True):
-    """``4 suspects 7``: a request of 4's to 7 had no answer in time, and 4 has heard nothing of 7 since."""
+    """``4 suspects 7``: a request of 4 to 7 timed out, and 4 has received nothing from 7 since."""
 
     who: int
     whom: int
@@ -146,7 +146,7 @@ class All(Struct, frozen=True, tag=True):
 
 
 class Any(Struct, frozen=True, tag=True):
-    """``… or …``: one of the parts holds at least; two or more."""
+    """``… or …``: at least one part holds; two or more."""
 
     parts: tuple["Predicate", ...]
 

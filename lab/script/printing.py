@@ -1,4 +1,4 @@
-"""The canonical text of what was parsed: reading it again gives the same structs."""
+"""Print parsed statements in canonical form: parsing the text again gives the same structs."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -17,11 +17,11 @@ from lab.script.commands import (
     NodeCommand,
     Nodes,
     Partition,
+    ProtocolCommandLine,
     Slow,
-    Tell,
     WorldCommand,
 )
-from lab.script.expectations import Expect, Expectation, ExpectThroughout, ExpectViolation, is_of_whole_run
+from lab.script.expectations import Expect, Expectation, ExpectThroughout, ExpectViolation, covers_whole_run
 from lab.script.predicates import (
     Arithmetic,
     Attribute,
@@ -37,27 +37,29 @@ from lab.script.predicates import (
     Text,
     Value,
 )
-from lab.script.triggers import After, At, Every, OnMessage, OnStatus, Scripted, Trigger, When
+from lab.script.triggers import After, At, Every, OnMessage, OnStatus, Statement, Trigger, When
 from lab.units import format_us
 
-__all__ = ["amount_said", "said"]
+__all__ = ["format_amount", "unparse"]
 
 
-def said(what: Scripted | Trigger | Command | Expectation | Predicate | Value) -> str:
-    """A line, or a part of one, as the language has it; of a line no more than its structs hold."""
-    return _SAID[type(what)](what)
+def unparse(what: Statement | Trigger | Command | Expectation | Predicate | Value) -> str:
+    """Return the canonical text of a statement or of a part of one."""
+    return _FORMATTERS[type(what)](what)
 
 
-def _line(line: Scripted) -> str:
-    triggers = [said(trigger) for trigger in (line.trigger, *line.then) if trigger]
-    follows_anyway = not is_of_whole_run(line.command) if line.trigger is None else isinstance(line.trigger, After)
+def _line(line: Statement) -> str:
+    triggers = [unparse(trigger) for trigger in (line.trigger, *line.then) if trigger]
+    follows_anyway = (
+        not covers_whole_run(line.command) if line.trigger is None else isinstance(line.trigger, After)
+    )
     then = ["then"] if line.follows and not follows_anyway else []
     before = " ".join([*then, *triggers])
-    return f"{before}{':' if triggers else ''} {said(line.command)}".strip()  # type: ignore[arg-type]
+    return f"{before}{':' if triggers else ''} {unparse(line.command)}".strip()  # type: ignore[arg-type]
 
 
 def _words(*words: object) -> str:
-    """Those that are not empty, with a blank between them."""
+    """Join the words that are not empty."""
     return " ".join(filter(None, map(str, words)))
 
 
@@ -74,7 +76,7 @@ def _links(links: LinkSet | None) -> str:
 
 
 def _link(source: int | None, target: int | None) -> str:
-    """One link, of which an end that is None may be any; both are."""
+    """Format one link; empty if its ends are None, which means any."""
     return "" if source is None else f"{source}->{target}"
 
 
@@ -83,12 +85,12 @@ def _time(us: int, jitter_us: int = 0) -> str:
 
 
 def _percent(share: float) -> str:
-    shown = f"{Decimal(repr(share)) * 100:f}"  # the shortest that is read as this number
+    shown = f"{Decimal(repr(share)) * 100:f}"  # the shortest text that parses to this number
     return (shown.rstrip("0").rstrip(".") if "." in shown else shown) + "%"
 
 
-def amount_said(fault: LinkFault | Slow) -> str:
-    """How long, or how many, as the language has it; nothing where a fault has no more than its links."""
+def format_amount(fault: LinkFault | Slow) -> str:
+    """Format the time or percentage of a fault; empty if it has none."""
     if isinstance(fault, Slow):
         return _time(fault.us, fault.jitter_us)
     share = _percent(fault.probability)
@@ -102,12 +104,12 @@ def amount_said(fault: LinkFault | Slow) -> str:
 
 
 def _fault(fault: LinkFault) -> str:
-    return _words(fault.verb, _links(fault.links), *fault.kinds, amount_said(fault))
+    return _words(fault.verb, _links(fault.links), *fault.kinds, format_amount(fault))
 
 
-def _tell(tell: Tell) -> str:
-    named = tell.nodes is not None
-    return _words("tell" if named else "", _nodes(tell.nodes), tell.command, *tell.words)
+def _protocol_command(command: ProtocolCommandLine) -> str:
+    named = command.nodes is not None
+    return _words("tell" if named else "", _nodes(command.nodes), command.command, *command.words)
 
 
 def _of_world(command: WorldCommand) -> str:
@@ -132,53 +134,53 @@ def _count(count: Count) -> str:
 
 
 def _grouped(part: Predicate, *looser: type) -> str:
-    return f"({said(part)})" if isinstance(part, looser) else said(part)
+    return f"({unparse(part)})" if isinstance(part, looser) else unparse(part)
 
 
 def _arithmetic(value: Arithmetic) -> str:
-    """Signs of one rank are computed from the left, so what is right of such a sign needs parentheses."""
+    """Format an operation. Operators are left-associative: a right operand of the same rank needs parentheses."""
     binds = value.operator in "*/"
-    sides = [said(value.left), said(value.right)]
+    sides = [unparse(value.left), unparse(value.right)]
     for place, side in enumerate((value.left, value.right)):
         if isinstance(side, Arithmetic) and (side.operator in "*/") < binds + place:
             sides[place] = f"({sides[place]})"
     return f" {value.operator} ".join(sides)
 
 
-_SAID: dict[type, Callable[[Any], str]] = {
-    Scripted: _line,
+_FORMATTERS: dict[type, Callable[[Any], str]] = {
+    Statement: _line,
     # triggers
     At: lambda it: f"at {_time(it.us)}",
     After: lambda it: f"after {_time(it.us)}",
     Every: lambda it: f"every {_time(it.us)}",
-    When: lambda it: f"when {said(it.predicate)}",
+    When: lambda it: f"when {unparse(it.predicate)}",
     OnMessage: lambda it: _words(
-        "on", it.moment, it.kind, _link(it.source, it.target), f"#{it.nth}" if it.nth > 1 else ""
+        "on", it.event, it.kind, _link(it.source, it.target), f"#{it.nth}" if it.nth > 1 else ""
     ),
     OnStatus: lambda it: f"on status {it.who} {it.status}",
     # commands
     NodeCommand: lambda it: _words(it.verb, _nodes(it.nodes)),
-    Slow: lambda it: _words("slow", _nodes(it.nodes), amount_said(it)),
+    Slow: lambda it: _words("slow", _nodes(it.nodes), format_amount(it)),
     LinkFault: _fault,
     Partition: lambda it: f"partition {' | '.join(map(_nodes, it.sides))}",
     Heal: lambda it: _words(it.verb, _links(it.links)),
     Inject: lambda it: _words("inject", _link(it.source, it.target), it.kind, it.body if it.body != "{}" else ""),
-    Tell: _tell,
+    ProtocolCommandLine: _protocol_command,
     Caption: lambda it: f'{it.verb} "{it.text}"',
     Answer: lambda it: f'answer {it.task} "{it.text}"',
     Hint: lambda it: f"hint {it.task}",
     WorldCommand: _of_world,
     # expectations
     Expect: lambda it: _words(
-        "expect", said(it.predicate), "" if it.within_us is None else f"within {_time(it.within_us)}"
+        "expect", unparse(it.predicate), "" if it.within_us is None else f"within {_time(it.within_us)}"
     ),
-    ExpectThroughout: lambda it: f"expect {'always' if it.always else 'never'} {said(it.predicate)}",
+    ExpectThroughout: lambda it: f"expect {'always' if it.always else 'never'} {unparse(it.predicate)}",
     ExpectViolation: _violation,
     # predicates
     predicates.Any: lambda it: " or ".join(_grouped(part, predicates.Any) for part in it.parts),
     predicates.All: lambda it: " and ".join(_grouped(part, predicates.Any, predicates.All) for part in it.parts),
     Not: lambda it: f"not {_grouped(it.part, predicates.Any, predicates.All)}",
-    Compare: lambda it: f"{said(it.left)} {it.operator} {said(it.right)}",
+    Compare: lambda it: f"{unparse(it.left)} {it.operator} {unparse(it.right)}",
     Is: lambda it: f"{it.who} {it.state}",
     Suspects: lambda it: f"{it.who} suspects {it.whom}",
     LinkIs: lambda it: f"{_link(it.source, it.target)} cut",

@@ -1,4 +1,4 @@
-"""What is sought in a log: words that must all match a line, and a predicate that must hold at its record.
+"""Queries of the log: words that must all match a line, and a predicate that must hold at its record.
 
 A word is free text, or a field and its value: ``node:3``, ``link:2->3``, ``kind:Accept``, ``fate:"too late"``.
 With ``-`` before it, it must not match. Behind the word ``when`` is a predicate of the command language.
@@ -11,19 +11,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from lab.analysis.delivery import FATES
+from lab.analysis.delivery import OUTCOMES
 from lab.kernel import Protocol
 from lab.protocols import UnknownProtocolError, find_protocol
-from lab.recording.log_lines import WHATS, LogLine
+from lab.recording.log_lines import LINE_TYPES, LogLine
 from lab.recording.records import Header
-from lab.script.checking import check_predicate
 from lab.script.commands import CommandError
 from lab.script.parse import parse_predicate
 from lab.script.predicates import All, Predicate
-from lab.script.printing import said
+from lab.script.printing import unparse
+from lab.script.validation import check_predicate
 from lab.text import did_you_mean, sanitize
 
-__all__ = ["FIELDS", "Query", "Term", "kinds_in", "matches", "query_said", "read_query"]
+__all__ = ["FIELDS", "Query", "Term", "format_query", "kinds_in", "matches", "read_query"]
 
 FIELDS: dict[str, str] = {
     "node": "node:3",
@@ -34,9 +34,9 @@ FIELDS: dict[str, str] = {
     "fate": "fate:lost",
     "what": "what:status",
 }
-"""An example of each: what concerns a node; messages by sender, receiver, both, kind, fate; a sort of line."""
+"""The fields, each with an example: a node; a message by sender, receiver, link, kind, fate; a sort of line."""
 
-_CLOSED = {"fate": FATES, "what": WHATS}
+_CLOSED = {"fate": OUTCOMES, "what": LINE_TYPES}
 _WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
 _PARTS = re.compile(r'(-(?=["\w]))?(?:([A-Za-z]+):)?(.*)', re.DOTALL)
 _LINK = re.compile(r"(\d{1,9})->(\d{1,9})")
@@ -45,7 +45,7 @@ _WHEN = "when"
 
 
 class Term(Struct, frozen=True):
-    """A word: free text where ``field`` is empty. ``negated``: it must not match."""
+    """A word: free text if ``field`` is empty. ``negated``: it must not match."""
 
     value: str
     field: str = ""
@@ -53,30 +53,30 @@ class Term(Struct, frozen=True):
 
 
 class Query(Struct, frozen=True):
-    """All of it must be so; an empty one matches every line."""
+    """A conjunction of words and a predicate; an empty query matches every line."""
 
     terms: tuple[Term, ...] = ()
     predicate: Predicate | None = None
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The free text that a line has to have, to be shown in it."""
+        """The free texts that must occur in a line, to highlight them."""
         return tuple(term.value for term in self.terms if not term.field and not term.negated)
 
-    def beside(self, other: "Query") -> "Query":
-        """What both of them match."""
+    def combine(self, other: "Query") -> "Query":
+        """Return the conjunction of two queries."""
         predicates = tuple(each.predicate for each in (self, other) if each.predicate is not None)
         predicate = All(predicates) if len(predicates) > 1 else next(iter(predicates), None)
         return Query((*self.terms, *other.terms), predicate)
 
     @property
-    def names_fates(self) -> bool:
-        """Whether it matters what became of a message."""
+    def depends_on_outcome(self) -> bool:
+        """True if the query is about the outcome of messages."""
         return any(term.field == "fate" for term in self.terms)
 
 
 def read_query(text: str, header: Header | None = None) -> Query:
-    """The query in this text; one of a run with that header names what there is in it. CommandError."""
+    """Parse a query; with a header, check it against that run. Raises CommandError."""
     run = None if header is None else _Run(header)
     terms: list[Term] = []
     end = 0
@@ -95,24 +95,24 @@ def read_query(text: str, header: Header | None = None) -> Query:
 
 
 def kinds_in(header: Header) -> list[str]:
-    """The kinds of messages of its protocol; none, where that is not installed."""
+    """Return the kinds of messages of a run; empty if its protocol is not installed."""
     protocol = _Run(header).protocol
     return [] if protocol is None else sorted(protocol.payloads)
 
 
-def query_said(query: Query) -> str:
-    """The query as it is written; reading that gives it again."""
-    words = [_term_said(term) for term in query.terms]
-    return " ".join([*words, _WHEN, said(query.predicate)] if query.predicate is not None else words)
+def format_query(query: Query) -> str:
+    """Return the text of a query; parsing it gives the query again."""
+    words = [_format_term(term) for term in query.terms]
+    return " ".join([*words, _WHEN, unparse(query.predicate)] if query.predicate is not None else words)
 
 
 def matches(query: Query, line: LogLine, fate: str, text: Callable[[LogLine], str]) -> bool:
-    """Whether its words match a line; ``text`` tells how that is shown, in small letters."""
-    return all(_holds(term, line, fate, text) != term.negated for term in query.terms)
+    """Return whether the words match a line; ``text`` returns the line as it is shown, in lower case."""
+    return all(_term_matches(term, line, fate, text) != term.negated for term in query.terms)
 
 
 class _Run:
-    """What there is in a run; without a ``protocol`` where it is none that is installed."""
+    """The names that a query can use in a run; ``protocol`` is None if it is not installed."""
 
     def __init__(self, header: Header) -> None:
         self.nodes: Sequence[int] = sorted(header.nodes)
@@ -124,7 +124,7 @@ class _Run:
 
 def _refuse_quote(between: str) -> None:
     if '"' in between:
-        raise CommandError('the quotes are not closed; write them on both sides of a text: "coordinator 4"')
+        raise CommandError('the quotes are not closed; put them on both sides of a text: "coordinator 4"')
 
 
 def _term(word: str, run: _Run | None) -> Term:
@@ -135,40 +135,42 @@ def _term(word: str, run: _Run | None) -> Term:
         return Term(" ".join(value.split()).lower(), "", negated)
     if field not in FIELDS:
         raise CommandError(
-            f"there is no field {sanitize(field, 30)}; there are {', '.join(FIELDS)}"
-            f"; a text with a colon goes in quotes{did_you_mean(field, list(FIELDS))}"
+            f"unknown field {sanitize(field, 30)}; the fields are {', '.join(FIELDS)}"
+            f"; put a text with a colon in quotes{did_you_mean(field, list(FIELDS))}"
         )
     _check(field, value, run)
     return Term(value, field, negated)
 
 
 def _check(field: str, value: str, run: _Run | None) -> None:
-    """CommandError where the field never has this value."""
+    """Raise CommandError if the field never has this value."""
     if field in _CLOSED:
         if value not in _CLOSED[field]:
             known = _CLOSED[field]
-            raise CommandError(f"{_amiss(field, value)} is one of: {', '.join(known)}{did_you_mean(value, known)}")
+            raise CommandError(
+                f"{_describe_mismatch(field, value)} is one of: {', '.join(known)}{did_you_mean(value, known)}"
+            )
     elif field == "kind":
         if not re.fullmatch(r"\w+", value):
-            raise CommandError(f"{_amiss(field, value)} is a word: {FIELDS[field]}")
+            raise CommandError(f"{_describe_mismatch(field, value)} is a word: {FIELDS[field]}")
         _check_kind(value, run)
     else:
         found = (_LINK if field == "link" else _NUMBER).fullmatch(value)
         if found is None:
             what = "two nodes" if field == "link" else "a node's number"
-            raise CommandError(f"{_amiss(field, value)} is {what}: {FIELDS[field]}")
+            raise CommandError(f"{_describe_mismatch(field, value)} is {what}: {FIELDS[field]}")
         _check_nodes([int(each) for each in found.groups() or (value,)], run)
 
 
-def _amiss(field: str, value: str) -> str:
-    return f"{sanitize(value, 30)!r} is not expected; {field}" if value else f"nothing is behind {field}:, which"
+def _describe_mismatch(field: str, value: str) -> str:
+    return f"{sanitize(value, 30)!r} is not expected; {field}" if value else f"{field}: has no value; it"
 
 
 def _check_kind(kind: str, run: _Run | None) -> None:
     known = [] if run is None or run.protocol is None else sorted(run.protocol.payloads)
     if known and kind not in known:
         raise CommandError(
-            f"there is no kind of message {sanitize(kind, 30)}; there are {', '.join(known)}"
+            f"unknown kind of message {sanitize(kind, 30)}; the kinds are {', '.join(known)}"
             f"{did_you_mean(kind, known)}"
         )
 
@@ -176,10 +178,10 @@ def _check_kind(kind: str, run: _Run | None) -> None:
 def _check_nodes(nodes: Sequence[int], run: _Run | None) -> None:
     for node in nodes:
         if run is not None and node not in run.nodes:
-            raise CommandError(f"there is no node {node}; there are {' '.join(map(str, run.nodes))}")
+            raise CommandError(f"there is no node {node}; the nodes are {' '.join(map(str, run.nodes))}")
 
 
-def _term_said(term: Term) -> str:
+def _format_term(term: Term) -> str:
     sign, value = "-" * term.negated, term.value
     if term.field:
         return f"{sign}{term.field}:" + (f'"{value}"' if " " in value else value)
@@ -188,7 +190,7 @@ def _term_said(term: Term) -> str:
     return sign + (value if is_plain and (not sign or value[0].isalnum()) else f'"{value}"')
 
 
-def _holds(term: Term, line: LogLine, fate: str, text: Callable[[LogLine], str]) -> bool:
+def _term_matches(term: Term, line: LogLine, fate: str, text: Callable[[LogLine], str]) -> bool:
     field, value = term.field, term.value
     if not field:
         return value in text(line)

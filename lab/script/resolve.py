@@ -1,4 +1,4 @@
-"""From what the user named to nodes, links and rules, as the cluster is now."""
+"""Resolve what the user named to nodes, links and rules, in the present state of the cluster."""
 
 from lab.kernel import Protocol
 from lab.network import Cut, Delay, Duplicate, Hold, Links, Lose, Reorder, Rule, links_among
@@ -6,28 +6,28 @@ from lab.network import Slow as SlowRule
 from lab.protocols import Election
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
-from lab.script.commands import CommandError, LinkFault, LinkSet, Nodes, Partition, Slow, Tell
+from lab.script.commands import CommandError, LinkFault, LinkSet, Nodes, Partition, ProtocolCommandLine, Slow
 
 __all__ = [
     "coordinator_of",
     "coordinators_of",
     "fault_rule",
     "link_rule",
-    "nodes_told",
     "partition_rule",
     "resolve_links",
     "resolve_nodes",
     "rule_over",
+    "target_nodes",
 ]
 
 
 def coordinator_of(cluster: ClusterState) -> int:
-    """The node that leads; of several the highest. CommandError if none."""
+    """Return the highest node that leads. Raises CommandError if none does."""
     return max(coordinators_of(cluster))
 
 
 def coordinators_of(cluster: ClusterState) -> list[int]:
-    """The nodes that lead: Normal, and their own coordinators. CommandError if none."""
+    """Return the nodes that lead: Normal, and their own coordinators. Raises CommandError if none does."""
     alive = _alive(cluster)
     if _elect_nobody(alive):
         raise CommandError("this protocol elects nobody, so there is no coordinator; name a node by its number")
@@ -42,17 +42,17 @@ def _alive(cluster: ClusterState) -> list[NodeState]:
 
 
 def _elect_nobody(alive: list[NodeState]) -> bool:
-    """Whether what is known of their state has no coordinator in it."""
+    """Return whether the known states of these nodes declare no coordinator."""
     known = [view.state for view in alive if view.state]
     return bool(known) and not any("coordinator" in state for state in known)
 
 
 def resolve_nodes(named: Nodes, cluster: ClusterState) -> tuple[int, ...]:
-    """The ids meant, ascending. CommandError for a node that does not exist."""
+    """Return the ids, ascending. Raises CommandError for a node that does not exist."""
     known = cluster.nodes.keys()
     for node in named.ids:
         if node not in known:
-            raise CommandError(f"there is no node {node}; there are {' '.join(map(str, sorted(known)))}")
+            raise CommandError(f"there is no node {node}; the nodes are {' '.join(map(str, sorted(known)))}")
     ids = set(named.ids)
     if "all" in named.words:
         ids |= known
@@ -63,28 +63,28 @@ def resolve_nodes(named: Nodes, cluster: ClusterState) -> tuple[int, ...]:
     return tuple(sorted(ids))
 
 
-def nodes_told(command: Tell, cluster: ClusterState, protocol: type[Protocol]) -> tuple[int, ...]:
-    """The ids that a command of the protocol's own is for, ascending. CommandError if there are none.
+def target_nodes(command: ProtocolCommandLine, cluster: ClusterState, protocol: type[Protocol]) -> tuple[int, ...]:
+    """Return the ids of the nodes that run a protocol command, ascending. Raises CommandError if there are none.
 
-    Where one node is meant, and none named, one that runs comes before one that stands still.
+    If one node is to run it and the user names none, a running node is preferred to a paused one.
     """
     if command.nodes is not None:
         return resolve_nodes(command.nodes, cluster)
     elects = issubclass(protocol, Election)
-    meant = [view.id for view in _alive(cluster) if view.leads or not elects]
-    if not meant and elects:
-        said = " ".join((command.command, *command.words))
-        raise CommandError(f"nobody is coordinator at present; wait for the election: when all normal: {said}")
-    if not meant:
+    chosen = [view.id for view in _alive(cluster) if view.leads or not elects]
+    if not chosen and elects:
+        text = " ".join((command.command, *command.words))
+        raise CommandError(f"nobody is coordinator at present; wait for the election: when all normal: {text}")
+    if not chosen:
         raise CommandError("no node is up at present; restart one")
     if protocol.commands[command.command].to != "one":
-        return tuple(sorted(meant))
-    running = [node for node in meant if cluster.nodes[node].process == "running"]
-    return (max(running or meant),)
+        return tuple(sorted(chosen))
+    running = [node for node in chosen if cluster.nodes[node].process == "running"]
+    return (max(running or chosen),)
 
 
 def resolve_links(named: LinkSet, cluster: ClusterState) -> Links:
-    """The directed links meant. CommandError where they are none."""
+    """Return the directed links. Raises CommandError if there are none."""
     sources = frozenset(resolve_nodes(named.sources, cluster))
     everyone = frozenset(cluster.nodes)
     if named.targets is None:
@@ -100,30 +100,32 @@ def resolve_links(named: LinkSet, cluster: ClusterState) -> Links:
 
 
 def partition_rule(command: Partition, cluster: ClusterState) -> Rule:
-    """The cut between the sides. CommandError where a node is on no side, or on two."""
+    """Return the cut between the groups. Raises CommandError if a node is in no group, or in two."""
     sides = [frozenset(resolve_nodes(side, cluster)) for side in command.sides]
     everyone = frozenset(cluster.nodes)
     if len(sides) == 1:
         sides.append(everyone - sides[0])
     if not all(sides):
-        raise CommandError("all nodes are on one side, so nothing would be parted: partition 1 2 | 3 4 5")
+        raise CommandError("all nodes are in one group, so nothing is separated: partition 1 2 | 3 4 5")
     placed: set[int] = set()
     for side in sides:
         if placed & side:
-            raise CommandError(f"{_list(placed & side)} on two sides; a node is on one")
+            raise CommandError(f"{_list(placed & side)} in two groups")
         placed |= side
     if everyone - placed:
-        raise CommandError(f"{_list(everyone - placed)} on no side; say on which")
+        raise CommandError(
+            f"{_list(everyone - placed)} in no group; add {'it' if len(everyone - placed) == 1 else 'them'} to one"
+        )
     return Cut(links=frozenset((a, b) for one in sides for a in one for b in everyone - one))
 
 
 def link_rule(command: LinkFault, cluster: ClusterState) -> Rule:
-    """The rule that a fault of links puts into the network."""
+    """Return the network rule of a link fault."""
     return rule_over(command, resolve_links(command.links, cluster))
 
 
 def fault_rule(command: LinkFault | Slow | Partition, cluster: ClusterState) -> Rule:
-    """The rule that any fault of the network puts into it; a slow node's is on all that it gets."""
+    """Return the network rule of a fault; a slow node's applies to all messages that it receives."""
     if isinstance(command, LinkFault):
         return link_rule(command, cluster)
     if isinstance(command, Partition):
@@ -133,7 +135,7 @@ def fault_rule(command: LinkFault | Slow | Partition, cluster: ClusterState) -> 
 
 
 def rule_over(command: LinkFault | Slow | Partition, links: Links) -> Rule:
-    """The rule of the command, on these links and no others."""
+    """Return the rule of the command, on these links instead of its own."""
     if isinstance(command, Partition):
         return Cut(links=links)
     if isinstance(command, Slow):
@@ -158,4 +160,4 @@ def rule_over(command: LinkFault | Slow | Partition, links: Links) -> Rule:
 
 def _list(nodes: set[int] | frozenset[int]) -> str:
     ids = sorted(nodes)
-    return f"node {ids[0]} is" if len(ids) == 1 else f"nodes {' '.join(map(str, ids))} are"
+    return f"node {ids[0]} appears" if len(ids) == 1 else f"nodes {' '.join(map(str, ids))} appear"

@@ -1,47 +1,47 @@
-"""What a command waits for, parsed; and the line of a script, which is triggers and a command."""
+"""The triggers of the language as structs, and statements: a command with its triggers."""
 
 from typing import Literal
 
 from msgspec import Struct
 
 from lab.script.commands import Command
-from lab.script.expectations import Expectation, Settled
+from lab.script.expectations import Expectation, ExpectationResult
 from lab.script.predicates import Predicate
 
-__all__ = ["After", "At", "Every", "OnMessage", "OnStatus", "Scripted", "Trigger", "When"]
+__all__ = ["After", "At", "Every", "OnMessage", "OnStatus", "Statement", "Trigger", "When"]
 
 
 class At(Struct, frozen=True):
-    """``at 2s``: so long after the run began."""
+    """``at 2s``: this long after the start of the run."""
 
     us: int
 
 
 class After(Struct, frozen=True):
-    """``after 2s``: so long after the trigger before it, the line before it, or the command was given."""
+    """``after 2s``: this long after the previous trigger, the previous line, or the time the command was given."""
 
     us: int
 
 
 class Every(Struct, frozen=True):
-    """``every 2s``: so long after that, and again and again. It is the last trigger of a line."""
+    """``every 2s``: repeatedly, with this period. Always the last trigger of a line."""
 
     us: int
 
 
 class When(Struct, frozen=True):
-    """``when all normal``: as soon as the predicate holds; at once, if it does already."""
+    """``when all normal``: as soon as the predicate holds; at once if it holds already."""
 
     predicate: Predicate
 
 
 class OnMessage(Struct, frozen=True):
-    """``on send EnterElection 4->1``: as soon as such a message has left, has arrived, or was dropped.
+    """``on send EnterElection 4->1``: as soon as such a message is sent, delivered or dropped.
 
-    ``nth``: the so-manieth of them, from when it is waited for.
+    ``nth``: wait for the nth such message, counted from the start of the wait.
     """
 
-    moment: Literal["send", "deliver", "drop"]
+    event: Literal["send", "deliver", "drop"]
     kind: str
     source: int | None = None
     target: int | None = None
@@ -49,7 +49,7 @@ class OnMessage(Struct, frozen=True):
 
 
 class OnStatus(Struct, frozen=True):
-    """``on status 4 Election``: as soon as this node, or any, enters a status."""
+    """``on status 4 Election``: as soon as this node, or any node, enters the status."""
 
     who: int | Literal["any"]
     status: str
@@ -58,15 +58,14 @@ class OnStatus(Struct, frozen=True):
 Trigger = At | After | Every | When | OnMessage | OnStatus
 
 
-class Scripted(Struct, frozen=True):
-    """A command, and what it waits for; ``text`` is the command as it is written, ``source`` the whole line.
+class Statement(Struct, frozen=True):
+    """A command with its triggers. ``text`` is the text of the command, ``source`` that of the whole line.
 
-    ``then`` are further triggers, each of which is looked for once the one before it has come. ``follows``: the
-    line waits until what the line before it does is done. ``line`` is its number in the script, from 1; 0 where
-    there is none.
+    ``then``: further triggers; the wait for each starts when the one before it has fired. ``follows``: the line
+    waits until the line before it is done. ``line`` is its number in the script, from 1; 0 outside of scripts.
     """
 
-    command: Command | Expectation | Settled
+    command: Command | Expectation | ExpectationResult
     text: str
     trigger: Trigger | None
     source: str

@@ -1,13 +1,13 @@
-"""The server: students log in with the ``ssh`` that they have, and get the laboratory, and nothing else.
+"""The server: students log in with ``ssh`` or a browser, and get the laboratory and nothing else.
 
-    server    listens, admits and supervises: asyncio and asyncssh, no Textual, no trio. It owns every cluster.
-    web       the same in a browser, for those without ``ssh``; both lead to a ``seat``, which knows no difference.
-    zygote    a process that has imported what sessions and hosts need, and forks them when the server asks.
-    session   a child at a terminal of its own, with the interface in it; it asks the server for its cluster
-              over a socket (``portal``), so that a cluster outlives a connection that drops.
-    host      a child as ``lab run`` starts it, whose standard input the server holds: it ends with that.
+    server               listens, admits and supervises; asyncio and asyncssh only; it owns all clusters
+    web                  the same for browsers; both lead to a ``terminal_session``
+    session_fork_server  a process that has imported what sessions and hosts need, and forks them on request
+    session              a child process with its own terminal, running the interface; it asks the server for its
+                         cluster over a socket (``control_client``), so a cluster survives a dropped connection
+    host                 a child process as ``lab run`` starts it; it ends when the server closes its input
 
-Whatever comes from a client is foreign until ``admission`` has said whose key signed for it: the user name says
-nothing, the environment is not read, and the name of a terminal and its size go through ``border``. However the
-server ends, also by SIGKILL, all of these processes see a pipe or a terminal close, and end.
+Nothing from a client is trusted before ``admission`` has identified the key that signed for it. The user name
+proves nothing, the environment is ignored, and terminal names and sizes pass through ``sanitizer``. However the
+server ends, even by SIGKILL, each of these processes sees a pipe or terminal close, and ends.
 """

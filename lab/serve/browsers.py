@@ -1,7 +1,7 @@
-"""Browsers that are known. A browser has no key: a code gives it a token, which it shows from then on.
+"""The known browsers. A browser has no key: a code gives it a token, which identifies it from then on.
 
-Of a token nothing is kept but its hash, in a file with a line for each: ``HASH NAME SINCE``. A line that is struck
-out shuts its browser out.
+Only the hash of a token is stored, in a file with a line for each: ``HASH NAME SINCE``. Deleting a line locks its
+browser out.
 """
 
 import hashlib
@@ -10,11 +10,11 @@ import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from lab.durable import alone, write_durably
-from lab.serve.border import GUEST, is_name
+from lab.durable import exclusive_lock, write_durably
 from lab.serve.folder import DataFolder
 from lab.serve.invites import InvitationError, Invitations, is_code
 from lab.serve.listfile import ListError, ListFile
+from lab.serve.sanitizer import GUEST, is_name
 from lab.text import sanitize
 
 __all__ = ["Browsers"]
@@ -24,49 +24,52 @@ _LINE = re.compile(r"([0-9a-f]{64}) (\S+) \S+")
 
 
 class Browsers:
-    """``is_open``: anybody may come in as a guest, who is known for as long as the server runs."""
+    """The register of browsers. If ``is_open``, anybody may be a guest, known until the server ends."""
 
-    def __init__(self, folder: DataFolder, is_open: bool, complain: Callable[[str], None]) -> None:
+    def __init__(self, folder: DataFolder, is_open: bool, on_error: Callable[[str], None]) -> None:
         self._folder = folder
         self._is_open = is_open
         self._invitations = Invitations(folder.invites)
-        self._file = ListFile(folder.browsers, _read, complain)
+        self._file = ListFile(folder.browsers, _read, on_error)
         self._guests: dict[str, str] = {}
 
     def enrol(self, code: str) -> tuple[str, str]:
-        """(whom the code invites, the browser's token); the code is used up. InvitationError, OSError."""
+        """Use up the code; return its student, and the browser's token. Raises InvitationError or OSError."""
         if not is_code(code):
             raise InvitationError(
-                "that is no code: it is sixteen letters, as in abcd-efgh-jkmn-pqrs; look for a wrong one"
+                "not a valid code: a code has sixteen letters, as in abcd-efgh-jkmn-pqrs; check for a typing error"
             )
         token = _new_token()
-        with self._invitations.used(code, "a browser") as name, alone(self._folder.browsers):
+        with self._invitations.used(code, "a browser") as name, exclusive_lock(self._folder.browsers):
             since = datetime.now(UTC).isoformat(timespec="seconds")
             self._write([*self._lines(), f"{_hash(token)} {name} {since}"])
         return name, token
 
     def enrol_guest(self) -> tuple[str, str]:
-        """The same for anybody. InvitationError where not anybody may."""
+        """Create a guest; return its name, and the browser's token.
+
+        Raises InvitationError if the server has no guests.
+        """
         if not self._is_open:
-            raise InvitationError("this server has no guests; ask your teacher for a code")
+            raise InvitationError("this server accepts no guests; ask your teacher for a code")
         token = _new_token()
-        self._guests[_hash(token)] = name = self._folder.new_home(GUEST)
+        self._guests[_hash(token)] = name = self._folder.add_student(GUEST)
         return name, token
 
     def student_with(self, token: str) -> str | None:
-        """Whose browser shows this; whatever it is."""
+        """Return the student whose browser has this token; the token may be any text."""
         if not _TOKEN.fullmatch(token):
             return None
         return self._file.students().get(_hash(token)) or self._guests.get(_hash(token))
 
     def forget(self, token: str) -> None:
-        """The browser that shows this is known no longer. OSError."""
-        with alone(self._folder.browsers):
+        """Forget the browser that has this token. Raises OSError."""
+        with exclusive_lock(self._folder.browsers):
             self._write([line for line in self._lines() if not line.startswith(_hash(token))])
         self._guests.pop(_hash(token), None)
 
     def names(self) -> set[str]:
-        """All who are listed."""
+        """Return the names of all who are listed."""
         return set(self._file.students().values())
 
     def _lines(self) -> list[str]:
@@ -82,7 +85,7 @@ def _read(text: str, file: str) -> dict[str, str]:
     for number, line in enumerate(text.splitlines(), 1):
         found = _LINE.fullmatch(line)
         if found is None or not is_name(found[2]):
-            raise ListError(f"{file}:{number}: {sanitize(line, 40)!r} is no HASH NAME SINCE; strike it out")
+            raise ListError(f"{file}:{number}: {sanitize(line, 40)!r}: expected HASH NAME SINCE; delete the line")
         students[found[1]] = found[2]
     return students
 

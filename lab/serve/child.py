@@ -1,4 +1,4 @@
-"""The first steps of a child of the zygote: a session of its own, its bounds, its environment; then its work."""
+"""The start of a forked child: its descriptors, limits and environment, then its work."""
 
 import fcntl
 import os
@@ -13,33 +13,33 @@ from pathlib import Path
 from typing import NoReturn
 
 from lab.exercises.exercise import Exercise
-from lab.exercises.home import Home
-from lab.exercises.noting import note_recording
+from lab.exercises.progress_writer import record_progress
+from lab.exercises.student_folder import StudentFolder
 from lab.recording.reader import NotARecordingError
-from lab.serve.orders import Fork, NoteInfo, Room, SessionInfo, Work
+from lab.serve.fork_protocol import ChildEnvironment, ForkChild, ProgressInfo, SessionInfo, Work
 
-__all__ = ["be_child", "move_in"]
+__all__ = ["apply_environment", "run_child"]
 
 _FILES = 128
-"""A session needs less than half of that; a host has a connection to each of its nodes, and to all who look on."""
+"""A session needs less than half of these; a host has a connection to each node and to each viewer."""
 _CONTROL = 3
 
 
-def be_child(order: Fork, descriptors: list[int], exercises: Sequence[Exercise]) -> NoReturn:
-    """Be what was ordered, with these exercises, and end with it."""
+def run_child(request: ForkChild, descriptors: list[int], exercises: Sequence[Exercise]) -> NoReturn:
+    """Do the requested work in this process, and exit with its status."""
     status = 1
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
-        if isinstance(order.work, SessionInfo):
+        if isinstance(request.work, SessionInfo):
             terminal, control = descriptors
-            _take([terminal, terminal, terminal, control])
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # a terminal that hangs up ends whoever controls it
+            _install_descriptors([terminal, terminal, terminal, control])
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # a hang-up of the terminal then ends this process
         else:
-            _take(descriptors)
-        move_in(order.room)
-        status = _do(order.work, exercises)
+            _install_descriptors(descriptors)
+        apply_environment(request.environment)
+        status = _run_work(request.work, exercises)
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else 1
     except BaseException:
@@ -50,47 +50,47 @@ def be_child(order: Fork, descriptors: list[int], exercises: Sequence[Exercise])
         os._exit(status)
 
 
-def _take(descriptors: list[int]) -> None:
-    """Have these as 0, 1, 2 …, and no others: none of the zygote's, nor of another child."""
-    above = [fcntl.fcntl(each, fcntl.F_DUPFD, len(descriptors)) for each in descriptors]
-    for number, descriptor in enumerate(above):
+def _install_descriptors(descriptors: list[int]) -> None:
+    """Make these descriptors 0, 1, 2 …, and close all others, inherited from the fork server."""
+    duplicates = [fcntl.fcntl(each, fcntl.F_DUPFD, len(descriptors)) for each in descriptors]
+    for number, descriptor in enumerate(duplicates):
         os.dup2(descriptor, number)
     os.closerange(len(descriptors), 1 << 12)
 
 
-def move_in(room: Room) -> None:
-    """Have its environment, its folder and its bounds, and no others."""
+def apply_environment(environment: ChildEnvironment) -> None:
+    """Set environment variables, folder and resource limits."""
     os.umask(0o077)
-    os.chdir(room.folder)
+    os.chdir(environment.folder)
     os.environ.clear()
-    os.environ.update(room.environment)
+    os.environ.update(environment.environment)
     for limit, most in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, _FILES),
-        (resource.RLIMIT_FSIZE, room.file_bytes),
-        (resource.RLIMIT_AS, room.memory_bytes),
+        (resource.RLIMIT_FSIZE, environment.file_bytes),
+        (resource.RLIMIT_AS, environment.memory_bytes),
     ):
         resource.setrlimit(limit, (most, most))
-    os.nice(room.nice)
+    os.nice(environment.nice)
 
 
-def _do(work: Work, exercises: Sequence[Exercise]) -> int:
+def _run_work(work: Work, exercises: Sequence[Exercise]) -> int:
     if isinstance(work, SessionInfo):
         return _session(work, exercises)
-    return _note(work, exercises) if isinstance(work, NoteInfo) else _host(work.world)
+    return _note(work, exercises) if isinstance(work, ProgressInfo) else _host(work.world)
 
 
 def _session(info: SessionInfo, exercises: Sequence[Exercise]) -> int:
-    from lab.serve.session import run_session  # noqa: PLC0415 - the zygote has it; the server has not
+    from lab.serve.session import run_session  # noqa: PLC0415 - only the fork server has imported it
 
     with socket.socket(fileno=_CONTROL) as control:
         return run_session(info, control, exercises)
 
 
-def _note(info: NoteInfo, exercises: Sequence[Exercise]) -> int:
+def _note(info: ProgressInfo, exercises: Sequence[Exercise]) -> int:
     try:
-        note_recording(
-            Home(Path.cwd(), info.student), Path(info.recording), {each.name: each for each in exercises}
+        record_progress(
+            StudentFolder(Path.cwd(), info.student), Path(info.recording), {each.name: each for each in exercises}
         )
     except (NotARecordingError, OSError) as error:
         print(error, file=sys.stderr)

@@ -1,7 +1,7 @@
-"""Invitations: a one-time code, with which a student registers the key, or the browser, that he connects with.
+"""Invitations: one-time codes with which a student registers a key or a browser.
 
-A code has sixteen letters of twenty-three, some seventy bits: that cannot be guessed over a network, nor found
-from its hash, which is all that is kept of it.
+A code has sixteen letters out of twenty-three, about seventy bits. It cannot be guessed over a network, nor
+recovered from its hash, and only the hash is stored.
 """
 
 import hashlib
@@ -17,17 +17,17 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from lab.durable import alone, write_durably
+from lab.durable import exclusive_lock, write_durably
 
 __all__ = ["InvitationError", "Invitations", "is_code"]
 
 _LETTERS = "abcdefghjkmnpqrstuvwxyz"
-"""Without those that look like others."""
+"""Letters that are not mistaken for others."""
 _CODE = re.compile(f"[{_LETTERS}]{{4}}(-?[{_LETTERS}]{{4}}){{3}}", re.IGNORECASE)
 
 
 class InvitationError(Exception):
-    """The code does not hold; the text says why, and the next step."""
+    """The code is not valid; the text gives the reason and the next step."""
 
 
 class _Invitation(Struct, frozen=True):
@@ -38,24 +38,24 @@ class _Invitation(Struct, frozen=True):
 
 
 def is_code(text: str) -> bool:
-    """Whether it has the form of one."""
+    """Return whether the text has the form of a code."""
     return _CODE.fullmatch(text) is not None
 
 
 class Invitations:
-    """The file of them. The server and ``lab serve invite`` both change it, each alone."""
+    """The file of invitations. The server and ``lab serve invite`` both change it, under a lock."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def invite(self, names: list[str], days: int) -> list[tuple[str, str]]:
-        """(name, code) of each; what was sent to them before and not used holds no longer.
+        """Return (name, code) for each; unused earlier codes of these students become invalid.
 
-        InvitationError where those that there are cannot be read.
+        Raises InvitationError if the file cannot be read.
         """
         made = []
         until = datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
-        with alone(self._path):
+        with exclusive_lock(self._path):
             kept = [each for each in self._read() if each.used or each.name not in names]
             for name in names:
                 code = "-".join("".join(secrets.choice(_LETTERS) for _ in range(4)) for _ in range(4))
@@ -65,21 +65,22 @@ class Invitations:
         return made
 
     def waiting(self) -> dict[str, datetime]:
-        """The students whose code can be used yet, and until when. InvitationError."""
+        """Return the students with an unused code, and when it expires. Raises InvitationError."""
         now = datetime.now(UTC)
         return {each.name: each.until for each in self._read() if not each.used and each.until >= now}
 
     def name_for(self, code: str) -> str:
-        """Whom the code invites. InvitationError."""
+        """Return the student whom the code invites. Raises InvitationError."""
         return self._find(code).name
 
     @contextmanager
     def used(self, code: str, by: str) -> Iterator[str]:
-        """The same, and the code is used up, by a browser or the key with this fingerprint. InvitationError.
+        """Use up the code while this lasts, for a browser or a key's fingerprint; yield the student.
 
-        A crash meanwhile costs an invitation, and lets nobody in; where an OSError is raised, it holds still.
+        Raises InvitationError. A crash meanwhile costs the invitation and admits nobody. After an OSError the code
+        is valid again.
         """
-        with alone(self._path):
+        with exclusive_lock(self._path):
             found, before = self._find(code), self._read()
             self._write([replace(each, used=by) if each == found else each for each in before])
             try:
@@ -91,17 +92,15 @@ class Invitations:
     def _find(self, code: str) -> _Invitation:
         found = next((each for each in self._read() if each.code == _hash(code)), None)
         if found is None:
-            raise InvitationError(
-                "there is no such code; look for a wrong letter, or ask your teacher for a new one"
-            )
+            raise InvitationError("unknown code; check for a typing error, or ask your teacher for a new one")
         if found.used:
-            raise InvitationError("the code was used already; ask your teacher for a new one")
+            raise InvitationError("the code was already used; ask your teacher for a new one")
         if found.until < datetime.now(UTC):
-            raise InvitationError("the code holds no longer; ask your teacher for a new one")
+            raise InvitationError("the code has expired; ask your teacher for a new one")
         return found
 
     def _read(self) -> list[_Invitation]:
-        """InvitationError where somebody has edited the file, and not well."""
+        """Read all invitations. Raises InvitationError if the file is not valid."""
         try:
             return msgspec.json.decode(self._path.read_bytes(), type=list[_Invitation])
         except FileNotFoundError:

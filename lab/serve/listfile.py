@@ -1,4 +1,4 @@
-"""Lists of who may come in: text files that a teacher may edit, also while the server runs."""
+"""Lists of those who may log in: text files that a teacher may edit while the server runs."""
 
 import os
 from collections.abc import Callable
@@ -11,34 +11,34 @@ K = TypeVar("K")
 
 
 class ListError(Exception):
-    """A line that says nobody; the text names it, for whoever wrote it."""
+    """An invalid line of a list; the text names it, for its author."""
 
 
 class ListFile(Generic[K]):
-    """A list in a file, read again when that has changed. ``complain`` is told where it cannot be.
+    """A list in a file, read again when the file changes. ``on_error`` is called if it cannot be read.
 
-    ``read`` makes of the text, and of the file's name, what says who somebody is, and the student. ListError.
+    ``read`` maps the text (and the file's name) to students by key. Raises ListError.
     """
 
     def __init__(
-        self, path: Path, read: Callable[[str, str], dict[K, str]], complain: Callable[[str], None]
+        self, path: Path, read: Callable[[str, str], dict[K, str]], on_error: Callable[[str], None]
     ) -> None:
         self._path = path
         self._read = read
-        self._complain = complain
-        self._seen: tuple[int, int, int] | None = None
+        self._on_error = on_error
+        self._version: tuple[int, int, int] | None = None
         self._students: dict[K, str] = {}
 
     def students(self) -> dict[K, str]:
-        """Who is in it, now; where the file has become unreadable, as it was before."""
+        """Return the current list; the last valid one if the file is not readable now."""
         try:
             found = os.stat(self._path)
-            seen = (found.st_mtime_ns, found.st_size, found.st_ino)
-            if seen != self._seen:
-                self._seen = seen
+            version = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if version != self._version:
+                self._version = version
                 self._students = self._read(self._path.read_text("utf-8-sig"), str(self._path))
         except FileNotFoundError:
-            self._seen, self._students = None, {}
+            self._version, self._students = None, {}
         except (OSError, UnicodeDecodeError, ListError) as error:
-            self._complain(str(error))
+            self._on_error(str(error))
         return self._students

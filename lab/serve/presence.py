@@ -1,4 +1,4 @@
-"""Who is on: the sessions that are going on, whose they are, and the limits on how many."""
+"""The sessions in progress, their students, and the limit on their number."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,14 +7,15 @@ from datetime import UTC, datetime
 from msgspec import Struct, field
 
 from lab.serve.limits import Limits
+from lab.units import format_count
 
-__all__ = ["Presence", "Present"]
+__all__ = ["ActiveSession", "Presence"]
 
 
-class Present(Struct, eq=False):
-    """One session. ``end`` ends it, with a line for the student; ``pressed_s`` is when he last pressed a key.
+class ActiveSession(Struct, eq=False):
+    """One session. ``end`` ends it, with a reason for the student; ``pressed_s`` is when a key was last pressed.
 
-    ``leaving``: it ends by itself, as the student has left or it was told to. ``over`` is set when it has ended.
+    ``leaving``: it is already ending. ``over`` is set when it has ended.
     """
 
     student: str
@@ -27,46 +28,45 @@ class Present(Struct, eq=False):
 
 
 class Presence:
-    """``left`` is called when a student's last session has ended, ``came`` when one begins.
+    """The sessions in progress. ``all_ended`` is set while there are none.
 
-    ``nobody`` is set while there are no sessions.
+    ``on_enter`` is called when a session begins, ``on_leave`` when a student's last session has ended.
     """
 
-    def __init__(self, limits: Limits, came: Callable[[str], None], left: Callable[[str], None]) -> None:
+    def __init__(self, limits: Limits, on_enter: Callable[[str], None], on_leave: Callable[[str], None]) -> None:
         self._limits = limits
-        self._came = came
-        self._left = left
-        self._sessions: list[Present] = []
-        self.nobody = asyncio.Event()
-        self.nobody.set()
+        self._on_enter = on_enter
+        self._on_leave = on_leave
+        self._sessions: list[ActiveSession] = []
+        self.all_ended = asyncio.Event()
+        self.all_ended.set()
 
-    def fault_of(self) -> str:
-        """Why there can be no further session; nothing where there can."""
+    def refusal_reason(self) -> str:
+        """Return why no further session may begin; empty if one may."""
         if len(self._sessions) >= self._limits.sessions:
-            return f"there are as many sessions as this server bears, {len(self._sessions)}; try again in a while"
+            return f"the server is full, with {format_count(len(self._sessions), 'session')}; try again later"
         return ""
 
-    def enter(self, student: str, address: str, now_s: float, end: Callable[[str], None]) -> Present:
-        """A session begins."""
-        present = Present(student, address, end, datetime.now(UTC).isoformat(timespec="seconds"), now_s)
-        self._sessions.append(present)
-        self.nobody.clear()
-        self._came(student)
-        return present
+    def enter(self, student: str, address: str, now_s: float, end: Callable[[str], None]) -> ActiveSession:
+        """Register a session that begins."""
+        session = ActiveSession(student, address, end, datetime.now(UTC).isoformat(timespec="seconds"), now_s)
+        self._sessions.append(session)
+        self.all_ended.clear()
+        self._on_enter(student)
+        return session
 
-    def leave(self, present: Present) -> None:
-        """It has ended."""
-        self._sessions.remove(present)
-        present.over.set()
+    def leave(self, session: ActiveSession) -> None:
+        """Remove a session that has ended."""
+        self._sessions.remove(session)
+        session.over.set()
         if not self._sessions:
-            self.nobody.set()
-        if not self.of(present.student):
-            self._left(present.student)
+            self.all_ended.set()
+        if not self.of(session.student):
+            self._on_leave(session.student)
 
-    def of(self, student: str) -> list[Present]:
-        """The student's sessions."""
+    def of(self, student: str) -> list[ActiveSession]:
+        """Return the student's sessions."""
         return [each for each in self._sessions if each.student == student]
 
-    def all(self) -> list[Present]:
-        """All sessions."""
+    def all(self) -> list[ActiveSession]:
         return list(self._sessions)

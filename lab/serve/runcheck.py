@@ -1,8 +1,8 @@
-"""What a session may have run: attempts at the exercises of this server, and nothing else.
+"""Check the run that a session requests: an attempt at an exercise of this server, and nothing else.
 
-The configuration comes from a student's process, and is trusted in nothing: it has to be what this server itself
-makes of the exercise that it names, for this student, down to the name of its recording. So no protocol file is
-run but a teacher's, and nothing is written outside of the student's folder, nor over what was recorded before.
+The configuration comes from a student's process, and is not trusted. It must equal the one that the server builds
+for this exercise and student, down to the name of the recording. So only a teacher's protocol file is ever
+executed, and nothing is written outside the student's folder, nor over an earlier recording.
 """
 
 import re
@@ -14,32 +14,32 @@ from msgspec.structs import replace
 
 from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise import Exercise
-from lab.exercises.home import recording_of
+from lab.exercises.student_folder import recording_of
 from lab.serve.limits import Limits
 from lab.worlds.config import RunConfig
 
-__all__ = ["fault_of"]
+__all__ = ["refusal_reason"]
 
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
 _MOST_ATTEMPTS = 9999
 
 
-def fault_of(
+def refusal_reason(
     config: RunConfig, student: str, home: Path, exercises: Mapping[str, Exercise], limits: Limits
 ) -> str:
-    """Why this is not run, for the student; nothing where it may be."""
+    """Return why this run is refused, for the student; empty if it is allowed."""
     attempt = config.exercise
     exercise = None if attempt is None else exercises.get(attempt.name)
     if attempt is None or exercise is None or exercise.repairs is not None:
-        return "only the exercises of this server are run here, those in the list"
+        return "this server runs only the exercises in the list"
     if len(config.nodes) > limits.nodes:
-        return f"{len(config.nodes)} nodes: a cluster here has 1 to {limits.nodes}; tell your teacher"
+        return f"{len(config.nodes)} nodes: the limit is {limits.nodes}; tell your teacher"
     if not 1 <= attempt.attempt <= _MOST_ATTEMPTS:
-        return f"{_MOST_ATTEMPTS} attempts are the most; tell your teacher"
+        return f"the limit of {_MOST_ATTEMPTS} attempts is reached; tell your teacher"
     recording = recording_of(home, exercise.name, attempt.attempt)
     expected = replace(attempt_config(exercise, student, attempt.attempt, recording), run=config.run)
     if not _RUN.fullmatch(config.run) or msgspec.json.encode(config) != msgspec.json.encode(expected):
-        return f"that is no attempt of yours at {exercise.name}, as it is set here"
+        return f"not a valid attempt of yours at {exercise.name}"
     if recording.exists():
-        return f"attempt {attempt.attempt} at {exercise.name} was made already"
+        return f"attempt {attempt.attempt} at {exercise.name} already exists"
     return ""

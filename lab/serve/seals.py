@@ -1,8 +1,8 @@
-"""Seals: what every recording was when its run had ended, so that a later edit of it shows.
+"""Seals: the digest of each recording when its run ended, so that later edits show.
 
-They are lines of one file, appended and made durable as runs end. Each line names the one before it by its digest,
-so none can be changed or taken out; that none was cut off at the end is known from the server's log, which has the
-digest of each line, too. Whoever can write to both, and to the recordings, is the teacher.
+Seals are lines of one file, appended durably as runs end. Each line holds the digest of the line before it, so no
+line can be changed or removed. That none was cut off at the end follows from the server's log, which holds the
+digest of each line, too. Only the teacher can write to both files and to the recordings.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.serve.folder import DataFolder
-from lab.serve.log import Log
+from lab.serve.server_log import ServerLog
 
 __all__ = ["Measured", "Seal", "SealBook", "SealReport", "Sealer", "measure"]
 
@@ -31,10 +31,10 @@ class Measured(Struct, frozen=True):
 
 
 class Seal(Struct, frozen=True):
-    """What ``file``, relative to the data folder, was at that time, UTC, ISO 8601.
+    """The measurement of ``file``, relative to the data folder, at a time: UTC, ISO 8601.
 
-    ``witnessed``: the server has seen the run end; it has not found the file later. ``before`` is the digest of
-    the line before this one.
+    ``witnessed``: the server saw the run end, rather than finding the file later. ``before`` is the digest of the
+    line before this one.
     """
 
     file: str
@@ -46,29 +46,29 @@ class Seal(Struct, frozen=True):
 
 
 class SealReport(Struct, frozen=True):
-    """The seals as they are read. ``trouble``: what is wrong with the file of them, for the teacher."""
+    """The seals as read. ``problem`` describes what is wrong with their file, for the teacher."""
 
     seals: dict[str, Seal]
     heads: tuple[str, ...]
-    trouble: str = ""
+    problem: str = ""
 
 
 def measure(path: Path) -> Measured:
-    """Read it once. OSError."""
+    """Read the file once, and measure it. Raises OSError."""
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         return Measured(file.tell(), sha256)
 
 
 class SealBook:
-    """The file of them. Only the server appends to it."""
+    """The file of seals. Only the server appends to it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._end: tuple[int, str] | None = None
 
     def read(self) -> SealReport:
-        """All that are in order. A torn last line, of a server that was killed, was no seal yet. OSError."""
+        """Read the valid seals. A torn last line, of a killed server, is no seal. Raises OSError."""
         seals: dict[str, Seal] = {}
         heads: list[str] = []
         for number, line in enumerate(self._lines(), 1):
@@ -78,14 +78,14 @@ class SealBook:
                 return SealReport(seals, tuple(heads), f"line {number} of {self._path} cannot be read")
             if seal.before != (heads[-1] if heads else ""):
                 return SealReport(
-                    seals, tuple(heads), f"line {number} of {self._path} does not follow its last one"
+                    seals, tuple(heads), f"line {number} of {self._path} does not continue the line before it"
                 )
             heads.append(_digest(line))
             seals.setdefault(seal.file, seal)
         return SealReport(seals, tuple(heads))
 
     def append(self, seal: Seal) -> str:
-        """Append it durably, chained to what is before it; the digest of its line. OSError."""
+        """Append a seal durably, chained to the one before it; return the digest of its line. Raises OSError."""
         if self._end is None:
             lines = self._lines()
             self._end = sum(len(line) + 1 for line in lines), _digest(lines[-1]) if lines else ""
@@ -93,7 +93,7 @@ class SealBook:
         line = msgspec.json.encode(replace(seal, before=head))
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            os.ftruncate(file, size)  # a line that was torn
+            os.ftruncate(file, size)  # removes a torn line
             if os.pwrite(file, line + b"\n", size) <= len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fdatasync(file)
@@ -109,16 +109,16 @@ class SealBook:
 
 
 class Sealer:
-    """The server's, of the recordings in its folder."""
+    """Seals the recordings in the server's data folder."""
 
-    def __init__(self, folder: DataFolder, book: SealBook, log: Log) -> None:
+    def __init__(self, folder: DataFolder, book: SealBook, log: ServerLog) -> None:
         self._folder = folder
         self._book = book
         self._log = log
         self._is_stopped = False
 
     async def seal(self, recording: Path, student: str, witnessed: bool = True) -> None:
-        """The run has ended: nothing more is written to its recording. What fails is logged."""
+        """Seal a recording whose run has ended. Errors are logged."""
         if self._is_stopped:
             return
         try:
@@ -127,16 +127,16 @@ class Sealer:
             measured = await asyncio.to_thread(measure, recording)  # one of 64 MiB takes a while
             head = self._book.append(Seal(file, student, at, measured, witnessed))
         except (OSError, ValueError) as error:
-            self._log.say("fault", f"{recording} cannot be sealed: {error}", student=student)
+            self._log.write("fault", f"{recording} cannot be sealed: {error}", student=student)
         else:
-            self._log.say("sealed", f"{head} {file}", student=student)
+            self._log.write("sealed", f"{head} {file}", student=student)
 
-    async def seal_those_without(self) -> None:
-        """Those of a server that was killed."""
+    async def seal_missing(self) -> None:
+        """Seal the recordings that a killed server has left."""
         known = self._book.read()
-        if known.trouble:
+        if known.problem:
             self._is_stopped = True
-            self._log.say("fault", f"{known.trouble}: it was edited; nothing more is sealed")
+            self._log.write("fault", f"{known.problem}: it was edited; no further recordings are sealed")
             return
         for student, path in self._folder.recordings():
             if str(path.relative_to(self._folder.path)) not in known.seals:

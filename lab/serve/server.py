@@ -1,6 +1,6 @@
-"""The server: it listens, lets ``Gate`` (and ``web`` for browsers) admit, and ends everything that it began.
+"""The server: it listens for SSH and browsers, and ends everything that it has started.
 
-Host keys, limits and the zygote come first; then the port is opened, and the server says where it listens.
+Host key, limits and fork server come first; then the ports are opened, and the server reports where it listens.
 """
 
 import asyncio
@@ -18,27 +18,27 @@ from msgspec import Struct
 
 from lab.durable import write_durably
 from lab.exercises.exercise import Exercise
-from lab.exercises.library import all_exercises
-from lab.serve.admin import serve_admin
+from lab.exercises.exercise_library import all_exercises
+from lab.serve.admin_server import serve_admin
 from lab.serve.admission import Admission
-from lab.serve.children import Children, start_zygote
+from lab.serve.children import Children, start_fork_server
 from lab.serve.folder import DataFolder
-from lab.serve.gate import Gate
-from lab.serve.house import House
 from lab.serve.limits import Limits
-from lab.serve.log import Log
 from lab.serve.rates import HalfOpen
+from lab.serve.server_context import ServerContext
+from lab.serve.server_log import ServerLog
+from lab.serve.ssh_connection import SSHConnection
 from lab.serve.web.site import Site, open_site
 
 __all__ = ["ListenError", "Listening", "ServeOptions", "serve"]
 
 _KEEPALIVE_S = 15
 _END_WITHIN_S = 5.0
-_WHY = "the server is being ended; your progress is kept"
+_WHY = "the server is shutting down; your progress is saved"
 
 
 class ListenError(Exception):
-    """It cannot listen on this port, which is that of an option, for this reason."""
+    """The server cannot listen on this port, given by this option."""
 
     def __init__(self, option: str, port: int, reason: OSError) -> None:
         super().__init__(option)
@@ -48,10 +48,10 @@ class ListenError(Exception):
 
 
 class ServeOptions(Struct, frozen=True):
-    """What the user wants of the server. ``class_file`` is a list of keys; ``is_open``: anybody may come in.
+    """The options of a server. ``class_file`` is a list of keys; ``is_open``: anybody may log in.
 
-    ``web_port`` is that for browsers, if they are to be served, too. ``exercises`` is the folder that they are in.
-    ``lecture``: a lecture is shown to all, unasked.
+    ``web_port`` is the port for browsers, None for none. ``exercises`` is the folder of the exercises.
+    ``lecture``: a lecture is shown to all without asking.
     """
 
     address: str
@@ -65,30 +65,30 @@ class ServeOptions(Struct, frozen=True):
 
 
 class Listening(Struct, frozen=True):
-    """Where the server listens, and the fingerprint of its host key. No ``web_port``: not for browsers."""
+    """The ports of the server, and the fingerprint of its host key. ``web_port`` is 0 without browsers."""
 
     port: int
     web_port: int
     fingerprint: str
 
 
-def serve(folder: DataFolder, options: ServeOptions, say: Callable[[Listening], None]) -> int:
-    """Serve until SIGINT, SIGTERM or SIGHUP; the exit status.
+def serve(folder: DataFolder, options: ServeOptions, on_listening: Callable[[Listening], None]) -> int:
+    """Serve until SIGINT, SIGTERM or SIGHUP; return the exit status.
 
-    ListenError, FolderError, ExerciseError.
+    Raises ListenError, FolderError or ExerciseError.
     """
-    exercises = all_exercises(options.exercises)  # now, as it takes too long once others wait for an answer
-    sockets = folder.take()
-    log = Log(folder.log)
+    exercises = all_exercises(options.exercises)  # slow, so before clients wait
+    sockets = folder.acquire()
+    log = ServerLog(folder.log)
     try:
         _raise_file_limit()
         key = _host_key(folder.host_key)
-        zygote, process = start_zygote(options.exercises)
+        fork_server, process = start_fork_server(options.exercises)
         server = _Server(folder, sockets, options, exercises, log, key)
-        return asyncio.run(server.run(zygote, process, say))
+        return asyncio.run(server.run(fork_server, process, on_listening))
     finally:
         log.close()
-        folder.leave(sockets)
+        folder.release(sockets)
 
 
 class _Server:
@@ -98,7 +98,7 @@ class _Server:
         sockets: Path,
         options: ServeOptions,
         exercises: Sequence[Exercise],
-        log: Log,
+        log: ServerLog,
         key: asyncssh.SSHKey,
     ) -> None:
         self._folder = folder
@@ -110,19 +110,20 @@ class _Server:
         self._ended = asyncio.Event()
         self._status = 0
         limits = options.limits
-        self._half_open = HalfOpen[Gate](limits.half_open, limits.half_open_per_address)
+        self._half_open = HalfOpen[SSHConnection](limits.half_open, limits.half_open_per_address)
 
-    async def run(self, zygote: socket, process: subprocess.Popen[bytes], say: Callable[[Listening], None]) -> int:
-        """Serve; the exit status."""
+    async def run(
+        self, fork_server: socket, process: subprocess.Popen[bytes], on_listening: Callable[[Listening], None]
+    ) -> int:
         options = self._options
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup ignores SIGHUP
                 loop.add_signal_handler(number, self._ended.set)
-        children = Children(zygote, process, self._lost_zygote)
+        children = Children(fork_server, process, self._on_fork_server_lost)
         try:
             admission = Admission(self._folder, options.class_file, options.is_open, self._log)
-            house = House(
+            context = ServerContext(
                 self._folder,
                 self._sockets,
                 options.limits,
@@ -132,46 +133,48 @@ class _Server:
                 self._exercises,
                 options.lecture,
             )
-            await house.sealer.seal_those_without()
-            house.notes.begin_those_without()
-            with _on("--port", options.port):
-                listener = await self._listen(house)
-            house.port = listener.get_port()
-            site = await self._open_site(house)
-            self._folder.tell(house.port, self._sockets, house.web_port)
-            admin = await serve_admin(self._sockets, house)
-            self._log.say("began", f"port {house.port}" + (f", for browsers {house.web_port}" if site else ""))
-            say(Listening(house.port, house.web_port, self._key.get_fingerprint()))
+            await context.sealer.seal_missing()
+            context.progress_updater.begin_missing()
+            with _listening_on("--port", options.port):
+                listener = await self._listen(context)
+            context.port = listener.get_port()
+            site = await self._open_site(context)
+            self._folder.publish(context.port, self._sockets, context.web_port)
+            admin = await serve_admin(self._sockets, context)
+            self._log.write(
+                "began", f"port {context.port}" + (f", for browsers {context.web_port}" if site else "")
+            )
+            on_listening(Listening(context.port, context.web_port, self._key.get_fingerprint()))
             await self._ended.wait()
             listener.close()
             if site is not None:
                 site.stop_listening()
             admin.close()
-            await self._end(house)
+            await self._end(context)
             if site is not None:
                 await site.close()
         finally:
             await children.close()
-        self._log.say("ended")
+        self._log.write("ended")
         return self._status
 
-    async def _open_site(self, house: House) -> Site | None:
+    async def _open_site(self, context: ServerContext) -> Site | None:
         port = self._options.web_port
         if port is None:
             return None
-        with _on("--web", port):
-            site = await open_site(house, self._options.address, port)
-        house.web_port = site.port
+        with _listening_on("--web", port):
+            site = await open_site(context, self._options.address, port)
+        context.web_port = site.port
         return site
 
-    async def _listen(self, house: House) -> asyncssh.SSHAcceptor:
+    async def _listen(self, context: ServerContext) -> asyncssh.SSHAcceptor:
         for library in ("asyncssh", "aiohttp"):
-            logging.getLogger(library).addHandler(_Faults(self._log))
+            logging.getLogger(library).addHandler(_FaultHandler(self._log))
             logging.getLogger(library).propagate = False
         return await asyncssh.listen(
             self._options.address,
             self._options.port,
-            server_factory=lambda: Gate(house, self._half_open),
+            server_factory=lambda: SSHConnection(context, self._half_open),
             server_host_keys=[self._key],
             backlog=128,
             config=None,
@@ -189,38 +192,37 @@ class _Server:
             allow_scp=False,
         )
 
-    async def _end(self, house: House) -> None:
-        """End what is going on, in good order: sessions, then clusters."""
-        for gate in self._half_open.all():
-            gate.leave("the server is being ended")
-        for present in house.presence.all():
-            present.end(_WHY)
+    async def _end(self, context: ServerContext) -> None:
+        """End all sessions, then all clusters."""
+        for connection in self._half_open.all():
+            connection.disconnect("the server is shutting down")
+        for session in context.presence.all():
+            session.end(_WHY)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(house.presence.nobody.wait(), _END_WITHIN_S)
-        await house.clusters.end_all()
-        house.notes.end()
+            await asyncio.wait_for(context.presence.all_ended.wait(), _END_WITHIN_S)
+        await context.clusters.end_all()
+        context.progress_updater.end()
 
-    def _lost_zygote(self) -> None:
-        self._log.say("fault", "the process that forks sessions has ended; the server ends, too")
+    def _on_fork_server_lost(self) -> None:
+        self._log.write("fault", "the fork server has ended; the server ends, too")
         self._status = 1
         self._ended.set()
 
 
-class _Faults(logging.Handler):
-    """What went wrong inside these libraries, or in what they called: for the log, as no terminal may be there."""
+class _FaultHandler(logging.Handler):
+    """Logs errors in these libraries, or in what they called: there may be no terminal."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: ServerLog) -> None:
         super().__init__(logging.ERROR)
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write it down."""
-        self._log.say("fault", self.format(record))
+        self._log.write("fault", self.format(record))
 
 
 @contextlib.contextmanager
-def _on(option: str, port: int) -> Iterator[None]:
-    """ListenError, where it cannot listen on this port."""
+def _listening_on(option: str, port: int) -> Iterator[None]:
+    """Raise ListenError if listening on this port fails."""
     try:
         yield
     except OSError as error:
@@ -228,13 +230,13 @@ def _on(option: str, port: int) -> Iterator[None]:
 
 
 def _host_key(path: Path) -> asyncssh.SSHKey:
-    """The server's own key, made once: students' clients know the server by it."""
+    """Return the server's key, created once: clients recognize the server by it."""
     if not path.exists():
         write_durably(path, asyncssh.generate_private_key("ssh-ed25519").export_private_key())
     return asyncssh.read_private_key(path)
 
 
 def _raise_file_limit() -> None:
-    """A session has four open files here, and a cluster two."""
+    """Raise the limit on open files: a session needs four here, and a cluster two."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

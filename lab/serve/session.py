@@ -1,23 +1,23 @@
-"""A session: what a student sees after the log-in. It runs in a process of its own, at a terminal of its own."""
+"""A session: the interface that a student sees after log-in, in its own process, at its own terminal."""
 
 import socket
 from collections.abc import Sequence
 from pathlib import Path
 
 from lab.exercises.exercise import Exercise
-from lab.exercises.home import Home
-from lab.serve.orders import SessionInfo
-from lab.serve.portal import Portal
-from lab.tui.classroom.main import show_classroom
+from lab.exercises.student_folder import StudentFolder
+from lab.serve.control_client import ControlClient
+from lab.serve.fork_protocol import SessionInfo
+from lab.tui.classroom.show_classroom import show_classroom
 
 __all__ = ["run_session"]
 
 
 def run_session(info: SessionInfo, control: socket.socket, exercises: Sequence[Exercise]) -> int:
-    """Show the exercises; the exit status of the session.
+    """Show the exercises; return the exit status of the session.
 
-    An attempt that was not ended in it goes on without it, and the next session of this student offers it again.
+    An attempt that was not ended in this session continues, and the student's next session offers it again.
     """
-    home = Home(Path(info.home), info.student)
-    portal = Portal(control)
+    home = StudentFolder(Path(info.home), info.student)
+    portal = ControlClient(control)
     return show_classroom(home, portal, exercises, info.first, portal)

@@ -1,1 +1,1 @@
-"""The interface: a process of its own that reads a feed or a file; it knows no protocol."""
+"""The interface: a separate process that reads a feed or a file; it knows no protocol."""

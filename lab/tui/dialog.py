@@ -1,4 +1,4 @@
-"""What all dialogs share: each is closed once, and what stands in its frame is plain text."""
+"""The base class of all dialogs."""
 
 from typing import ClassVar, TypeVar
 
@@ -14,9 +14,9 @@ R = TypeVar("R")
 
 
 class Dialog(ModalScreen[R]):
-    """Over the screen of a run, until it has a result: a box with a frame, and what is in it, all of one look.
+    """A framed box over the screen, in one style, open until it has a result.
 
-    A subclass says only what is otherwise; its keys for ``leave`` come to those that are here.
+    A subclass may bind more keys to ``leave``; the ones here stay bound.
     """
 
     DEFAULT_CSS = """
@@ -35,16 +35,17 @@ class Dialog(ModalScreen[R]):
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "leave", "close"), ("ctrl+c", "app.help_quit", "")]
 
     def dismiss(self, result: R | None = None) -> AwaitComplete:
-        """Close it. Whoever asks again, by a key that came too fast, would close what is below it."""
+        """Close the dialog; do nothing if it is closed already."""
+        # a second key that came too fast would otherwise close the screen below
         return super().dismiss(result) if self.is_active else AwaitComplete()
 
     def action_leave(self) -> None:
-        """Close, with nothing chosen."""
+        """Close without a result."""
         self.dismiss(None)
 
 
 def frame(box: Widget, title: str | None = None, subtitle: str | None = None) -> None:
-    """Put these into the frame of a box, letter by letter: Textual would take a bracket for markup."""
+    """Set the title and subtitle of a box's frame as plain text: Textual would parse brackets as markup."""
     if title is not None:
         box.border_title = Content(title)
     if subtitle is not None:

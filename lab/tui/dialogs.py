@@ -1,4 +1,4 @@
-"""What comes up over the screen: help, a record in full, and the choice of sides for a partition."""
+"""Dialogs of the run screen: the help, a record in full, and the sides of a partition."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -16,12 +16,12 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from lab.recording.reader import RecordStore
-from lab.script import VERBS, own_commands
+from lab.script import VERBS, bare_commands
 from lab.text import sanitize
 from lab.tui.actions import ACTIONS
 from lab.tui.dialog import Dialog, frame
-from lab.tui.siftedlist import has_words
-from lab.tui.terminal.copying import record_as_json, said_of_copy
+from lab.tui.filterable_list import contains_words
+from lab.tui.terminal.clipboard import describe_copy, record_as_json
 from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 
 __all__ = ["HelpDialog", "PartitionDialog", "RecordDialog"]
@@ -38,71 +38,69 @@ class _Dialog(Dialog[str]):
             yield Static(self.content(), markup=False)
 
     def content(self) -> Text | Group:
-        """What the dialog says."""
+        """Return the content of the dialog."""
         raise NotImplementedError
 
     def action_leave(self) -> None:
-        """Close, with nothing chosen."""
         self.dismiss("")
 
 
 _SIGNS = {
-    "Normal": "performs its task under its coordinator",
-    "Election": "has stopped its task: an election is held",
-    "Reorganization": "has a coordinator, and waits for the new state of the task",
-    "Down": "has crashed, or has come up and knows nothing yet",
-    "paused": "its process stands still; it does not know",
-    "failed": "the protocol raised an error; the log has it",
-    "Inside": "of the token: is in its critical section",
-    "Holding": "of the token: has it, and does not need it",
-    "Waiting": "of the token: has asked for it",
+    "Normal": "works on its task under its coordinator",
+    "Election": "has stopped its task; an election is in progress",
+    "Reorganization": "has a coordinator and waits for the new definition of its task",
+    "Down": "has crashed, or has just started and knows nothing yet",
+    "paused": "its process is stopped; the node does not notice",
+    "failed": "the protocol raised an error, which is in the log",
+    "Inside": "token: the node is in its critical section",
+    "Holding": "token: the node has it but does not need it",
+    "Waiting": "token: the node has requested it",
 }
 
 _SCRIPT_SIGNS = {
-    "caption": "what a script says, or who gave the command say; the last one is over the nodes",
-    "mark": "a mark that a script has set: n and N go from one to the next",
-    "bookmark": "a note of yours on a record, made with M: n and N go to it too",
+    "caption": "a text of a script or of the command say; the latest is shown above the nodes",
+    "mark": "a mark set by a script; n and N go to the next and the previous one",
+    "bookmark": "your note on a record (M adds one); n and N go there too",
     "violation": "on the scrub bar: an assertion is violated; v goes there",
-    "met": "of a script: an expectation that was met, or a line that was done",
-    "unmet": "one that was not, or never came",
+    "met": "script: an expectation that was met, or a line that was executed",
+    "unmet": "script: an expectation that was not met, or a line that was never executed",
 }
 
 
 _TITLE = Style(bold=True, underline=True)
 _GROUPS = {
-    "cluster": "do to the cluster",
+    "cluster": "change the cluster",
     "time": "move in time",
-    "exercise": "in an exercise",
-    "views": "turn to a view",
-    "view": "look, find and keep",
+    "exercise": "work on an exercise",
+    "views": "show a view",
+    "view": "display, search and save",
 }
 _COLUMNS = ("cluster", "time", "views"), ("view", "exercise")
-"""The groups, in columns of about the same length."""
+"""The groups in two columns of about equal length."""
 _KEY = len("Shift+Right")
 _ROOM_FOR_TWO = 150
 
 
 class HelpDialog(_Dialog):
-    """Every key, and every command; what is typed leaves those that have these words in them."""
+    """A list of all keys and commands; typing filters it."""
 
     DEFAULT_CSS = """
     HelpDialog.wide > VerticalScroll { width: 168; }
     """
-    title_text = "keys and commands: type a word to find some"
+    title_text = "keys and commands: type to filter"
 
     def __init__(self, driver: bool, theme_styles: ThemeStyles) -> None:
         super().__init__()
         self._driver = driver
-        self._look = theme_styles
+        self._theme_styles = theme_styles
         self._typed = ""
 
     def compose(self) -> ComposeResult:
-        """In two columns where there is room for them."""
         self.set_class(self.app.size.width >= _ROOM_FOR_TWO, "wide")
         return super().compose()
 
     def on_key(self, event: events.Key) -> None:
-        """A letter of what is sought; q and ? are such only behind another."""
+        """Edit the filter. While it is empty, q and ? close the dialog."""
         letter = event.character if event.is_printable else None
         if self._typed and event.key in ("escape", "backspace"):
             self._typed = self._typed[:-1] if event.key == "backspace" else ""
@@ -114,23 +112,23 @@ class HelpDialog(_Dialog):
         self.query_one(Static).update(self.content())
         box = self.query_one(VerticalScroll)
         frame(box, title=f"keys and commands with: {self._typed}" if self._typed else self.title_text)
-        box.border_subtitle = "Esc shows all of them" if self._typed else "Esc closes"
+        box.border_subtitle = "Esc clears the filter" if self._typed else "Esc closes"
         box.scroll_home(animate=False)
 
     def content(self) -> Group:
         general = _table("bold", "")
-        self._add(general, f"{'1 2 3 …':{_KEY}}", "select a node; arrows and a click do too")
-        self._add(general, "Tab", "between nodes, log and scrub bar; there 0-9 go to tenths")
-        parts: list[Table | Text] = [general, self._beside(*([self._keys(*groups)] for groups in _COLUMNS))]
+        self._add(general, f"{'1 2 3 …':{_KEY}}", "select a node; arrows or a click do the same")
+        self._add(general, "Tab", "go to the nodes, the log or the scrub bar; there, 0-9 jump to tenths")
+        parts: list[Table | Text] = [general, self._columns(*([self._keys(*groups)] for groups in _COLUMNS))]
         if commands := list(self._commands()) if self._driver else []:
             half = (len(commands) + 1) // 2
-            parts += [Text("commands, after :", _TITLE), self._beside(commands[:half], commands[half:])]
+            parts += [Text("commands, after :", _TITLE), self._columns(commands[:half], commands[half:])]
         if (signs := self._signs()).row_count:
             parts += [Text("signs", _TITLE), signs]
         return Group(*parts)
 
-    def _beside(self, first: Sequence[Table | Group], second: Sequence[Table | Group]) -> Table:
-        """The one beside the other, or below it where that is too narrow."""
+    def _columns(self, first: Sequence[Table | Group], second: Sequence[Table | Group]) -> Table:
+        """Lay the two out side by side, or one below the other on a narrow screen."""
         table = Table.grid(padding=(0, 3, 0, 0), expand=True)
         table.add_column(ratio=1)
         if self.has_class("wide"):
@@ -141,12 +139,12 @@ class HelpDialog(_Dialog):
         return table
 
     def _add(self, table: Table, *cells: str | Text) -> None:
-        """A row, if it has what is sought."""
-        if has_words(" ".join(map(str, cells)), self._typed):
+        """Add a row if it matches the filter."""
+        if contains_words(" ".join(map(str, cells)), self._typed):
             table.add_row(*cells)
 
     def _keys(self, *groups: str) -> Table:
-        """Of these groups, with the word of each behind what it does."""
+        """Build the table of the keys of these groups, with the ``:`` word of each."""
         table = _table("bold", "")
         for group in groups:
             if group == "cluster" and not self._driver:
@@ -160,34 +158,34 @@ class HelpDialog(_Dialog):
         return table
 
     def _commands(self) -> Iterator[Group]:
-        """What a command does is below it: some are long."""
-        told = [
-            (verb.usage, f"{verb.help}  ({verb.example})") for verb in (*VERBS.values(), *own_commands().values())
+        """Yield each command with its help on the lines below it, as some usages are long."""
+        commands = [
+            (verb.usage, f"{verb.help}  ({verb.example})") for verb in (*VERBS.values(), *bare_commands().values())
         ]
-        for usage, said in (
-            *told,
-            ("at 2s …", "before a command: when. Also: when all normal …, on send KIND 4->1 …"),
+        for usage, text in (
+            *commands,
+            ("at 2s …", "before a command: when to execute it. Also: when all normal …, on send KIND 4->1 …"),
         ):
-            if has_words(f"{usage} {said}", self._typed):
-                yield Group(Text(usage, "bold"), Padding(Text(said), (0, 0, 0, 4)))
+            if contains_words(f"{usage} {text}", self._typed):
+                yield Group(Text(usage, "bold"), Padding(Text(text), (0, 0, 0, 4)))
 
     def _signs(self) -> Table:
-        theme_styles, table = self._look, _table("", "")
-        for status, said in _SIGNS.items():
-            self._add(table, Text(f"{theme_styles.glyph(status)} {status}", theme_styles.status(status)), said)
+        theme_styles, table = self._theme_styles, _table("", "")
+        for status, text in _SIGNS.items():
+            self._add(table, Text(f"{theme_styles.glyph(status)} {status}", theme_styles.status(status)), text)
         leads = Text(f"{theme_styles.glyphs.leads} leads", theme_styles.leader)
-        self._add(table, leads, "is its own coordinator, and Normal; is to lead: in Reorganization")
-        self._add(table, Text(" 5.3 ", theme_styles.plate(0)), "its group: the node that formed it, and a counter")
-        for kind, said in _SCRIPT_SIGNS.items():
+        self._add(table, leads, "is Normal and its own coordinator; while in Reorganization, it is about to lead")
+        self._add(table, Text(" 5.3 ", theme_styles.badge(0)), "its group: the node that formed it, and a counter")
+        for kind, text in _SCRIPT_SIGNS.items():
             sign = Text(
                 f"{theme_styles.glyphs.marks[kind]} {kind.replace('unmet', 'not met')}", theme_styles.mark(kind)
             )
-            self._add(table, sign, said)
+            self._add(table, sign, text)
         return table
 
 
 def _table(*styles: str) -> Table:
-    """Columns in these styles, of which the last has the room that is left."""
+    """Build a table with columns of these styles; the last column takes the remaining width."""
     table = Table.grid(padding=(0, 1))
     for style in styles[:-1]:
         table.add_column(style=style, no_wrap=True)
@@ -196,26 +194,25 @@ def _table(*styles: str) -> Table:
 
 
 class RecordDialog(_Dialog):
-    """One record of the recording, in full; y copies it."""
+    """A record in full, as JSON, under a heading; y copies it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("y", "copy", "copy")]
 
-    def __init__(self, lines: RecordStore, number: int, fate: str) -> None:
+    def __init__(self, lines: RecordStore, number: int, heading: str) -> None:
         super().__init__()
         self.title_text = f"record {number}; y copies it"
         self._record = record_as_json(lines, number)
         self._raw = lines.raw(number)
-        self._fate = fate
+        self._heading = heading
 
     def action_copy(self) -> None:
-        """The record as JSON, to the clipboard."""
         self.app.copy_to_clipboard(self._record[1])
-        frame(self.query_one(VerticalScroll), subtitle=said_of_copy(*self._record))
+        frame(self.query_one(VerticalScroll), subtitle=describe_copy(*self._record))
 
     def content(self) -> Text:
         text = Text()
-        if self._fate:
-            text.append(f"{self._fate}\n\n", "bold")
+        if self._heading:
+            text.append(f"{self._heading}\n\n", "bold")
         try:
             pretty = msgspec.json.format(self._raw, indent=2).decode("utf-8", "replace")
         except msgspec.DecodeError:
@@ -226,7 +223,7 @@ class RecordDialog(_Dialog):
 
 
 class PartitionDialog(_Dialog):
-    """Choose the side of each node; the result is a command, or nothing."""
+    """A dialog that assigns each node to a side; its result is the partition command, or an empty text."""
 
     DEFAULT_CSS = "PartitionDialog > VerticalScroll { width: 66; }"
     title_text = "partition: press a node's number to move it"
@@ -241,61 +238,57 @@ class PartitionDialog(_Dialog):
     def __init__(self, nodes: tuple[int, ...], apart: int | None, theme_styles: ThemeStyles) -> None:
         super().__init__()
         self._ids = nodes
-        self._look = theme_styles
+        self._theme_styles = theme_styles
         half = nodes[len(nodes) // 2 - 1]
         self._side = {node: int(node > half if apart is None else node == apart) for node in nodes}
-        self._here = 0
+        self._cursor = 0
         self._refused = False
 
     def content(self) -> Text:
-        theme_styles = self._look
+        theme_styles = self._theme_styles
         text = Text()
         for side, name in enumerate("ABC"):
             members = [node for node in self._ids if self._side[node] == side]
             text.append(f"\n side {name}   ", "bold")
             for node in members:
-                style = theme_styles.leader if node == self._ids[self._here] else Style()
+                style = theme_styles.leader if node == self._ids[self._cursor] else Style()
                 text.append(f" {node} ", style + Style(meta={"@click": f"screen.move_node({node})"}))
             if not members:
-                text.append(" nobody", DIM)
-        parted = self.command()
+                text.append(" empty", DIM)
+        command = self.command()
         style = theme_styles.warning if self._refused else theme_styles.accent
-        text.append(f"\n\n {parted or 'all are on one side, so nothing would be parted'}\n", style)
-        text.append("\n a digit or a click moves a node; arrows choose, space moves\n ", DIM)
-        text.append(" Enter does it ", Style(reverse=True, meta={"@click": "screen.apply"}))
+        text.append(f"\n\n {command or 'all nodes are on one side: nothing to partition'}\n", style)
+        text.append("\n a digit or a click moves a node; or arrows select, space moves\n ", DIM)
+        text.append(" Enter applies it ", Style(reverse=True, meta={"@click": "screen.apply"}))
         return text
 
     def command(self) -> str:
-        """The command that parts these sides; empty where there is only one."""
+        """Return the partition command; empty if there is only one side."""
         sides = [[str(node) for node in self._ids if self._side[node] == side] for side in range(3)]
         filled = [" ".join(side) for side in sides if side]
         return f"partition {' | '.join(filled)}" if len(filled) > 1 else ""
 
     def on_key(self, event: events.Key) -> None:
-        """A digit moves the node of that number to the next side."""
         if event.key.isdigit() and int(event.key) in self._side:
             event.stop()
             self.action_move_node(int(event.key))
 
     def action_go(self, by: int) -> None:
-        """To the next node."""
-        self._here = (self._here + by) % len(self._ids)
+        self._cursor = (self._cursor + by) % len(self._ids)
         self._redraw()
 
     def action_move(self) -> None:
-        """The node to the next side."""
-        node = self._ids[self._here]
+        node = self._ids[self._cursor]
         self._side[node] = (self._side[node] + 1) % 3
         self._refused = False
         self._redraw()
 
     def action_move_node(self, node: int) -> None:
-        """That node to the next side."""
-        self._here = self._ids.index(node)
+        self._cursor = self._ids.index(node)
         self.action_move()
 
     def action_apply(self) -> None:
-        """Enter; where all are on one side there is nothing to do, and that is said."""
+        """Close with the command; with only one side, show a warning instead."""
         command = self.command()
         if command:
             self.dismiss(command)

@@ -1,12 +1,12 @@
-"""What the keys of a run's screen are bound to: the actions in the order of the footer, and digits, for nodes."""
+"""The key bindings of the run screen: the actions in the order of the footer, and digits to select nodes."""
 
 import string
 
 from textual.binding import Binding
 
-from lab.tui.actions import ACTIONS, Action, in_footer_order
+from lab.tui.actions import ACTIONS, Action, footer_actions
 
-__all__ = ["action_bound", "bindings"]
+__all__ = ["action_of", "bindings"]
 
 
 def _call(action: Action) -> str:
@@ -16,13 +16,14 @@ def _call(action: Action) -> str:
 _BY_CALL = {_call(action): action for action in ACTIONS}
 
 
-def action_bound(binding: Binding) -> Action | None:
-    """The action that it is of; none for the keys of a view, or a digit."""
+def action_of(binding: Binding) -> Action | None:
+    """Return the action of a binding; None for a digit and for the keys of a view."""
     return _BY_CALL.get(binding.action)
 
 
 def bindings() -> list[Binding]:
-    """Of all keys alike, so that those that are typed ahead, ``p5``, are done in their order."""
+    """Return the bindings of all keys."""
+    # digits are bindings like the rest, so that keys typed ahead (``p5``) act in their order
     digits = [Binding(digit, f"digit('{digit}')", "select a node", show=False) for digit in string.digits]
     actions = [
         Binding(
@@ -32,9 +33,9 @@ def bindings() -> list[Binding]:
             show=bool(action.footer),
             key_display=action.shown,
             tooltip=action.help,
-            priority=action.word == "command",  # what is typed after the colon may be here already
+            priority=action.word == "command",  # the text typed after the colon may have arrived already
         )
-        for action in in_footer_order()
+        for action in footer_actions()
         if action.keys
     ]
     return digits + actions

@@ -1,1 +1,1 @@
-"""What drives nodes. Import the modules themselves: a host forks before it loads more than it needs."""
+"""Run nodes: live, simulated, explored. Import submodules directly: a host forks before it loads the rest."""

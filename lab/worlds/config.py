@@ -1,4 +1,4 @@
-"""What a run is to be: everything the host needs to know, as one struct that goes to it as JSON."""
+"""The configuration of a run: one struct, sent to the host as JSON."""
 
 import secrets
 from datetime import UTC, datetime
@@ -11,15 +11,15 @@ from msgspec import Struct
 from lab import __version__
 from lab.kernel import Timing
 from lab.protocols import Algorithm, source_of
-from lab.recording.records import FORMAT, Exercised, Header, Link, ProtocolInfo
-from lab.script import Director, Scripted, parse, read_script
+from lab.recording.records import FORMAT, ExerciseAttempt, Header, Link, ProtocolInfo
+from lab.script import Director, Statement, parse, read_script
 from lab.worlds.targets import recorded_target
 
 __all__ = [
-    "Begun",
+    "HostReady",
+    "HostRefused",
+    "InitialCommands",
     "NotRunnableError",
-    "Ready",
-    "Refused",
     "RunConfig",
     "branch_config",
     "header_of",
@@ -30,17 +30,19 @@ _LONGEST_NAME = 16
 
 
 class NotRunnableError(Exception):
-    """The run cannot begin as it is configured; the text is for the user."""
+    """The run cannot begin with this configuration; the text is for the user."""
 
 
 class RunConfig(Struct, frozen=True):
-    """A run. ``commands`` are lines of the command language, ``script`` is a text of such lines, of which each may
-    follow the one before it; its first has the number ``first_line``. It ends at ``end_us``; None: when somebody
-    ends it. ``remark`` and ``scenario`` are for its header, which has the script where there is no scenario.
+    """The configuration of a run.
 
-    ``speed`` is that of a simulated run at its start, virtual over real time; None: as fast as it can be. A
-    branch goes on from the record ``at`` of the recording in the file ``parent``. ``exercise``: what it is an
-    attempt at; ``may``: the commands that may then be given by hand, by their first word, None: any.
+    ``commands`` are lines of the command language. ``script`` is a text of such lines, each of which may follow
+    the one before it; ``first_line`` is the number of its first. The run ends at ``end_us``; None: when a client
+    ends it. ``remark`` and ``scenario`` go into the header; without a scenario, the header has the script.
+
+    ``speed`` is the initial speed of a simulated run, virtual over real time; None: as fast as possible. A branch
+    continues from record ``at`` of the recording in the file ``parent``. ``exercise`` is the exercise that the run
+    is an attempt at; ``may`` are the commands, by first word, that may then be given by hand (None: any).
     """
 
     run: str
@@ -61,25 +63,25 @@ class RunConfig(Struct, frozen=True):
     first_line: int = 1
     remark: str = ""
     scenario: str = ""
-    exercise: Exercised | None = None
+    exercise: ExerciseAttempt | None = None
     may: tuple[str, ...] | None = None
 
 
-class Ready(Struct, frozen=True, tag="ready"):
-    """The host's first line to whoever started it: it serves its feed on this socket."""
+class HostReady(Struct, frozen=True, tag="ready"):
+    """The host's first line to the process that started it: the feed is served on this socket."""
 
     socket: str
     pid: int
 
 
-class Refused(Struct, frozen=True, tag="refused"):
+class HostRefused(Struct, frozen=True, tag="refused"):
     """The host's first line where it cannot run; the text is for the user."""
 
     text: str
 
 
 def new_run_name(protocol: str) -> str:
-    """A name for a run of this protocol as it goes on. It is short, as the path of its feed's socket must be."""
+    """Return a new name for a run of this protocol, short enough for the path of the feed's socket."""
     return f"{protocol[:_LONGEST_NAME]}-{datetime.now():%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
@@ -94,7 +96,7 @@ def branch_config(
     commands: tuple[str, ...] = (),
     end_us: int | None = None,
 ) -> RunConfig:
-    """The run that goes on from record ``at`` of ``parent``; ``target`` names a protocol of the user's own."""
+    """Return the configuration of a branch from record ``at`` of ``parent``; ``target``: a user's own protocol."""
     return RunConfig(
         run,
         recorded_target(header.protocol, target),
@@ -112,31 +114,34 @@ def branch_config(
     )
 
 
-class Begun(Struct, frozen=True):
-    """What a run begins with, read: its commands, and its script."""
+class InitialCommands(Struct, frozen=True):
+    """The parsed commands and script of a run's configuration."""
 
-    commands: tuple[Scripted, ...]
-    script: tuple[Scripted, ...]
+    commands: tuple[Statement, ...]
+    script: tuple[Statement, ...]
 
     @classmethod
-    def of(cls, config: RunConfig) -> "Begun":
-        """To read it takes a while, so that it is done before a clock begins."""
+    def of(cls, config: RunConfig) -> "InitialCommands":
+        """Parse them. This takes a while, so do it before the clock starts."""
         script = read_script(config.script, first=config.first_line)
         return cls(tuple(map(parse, config.commands)), tuple(script))
 
     def add_to(self, director: Director) -> None:
-        """From now on it waits for its triggers."""
+        """Give them to the director, which waits for their triggers."""
         for line in self.commands:
             director.add(line)
         director.add_script(self.script)
 
 
 def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
-    """The first line of the run's recording. A simulated run began at no time: its bytes are all of its seed."""
+    """Return the header of the run's recording.
+
+    A simulated run has no date and no random name, so that its bytes depend on its configuration alone.
+    """
     file, source = source_of(protocol)
     info = ProtocolInfo(
         protocol.name,
-        {**config.parameters, **protocol.chosen},
+        {**config.parameters, **protocol.fixed_parameters},
         file,
         source,
         tuple(kind.__name__ for kind in protocol.heartbeats),

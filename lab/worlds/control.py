@@ -1,7 +1,7 @@
-"""Carrying out lines of the language in any world, and recording what came of each.
+"""Execute commands in any world and record their outcomes.
 
-To record something is to let happen what waits for it: every ``_record`` may carry out further lines before it
-returns. So what is changed is changed before it is recorded, and what was read before is read again.
+Recording is re-entrant: every ``_record`` may fire triggers, and so execute further commands, before it returns.
+Update state before recording, and re-read it afterwards.
 """
 
 from collections import deque
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from lab.kernel import Protocol, Timing
 from lab.network import Network, Rule
 from lab.recording.cluster_state import ClusterState
-from lab.recording.memory import Log
+from lab.recording.memory import RecordLog
 from lab.recording.records import Captioned, Commanded, Event, Expected, Record
 from lab.script import (
     Answer,
@@ -19,42 +19,43 @@ from lab.script import (
     CommandError,
     Director,
     Expectation,
+    ExpectationResult,
     Heal,
     Hint,
     Inject,
     LinkFault,
     NodeCommand,
     Partition,
-    Scripted,
-    Settled,
+    ProtocolCommandLine,
     Slow,
-    Tell,
+    Statement,
     WorldCommand,
     fault_rule,
     resolve_nodes,
 )
-from lab.worlds.handles import NodeHandles
 from lab.worlds.link_faults import LinkFaults
-from lab.worlds.node_commands import NodeCommands, seen_as
-from lab.worlds.outcome import Outcome
+from lab.worlds.node_commands import NodeCommands, confirming_events
+from lab.worlds.operations import NodeOperations
+from lab.worlds.outcome import CommandOutcome
 
 __all__ = ["Control"]
 
 
 class Control:
-    """Carries out commands and records what they did. ``record`` appends to ``log``; ``now_us`` is the clock.
+    """Execute commands and record what they did.
 
-    ``director`` is told when a line of a script is done, and what follows it and is due is carried out, too.
-    ``spare`` is what is left of Tm and Tp: a delay of more breaks assumption 8, or 9.
+    ``record`` appends to ``log``; ``now_us`` is the clock. ``director`` learns when a line of a script is done;
+    lines that follow it and are due then are executed too. ``spare`` is the unused part of Tm and Tp: a longer
+    delay breaks assumption 8 or 9.
     """
 
     def __init__(
         self,
         protocol: type[Protocol],
-        nodes: NodeHandles,
+        nodes: NodeOperations,
         network: Network,
         director: Director,
-        log: Log,
+        log: RecordLog,
         spare: Timing,
         record: Callable[[Record], None],
         now_us: Callable[[], int],
@@ -72,7 +73,7 @@ class Control:
         self._link_faults = LinkFaults(network, spare, record, now_us, self._number_next)
 
     def resume(self, faults: int, rules: dict[int, tuple[str, Rule]]) -> None:
-        """Go on from a run that had so many faults; ``rules`` are those of links in force, each with its kind."""
+        """Continue a run that had this many faults; ``rules``: the link faults in force, each with its kind."""
         self._faults = faults
         self._link_faults.resume(rules)
 
@@ -80,54 +81,56 @@ class Control:
         self._faults += 1
         return self._faults
 
-    def execute(self, scripted: Scripted) -> Outcome:
-        """Carry out a line of the language, and what follows it in its script and is due by that."""
+    def execute(self, scripted: Statement) -> CommandOutcome:
+        """Execute a line, and then the lines of its script that become due."""
         if isinstance(scripted.command, Expectation):
             self._director.add(scripted)
-            for line in self._director.after(None):  # it may be met already
+            for line in self._director.on_record(None):  # it may be met already
                 self.execute(line)
-            return Outcome(True, f"waits: {scripted.source}")
+            return CommandOutcome(True, f"waits: {scripted.source}")
         outcome = self._perform(scripted)
         due = deque([(scripted, outcome)])
         while due:
             line, came = due.popleft()
-            if isinstance(line.command, Settled) and not line.command.met:
+            if isinstance(line.command, ExpectationResult) and not line.command.met:
                 continue
-            due.extend((each, self._perform(each)) for each in self._director.done(line, came.struck))
+            due.extend((each, self._perform(each)) for each in self._director.line_done(line, came.affected))
         return outcome
 
-    def _perform(self, line: Scripted) -> Outcome:
+    def _perform(self, line: Statement) -> CommandOutcome:
         command, at_us = line.command, self._now_us()
-        follows_nothing = isinstance(command, Settled) and not command.met
+        follows_nothing = isinstance(command, ExpectationResult) and not command.met
         if line.line and not follows_nothing:
-            self._director.begun(line, *self._seen_of(command))
-        if isinstance(command, Settled):
+            self._director.line_started(line, *self._expected_events(command))
+        if isinstance(command, ExpectationResult):
             self._record(Expected(at_us, line.source, command.met, command.why, line.line))
-            return Outcome(True, "")
+            return CommandOutcome(True, "")
         if isinstance(command, Caption):
             self._record(Captioned(at_us, command.text, command.verb == "mark", line.line))
-            return Outcome(True, command.text)
+            return CommandOutcome(True, command.text)
         assert not isinstance(command, Expectation)  # what is due of one is Settled
         return self._carry_out(line, command)
 
-    def _seen_of(self, command: Command | Settled | Expectation) -> tuple[tuple[int, ...], tuple[Event, ...]]:
-        """The nodes that a line is to strike, and what is to be seen of them; none where it will be refused."""
-        if not isinstance(command, NodeCommand) or not (events := seen_as(command)):
+    def _expected_events(
+        self, command: Command | ExpectationResult | Expectation
+    ) -> tuple[tuple[int, ...], tuple[Event, ...]]:
+        """Return the nodes a line will affect and the events that confirm it; both empty if it will be refused."""
+        if not isinstance(command, NodeCommand) or not (events := confirming_events(command)):
             return (), ()
         try:
             return resolve_nodes(command.nodes, self._log.cluster), events
         except CommandError:
             return (), ()
 
-    def _carry_out(self, scripted: Scripted, command: Command) -> Outcome:
-        """Do it, and record what came of it, even if it could not be carried out."""
-        # to know the state of the cluster may take a while, and most commands name nodes by their ids
-        by_role = "coordinator" in scripted.text or isinstance(command, Tell)
+    def _carry_out(self, scripted: Statement, command: Command) -> CommandOutcome:
+        """Execute a command and record the outcome, even if it was refused."""
+        # the state of the cluster may be costly to compute, and most commands name nodes by their ids
+        by_role = "coordinator" in scripted.text or isinstance(command, ProtocolCommandLine)
         cluster = self._log.cluster if by_role else self._ids_alone
         try:
             outcome = self._execute(command, scripted, cluster)
         except CommandError as error:
-            outcome = Outcome(False, str(error), refused=True)
+            outcome = CommandOutcome(False, str(error), refused=True)
         self._record(
             Commanded(
                 self._now_us(),
@@ -135,37 +138,39 @@ class Control:
                 outcome.text,
                 outcome.changed,
                 outcome.refused,
-                tuple(outcome.told),
+                tuple(outcome.command_inputs),
                 scripted.line,
             )
         )
-        for node, told in outcome.told.items():
-            self._nodes.tell(node, told)
+        for node, command_input in outcome.command_inputs.items():
+            self._nodes.give_command(node, command_input)
         return outcome
 
-    def _execute(self, command: Command, scripted: Scripted, cluster: ClusterState) -> Outcome:
+    def _execute(self, command: Command, scripted: Statement, cluster: ClusterState) -> CommandOutcome:
         text, line = scripted.text, scripted.line
         match command:
             case NodeCommand():
-                return self._node_commands.strike(command, line, cluster)
+                return self._node_commands.execute(command, line, cluster)
             case LinkFault() | Slow() | Partition():
-                return self._link_faults.set_rule(text.partition(" ")[0], text, line, fault_rule(command, cluster))
+                return self._link_faults.add_rule(text.partition(" ")[0], text, line, fault_rule(command, cluster))
             case Heal():
                 return self._link_faults.heal(command, cluster)
-            case Inject() | Tell():
+            case Inject() | ProtocolCommandLine():
                 return self._speak(command, text, line, cluster)
             case WorldCommand():
-                return Outcome(*self._nodes.steer(command, in_script=bool(line)))
-            case Answer() | Hint() | Caption():  # a caption is said, not carried out: see _perform
+                return CommandOutcome(*self._nodes.steer(command, in_script=bool(line)))
+            case Answer() | Hint() | Caption():  # captions are only recorded: see _perform
                 return self._note()
 
-    def _speak(self, command: Inject | Tell, text: str, line: int, cluster: ClusterState) -> Outcome:
+    def _speak(
+        self, command: Inject | ProtocolCommandLine, text: str, line: int, cluster: ClusterState
+    ) -> CommandOutcome:
         if isinstance(command, Inject):
             return self._node_commands.inject(command, text, line, cluster)
-        return self._node_commands.tell(command, cluster)
+        return self._node_commands.give_command(command, cluster)
 
-    def _note(self) -> Outcome:
-        """What the command says is recorded, and nothing else comes of it."""
+    def _note(self) -> CommandOutcome:
+        """Accept a command whose only effect is its record."""
         if self._log.header.exercise is None:
-            raise CommandError("this run is of no exercise; lab exercise list says which there are")
-        return Outcome(True, "noted")
+            raise CommandError("this run belongs to no exercise; lab exercise list shows the exercises")
+        return CommandOutcome(True, "noted")

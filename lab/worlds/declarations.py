@@ -1,4 +1,4 @@
-"""What a user's protocol declares of itself beside its state, checked before anything is run."""
+"""Check the class attributes that a user's protocol declares, before anything runs."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ from msgspec import Struct
 from lab.kernel import Payload
 from lab.properties import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS, Algorithm
-from lab.worlds.awaits import first_mistake
+from lab.worlds.missing_awaits import first_mistake
 
 __all__ = ["DeclarationError", "check_declarations"]
 
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 class DeclarationError(Exception):
-    """A class attribute is not what it has to be; the text is for the user. ``place``: where, if that is known."""
+    """A class attribute has a wrong value; the text is for the user. ``place``: where, if known."""
 
     def __init__(self, text: str, place: str = "") -> None:
         super().__init__(text)
@@ -25,12 +25,12 @@ class DeclarationError(Exception):
 
 
 def check_declarations(protocol: type[Algorithm]) -> None:
-    """DeclarationError for the first that is wrong."""
+    """Raise DeclarationError for the first wrong declaration."""
     _check_name(protocol)
     _check_promises(protocol)
     _check_relies_on(protocol)
     _check_heartbeats(protocol)
-    _check_kept_busy_by(protocol)
+    _check_workload(protocol)
     _check_parameters(protocol)
     _check_awaits(protocol)
 
@@ -44,7 +44,7 @@ def _check_name(protocol: type[Algorithm]) -> None:
         )
     if PROTOCOLS.get(name, protocol) is not protocol or name in TASKS:
         raise DeclarationError(
-            f"{protocol.__name__} has the name {name!r}, which is the program's own: give it another"
+            f"{protocol.__name__} has the name {name!r}, which is the name of a built-in protocol: choose another"
         )
 
 
@@ -56,7 +56,7 @@ def _check_promises(protocol: type[Algorithm]) -> None:
         if promise not in ASSERTIONS:
             known = ", ".join(ASSERTIONS)
             raise DeclarationError(
-                f"{protocol.__name__} promises {promise!r}, which is no assertion; there is: {known}"
+                f"{protocol.__name__} promises {promise!r}, which is no assertion (known: {known})"
             )
 
 
@@ -78,17 +78,17 @@ def _check_heartbeats(protocol: type[Algorithm]) -> None:
         )
 
 
-def _check_kept_busy_by(protocol: type[Algorithm]) -> None:
-    commands: Any = protocol.kept_busy_by
+def _check_workload(protocol: type[Algorithm]) -> None:
+    commands: Any = protocol.workload
     if not isinstance(commands, tuple) or not all(isinstance(each, str) for each in commands):
         raise DeclarationError(
-            f"{protocol.__name__}.kept_busy_by is {commands!r}: write a tuple of commands, such as ('publish',)"
+            f"{protocol.__name__}.workload is {commands!r}: write a tuple of commands, such as ('publish',)"
         )
     for each in commands:
         if each.partition(" ")[0] not in protocol.commands:
-            known = ", ".join(sorted(protocol.commands)) or "none of its own"
+            known = ", ".join(sorted(protocol.commands)) or "none"
             raise DeclarationError(
-                f"{protocol.__name__} is kept busy by {each!r}, which is no command of it; it has {known}"
+                f"{protocol.__name__} is kept busy by {each!r}, which is none of its commands (known: {known})"
             )
 
 
@@ -96,12 +96,12 @@ def _check_parameters(protocol: type[Algorithm]) -> None:
     parameters: Any = protocol.Parameters
     if not (isinstance(parameters, type) and issubclass(parameters, Struct)):
         raise DeclarationError(
-            f"{protocol.__name__}.Parameters is no struct: class Parameters(Struct, frozen=True)"
+            f"{protocol.__name__}.Parameters is no struct: write class Parameters(Struct, frozen=True)"
         )
     for field in msgspec.structs.fields(parameters):
         if field.required:
             raise DeclarationError(
-                f"{protocol.__name__}.Parameters.{field.name} has no value: {field.name}: … = …"
+                f"{protocol.__name__}.Parameters.{field.name} has no default: write {field.name}: … = …"
             )
 
 

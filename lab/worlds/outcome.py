@@ -1,25 +1,25 @@
-"""What came of a command that was carried out."""
+"""The outcome of an executed command."""
 
 from msgspec import Struct
 
 from lab.kernel import CommandInput
 
-__all__ = ["Outcome", "ids_of"]
+__all__ = ["CommandOutcome", "format_ids"]
 
 
-class Outcome(Struct, frozen=True):
-    """What came of a command: whether anything changed, and what, in words. ``refused``: it could not be.
+class CommandOutcome(Struct, frozen=True):
+    """The outcome of a command: whether anything changed, and a description. ``refused``: it was invalid.
 
-    ``told``: what these nodes are to be given. ``struck``: the nodes whose processes were.
+    ``command_inputs`` are to be delivered to these nodes. ``affected``: the nodes whose processes were changed.
     """
 
     changed: bool
     text: str
     refused: bool = False
-    told: dict[int, CommandInput] = {}
-    struck: tuple[int, ...] = ()
+    command_inputs: dict[int, CommandInput] = {}
+    affected: tuple[int, ...] = ()
 
 
-def ids_of(nodes: tuple[int, ...]) -> str:
-    """Nodes in words, as a command names them."""
+def format_ids(nodes: tuple[int, ...]) -> str:
+    """Return node ids as a command names them."""
     return " ".join(map(str, nodes))

@@ -1,16 +1,16 @@
-"""The network of a run, in every world, and what is written down of its decisions."""
+"""The network of a run, in every world, and the records of its decisions."""
 
 from random import Random
 
 from lab.kernel import Message, Timing
-from lab.network import Network, Sending
+from lab.network import Network, SendResult
 from lab.recording.records import Header, Routed
 
 __all__ = ["network_of", "records_of", "spare_of"]
 
 
 def network_of(header: Header) -> Network:
-    """The network as the header says; the seed rules what each link draws."""
+    """Return the network that the header describes; its seed determines each link's random draws."""
     link = header.link
     return Network(
         lambda source, target: Random(f"{header.seed}/link/{source}->{target}"), link.latency_us, link.jitter_us
@@ -18,12 +18,12 @@ def network_of(header: Header) -> Network:
 
 
 def spare_of(header: Header) -> Timing:
-    """What the links leave of Tm, and the nodes of Tp: more than that breaks assumption 8, or 9."""
+    """Return the part of Tm that links leave unused, and Tp; a longer delay breaks assumption 8 or 9."""
     return Timing(header.timing.tm_us - header.link.latency_us - header.link.jitter_us, header.timing.tp_us)
 
 
-def records_of(message: Message, sending: Sending, now_us: int) -> list[Routed]:
-    """The records of a message that did not simply arrive; each fault counts it once."""
+def records_of(message: Message, sending: SendResult, now_us: int) -> list[Routed]:
+    """Return the records of a message that was not simply delivered; each fault counts it once."""
     source, serial, by = message.source, message.serial, sending.by
     records = []
     for _ in sending.extra:

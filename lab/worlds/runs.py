@@ -1,4 +1,4 @@
-"""The folders of running hosts. A host holds a lock on its own; a folder that nobody holds is a dead host's."""
+"""The folders of running hosts. A host locks its own folder; an unlocked folder belongs to a dead host."""
 
 import fcntl
 import os
@@ -36,22 +36,20 @@ _LONGEST_SOCKET = 107 if sys.platform == "linux" else 103
 
 
 class NoSuchRunError(LookupError):
-    """There is no such run, or more than one that could be meant; the text is for the user."""
+    """There is no such run, or the name is ambiguous; the text is for the user."""
 
 
 class RunFolder:
-    """The folder of one run, mode 0700: the feed's socket, the safe storage, and ``run.json``."""
+    """The folder of one run, mode 0700: the feed's socket, the stable storage, and ``run.json``."""
 
     def __init__(self, run: str) -> None:
         self.path = runs_folder() / run
         self.socket = self.path / "feed.sock"
         if len(os.fsencode(self.socket)) > _LONGEST_SOCKET:
-            raise OSError(
-                f"no socket can have a path as long as {self.socket}; set XDG_RUNTIME_DIR to a short one"
-            )
+            raise OSError(f"the path of a socket is too long: {self.socket}; set XDG_RUNTIME_DIR to a short one")
         self.path.mkdir(mode=0o700)
-        self.safe = self.path / "safe"
-        self.safe.mkdir()
+        self.storage = self.path / "safe"
+        self.storage.mkdir()
         self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
@@ -62,7 +60,7 @@ class RunFolder:
         hidden.rename(self.path / "run.json")
 
     def remove(self) -> None:
-        """Clean up, at the end of the run."""
+        """Remove the folder at the end of the run."""
         ends = time.monotonic() + 1
         while self.path.exists() and time.monotonic() < ends:
             shutil.rmtree(self.path, ignore_errors=True)  # fails while a dying node still writes to its store
@@ -70,7 +68,7 @@ class RunFolder:
 
 
 def list_runs() -> tuple[list[RunInfo], list[str]]:
-    """(running hosts, names of dead hosts' folders that were removed just now)."""
+    """Return (running hosts, names of dead hosts' folders, which this call removed)."""
     running, removed = [], []
     for folder in sorted(path for path in runs_folder().iterdir() if path.is_dir() and not path.is_symlink()):
         if _is_dead(folder):
@@ -82,23 +80,23 @@ def list_runs() -> tuple[list[RunInfo], list[str]]:
 
 
 def find_run(name: str | None) -> RunInfo:
-    """The running host of that name, or the only one there is. NoSuchRunError."""
+    """Return the running host of that name; None: the only one. Raises NoSuchRunError."""
     running, _ = list_runs()
     if not running:
-        raise NoSuchRunError("no run is going on; start one with: lab run bully")
+        raise NoSuchRunError("no run is active; start one with: lab run bully")
     if name is None:
         if len(running) > 1:
             names = ", ".join(info.run for info in running)
-            raise NoSuchRunError(f"there are {len(running)} runs; say which: {names}")
+            raise NoSuchRunError(f"{len(running)} runs are active; name one: {names}")
         return running[0]
     for info in running:
         if info.run == name:
             return info
-    raise NoSuchRunError(f"there is no run {name!r}; there is: {', '.join(info.run for info in running)}")
+    raise NoSuchRunError(f"unknown run {name!r}; running: {', '.join(info.run for info in running)}")
 
 
 def _is_dead(folder: Path) -> bool:
-    """Whether a host made this folder, and holds it no longer. What is none of ours is not touched."""
+    """Return whether a host made this folder and no longer holds it. Folders of others are left alone."""
     try:
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

@@ -1,13 +1,13 @@
-"""What a user names as a protocol: one that comes with the program, or a class in a file of their own.
+"""Load the protocol that a target names: a built-in one, or a class in a user's file.
 
     bully                       by name
     my_election.py              the one election protocol in that file
-    my_election.py:MyElection   this class of it; a task, above the election that it names as its usual one
-    field above bully           a task of the program's, above any election of these
+    my_election.py:MyElection   this class of it; a task, on the election that it names as its usual one
+    field above bully           a built-in task, on any of these elections
 
-A file is run as ``python my_election.py`` would run it: the files beside it can be imported. It is this room
-that does it, and none below: ``lab.protocols`` opens no file, what a class promises is looked up in
-``lab.properties``, and the worlds are who needs the class.
+A file is executed as ``python my_election.py`` would execute it: it can import the files beside it. This is done
+here, and not in ``lab.protocols``, because that room opens no files and promised assertions are looked up in
+``lab.properties``.
 """
 
 import contextlib
@@ -33,20 +33,27 @@ from lab.protocols import (
 from lab.recording.records import ProtocolInfo
 from lab.worlds.declarations import DeclarationError, check_declarations
 
-__all__ = ["TargetError", "above", "absolute_target", "load_protocol", "recorded_protocol", "recorded_target"]
+__all__ = [
+    "TargetError",
+    "absolute_target",
+    "load_protocol",
+    "recorded_protocol",
+    "recorded_target",
+    "stacked_target",
+]
 
 _ABOVE = " above "
 _YOURS = "one-of-your-own"
-"""No protocol has this name: a recording's own words are no file to be run."""
+"""No protocol has this name: a name in a recording never makes a file run."""
 _BASES = (Algorithm, Election, Task)
 
 
 class TargetError(LookupError):
-    """The target names nothing that can be run; the text is for the user."""
+    """The target names nothing that can run; the text is for the user."""
 
 
 def load_protocol(target: str) -> type[Algorithm]:
-    """The protocol that ``target`` names. A file is loaded once in a process. TargetError."""
+    """Return the protocol that ``target`` names. A file is loaded once in a process. Raises TargetError."""
     task, stacks, election = target.partition(_ABOVE)
     if stacks:
         return _stack(_task(task), load_protocol(election))
@@ -60,7 +67,7 @@ def load_protocol(target: str) -> type[Algorithm]:
             raise TargetError(f"{error}, or FILE.py:CLASS for your own{meant}") from None
     path = Path(file)
     if not path.is_file():
-        raise TargetError(f"there is no file {file}; name a Python file of yours: FILE.py:CLASS")
+        raise TargetError(f"there is no file {file}; name one of your Python files: FILE.py:CLASS")
     if path.suffix != ".py":
         raise TargetError(f"{file} is not a Python file; name one: FILE.py:CLASS")
     found = _class_in(_module_of(path), file, name)
@@ -69,16 +76,18 @@ def load_protocol(target: str) -> type[Algorithm]:
     try:
         check_declarations(found)
     except DeclarationError as error:
-        place = path.with_name(error.place) if error.place else file  # it may be in a file beside it
+        place = (
+            path.with_name(error.place) if error.place else file
+        )  # the mistake may be in a file that it imports
         raise TargetError(f"{place}: {error}") from None
     return _stack(found, load_protocol(found.usual_election)) if issubclass(found, Task) else found
 
 
 def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]:
-    """The protocol that a recording names, or, for one of the user's own, the one at ``target``. TargetError.
+    """Return the protocol of a recording, or the user's own protocol at ``target``. Raises TargetError.
 
-    What is run is the user's file, never the source text in the recording, nor a file that the recording names.
-    Where a task ran above an election of the user's own, that is the one at ``target``.
+    The user's file is executed, never the source text in the recording, nor a file that the recording names. If a
+    task ran on an election of the user's own, ``target`` names the election.
     """
     try:
         known = find_protocol(info.name, info.parameters)
@@ -86,14 +95,16 @@ def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]
         election = info.election if info.name in TASKS else None
     else:
         if target is not None and load_protocol(target) is not known:
-            raise TargetError(f"its protocol, {info.name}, is the program's: leave out --protocol {target}")
+            raise TargetError(f"its protocol, {info.name}, is built in: leave out --protocol {target}")
         return known
     if target is None:
-        own = info.name if election is None else f"{election}, below the {info.name}"
+        own = info.name if election is None else f"{election} (under {info.name})"
         name = _recorded_class(info.source, election or info.name)
-        file = info.file if election == info.election else "FILE.py"  # of a task of theirs it is the election's
+        file = (
+            info.file if election == info.election else "FILE.py"
+        )  # under a user's own task, it is the election's file
         wanted = f"--protocol {file}:{name}, with the path where {file} lies"
-        raise TargetError(f"its protocol, {own}, is not the program's: add {wanted}")
+        raise TargetError(f"its protocol, {own}, is not built in: add {wanted}")
     found = load_protocol(target)
     if found.name != (info.name if election is None else election):
         raise TargetError(f"its protocol is {election or info.name}, and --protocol {target} is {found.name}")
@@ -101,7 +112,7 @@ def recorded_protocol(info: ProtocolInfo, target: str | None) -> type[Algorithm]
 
 
 def _recorded_class(source: str, protocol: str) -> str:
-    """Which class has the protocol's name, going by the source as a text; CLASS where none seems to."""
+    """Return the class in the source text that has the protocol's name; CLASS if none seems to."""
     _, *parts = re.split(r"^class (\w+)", source, flags=re.MULTILINE)
     own_name = re.compile(rf"^    name\b.*= *[\"']{re.escape(protocol)}[\"']", re.MULTILINE)
     for name, body in zip(parts[::2], parts[1::2], strict=True):
@@ -111,27 +122,27 @@ def _recorded_class(source: str, protocol: str) -> str:
 
 
 def recorded_target(info: ProtocolInfo, own: str = "") -> str:
-    """The target of what ``recorded_protocol`` finds with the user's ``own``."""
+    """Return the target of what ``recorded_protocol`` finds with the user's target ``own``."""
     if info.name not in TASKS:
         return own or (_YOURS if _is_file(info.name) else info.name)
     election = str(info.parameters.get(ELECTION, ""))
-    return above(info.name, own or (election if election in PROTOCOLS else _YOURS))
+    return stacked_target(info.name, own or (election if election in PROTOCOLS else _YOURS))
 
 
-def above(task: str, target: str) -> str:
-    """The target of this task above the election of that target."""
+def stacked_target(task: str, target: str) -> str:
+    """Return the target of this task on the election of that target."""
     return f"{task}{_ABOVE}{target}"
 
 
 def _task(name: str) -> type[Task]:
     if name not in TASKS:
-        raise TargetError(f"{name!r} runs above no election; what does: {', '.join(sorted(TASKS))}")
+        raise TargetError(f"{name!r} does not run above an election; tasks: {', '.join(sorted(TASKS))}")
     return TASKS[name]
 
 
 def _stack(task: type[Task], election: type[Algorithm]) -> type[Algorithm]:
-    if not issubclass(election, Election) or election.carries is not None:
-        raise TargetError(f"{task.name} runs above an election, and {election.name} is none")
+    if not issubclass(election, Election) or election.upper_protocol is not None:
+        raise TargetError(f"{task.name} runs above an election, and {election.name} is not one")
     try:
         return stacked(task, election)
     except ProtocolError as error:
@@ -139,10 +150,10 @@ def _stack(task: type[Task], election: type[Algorithm]) -> type[Algorithm]:
 
 
 def absolute_target(target: str, folder: Path = Path()) -> str:
-    """The same target, whose file is seen from ``folder``, as a process in another folder can name it."""
+    """Return the target with an absolute path; a relative one is resolved against ``folder``."""
     task, stacks, election = target.partition(_ABOVE)
     if stacks:
-        return above(task, absolute_target(election, folder))
+        return stacked_target(task, absolute_target(election, folder))
     file, name = _parts(target)
     if not _is_file(file):
         return target
@@ -160,7 +171,7 @@ def _is_file(file: str) -> bool:
 
 
 def _module_of(named: Path) -> ModuleType:
-    """The module that the file makes, under a name that no import statement can have."""
+    """Execute the file as a module whose name no import statement can have; return it."""
     path = named.resolve()
     name = f"file {path}".replace(".", "_")
     if name in sys.modules:
@@ -170,30 +181,30 @@ def _module_of(named: Path) -> ModuleType:
     folder = str(path.parent)
     sys.path.insert(0, folder)
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # what the program prints is for other programs to read
-            # not by way of cached bytecode, which counts as fresh for as long as a clock's second
+        with contextlib.redirect_stdout(sys.stderr):  # standard output is for other programs
+            # not through cached bytecode, which would be stale after an edit within the same second
             exec(compile(path.read_bytes(), path, "exec"), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise TargetError(_told(error, named, path.parent)) from None
+        raise TargetError(_describe_error(error, named, path.parent)) from None
     finally:
-        # for imports inside functions; last, or a file of the user's could stand in for one of the program's
+        # keep it for imports inside functions; last, so that a user's file cannot shadow one of the program's
         sys.path.remove(folder)
         if folder not in sys.path:
             sys.path.append(folder)
     return module
 
 
-def _told(error: BaseException, named: Path, folder: Path) -> str:
-    """The error, and the last of the user's lines that led to it, in this file or one beside it."""
+def _describe_error(error: BaseException, named: Path, folder: Path) -> str:
+    """Return the error with the last of the user's lines that led to it, in this file or one beside it."""
     lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    said = str(error)
+    text = str(error)
     if isinstance(error, SyntaxError):
         lines.append((error.filename or "", error.lineno or 1))
-        said = error.msg
+        text = error.msg
     own = [(Path(file).name, number) for file, number in lines if Path(file).parent == folder]
     place = f"{named.with_name(own[-1][0])}:{own[-1][1]}" if own else str(named)
-    return f"{place}: {said}" if isinstance(error, ProtocolError) else f"{place}: {type(error).__name__}: {said}"
+    return f"{place}: {text}" if isinstance(error, ProtocolError) else f"{place}: {type(error).__name__}: {text}"
 
 
 def _class_in(module: ModuleType, file: str, name: str) -> type[Algorithm]:
@@ -211,14 +222,12 @@ def _class_in(module: ModuleType, file: str, name: str) -> type[Algorithm]:
     if not own:
         raise TargetError(f"{file} has no election protocol: write class MyElection(Election)")
     if not name:
-        raise TargetError(
-            f"{file} has several protocols; say which: {' or '.join(f'{file}:{key}' for key in own)}"
-        )
+        raise TargetError(f"{file} has several protocols; name one: {' or '.join(f'{file}:{key}' for key in own)}")
     near = difflib.get_close_matches(name, own, 1)
     meant = f"; did you mean {file}:{near[0]}?" if near else ""
-    raise TargetError(f"{file} has no class {name}; there is: {', '.join(own)}{meant}")
+    raise TargetError(f"{file} has no class {name} (known: {', '.join(own)}){meant}")
 
 
 def _kebab(name: str) -> str:
-    """``MyElection`` → ``my-election``."""
+    """Convert ``MyElection`` to ``my-election``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+", "-", name).strip("-").lower()

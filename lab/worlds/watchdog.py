@@ -1,9 +1,9 @@
-"""A watchdog over the steps of nodes: one that never comes back fails its node, instead of hanging its world.
+"""A watchdog for steps of nodes: a step that never returns fails its node, instead of hanging its world.
 
-A signal comes again and again, counted in this process's own computing time, so neither pauses nor other
-programs count. It looks at the stack: if it finds one and the same step there time after time, it raises in
-the midst of the protocol's code; ``Node.step`` takes that as it takes any error of the protocol. A step costs
-nothing for this. What computes in one call of a library written in C is not interrupted before that returns.
+A timer signal arrives periodically, counted in this process's CPU time, so neither pauses nor other programs
+count. The handler inspects the stack. If it finds the same step too often in succession, it raises in the
+protocol's code; ``Node.step`` handles that like any error of the protocol. A step itself costs nothing. A single
+long call of a C library is interrupted only when it returns.
 """
 
 import atexit
@@ -12,28 +12,28 @@ import threading
 from types import FrameType
 
 from lab.kernel import Node
-from lab.kernel.failure import describe
+from lab.kernel.failure import format_traceback
 
 __all__ = ["StepTooLongError", "watch_steps"]
 
 _MOST_S = 0.5
-_LOOKS = 8
-"""So often it looks at a step, in equal distances, before that has taken too long."""
+_CHECKS = 8
+"""The number of checks, at equal intervals, before a step has taken too long."""
 
 
-# when Python ends it gives signals their own effect back, and that of this one is the end, with another status
+# at exit, Python restores default signal actions; that of SIGVTALRM ends the process with another status
 atexit.register(signal.setitimer, signal.ITIMER_VIRTUAL, 0)
 
 
 class StepTooLongError(Exception):
-    """A step did not come back."""
+    """A step did not return."""
 
 
 def watch_steps() -> None:
-    """Watch the steps of this process from now on. In its main thread; in others nothing can be interrupted."""
+    """Watch the steps of this process from now on. In threads other than the main one, do nothing."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGVTALRM, _Watchdog().look)
-        signal.setitimer(signal.ITIMER_VIRTUAL, _MOST_S / _LOOKS, _MOST_S / _LOOKS)
+        signal.signal(signal.SIGVTALRM, _Watchdog().check)
+        signal.setitimer(signal.ITIMER_VIRTUAL, _MOST_S / _CHECKS, _MOST_S / _CHECKS)
 
 
 class _Watchdog:
@@ -41,24 +41,26 @@ class _Watchdog:
         self._step: FrameType | None = None
         self._seen = 0
 
-    def look(self, number: int, frame: FrameType | None) -> None:
-        """Raise StepTooLongError if the step that is found here has been found too often. So it does each time
-        after that, if the protocol goes on all the same."""
+    def check(self, number: int, frame: FrameType | None) -> None:
+        """Raise StepTooLongError if the present step has been found too often.
+
+        Raise again at each later check, in case the protocol catches the error.
+        """
         step, culprit = _under_way(frame)
         self._seen = self._seen + 1 if step is self._step else 0
         self._step = step
-        if culprit and self._seen >= _LOOKS:
-            raise StepTooLongError(f"{culprit} did not come back within {_MOST_S:g} s of computing")
+        if culprit and self._seen >= _CHECKS:
+            raise StepTooLongError(f"{culprit} did not return within {_MOST_S:g} s of computing")
 
 
 def _under_way(frame: FrameType | None) -> tuple[FrameType | None, str]:
-    """(the step that is on the stack, the protocol's function in it); no function where nothing may be raised."""
+    """Return (the step on the stack, the protocol's function in it); no function where raising is unsafe."""
     culprit = ""
-    interruptible = not _is_of(frame, "lab.worlds")  # a campaign's trace function is no place to raise in
+    interruptible = not _is_of(frame, "lab.worlds")  # never raise in a campaign's trace function
     while frame is not None and frame.f_code is not Node.step.__code__:
         if not _is_of(frame, "lab.kernel"):
             culprit = frame.f_code.co_name
-        interruptible &= frame.f_code is not describe.__code__  # it has failed already
+        interruptible &= frame.f_code is not format_traceback.__code__  # the step has failed already
         frame = frame.f_back
     return frame, culprit if interruptible and frame is not None else ""
 

@@ -1,4 +1,4 @@
-"""A run of the field above an election, cut in two: its records, and the cluster as of an instant."""
+"""A run of the field above an election, partitioned in two: its records, and the cluster at an instant."""
 
 import functools
 
@@ -27,7 +27,7 @@ WHOLE_US, SPLIT_US, STRUCK_US = 11_000_000, 29_900_000, 30_100_000
 
 @functools.cache
 def split_run(election: str) -> tuple[Header, tuple[Record, ...]]:
-    """Its header, and all records behind that."""
+    """Return the header and all records after it."""
     protocol = find_protocol("field", {"election": election})
     log = MemoryLog(simulated_header(protocol, NODES, TIMING, Link(100_000, 30_000), 5))
     simulation = Simulation(protocol, log.header, log)
@@ -39,7 +39,7 @@ def split_run(election: str) -> tuple[Header, tuple[Record, ...]]:
 
 
 def cluster_at(at_us: int) -> ClusterState:
-    """The cluster as of that instant, above the bully."""
+    """Return the cluster at that instant, above the bully."""
     header, records = split_run("bully")
     cluster = ClusterState.of(header)
     cluster.apply(header)

@@ -1,4 +1,4 @@
-"""Why a transaction is open: each sentence from a run that comes to it, and what it says would end it does."""
+"""Why a transaction is open: each sentence comes from a run that confirms it."""
 
 import re
 from random import Random
@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from lab.analysis.bank_state import bank_in, open_at
-from lab.analysis.blocked_transactions import Stuck, blocked_in, blocked_since_us
+from lab.analysis.blocked_transactions import TransactionDiagnosis, blocked_since_us, diagnose_open_transactions
 from lab.kernel import Started, Step
 from lab.protocols import Algorithm, Bully, ThreePhaseCommit, TwoPhaseCommit, stacked
 from lab.protocols.transaction import DECIDED, Transaction
@@ -21,7 +21,7 @@ KILL_3 = "on send Vote 1->3: kill 3"
 
 
 def _two(*script: str, nodes: int = 3, run_us: int = RUN_US) -> Rig:
-    """The lecture's withdrawal, coordinated by the highest node, with this done to it."""
+    """Run the lecture's withdrawal by two-phase commit, coordinated by the highest node, with these commands."""
     rig = Rig(range(1, nodes + 1), protocol=TwoPhaseCommit).started()
     rig.do(*script, f"tell {nodes} withdraw 350")
     return rig.run(run_us)
@@ -29,13 +29,13 @@ def _two(*script: str, nodes: int = 3, run_us: int = RUN_US) -> Rig:
 
 def _three(*script: str, nodes: int = 5, task: type[ThreePhaseCommit] = ThreePhaseCommit) -> Rig:
     rig = Rig(range(1, nodes + 1), protocol=stacked(task, Bully)).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do(*script, f"tell {nodes} withdraw 350")
     return rig.run(3 * RUN_US)
 
 
-def _stuck(rig: Rig) -> Stuck:
-    (stuck,) = blocked_in(rig.cluster, rig.header)
+def _stuck(rig: Rig) -> TransactionDiagnosis:
+    (stuck,) = diagnose_open_transactions(rig.cluster, rig.header)
     return stuck
 
 
@@ -97,17 +97,17 @@ def _is_decided(rig: Rig) -> bool:
     ],
 )
 def test_two_phase_commit(script: tuple[str, ...], sentence: str, remedy: str) -> None:
-    """C4, C5: who is uncertain waits for who knows; and once that one is back, all of them are done."""
+    """C4, C5: an uncertain node waits for one that knows; when that one is back, all of them finish."""
     rig = _two(*script)
     assert _first(rig) == sentence
     rig.do(remedy)
     rig.run_until(lambda: _is_decided(rig), RUN_US, f"{remedy} ends it: {sentence}")
 
 
-def test_who_knows_is_named_where_it_cannot_be_reached() -> None:
-    """C4: the coordinator, or a participant that has heard the word."""
+def test_an_unreachable_node_that_knows_is_named() -> None:
+    """C4: the coordinator, or a participant that has received the decision."""
     rig = _two("on send Commit 4->1: partition 4 1 | 2 3 5", "tell 4 withdraw 350", nodes=5, run_us=RUN_US)
-    stuck = blocked_in(rig.cluster, rig.header)[0]
+    stuck = diagnose_open_transactions(rig.cluster, rig.header)[0]
     assert stuck.transaction == Transaction(4, 1)
     assert stuck.sentences == (
         "2 and 3 are uncertain: they voted YES, their coordinator 4 cannot be reached, 1 cannot be reached; "
@@ -117,8 +117,8 @@ def test_who_knows_is_named_where_it_cannot_be_reached() -> None:
     )
 
 
-def test_those_who_hear_of_different_nodes_have_a_sentence_each() -> None:
-    """Only the one that is cut off from the coordinator waits for it."""
+def test_each_situation_has_a_sentence() -> None:
+    """Only the node that is cut off from the coordinator waits for it."""
     rig = _two(
         "on send Vote 1->4: kill 4", "on send Vote 1->4: cut 1<->2", "on send Vote 1->4: cut 1<->3", nodes=4
     )
@@ -159,13 +159,13 @@ def test_those_who_hear_of_different_nodes_have_a_sentence_each() -> None:
             (
                 "3 has committed it, and waits for 1 and 2 to acknowledge that",
                 "1 and 2 are uncertain: they voted YES, their coordinator 3 knows that it is committed; "
-                "decided when the word of 3 comes",
+                "decided when the decision of 3 arrives",
             ),
         ),
     ],
 )
 def test_at_the_instant_of_a_fault(until: str, sentences: tuple[str, ...]) -> None:
-    """Nobody is blocked yet; who has to wait for what can be told all the same."""
+    """No node is blocked yet, but the node it will wait for is known."""
     rig = Rig((1, 2, 3), protocol=TwoPhaseCommit).started()
     rig.do(until, "tell 3 withdraw 350")
     rig.run_until(lambda: bool(rig.cluster.faults), RUN_US, "the fault")
@@ -173,8 +173,8 @@ def test_at_the_instant_of_a_fault(until: str, sentences: tuple[str, ...]) -> No
     assert _stuck(rig).blocked_us is None
 
 
-def test_who_can_ask_one_that_knows_is_not_blocked() -> None:
-    """C4: any that knows the outcome tells it."""
+def test_a_node_that_can_ask_one_that_knows_is_not_blocked() -> None:
+    """C4: any node that knows the outcome answers."""
     rig = Rig((1, 2, 3), protocol=TwoPhaseCommit).started()
     rig.do("on deliver Commit 3->1: kill 3", "on send Commit 3->2: cut 3->2", "tell 3 withdraw 350")
     rig.run_until(lambda: rig.cluster.nodes[3].process == "killed", RUN_US, "3 is dead")
@@ -189,8 +189,8 @@ def test_who_can_ask_one_that_knows_is_not_blocked() -> None:
     )
 
 
-def test_messages_that_are_held() -> None:
-    """They are neither lost nor there."""
+def test_held_messages() -> None:
+    """They are neither lost nor delivered."""
     rig = _two("on send Vote 1->3: hold 3->1")
     assert _first(rig) == (
         "3 has committed it, and tells 1 until it knows: 1 does not get its messages; "
@@ -229,15 +229,15 @@ def test_messages_that_are_held() -> None:
     ],
 )
 def test_three_phase_commit(script: tuple[str, ...], sentence: str, remedy: str) -> None:
-    """P3, P4: a majority of all participants ends it, or one that knows; and so it comes."""
+    """P3, P4: a majority of all participants ends it, or a node that knows the outcome."""
     rig = _three(*script)
     assert _first(rig) == sentence
     rig.do(remedy)
     rig.run_until(lambda: _is_decided(rig), 5 * RUN_US, f"{remedy} ends it: {sentence}")
 
 
-def test_a_task_of_another_name_is_explained_alike() -> None:
-    """P4: what counts is that somebody is elected, who ends what a coordinator left behind."""
+def test_a_task_of_another_name_has_the_same_explanation() -> None:
+    """P4: what counts is that an elected node terminates open transactions."""
 
     class Renamed(ThreePhaseCommit):
         name: ClassVar[str] = "four-phases"
@@ -246,10 +246,10 @@ def test_a_task_of_another_name_is_explained_alike() -> None:
     assert _first(_three(*script, task=Renamed)) == _first(_three(*script))
 
 
-def test_a_majority_that_has_only_to_elect() -> None:
+def test_a_majority_without_a_coordinator() -> None:
     """P2: it is not blocked; the termination waits for an election."""
     rig = Rig(range(1, 6), protocol=stacked(ThreePhaseCommit, Bully)).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("on deliver Vote 1->5: kill 5", "tell 5 withdraw 350")
     rig.run_until(lambda: rig.cluster.nodes[5].process == "killed", RUN_US, "5 is dead")
     assert _first(rig).endswith("their coordinator 5 is dead; decided when a coordinator is elected")
@@ -257,12 +257,16 @@ def test_a_majority_that_has_only_to_elect() -> None:
     assert _first(rig).endswith("; decided when 4, which is elected, has asked all")
 
 
-def test_since_when_and_what_it_holds() -> None:
-    """The locks, whom they turned away, since when it is open and blocked."""
+def test_times_and_locks() -> None:
+    """The locks, the transactions refused because of them, and the times since which it is open and blocked."""
     rig = _two(KILL_3, run_us=10 * T_US)
     rig.do("tell 2 transfer 10 checking savings")
     rig.run(RUN_US)
-    stuck = next(each for each in blocked_in(rig.cluster, rig.header) if each.transaction == Transaction(3, 1))
+    stuck = next(
+        each
+        for each in diagnose_open_transactions(rig.cluster, rig.header)
+        if each.transaction == Transaction(3, 1)
+    )
     assert stuck.locks == ("savings", "checking", "moneymarket")
     assert stuck.turned_away == (Transaction(2, 1),)
     noted = [
@@ -276,25 +280,25 @@ def test_since_when_and_what_it_holds() -> None:
     assert blocked_since_us(rig.cluster.nodes[3]) is None
     rig.do("restart 3")
     rig.run(RUN_US)
-    assert blocked_in(rig.cluster, rig.header) == ()
+    assert diagnose_open_transactions(rig.cluster, rig.header) == ()
     assert blocked_since_us(rig.cluster.nodes[1]) is None
 
 
-def test_the_money_of_a_bank_of_which_a_node_is_down() -> None:
-    """Its log says what is on its accounts; nothing is lost, though some is on its way."""
+def test_the_money_of_a_bank_with_a_dead_node() -> None:
+    """The accounts of the node are computed from its log; nothing is lost, though money is in transit."""
     rig = _two("on send Commit 3->1: kill 3", run_us=2 * T_US)
     bank = bank_in(rig.cluster, rig.header)
-    assert {each.name: (each.cents, each.is_up) for each in bank.accounts} == {
+    assert {each.name: (each.cents, each.is_alive) for each in bank.accounts} == {
         "savings": (900_00, True),
         "checking": (1050_00, True),
         "moneymarket": (700_00, False),
     }
-    assert (bank.total, bank.dispensed, bank.missing) == (2650_00, 350_00, 0)
+    assert (bank.total, bank.cash_out, bank.missing) == (2650_00, 350_00, 0)
     assert [each.lock is not None for each in bank.accounts] == [False, True, False]
 
 
-def test_a_wiped_log_is_known_to_nobody() -> None:
-    """What safe storage does not hold, no restart brings back."""
+def test_a_wiped_log_is_lost() -> None:
+    """No restart brings it back."""
     rig = _two(KILL_3)
     assert "log" in rig.cluster.nodes[3].state
     rig.do("wipe 3")
@@ -302,7 +306,7 @@ def test_a_wiped_log_is_known_to_nobody() -> None:
 
 
 def test_a_log_is_known_between_start_and_first_step() -> None:
-    """The record of a process that starts comes before what the node makes of its log."""
+    """The record of the process comes before the node's first step."""
     rig = _two(KILL_3)
     before = rig.cluster.nodes[3].state["log"]
     seen = []
@@ -315,30 +319,30 @@ def test_a_log_is_known_between_start_and_first_step() -> None:
 
 
 @pytest.mark.parametrize("protocol", [TwoPhaseCommit, stacked(ThreePhaseCommit, Bully)])
-def test_something_is_told_at_every_record_whatever_happens(protocol: type[Algorithm]) -> None:
-    """For each open transaction: who is what and why; and what would end it, unless it is just being ended."""
-    told: set[str] = set()
+def test_every_record_has_an_explanation(protocol: type[Algorithm]) -> None:
+    """For each open transaction: the states, the reasons and what would end it, unless it is just ending."""
+    sentences: set[str] = set()
     for seed in range(8):
         chance = Random(f"blocked {seed}")
         rig = Rig((1, 2, 3, 4), protocol=protocol, jitter_us=8000, seed=seed).started()
 
-        def look(rig: Rig = rig) -> None:
-            for stuck in blocked_in(rig.cluster, rig.header):
+        def collect(rig: Rig = rig) -> None:
+            for stuck in diagnose_open_transactions(rig.cluster, rig.header):
                 assert stuck.sentences
-                told.update(stuck.sentences)
+                sentences.update(stuck.sentences)
 
-        rig.watchers.append(look)
+        rig.watchers.append(collect)
         for _ in range(10):
             node, others = chance.randint(1, 4), chance.randint(1, 3)
             script = (f"kill {node}", f"pause {node}", f"restart {node}", f"resume {node}", f"hold {node}", "heal")
             rig.control.execute(parse(chance.choice((*script, f"partition {others} | {others + 1}", "heal"))))
             rig.control.execute(parse(f"tell {chance.randint(1, 4)} withdraw 350"))
             rig.run(chance.randint(1_000, 4 * T_US))
-    assert len(told) > 20
+    assert len(sentences) > 20
     shape = re.compile(
         r"[\w, ]+(: [\w, ]+)?; [\w, ]+( \(\d of \d can\))?|\d has \w+ it, and waits for .* to acknowledge that"
     )
-    assert [sentence for sentence in told if not shape.fullmatch(sentence)] == []
+    assert [sentence for sentence in sentences if not shape.fullmatch(sentence)] == []
 
 
 @pytest.mark.parametrize(
@@ -360,18 +364,18 @@ def test_something_is_told_at_every_record_whatever_happens(protocol: type[Algor
         {"log": [{"what": "prepared", "transaction": [3, 1], "changes": [["elsewhere", 1, 2]]}] * 2},
     ],
 )
-def test_what_a_foreign_recording_may_have(state: dict[str, object]) -> None:
-    """Something is told, or nothing."""
+def test_foreign_recordings(state: dict[str, object]) -> None:
+    """An explanation, or none."""
     rig = _two(KILL_3)
     nodes = rig.cluster.nodes
     for node in (1, 3):
         nodes[node] = msgspec.structs.replace(nodes[node], state=state)
-    assert all(stuck.sentences for stuck in blocked_in(rig.cluster, rig.header))
+    assert all(stuck.sentences for stuck in diagnose_open_transactions(rig.cluster, rig.header))
 
 
 def test_another_protocol_has_no_transactions() -> None:
-    """Nor a bank."""
+    """And no bank."""
     rig = Rig((1, 2, 3)).started()
-    rig.settle()
-    assert blocked_in(rig.cluster, rig.header) == ()
+    rig.run_until_agreed()
+    assert diagnose_open_transactions(rig.cluster, rig.header) == ()
     assert blocked_since_us(rig.cluster.nodes[1]) is None

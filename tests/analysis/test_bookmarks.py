@@ -1,4 +1,4 @@
-"""Bookmarks: kept beside the recording, shared by whoever has it open, and never lost by a file that is amiss."""
+"""Bookmarks: stored next to the recording, shared by all who have it open, and never lost through a bad file."""
 
 import threading
 from pathlib import Path
@@ -34,8 +34,8 @@ def _noted(path: Path) -> list[tuple[int, str]]:
     return [(each.record, each.note) for each in _of(path).all]
 
 
-def test_what_is_noted_is_there_again_in_the_order_of_records(recording: Path) -> None:
-    """With its time; and the file can be read by people."""
+def test_bookmarks_are_restored_in_the_order_of_records(recording: Path) -> None:
+    """With their times; and the file is readable."""
     bookmarks = _of(recording)
     assert (bookmarks.all, bookmarks.trouble) == ([], "")
     bookmarks.put(170, 6_050_000, "two lead")
@@ -50,7 +50,7 @@ def test_what_is_noted_is_there_again_in_the_order_of_records(recording: Path) -
     assert [path.name for path in recording.parent.iterdir() if path != recording] == ["run.jsonl.bookmarks"]
 
 
-def test_another_note_on_a_record_takes_the_place_of_the_first_and_it_can_be_removed(recording: Path) -> None:
+def test_a_note_can_be_replaced_and_removed(recording: Path) -> None:
     bookmarks = _of(recording)
     bookmarks.put(5, 1, "first")
     bookmarks.put(5, 1, "second")
@@ -62,7 +62,7 @@ def test_another_note_on_a_record_takes_the_place_of_the_first_and_it_can_be_rem
     assert list(bookmarks.places.records) == [9]
 
 
-def test_the_next_one_and_the_one_before(recording: Path) -> None:
+def test_the_next_and_the_previous_one(recording: Path) -> None:
     bookmarks = _of(recording)
     for record in (10, 20, 30):
         bookmarks.put(record, record, "")
@@ -71,8 +71,8 @@ def test_the_next_one_and_the_one_before(recording: Path) -> None:
     assert [near(number, False) for number in (10, 11, 30, 99)] == [None, 10, 20, 30]
 
 
-def test_two_interfaces_do_not_erase_each_others(recording: Path) -> None:
-    """Each adds to what the file holds by then, and sees the other's from then on."""
+def test_two_interfaces_keep_each_others_bookmarks(recording: Path) -> None:
+    """Each adds to the current content of the file, and then sees the other's."""
     one, other = _of(recording), _of(recording)
     one.put(1, 1, "one")
     other.put(2, 2, "other")
@@ -84,7 +84,7 @@ def test_two_interfaces_do_not_erase_each_others(recording: Path) -> None:
     assert [each.note for each in other.all] == ["other"]
 
 
-def test_many_at_once_do_not_erase_each_others(recording: Path) -> None:
+def test_many_interfaces_keep_each_others_bookmarks(recording: Path) -> None:
     def note(first: int) -> None:
         bookmarks = _of(recording)
         for record in range(first, first + 20):
@@ -99,7 +99,7 @@ def test_many_at_once_do_not_erase_each_others(recording: Path) -> None:
     assert [record for record, _ in _noted(recording)] == expected
 
 
-def test_lines_that_cannot_be_read_are_said_and_kept(recording: Path) -> None:
+def test_unreadable_lines_are_reported_and_kept(recording: Path) -> None:
     bookmarks = _of(recording)
     bookmarks.put(3, 3, "mine")
     file = bookmarks_file(recording)
@@ -118,15 +118,15 @@ def test_lines_that_cannot_be_read_are_said_and_kept(recording: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "is no file of bookmarks"),
-        (b"shopping list\n- eggs\n", "is no file of bookmarks"),
-        (b"\xff\x00\xff", "is no file of bookmarks"),
-        (b'{"bookmarks":2,"run":"x"}\n', "is no file of bookmarks that this version can read"),
-        (b'{"bookmarks":1,"run":"another"}\n{"record":1,"at_us":1,"note":"theirs"}\n', "is of another run"),
+        (b"", "is not a file of bookmarks"),
+        (b"shopping list\n- eggs\n", "is not a file of bookmarks"),
+        (b"\xff\x00\xff", "is not a file of bookmarks"),
+        (b'{"bookmarks":2,"run":"x"}\n', "is not a file of bookmarks that this version can read"),
+        (b'{"bookmarks":1,"run":"another"}\n{"record":1,"at_us":1,"note":"theirs"}\n', "belongs to another run"),
     ],
 )
-def test_a_file_of_somebody_else_is_said_and_left_alone(recording: Path, content: bytes, why: str) -> None:
-    """What is noted is there as long as the interface is."""
+def test_a_foreign_file_is_reported_and_not_touched(recording: Path, content: bytes, why: str) -> None:
+    """Bookmarks last as long as the interface."""
     file = bookmarks_file(recording)
     file.write_bytes(content)
     bookmarks = _of(recording)
@@ -139,8 +139,8 @@ def test_a_file_of_somebody_else_is_said_and_left_alone(recording: Path, content
     assert _noted(recording) == []
 
 
-def test_where_nothing_can_be_written_they_last_as_long_as_the_interface(recording: Path) -> None:
-    """And are written with the next one that can be."""
+def test_without_write_access_they_last_as_long_as_the_interface(recording: Path) -> None:
+    """They are written with the next one that can be."""
     in_the_way = recording.with_name(".run.jsonl.bookmarks.new")
     in_the_way.mkdir()
     bookmarks = _of(recording)
@@ -164,7 +164,7 @@ def test_without_a_recording_they_last_as_long_as_the_interface(recording: Path)
 
 
 def _branch(parent: Path, name: str, record: int) -> Path:
-    """A recording that says that it branched from there."""
+    """Write a recording that names the other one as its parent."""
     header = _header(parent)
     own = msgspec.structs.replace(header, run=name, parent=Parent(parent.name, header.run, record, 0))
     path = parent.with_name(f"{name}.jsonl")
@@ -172,26 +172,26 @@ def _branch(parent: Path, name: str, record: int) -> Path:
     return path
 
 
-def test_a_branch_has_those_of_its_parents_up_to_where_it_branched(recording: Path) -> None:
-    """They are changed in the branch alone."""
+def test_a_branch_inherits_bookmarks_up_to_its_branch_point(recording: Path) -> None:
+    """Changes affect the branch alone."""
     parents = _of(recording)
     for record in (10, 20, 30):
         parents.put(record, record, f"parent's {record}")
     branch = _branch(recording, "branch", 25)
     _of(branch).put(22, 22, "branch's 22")
-    twig = _branch(branch, "twig", 20)
+    tree = _branch(branch, "twig", 20)
     assert _noted(branch) == [(10, "parent's 10"), (20, "parent's 20"), (22, "branch's 22")]
-    assert _noted(twig) == [(10, "parent's 10"), (20, "parent's 20")]
-    mine = _of(twig)
+    assert _noted(tree) == [(10, "parent's 10"), (20, "parent's 20")]
+    mine = _of(tree)
     assert all(each.inherited for each in mine.all)
     mine.put(10, 10, "mine")
     mine.remove(20)
-    assert _noted(twig) == [(10, "mine"), (20, "parent's 20")]
+    assert _noted(tree) == [(10, "mine"), (20, "parent's 20")]
     assert _noted(recording) == [(10, "parent's 10"), (20, "parent's 20"), (30, "parent's 30")]
 
 
-def test_a_recording_that_is_its_own_parent_has_no_end_of_them(recording: Path) -> None:
-    """Nor has one whose parent is gone, or holds another run by now."""
+def test_a_cycle_of_parents_ends(recording: Path) -> None:
+    """So does a chain whose parent is missing, or holds another run."""
     header = _header(recording)
     _of(recording).put(3, 3, "own")
     own = msgspec.structs.replace(header, parent=Parent(recording.name, header.run, 9, 0))

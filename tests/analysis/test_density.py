@@ -1,4 +1,4 @@
-"""How much happened where: nothing is lost or counted twice, and keyframes know it before anybody has counted."""
+"""Density: no line is lost or counted twice, and keyframes give it before records are counted."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ def lines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FileRecord
 
 
 def _shown(record: Record | None, lines: RecordStore) -> int:
-    """How many lines of the log it has, but for heartbeats."""
+    """Return the number of log lines without heartbeats."""
     assert record is not None
     sent = record.sent if isinstance(record, Step) else ()
     return count_lines(record) - sum(message.kind in lines.header.protocol.heartbeats for message in sent)
@@ -36,8 +36,8 @@ def _whole(lines: RecordStore) -> Density:
 
 
 @pytest.mark.parametrize("count", [2, 43, 147])
-def test_each_line_of_the_log_is_counted_where_it_was(lines: FileRecords, count: int) -> None:
-    """But for heartbeats; not farther off than one place."""
+def test_each_line_is_counted_at_its_time(lines: FileRecords, count: int) -> None:
+    """Without heartbeats; at most one cell away."""
     expected, latest_us = [0] * count, 0
     end_us = max(getattr(record, "at_us", 0) for record in lines.records())
     for record in lines.records():
@@ -52,8 +52,8 @@ def test_each_line_of_the_log_is_counted_where_it_was(lines: FileRecords, count:
         assert passed <= reached <= passed + expected[place + 1]
 
 
-def test_before_it_is_counted_the_keyframes_tell(tmp_path: Path) -> None:
-    """All of what they know, and what is counted already is not counted again."""
+def test_keyframes_give_the_density_before_counting(tmp_path: Path) -> None:
+    """Records already counted are not counted again."""
     lines = open_recording(written(tmp_path / "run.jsonl"))
     end_us = lines.times_us[-1]
     known = lines.lines_at[-1] - lines.heartbeats_at[-1]

@@ -1,4 +1,4 @@
-"""The field as each group sees it: who surveys which region, how far that is, and who surveys nothing."""
+"""The field as each group sees it: who surveys which region, the progress, and who surveys nothing."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.analysis.split_field import NODES, SPLIT_US, STRUCK_US, WHOLE_US, clu
 
 
 def test_one_map_of_one_group() -> None:
-    """All regions are given, done ones have who did them, and each member surveys at most one."""
+    """All regions are assigned, done ones name their surveyor, and each member surveys at most one."""
     (shown,) = maps_of(cluster_at(WHOLE_US).nodes)
     assert shown.leads
     assert (shown.coordinator, shown.others, shown.edition) == (5, (1, 2, 3, 4), 1)
@@ -22,7 +22,7 @@ def test_one_map_of_one_group() -> None:
 
 
 def test_one_map_for_each_group() -> None:
-    """Both sides of a cut cover all of it, each by its own members."""
+    """Each side of a cut covers all regions with its own members."""
     upper, lower = maps_of(cluster_at(SPLIT_US).nodes)
     assert (upper.coordinator, upper.others, lower.coordinator, lower.others) == (5, (3, 4), 2, (1,))
     assert {node for node, _ in upper.cells} == {3, 4, 5}
@@ -31,8 +31,8 @@ def test_one_map_for_each_group() -> None:
     assert (upper.edition, lower.edition) == (2, 1)
 
 
-def test_a_node_that_stops_is_seen_to_stop() -> None:
-    """A dead node, and one that stands still, survey nothing: it is said, and they have no region under survey."""
+def test_a_dead_or_paused_node_is_idle() -> None:
+    """It is listed, and no region is under survey by it."""
     nodes = cluster_at(STRUCK_US).nodes
     assert idle_nodes(nodes) == ((3, "paused"), (4, "killed"))
     upper, _ = maps_of(nodes)
@@ -40,7 +40,7 @@ def test_a_node_that_stops_is_seen_to_stop() -> None:
 
 
 def test_members_that_have_not_noticed_the_crash_of_their_coordinator_survey_on() -> None:
-    """They are Normal: the map is what they know."""
+    """They are Normal: the map shows their knowledge."""
     cluster = cluster_at(WHOLE_US)
     nodes = {node: view for node, view in cluster.nodes.items() if node != 5}
     (shown,) = maps_of(nodes)
@@ -60,7 +60,7 @@ def test_members_that_have_not_noticed_the_crash_of_their_coordinator_survey_on(
         {"survey": {"done": [1]}, "definition": {"regions": []}},
     ],
 )
-def test_what_a_foreign_recording_may_have(state: dict[str, object]) -> None:
-    """No map, or one of no region."""
+def test_foreign_recordings(state: dict[str, object]) -> None:
+    """No map, or one without regions."""
     view = NodeState(1, "running", state={"status": "Normal", "coordinator": 1, **state})
     assert all(shown.cells == () for shown in maps_of({1: view}))

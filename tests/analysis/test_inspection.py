@@ -1,4 +1,4 @@
-"""One node as a whole: what its last step changed, who has answered, what safe storage holds."""
+"""Inspecting a node: changes of its last step, replies received, content of stable storage."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from lab.analysis.inspection import Inspection, Inspector
 from lab.analysis.lookback import LastSteps
-from lab.analysis.stored_fields import SafeFields
+from lab.analysis.stored_fields import StoredFields
 from lab.kernel import Received, Started, Step
 from lab.recording.reader import RecordStore, open_recording
 from tests.harness import T_US, Rig
@@ -15,8 +15,8 @@ from tests.recording.in_memory import MemoryLines
 BANK = Path(__file__).parents[2] / "recordings" / "scenarios" / "same-blocking-crash-2pc.jsonl"
 
 
-def _safe(lines: RecordStore) -> SafeFields:
-    safe = SafeFields()
+def _safe(lines: RecordStore) -> StoredFields:
+    safe = StoredFields()
     for record in lines.records():
         safe.observe(record)
     return safe
@@ -30,9 +30,9 @@ def _of(lines: RecordStore, number: int, node: int) -> Inspection:
 
 @pytest.fixture(scope="module")
 def bully() -> RecordStore:
-    """Three nodes elect; 3 is killed, its storage is emptied, and it comes back."""
+    """Three nodes elect; 3 is killed, its storage is wiped, and it recovers."""
     rig = Rig((1, 2, 3)).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("kill 3")
     rig.run(20 * T_US)
     rig.do("wipe 3")
@@ -41,8 +41,8 @@ def bully() -> RecordStore:
     return MemoryLines(rig.header, rig.records[1:])
 
 
-def test_what_a_step_changed_is_told_with_what_it_was(bully: RecordStore) -> None:
-    """Every field that the record names, with its value in the step before; and nothing else."""
+def test_changes_have_the_old_and_the_new_value(bully: RecordStore) -> None:
+    """Exactly the fields in the record."""
     state: dict[int, dict[str, object]] = {}
     looked_at = 0
     inspector, steps = Inspector(bully, _safe(bully)), LastSteps(bully)
@@ -65,8 +65,8 @@ def test_what_a_step_changed_is_told_with_what_it_was(bully: RecordStore) -> Non
     assert looked_at > 10
 
 
-def test_the_message_that_a_step_took_is_known(bully: RecordStore) -> None:
-    """With what was in it."""
+def test_the_received_message(bully: RecordStore) -> None:
+    """With its body."""
     number = next(
         n
         for n, each in enumerate(bully.records())
@@ -79,7 +79,7 @@ def test_the_message_that_a_step_took_is_known(bully: RecordStore) -> None:
     assert found.received.kind == "NewState"
 
 
-def test_who_has_answered_and_who_has_not_are_all_who_were_asked(bully: RecordStore) -> None:
+def test_peers_that_have_answered_and_not_are_all_that_were_asked(bully: RecordStore) -> None:
     """As long as a wait lasts."""
     inspector, steps = Inspector(bully, _safe(bully)), LastSteps(bully)
     answered = 0
@@ -96,8 +96,8 @@ def test_who_has_answered_and_who_has_not_are_all_who_were_asked(bully: RecordSt
     assert answered
 
 
-def test_safe_storage_is_what_steps_were_seen_to_store(bully: RecordStore) -> None:
-    """It outlives the node, and is empty once it was emptied; what was never stored is no part of it."""
+def test_stable_storage_is_what_steps_stored(bully: RecordStore) -> None:
+    """It survives a crash, and is empty after a wipe."""
     safe = _safe(bully)
     assert [*safe.names] == ["version"]
     killed = next(n for n, line in enumerate(map(bully.raw, range(len(bully)))) if b'"killed"' in line)
@@ -109,7 +109,7 @@ def test_safe_storage_is_what_steps_were_seen_to_store(bully: RecordStore) -> No
     assert _of(bully, wiped, 3).stored == {}
 
 
-def test_a_log_is_told_with_all_its_entries() -> None:
+def test_a_log_has_all_its_entries() -> None:
     """Of a bank, whose nodes log."""
     lines = open_recording(BANK)
     found = _of(lines, len(lines) - 1, 4)

@@ -1,10 +1,10 @@
-"""When it is open who will lead next, and what came of it, in recordings."""
+"""Decisions about the next leader, and their outcomes, in recordings."""
 
 from pathlib import Path
 
 import pytest
 
-from lab.analysis.leader_decisions import Decision, DecisionLog, settled_leaders
+from lab.analysis.leader_decisions import DecisionLog, LeaderDecision, settled_leaders
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
 from lab.recording.snapshot import NodeState
@@ -12,10 +12,10 @@ from lab.recording.snapshot import NodeState
 RECORDINGS = Path(__file__).parents[2] / "recordings"
 
 
-def _decisions(name: str) -> list[Decision]:
+def _decisions(name: str) -> list[LeaderDecision]:
     lines = open_recording(RECORDINGS / name)
     log = DecisionLog(ClusterState.of(lines.header))
-    found: list[Decision] = []
+    found: list[LeaderDecision] = []
     for record in lines.records():
         log.observe(record)
         if log.decision is not None and (not found or found[-1] is not log.decision):
@@ -41,15 +41,15 @@ def _view(node: int, leader: int, status: str = "Normal", process: str = "runnin
         ([], None),
     ],
 )
-def test_who_leads_is_settled_where_all_that_run_follow_one_that_leads(
+def test_the_leadership_is_settled_if_all_running_nodes_follow_a_leader(
     nodes: list[NodeState], expected: tuple[int, ...] | None
 ) -> None:
-    """In groups each may follow its own; whoever does not run neither follows nor leads."""
+    """Each group may have its own; nodes that do not run neither follow nor lead."""
     assert settled_leaders({view.id: view for view in nodes}) == expected
 
 
 def test_a_bully_run_has_a_decision_for_every_loss_and_every_return() -> None:
-    """The first is held when all have come up; who told whom is known of each."""
+    """The first begins when all nodes have started; every notification is known."""
     found = _decisions("two-coordinators.jsonl")
     assert [(each.before, each.leaders) for each in found] == [
         ((), (5,)),
@@ -59,7 +59,7 @@ def test_a_bully_run_has_a_decision_for_every_loss_and_every_return() -> None:
         ((4, 5), (5,)),
     ]
     assert all(each.settled is not None and each.began < each.settled for each in found)
-    assert sorted(found[1].told) == [(4, node, 4, "SetCoordinator") for node in (1, 2, 3)]
+    assert sorted(found[1].notifications) == [(4, node, 4, "SetCoordinator") for node in (1, 2, 3)]
 
 
 def test_groups_are_settled_each_under_its_own() -> None:
@@ -67,13 +67,13 @@ def test_groups_are_settled_each_under_its_own() -> None:
     assert found[0].leaders == (1, 2, 3, 4, 5), "everyone leads its own group at first"
     assert found[1].leaders == (5,)
     assert (2, 5) in [each.leaders for each in found]
-    assert (5, 1, 2, "Invitation") in found[-1].told, "told by a member of its old group"
+    assert (5, 1, 2, "Invitation") in found[-1].notifications, "told by a member of its old group"
 
 
-def test_a_ring_tells_from_node_to_node() -> None:
+def test_a_ring_notifies_from_node_to_node() -> None:
     found = _decisions("holes/ring-starter-dies.jsonl")
     assert found[0].leaders == (3,)
-    assert (3, 2, 1, "ELECTION") in found[0].told
+    assert (3, 2, 1, "ELECTION") in found[0].notifications
 
 
 @pytest.mark.parametrize("name", ["holes/ring-starter-dies.jsonl", "holes/invitation-starves.jsonl"])

@@ -1,4 +1,4 @@
-"""Who leads: times without a coordinator, times with several, and what elections took, on records made by hand."""
+"""Times without a coordinator, times with several leaders, and messages per election, on records made by hand."""
 
 from typing import Any
 
@@ -45,8 +45,8 @@ def _all_under(at_us: int, leader: int) -> list[Record]:
     return [_normal(at_us, node, leader) for node in (leader, *(n for n in (1, 2, 3) if n != leader))]
 
 
-def test_it_begins_with_the_death_of_the_coordinator_and_ends_with_the_next_one() -> None:
-    """Not with the start of the run; and not before the last has left the dead one."""
+def test_an_outage_lasts_from_the_crash_to_the_next_coordinator() -> None:
+    """It does not begin with the run, and lasts until the last node has left the dead coordinator."""
     leadership, _, _ = _folded(
         *_up(1, 2, 3),
         *_all_under(10, 3),
@@ -56,11 +56,11 @@ def test_it_begins_with_the_death_of_the_coordinator_and_ends_with_the_next_one(
         _normal(170, 1, 2),
     )
     assert leadership.outages == [Span(100, 170)]
-    assert leadership.several == []
+    assert leadership.multiple_leaders == []
 
 
-def test_a_coordinator_that_stands_still_does_not_lead() -> None:
-    """When it goes on, it does again."""
+def test_a_paused_coordinator_does_not_lead() -> None:
+    """It leads again when it resumes."""
     leadership, _, _ = _folded(
         *_up(1, 2, 3), *_all_under(10, 3), Process(50, 3, "paused", 1), Process(80, 3, "resumed", 1)
     )
@@ -76,8 +76,8 @@ def test_a_group_that_has_lost_its_own_coordinator_has_none() -> None:
     assert (outage.began_us, outage.ended_us, outage.us(100)) == (60, None, 40)
 
 
-def test_a_node_that_joins_costs_nobody_its_coordinator() -> None:
-    """It is not Normal, and under nobody."""
+def test_a_joining_node_causes_no_outage() -> None:
+    """It is not Normal, and under no coordinator."""
     leadership, _, _ = _folded(
         *_up(1, 2, 3),
         *_all_under(10, 3),
@@ -88,8 +88,8 @@ def test_a_node_that_joins_costs_nobody_its_coordinator() -> None:
     assert leadership.outages == []
 
 
-def test_several_lead_from_the_second_to_the_last_but_one() -> None:
-    """Who does not run does not count."""
+def test_the_time_with_several_leaders() -> None:
+    """Nodes that do not run do not count."""
     leadership, _, _ = _folded(
         *_up(1, 2, 3),
         _normal(10, 3, 3),
@@ -99,11 +99,11 @@ def test_several_lead_from_the_second_to_the_last_but_one() -> None:
         _normal(50, 2, 3),
         Process(60, 1, "resumed", 1),
     )
-    assert leadership.several == [Span(20, 50), Span(60)]
+    assert leadership.multiple_leaders == [Span(20, 50), Span(60)]
 
 
 def test_the_messages_of_an_election() -> None:
-    """From when they agree no longer to when they do, with the steps that begin and end that; no heartbeats."""
+    """Including the steps that begin and end it; without heartbeats."""
     leadership, _, _ = _folded(
         *_up(1, 2, 3),
         _step(5, 1, None, "AreYouUp", "AreYouUp"),
@@ -118,7 +118,7 @@ def test_the_messages_of_an_election() -> None:
 
 
 def test_without_a_message_there_was_no_election() -> None:
-    """The coordinator stood still, and nobody noticed."""
+    """The coordinator was paused, and no node noticed."""
     leadership, _, _ = _folded(
         *_up(1, 2, 3),
         _step(1, 1, None, "AreYouUp"),
@@ -130,8 +130,8 @@ def test_without_a_message_there_was_no_election() -> None:
     assert leadership.elections == [1]
 
 
-def test_it_is_the_election_whose_times_are_told() -> None:
-    """One definition of an election: each of the log's in which anything was sent was counted, and no other."""
+def test_elections_are_those_of_the_election_log() -> None:
+    """Exactly the elections of the log in which messages were sent."""
     records = [
         *_up(1, 2, 3),
         _step(1, 1, None, "AreYouUp"),
@@ -156,8 +156,8 @@ def _survey(at_us: int, node: int, done: list[int], *made: tuple[int, int, int])
     return _step(at_us, node, {"survey": {"number": 1, "done": done, "made": [list(each) for each in made]}})
 
 
-def test_work_is_lost_with_whoever_alone_knew_of_it() -> None:
-    """Made and told: a result. Made twice: a duplicate. Made and not told before the crash: lost."""
+def test_work_known_to_one_node_is_lost_with_it() -> None:
+    """A known reading is a result, one made twice a duplicate, one not passed on before the crash is lost."""
     _, work, cluster = _folded(
         *_up(1, 2, 3),
         _survey(10, 1, [1, -1, -1], (1, 10, 1)),
@@ -168,8 +168,8 @@ def test_work_is_lost_with_whoever_alone_knew_of_it() -> None:
     assert work.work(cluster, 3) == Work(made=5, lost=2, duplicated=1)
 
 
-def test_a_life_forgets_what_the_one_before_counted() -> None:
-    """Each is counted by itself; what another says of a node counts for nothing beside what it says itself."""
+def test_incarnations_are_counted_separately() -> None:
+    """Each counts its own readings; what other nodes know of them does not count."""
     _, work, cluster = _folded(
         *_up(1, 2),
         _survey(10, 1, [1, -1, -1], (1, 10, 1)),
@@ -182,13 +182,12 @@ def test_a_life_forgets_what_the_one_before_counted() -> None:
 
 
 def test_without_a_field_there_is_no_work() -> None:
-    """Nobody made a reading."""
     _, work, cluster = _folded(*_up(1, 2, 3), *_all_under(10, 3))
     assert work.work(cluster, 64) == Work()
 
 
 @pytest.mark.parametrize("rubbish", [None, 3, "x", [], {"made": 1}, {"made": [[1, 2]]}, {"number": "x"}], ids=str)
-def test_what_else_is_called_a_survey_is_passed_over(rubbish: Any) -> None:
-    """In a protocol of one's own, or a recording from anybody: it made no reading."""
+def test_other_values_called_survey_are_ignored(rubbish: Any) -> None:
+    """In a user's protocol, or a foreign recording."""
     _, work, cluster = _folded(*_up(1, 2), _step(5, 2, {"survey": rubbish}), _survey(10, 1, [1, -1], (1, 10, 1)))
     assert work.work(cluster, 2) == Work(made=1)

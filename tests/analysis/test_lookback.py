@@ -1,4 +1,4 @@
-"""Looking back from a record: for steps, for where waits began, for messages."""
+"""Searching backwards from a record: for steps, begins of waits, and messages."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def _slowly(lines: RecordStore, number: int, node: int | None) -> int | None:
 
 
 def _looks(lines: RecordStore, monkeypatch: pytest.MonkeyPatch) -> dict[int, None]:
-    """The numbers of the lines that are looked at from now on."""
+    """Collect the numbers of the lines read from now on."""
     looked: dict[int, None] = {}
     raw = lines.raw
 
@@ -46,7 +46,7 @@ def _looks(lines: RecordStore, monkeypatch: pytest.MonkeyPatch) -> dict[int, Non
 
 @pytest.mark.parametrize("node", [None, 1, 5, 9])
 def test_the_last_step_is_found_wherever_the_cursor_goes(lines: RecordStore, node: int | None) -> None:
-    """Forward, back, by leaps, and from the same record to another node."""
+    """Forwards, backwards, by jumps, and for another node at the same record."""
     steps = LastSteps(lines)
     for number in (0, 3, 40, 41, 41, 200, 90, 364, 5, 0):
         found = steps.at(number, node)
@@ -55,8 +55,8 @@ def test_the_last_step_is_found_wherever_the_cursor_goes(lines: RecordStore, nod
             assert found.step == lines.record(found.number)
 
 
-def test_it_looks_only_at_what_is_new(lines: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a run goes on, a step that was long ago is not looked for again in every frame."""
+def test_only_new_records_are_searched(lines: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a run in progress, an old step is not searched again in every frame."""
     steps = LastSteps(lines)
     steps.at(300, 9)
     looked = _looks(lines, monkeypatch)
@@ -64,7 +64,7 @@ def test_it_looks_only_at_what_is_new(lines: RecordStore, monkeypatch: pytest.Mo
     assert [*looked] == [303, 302, 301]
 
 
-def test_it_looks_only_so_far(lines: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_is_limited(lines: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A recording may be long."""
     monkeypatch.setattr(lookback, "_FARTHEST", 10)
     looked = _looks(lines, monkeypatch)
@@ -73,7 +73,7 @@ def test_it_looks_only_so_far(lines: RecordStore, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_wipe_since_the_last_step_is_known() -> None:
-    """Until the node comes up again; a wipe of another node is none of its."""
+    """Until the node starts again; wipes of other nodes do not count."""
     records = (
         Step(0, 1, 1, Started({}, 1, 1)),
         Process(1, 1, "killed"),
@@ -91,10 +91,10 @@ def test_a_wipe_since_the_last_step_is_known() -> None:
     assert jumped.wiped
 
 
-def test_where_a_wait_began_everybody_who_was_asked_is_named() -> None:
-    """Later they are fewer, as they answer."""
+def test_the_begin_of_a_wait_names_all_peers() -> None:
+    """Later there are fewer, as they answer."""
     rig = Rig((1, 2, 3, 4)).started()
-    rig.settle()
+    rig.run_until_agreed()
     lines = MemoryLines(rig.header, rig.records[1:])
     seen = 0
     for number, record in enumerate(rig.records):
@@ -110,7 +110,7 @@ def test_where_a_wait_began_everybody_who_was_asked_is_named() -> None:
 
 
 def test_the_message_that_a_step_received_is_found(lines: RecordStore) -> None:
-    """Whoever sent it; of one that was never sent there is none."""
+    """From any sender; a message that was never sent is not found."""
     number, step = next(
         (number, record)
         for number, record in enumerate(lines.records())

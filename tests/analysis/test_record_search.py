@@ -1,19 +1,19 @@
-"""Looking for a record: the nearest one, forward or back, is the one that a look at all of them gives."""
+"""Searching for a record finds the nearest one, forwards or backwards, as a search of all records does."""
 
 from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
 
-from lab.analysis.record_search import Hunt, MessageOf, Quarry, RecordOf
+from lab.analysis.record_search import Matcher, MessageMatcher, NodeRecordMatcher, RecordSearch
 from lab.kernel import Received, Step
 from lab.protocols import Bully
 from lab.recording.cluster_state import ClusterState
 from lab.recording.memory import MemoryLog
 from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
 from lab.recording.records import Keyframe, Process
-from lab.script import Director, Onset, parse, parse_predicate
-from lab.script.holding import Suspicions, holds
+from lab.script import Director, OnsetMatcher, parse, parse_predicate
+from lab.script.evaluation import Suspicions, holds
 from tests.tui.recorded import written
 
 PREDICATES = (
@@ -38,11 +38,11 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileRecords]:
     found.close()
 
 
-def _hunted(lines: RecordStore, number: int, forward: bool, quarry: Quarry, most: int = 10_000) -> int | None:
-    hunt = Hunt(lines, number, forward, quarry)
-    while not hunt.go_on(most):
+def _search(lines: RecordStore, number: int, forward: bool, matcher: Matcher, most: int = 10_000) -> int | None:
+    search = RecordSearch(lines, number, forward, matcher)
+    while not search.advance(most):
         pass
-    return hunt.found
+    return search.found
 
 
 def _nearest(wanted: list[int], number: int, forward: bool) -> int | None:
@@ -52,52 +52,54 @@ def _nearest(wanted: list[int], number: int, forward: bool) -> int | None:
 
 
 def _places(lines: RecordStore) -> list[int]:
-    """The ends, the keyframes and what is around them, and some more."""
+    """Return the ends, the keyframes and their neighbours, and some more."""
     chance = Random("places")
     around = [number + by for number in lines.keyframes for by in (-1, 0, 1)]
     return [0, 1, *around, *(chance.randrange(len(lines)) for _ in range(12)), len(lines) - 1]
 
 
-def _check(lines: RecordStore, wanted: list[int], quarry: Callable[[], Quarry]) -> None:
+def _check(lines: RecordStore, wanted: list[int], matcher: Callable[[], Matcher]) -> None:
     for number in _places(lines):
         for forward in (True, False):
             expected = _nearest(wanted, number, forward)
-            assert _hunted(lines, number, forward, quarry()) == expected, (number, forward)
+            assert _search(lines, number, forward, matcher()) == expected, (number, forward)
 
 
 def test_records_of_a_node(lines: FileRecords) -> None:
-    """Steps and what happened to its process; without a node any record but a keyframe."""
+    """Steps and process events; without a node any record but a keyframe."""
     records = list(enumerate(lines.records()))[1:]
     of_5 = [number for number, record in records if isinstance(record, Step | Process) and record.node == 5]
-    _check(lines, of_5, lambda: RecordOf(5))
+    _check(lines, of_5, lambda: NodeRecordMatcher(5))
     _check(
-        lines, [number for number, record in records if not isinstance(record, Keyframe)], lambda: RecordOf(None)
+        lines,
+        [number for number, record in records if not isinstance(record, Keyframe)],
+        lambda: NodeRecordMatcher(None),
     )
-    _check(lines, [], lambda: RecordOf(99))
+    _check(lines, [], lambda: NodeRecordMatcher(99))
 
 
 @pytest.mark.parametrize("node", [None, 3])
 @pytest.mark.parametrize("hidden", [frozenset[str](), frozenset(Bully.heartbeats)])
 def test_messages_sent_and_received(lines: FileRecords, node: int | None, hidden: frozenset[str]) -> None:
-    """Of a node or any; those that are hidden do not count, whichever end of them it is."""
+    """Of a node or of any; hidden kinds do not count."""
     kinds: dict[tuple[int, int], str] = {}
     wanted = []
     for number, record in enumerate(lines.records()):
         if not isinstance(record, Step):
             continue
         kinds |= {(record.node, message.serial): message.kind for message in record.sent}
-        told = [message.kind for message in record.sent]
+        kinds_seen = [message.kind for message in record.sent]
         if isinstance(record.input, Received):
-            told.append(kinds[record.input.source, record.input.serial])
-        if node in (None, record.node) and not hidden.issuperset(told):
+            kinds_seen.append(kinds[record.input.source, record.input.serial])
+        if node in (None, record.node) and not hidden.issuperset(kinds_seen):
             wanted.append(number)
     assert wanted
-    _check(lines, wanted, lambda: MessageOf(node, hidden))
+    _check(lines, wanted, lambda: MessageMatcher(node, hidden))
 
 
 @pytest.mark.parametrize("predicate", PREDICATES)
 def test_where_a_predicate_becomes_true(lines: FileRecords, predicate: str) -> None:
-    """At each record after which it holds, and did not before; never before all nodes were started."""
+    """Each record after which it holds and before which it did not; never before all nodes were started."""
     parsed = parse_predicate(predicate)
     cluster, suspicions = ClusterState.of(lines.header), Suspicions()
     wanted, held, started = [], False, False
@@ -110,11 +112,11 @@ def test_where_a_predicate_becomes_true(lines: FileRecords, predicate: str) -> N
             wanted.append(number)
         held = now
     assert wanted
-    _check(lines, wanted, lambda: Onset(parsed, lines.header))
+    _check(lines, wanted, lambda: OnsetMatcher(parsed, lines.header))
 
 
-def test_the_first_time_is_that_of_a_script(lines: FileRecords) -> None:
-    """A line that waits for it is due at the same record."""
+def test_the_first_match_is_that_of_a_script(lines: FileRecords) -> None:
+    """A script line that waits for it fires at the same record."""
     for predicate in PREDICATES:
         log = MemoryLog(lines.header)
         director = Director(lambda: 0, log)
@@ -123,36 +125,36 @@ def test_the_first_time_is_that_of_a_script(lines: FileRecords) -> None:
             assert record is not None
             if number:
                 log.append(record)
-            if director.after(record):
+            if director.on_record(record):
                 break
-        assert _hunted(lines, 0, True, Onset(parse_predicate(predicate), lines.header)) == number, predicate
+        assert _search(lines, 0, True, OnsetMatcher(parse_predicate(predicate), lines.header)) == number, predicate
 
 
-def test_a_piece_at_a_time_is_the_same(lines: FileRecords) -> None:
-    """And each piece looks at no more records than it is told."""
-    hunt = Hunt(lines, len(lines) - 1, False, RecordOf(99))
+def test_a_search_in_pieces_is_the_same(lines: FileRecords) -> None:
+    """Each piece examines no more records than allowed."""
+    search = RecordSearch(lines, len(lines) - 1, False, NodeRecordMatcher(99))
     pieces = 1
-    while not hunt.go_on(100):
+    while not search.advance(100):
         pieces += 1
     assert pieces >= len(lines) // 100
-    assert hunt.found is None
-    assert _hunted(lines, 2500, False, MessageOf(2, frozenset()), most=7) == _hunted(
-        lines, 2500, False, MessageOf(2, frozenset())
+    assert search.found is None
+    assert _search(lines, 2500, False, MessageMatcher(2, frozenset()), most=7) == _search(
+        lines, 2500, False, MessageMatcher(2, frozenset())
     )
 
 
-def test_what_comes_later_is_found_once_it_is_there(lines: FileRecords) -> None:
-    """In a run that goes on the hunt is taken up again."""
+def test_later_records_are_found_when_they_arrive(lines: FileRecords) -> None:
+    """In a run in progress the search is resumed."""
     feed = FeedRecords(lines.raw(0))
-    onset = Onset(parse_predicate("5 down"), lines.header)
-    hunt = Hunt(feed, 0, True, onset)
-    expected = _hunted(lines, 0, True, Onset(parse_predicate("5 down"), lines.header))
+    onset = OnsetMatcher(parse_predicate("5 down"), lines.header)
+    search = RecordSearch(feed, 0, True, onset)
+    expected = _search(lines, 0, True, OnsetMatcher(parse_predicate("5 down"), lines.header))
     assert expected is not None
     for number in range(1, expected):
         feed.append(lines.raw(number))
-        assert hunt.go_on(1000)
-        assert hunt.found is None
+        assert search.advance(1000)
+        assert search.found is None
     feed.append(lines.raw(expected))
-    assert hunt.go_on(1000)
-    assert hunt.found == expected
+    assert search.advance(1000)
+    assert search.found == expected
     feed.close()

@@ -1,4 +1,4 @@
-"""The live runs among these tests have a folder of their own, like those of tests/worlds."""
+"""Give the live runs among these tests a folder of their own, as in tests/worlds."""
 
 from tests.worlds.conftest import runs
 

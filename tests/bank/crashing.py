@@ -1,7 +1,7 @@
-"""Runs of one transaction in which nodes crash at chosen steps, and what must hold when all are back.
+"""Runs of one transaction in which nodes crash at chosen steps, and the conditions once all nodes are back.
 
-A crash strikes at a step of the run, counted from the command on: when so many of the step's messages have left.
-Between two steps of its own nothing happens to a node, so these are all the crashes that there can be.
+A crash strikes at a step of the run, counted from the command on, after a given number of the step's messages has
+been sent. Nothing happens to a node between two of its steps, so these are all possible crashes.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _GOES_ON_US = 10 * T_US
 
 
 class Crash(NamedTuple):
-    """At that step, when so many messages of it have left; the node comes back after so long."""
+    """A crash at ``step`` after ``sent`` of its messages; the node restarts ``away_us`` later."""
 
     step: int
     sent: int
@@ -35,9 +35,9 @@ class Crash(NamedTuple):
 
 
 class Crashed(Rig):
-    """Three nodes, one of which is told the ``command``; the ``crashes`` happen, in the order of their steps.
+    """A run of three nodes with a ``command`` to one of them and ``crashes``, in the order of their steps.
 
-    ``course`` are the steps from the command until all nodes are up and nothing of the transaction is left.
+    ``course`` holds the steps from the command until all nodes are up and nothing of the transaction is left.
     """
 
     def __init__(self, protocol: type[Algorithm], command: str, crashes: tuple[Crash, ...] = ()) -> None:
@@ -58,7 +58,7 @@ class Crashed(Rig):
         self.run(_GOES_ON_US)
 
     def record(self, record: Record) -> None:
-        """Write it down; if it is the step at which a node is to crash, see to that."""
+        """Record it; if it is a step with a crash, crash the node."""
         super().record(record)
         if self._is_under_way and isinstance(record, Step):
             crash = self._to_come.pop(len(self.course), None)
@@ -76,7 +76,7 @@ class Crashed(Rig):
         self.do(f"at {self.now_us + crash.away_us}us restart {step.node}")
 
     def _is_over(self) -> bool:
-        return not self._to_come and len(self.lives) == len(_NODES) and not any(self._left())
+        return not self._to_come and len(self.incarnations) == len(_NODES) and not any(self._left())
 
     def _left(self) -> Iterator[str]:
         for node, view in self.cluster.nodes.items():
@@ -85,12 +85,12 @@ class Crashed(Rig):
                     yield f"{node} has {name} left: {view.state[name]}"
 
     def places(self, begin: int) -> Iterator[tuple[int, int]]:
-        """All the steps from there on at which a node can crash, each with how many messages have left."""
+        """Yield (step, number of messages sent) for all possible crashes from the step ``begin`` on."""
         for place, step in enumerate(self.course[begin:], begin):
             yield from ((place, sent) for sent in range(len(step.sent) + 1))
 
     def struck(self, place: int) -> tuple[str, str]:
-        """What a step does: by what was given to the node, and by its role."""
+        """Return the step's input and the node's role."""
         step = self.course[place]
         role = "coordinator" if step.node == self._coordinator else "participant"
         match step.input:
@@ -107,7 +107,7 @@ class Crashed(Rig):
 
     @property
     def logs(self) -> dict[int, list[tuple[str, tuple[int, ...]]]]:
-        """Of each node, what its log says, and of whom."""
+        """Return the log entries of each node with their participants."""
         return {
             node: [(entry["what"], tuple(entry.get("participants", ()))) for entry in view.state["log"]]
             for node, view in self.cluster.nodes.items()
@@ -115,34 +115,33 @@ class Crashed(Rig):
 
     @property
     def committed(self) -> bool:
-        """Whether any node has committed."""
         return any(what == "committed" for log in self.logs.values() for what, _ in log)
 
     def faults(self) -> list[str]:
-        """All that is not as it must be; nothing is left where all is over."""
-        down = [f"{node} is down" for node in _NODES if node not in self.lives]
-        broken = [f"{name}: {said}" for name, said in self.broken().items()]
+        """Return all violated conditions; there is none if everything has ended well."""
+        down = [f"{node} is down" for node in _NODES if node not in self.incarnations]
+        broken = [f"{name}: {text}" for name, text in self.broken().items()]
         judged = [f"{violation.assertion}: {violation.text}" for violation in self.violations()]
         return [*down, *self._left(), *broken, *judged]
 
     def broken(self) -> dict[str, str]:
-        """A6, A7 and A8, by what the logs and the balances are in the end."""
+        """Return the violations of A6, A7 and A8 in the final logs and balances."""
         found = {}
         logs = self.logs
-        fates = {node: [what for what, _ in log] for node, log in logs.items()}
+        transaction_ends = {node: [what for what, _ in log] for node, log in logs.items()}
         participants = {node for log in logs.values() for _, named in log for node in named}
-        if self.committed and any("aborted" in said for said in fates.values()):
-            found["A6"] = f"{fates}"
-        if self.committed and any("prepared" not in fates[node] for node in participants):
-            found["A7"] = f"{fates}"
+        if self.committed and any("aborted" in ends for ends in transaction_ends.values()):
+            found["A6"] = f"{transaction_ends}"
+        if self.committed and any("prepared" not in transaction_ends[node] for node in participants):
+            found["A7"] = f"{transaction_ends}"
         states = [view.state for view in self.cluster.nodes.values()]
-        cents = sum(state["dispensed"] + sum(cents for _, cents in state["balances"]) for state in states)
+        cents = sum(state["cash_out"] + sum(cents for _, cents in state["balances"]) for state in states)
         if cents != _CENTS:
             found["A8"] = f"{cents} cents"
         return found
 
     def violations(self) -> list[Violation]:
-        """What the judge finds, in whatever state there was on the way."""
+        """Return the judge's violations over all states of the run."""
         judge = Judge(self.header)
         for record in self.records:
             judge.observe(record)
@@ -152,9 +151,9 @@ class Crashed(Rig):
 def every_run(
     protocol: type[Algorithm], command: str, most: int, one_in: int = 1, crashes: tuple[Crash, ...] = ()
 ) -> Iterator[Crashed]:
-    """The run with these crashes, and all with up to so many more, each at any step after the one before it.
+    """Yield the run with these crashes, and all runs with up to ``most`` more, each at a later step.
 
-    ``one_in``: of the places of the last of them only one in so many is tried, others after other first ones.
+    ``one_in``: of the places of the last crash only one in so many is tried, at varying offsets.
     """
     run = Crashed(protocol, command, crashes)
     yield run

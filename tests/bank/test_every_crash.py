@@ -1,10 +1,11 @@
-"""A crash at every step of every node, one at a time and in pairs: A6, A7 and A8 hold, and all comes to an end.
+"""A crash at every step of every node, one at a time and in pairs: A6, A7 and A8 hold, and everything ends.
 
-Every step of a transaction among three nodes, and every place between two messages of it; the node comes back at
-once, or when the others have lost their patience. The second crash strikes at any later step of what results, also
-at the first step of the node that comes back.
+The crashes strike at every step of a transaction among three nodes, and between every two messages of a step. The
+node restarts at once, or after the others' timeouts. The second crash strikes at any later step of the resulting
+run, including the first step of the restarted node.
 
-LAB_SOAK=1 pytest -s tests/bank/test_every_crash.py   tries every pair of every case; else of one, and some of two.
+LAB_SOAK=1 pytest -s tests/bank/test_every_crash.py   tries every pair of every case; otherwise of one, and some of
+two.
 """
 
 import os
@@ -21,7 +22,7 @@ SOAK = "LAB_SOAK" in os.environ
 
 
 class Case(NamedTuple):
-    """A protocol, and the command that one of the three nodes is told."""
+    """A protocol, and the command to one of the three nodes."""
 
     protocol: str
     command: str
@@ -51,8 +52,8 @@ PARTICIPATES = {
     "3pc": {"Perform", "Prepare", "PreCommit", "Commit"},
 }
 COORDINATES_ON = {
-    "2pc": {"started", "coordinate", "tell_outcome", "OutcomeOf"},
-    "3pc": {"started", "coordinate", "tell_outcome"},
+    "2pc": {"started", "coordinate", "announce_outcome", "OutcomeOf"},
+    "3pc": {"started", "coordinate", "announce_outcome"},
 }
 PARTICIPATES_ON = {
     "2pc": {"started", "participate", "inquire_and_wait", "Abort", "Outcome"},
@@ -62,16 +63,14 @@ PARTICIPATES_ON = {
 
 
 class Tried(NamedTuple):
-    """Where the last crashes of all runs struck, by what the step does and the role of the node, and how many; and
-    whether it was committed, in how many.
-    """
+    """Counts of all runs: the input and role at the last crash, and whether the transaction was committed."""
 
     struck: Counter[tuple[str, str]]
     committed: Counter[bool]
 
 
 def tried(case: Case, most: int, one_in: int = 1) -> Tried:
-    """Try every run with up to so many crashes; of the last ones one in so many."""
+    """Try every run with up to ``most`` crashes; of the last ones one in ``one_in``."""
     found = Tried(Counter(), Counter())
     for run in every_run(find_protocol(case.protocol), case.command, most, one_in):
         faults = run.faults()
@@ -84,13 +83,13 @@ def tried(case: Case, most: int, one_in: int = 1) -> Tried:
 
 
 def by_role(coordinates: set[str], participates: set[str]) -> set[tuple[str, str]]:
-    """The steps, each with the role of the node that takes it."""
+    """Return the inputs, each with the role of the node."""
     return {(what, "coordinator") for what in coordinates} | {(what, "participant") for what in participates}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_C1_P1_without_a_crash_it_is_committed(case: Case) -> None:
-    """C1, P1: all did their work and all vote YES."""
+    """C1, P1: all operations are done, and all vote YES."""
     run = Crashed(find_protocol(case.protocol), case.command)
     assert run.committed
     assert run.faults() == []
@@ -98,10 +97,10 @@ def test_C1_P1_without_a_crash_it_is_committed(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_C5_P2_a_crash_at_every_step(case: Case) -> None:
-    """Issue 6: A6, A7 and A8 hold and nothing is left, whichever node crashes, at whichever step."""
+    """Issue 6: A6, A7 and A8 hold and nothing is left, for a crash of any node at any step."""
     found = tried(case, 1)
-    told = case.command.split()[2]
-    steps = by_role(COORDINATES[case.protocol] | {told}, PARTICIPATES[case.protocol])
+    command = case.command.split()[2]
+    steps = by_role(COORDINATES[case.protocol] | {command}, PARTICIPATES[case.protocol])
     assert set(found.struck) >= steps
     assert min(found.committed[True], found.committed[False]) > 10
 
@@ -109,7 +108,7 @@ def test_C5_P2_a_crash_at_every_step(case: Case) -> None:
 @pytest.mark.timeout(0 if SOAK else 120)
 @pytest.mark.parametrize(("case", "one_in"), IN_PAIRS.items(), ids=str)
 def test_C5_P2_two_crashes_at_every_two_steps(case: Case, one_in: int) -> None:
-    """Issue 6: the same for every pair of crashes, of two nodes or of one that is just coming back."""
+    """Issue 6: the same for every pair of crashes, of two nodes, or of one that has just restarted."""
     found = tried(case, 2, one_in)
     name = case.protocol
     steps = by_role(COORDINATES[name] | COORDINATES_ON[name], PARTICIPATES[name] | PARTICIPATES_ON[name])
@@ -119,7 +118,7 @@ def test_C5_P2_two_crashes_at_every_two_steps(case: Case, one_in: int) -> None:
 
 
 def test_P3_a_crash_leads_to_every_rule() -> None:
-    """P3: in the runs with one crash an elected coordinator does each of the things that its rules may say."""
+    """P3: in the runs with one crash, elected coordinators take every action that the rules allow."""
     led = {
         kind
         for run in every_run(find_protocol("3pc"), CASES[4].command, 1)
@@ -133,7 +132,7 @@ def test_P3_a_crash_leads_to_every_rule() -> None:
 
 
 MUTANTS: dict[type[TwoPhaseCommit], str] = {
-    mutants.ToldBeforeLogged: "A6",
+    mutants.DecisionSentBeforeLogged: "A6",
     mutants.MissingVoteIsYes: "A7",
     mutants.NotAllAsked: "A7",
     mutants.HandedOutTooEarly: "A8",
@@ -143,18 +142,18 @@ MUTANTS: dict[type[TwoPhaseCommit], str] = {
     mutants.UncertainCommits: "A7",
     mutants.AbortsWhenAsked: "A6",
     mutants.CommitsAfterCrash: "A7",
-    mutants.NotToldAfterCrash: "3 has open left",
+    mutants.DecisionLostAfterCrash: "3 has open left",
     mutants.UndoForgotten: "A8",
     mutants.RedoForgotten: "A8",
 }
 """Those that one crash is enough for, and what is seen of it."""
 
 
-@pytest.mark.parametrize(("mutant", "said"), MUTANTS.items(), ids=lambda each: getattr(each, "__name__", ""))
-def test_a_crash_at_some_step_finds_a_mutant(mutant: type[TwoPhaseCommit], said: str) -> None:
-    """Issue 6: the same runs tell a protocol that breaks a rule; what is wrong in the end, the judge has seen."""
+@pytest.mark.parametrize(("mutant", "expected"), MUTANTS.items(), ids=lambda each: getattr(each, "__name__", ""))
+def test_a_crash_at_some_step_finds_a_mutant(mutant: type[TwoPhaseCommit], expected: str) -> None:
+    """Issue 6: the same runs find protocols that break a rule; the judge finds what the final state shows."""
     faults: list[str] = []
     for run in every_run(mutant, CASES[0].command, 1):
         faults += run.faults()
         assert run.broken().keys() <= {violation.assertion for violation in run.violations()}
-    assert any(fault.startswith(said) for fault in faults)
+    assert any(fault.startswith(expected) for fault in faults)

@@ -1,4 +1,4 @@
-"""Every order of what may happen to a transaction, with crashes and cuts: A6, A7 and A8 hold, and it ends.
+"""Every schedule of a transaction, with crashes and cuts: A6, A7 and A8 hold, and it ends.
 
 LAB_SOAK=1 pytest -s tests/bank/test_explored.py   explores two crashes of 2pc, and a crash of three nodes of 3pc.
 """
@@ -15,7 +15,7 @@ from lab.protocols import Algorithm, find_protocol
 from lab.recording.memory import MemoryLog
 from lab.recording.records import Header
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.performing import Performance
+from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import Move, Timeouts
 from tests.campaign.commit_mutants import UncertainAborts
 from tests.harness import simulated_header
@@ -29,18 +29,18 @@ LED = (2, TRANSFER[1])
 
 
 class Case(NamedTuple):
-    """What is explored: so many nodes, the commands, the model of time, and so many kills, restarts and cuts."""
+    """A state space: number of nodes, commands, model of time, and numbers of kills, restarts and cuts."""
 
     protocol: str
     nodes: int
-    told: tuple[tuple[int, CommandInput], ...]
+    commands: tuple[tuple[int, CommandInput], ...]
     timeouts: Timeouts
     kills: int
     restarts: int
     cuts: int
 
     def __str__(self) -> str:
-        words = "+".join(told.command for _, told in self.told)
+        words = "+".join(commands.command for _, commands in self.commands)
         return f"{self.protocol}-{self.nodes}-{words}-{self.timeouts}-{self.kills}-{self.restarts}-{self.cuts}"
 
 
@@ -63,26 +63,25 @@ if SOAK:
 
 
 def header(protocol: type[Algorithm], nodes: int) -> Header:
-    """The header of a run with that many nodes."""
     return simulated_header(protocol, tuple(range(1, nodes + 1)), TIMING)
 
 
 def explorer(protocol: type[Algorithm], case: Case) -> Explorer:
-    """It begins when all is at rest, and then the commands are given."""
+    """Return an explorer that gives the commands once the nodes have settled."""
     settled = case.protocol == "3pc"
     strikes = (case.kills, case.restarts, settled, case.cuts)
-    return Explorer(protocol, header(protocol, case.nodes), case.timeouts, *strikes, case.told)
+    return Explorer(protocol, header(protocol, case.nodes), case.timeouts, *strikes, case.commands)
 
 
 @pytest.mark.timeout(0 if SOAK else 120)
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_A6_A7_A8_hold_whatever_happens(case: Case) -> None:
-    """Issue 6: exhaustively; it may end either way, and in every state that is left for good it has."""
+def test_A6_A7_A8_hold_in_every_schedule(case: Case) -> None:
+    """Issue 6: exhaustively; both outcomes occur, and the transaction ends in every final state."""
     found, began_s = explorer(find_protocol(case.protocol), case), time.monotonic()
     tally = found.run(1_000_000)
     took_s = time.monotonic() - began_s
     print(f"{case}: {tally.states:,} states, {tally.transitions:,} transitions, {took_s:.1f} s")
-    assert tally.cut == ""
+    assert tally.stopped_by == ""
     assert tally.violated == dict.fromkeys(tally.violated, 0)
     assert {"A6", "A7", "A8", "ends"} <= set(tally.violated)
     logs = [view.state.get("log", ()) for view in found.locals.views]
@@ -90,32 +89,35 @@ def test_A6_A7_A8_hold_whatever_happens(case: Case) -> None:
 
 
 def test_a_kill_strikes_between_two_messages_of_the_first_step() -> None:
-    """The command is the first thing that happens: its step may be cut short, and nothing comes before it."""
+    """The command is the first event: its step may be cut short, and nothing comes before it."""
     found = explorer(find_protocol("2pc"), Case("2pc", 3, (WITHDRAW,), "synchronous", 1, 0, 0))
     found.run(1)
     moves = [move for move, _ in found.moves.steps(found.origin)]
-    told = ("tell 3 withdraw 350",)
-    assert moves == [Move("strike", 3, commands=told, during=((0, "kill 3"),)), Move("strike", 3, commands=told)]
-    assert found.moves.strikes(found.origin, still=False) == []
+    commands = ("tell 3 withdraw 350",)
+    assert moves == [
+        Move("strike", 3, commands=commands, during=((0, "kill 3"),)),
+        Move("strike", 3, commands=commands),
+    ]
+    assert found.moves.fault_moves(found.origin, stuck=False) == []
 
 
 def test_a_command_to_a_node_that_is_down_is_lost() -> None:
-    """Killed in the step of its first command, it gets no second one; the others do."""
+    """A node killed in the step of its first command gets no second one; the others do."""
     found = explorer(find_protocol("2pc"), Case("2pc", 3, (WITHDRAW, WITHDRAW), "prompt", 1, 0, 0))
-    assert found.run(100_000).cut == ""
+    assert found.run(100_000).stopped_by == ""
     begun = {sum(e["what"] == "begin" for e in v.state.get("log", ())) for v in found.locals.views if v.id == 3}
     assert begun == {0, 1, 2}
 
 
-def test_what_is_found_is_recorded_with_the_command() -> None:
-    """A mutant in which the uncertain abort: real nodes do the same, and the judge finds the same."""
+def test_a_violation_is_recorded_with_the_command() -> None:
+    """A mutant in which uncertain participants abort: real nodes behave the same, and the judge agrees."""
     found = explorer(UncertainAborts, Case("2pc", 2, (TRANSFER,), "prompt", 1, 0, 0))
     found.run(10_000)
     assert "A6" in found.violated
     log = MemoryLog(header(UncertainAborts, 2))
-    performance = Performance(UncertainAborts, log.header, log, "prompt", 0)
+    execution = PathExecution(UncertainAborts, log.header, log, "prompt", 0)
     for move in found.path_to(found.first_found["A6"]):
-        performance.make(move)
+        execution.execute(move)
     judge = Judge(log.header)
     for record in log.records:
         judge.observe(record)

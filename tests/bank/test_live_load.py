@@ -1,6 +1,7 @@
-"""Real processes under a load of transactions, killed and restarted at random: no cent is lost, and no lock left.
+"""Real processes under a load of transactions, killed and restarted at random: no cent and no lock is lost.
 
-LAB_SOAK=1 pytest -s tests/bank/test_live_load.py   makes a thousand transactions of each, and tells of them.
+LAB_SOAK=1 pytest -s tests/bank/test_live_load.py   runs a thousand transactions of each protocol and prints a
+summary.
 """
 
 import os
@@ -29,7 +30,7 @@ CENTS = len(NODES) * ACCOUNTS * 1000 * 100
 
 
 class Load(NamedTuple):
-    """A protocol, its timing, how many transactions a second are begun at each node that may, and for how long.
+    """A protocol, its timing, the transactions per second at each node that may begin them, and the duration.
 
     Three-phase commit relies on its timeouts, and only the elected coordinator begins transactions.
     """
@@ -47,7 +48,7 @@ LOADS = (
 
 
 def commands(load: Load) -> tuple[str, ...]:
-    """The load, renewed as it dies with its node; and kills of random nodes, each of which comes back soon."""
+    """Return the load, renewed since it dies with its node, and kills and restarts of random nodes."""
     chance, rate, t_ms = Random(f"load/{load.name}"), load.per_second, load.timing.t_us // 1000
     lines = [f"at {ms}ms tell all transactions {rate} at {rate}/s" for ms in range(500, load.for_ms, 200)]
     for kill_ms in range(800, load.for_ms, 9 * t_ms):
@@ -58,8 +59,8 @@ def commands(load: Load) -> tuple[str, ...]:
     return (*lines, f"at {over_ms}ms restart all", f'at {over_ms}ms mark "the load is over"')
 
 
-def fates(cluster: ClusterState) -> dict[tuple[int, ...], Counter[str]]:
-    """Of each transaction, how often which entry is in the logs."""
+def transaction_ends(cluster: ClusterState) -> dict[tuple[int, ...], Counter[str]]:
+    """Count the log entries of each transaction by kind."""
     found: dict[tuple[int, ...], Counter[str]] = {}
     for view in cluster.nodes.values():
         for entry in view.state["log"]:
@@ -68,7 +69,7 @@ def fates(cluster: ClusterState) -> dict[tuple[int, ...], Counter[str]]:
 
 
 def nothing_left(cluster: ClusterState) -> bool:
-    """Whether all nodes are up, and none holds a lock or is about any transaction."""
+    """Return whether all nodes are up, and none has a lock or an open transaction."""
     names = ("open", "locks", "work")
     return all(
         view.process == "running" and not any(view.state.get(name, True) for name in names)
@@ -92,20 +93,20 @@ def test_no_cent_is_lost_under_load_and_kills(tmp_path: Path, load: Load) -> Non
     took_s = time.monotonic() - began_s
     states = [view.state for view in cluster.nodes.values()]
     kills = sum(each.event == "killed" for each in run.tail.of(Process))
-    told = fates(cluster)
-    begun = [entries for entries in told.values() if entries["begin"]]
+    ends_of = transaction_ends(cluster)
+    begun = [entries for entries in ends_of.values() if entries["begin"]]
     ends = Counter("committed" if entries["committed"] else "aborted" for entries in begun)
-    said = f"{load.name}: {len(begun)} transactions, {dict(ends)}, {kills} kills, {took_s:.1f} s"
-    print(said)
-    assert sum(state["dispensed"] + sum(cents for _, cents in state["balances"]) for state in states) == CENTS, (
-        said
+    summary = f"{load.name}: {len(begun)} transactions, {dict(ends)}, {kills} kills, {took_s:.1f} s"
+    print(summary)
+    assert sum(state["cash_out"] + sum(cents for _, cents in state["balances"]) for state in states) == CENTS, (
+        summary
     )
-    assert not [each for each in told.values() if each["committed"] and each["aborted"]], said
-    assert all(entries["ended"] for entries in begun), said
-    assert len(begun) >= WANTED, said
-    assert min(ends["committed"], ends["aborted"]) > WANTED // 10, said
-    assert kills > load.for_ms // (20 * load.timing.t_us // 1000), said
+    assert not [each for each in ends_of.values() if each["committed"] and each["aborted"]], summary
+    assert all(entries["ended"] for entries in begun), summary
+    assert len(begun) >= WANTED, summary
+    assert min(ends["committed"], ends["aborted"]) > WANTED // 10, summary
+    assert kills > load.for_ms // (20 * load.timing.t_us // 1000), summary
     verified = subprocess.run(
         [sys.executable, "-m", "lab", "verify", str(run.path)], capture_output=True, text=True, check=False
     )
-    assert verified.returncode == 0, f"{said}\n{verified.stdout}{verified.stderr}"
+    assert verified.returncode == 0, f"{summary}\n{verified.stdout}{verified.stderr}"

@@ -1,4 +1,4 @@
-"""Recovery from a long log: history is repeated, what was open goes on, and nothing is decided twice (C5)."""
+"""Recovery from a long log: history is repeated, open transactions continue, and nothing is decided twice (C5)."""
 
 from pathlib import Path
 from random import Random
@@ -8,7 +8,7 @@ import pytest
 
 from lab.kernel import CommandInput, Step
 from lab.protocols import TwoPhaseCommit
-from lab.worlds.live.safe_storage import SafeStorage
+from lab.worlds.live.stable_storage import StableStorage
 from tests.harness import Solo
 
 NODE, OTHER = 2, 3
@@ -18,7 +18,7 @@ MANY = 3_000
 
 
 def written(transaction: tuple[int, int], *whats: str, before: int = 0, after: int = 0) -> list[dict[str, Any]]:
-    """Lines of the log of one transaction between the two nodes."""
+    """Return the log entries of one transaction between the two nodes."""
     lines: list[dict[str, Any]] = []
     for what in whats:
         line: dict[str, Any] = {"what": what, "transaction": list(transaction)}
@@ -31,7 +31,7 @@ def written(transaction: tuple[int, int], *whats: str, before: int = 0, after: i
 
 
 def history(many: int, chance: Random) -> tuple[list[dict[str, Any]], int]:
-    """A log of so many transactions that are over, and what the account holds after them."""
+    """Return a log of that many finished transactions, and the balance after them."""
     log: list[dict[str, Any]] = []
     balance = OPENING
     for number in range(1, many + 1):
@@ -46,19 +46,19 @@ def history(many: int, chance: Random) -> tuple[list[dict[str, Any]], int]:
 
 
 def recovered(log: list[dict[str, Any]]) -> tuple[Solo, Step]:
-    """A node that comes up for the second time, with that log; and its first step."""
+    """Return a node in its second incarnation with that log, and its first step."""
     solo = Solo(TwoPhaseCommit, NODE)
     return solo, solo.start({"log": log}, incarnation=2, serial=1_000)
 
 
 def sent(step: Step) -> list[tuple[str, int]]:
-    """What is sent to whom."""
+    """Return the messages sent, with their targets."""
     return [(message.kind, message.target) for message in step.sent]
 
 
 @pytest.mark.parametrize("end", ["committed", "aborted"])
-def test_C5_all_that_is_over_is_done_again_and_undone(end: str) -> None:
-    """C5: the balance is what the committed transactions made of it; no lock is held, and nothing is said."""
+def test_C5_finished_transactions_are_redone_and_undone(end: str) -> None:
+    """C5: the balance is that of the committed transactions; no lock is held, and nothing is sent."""
     log, balance = history(MANY, Random(end))
     log += written((OTHER, MANY + 1), "prepared", end, before=balance, after=balance + 5)
     solo, step = recovered(log)
@@ -67,8 +67,8 @@ def test_C5_all_that_is_over_is_done_again_and_undone(end: str) -> None:
     assert (sent(step), step.logged) == ([], {})
 
 
-def test_C5_whoever_is_prepared_asks() -> None:
-    """C5: the lock is held again, the change is done, and the coordinator is asked; nothing is decided."""
+def test_C5_a_prepared_participant_asks() -> None:
+    """C5: the lock is held again, the change is redone, and the coordinator is asked; nothing is decided."""
     log, balance = history(MANY, Random("prepared"))
     solo, step = recovered(log + written((OTHER, MANY + 1), "prepared", before=balance, after=balance + 5))
     assert solo.protocol.balances == ((ACCOUNT, balance + 5),)
@@ -77,7 +77,7 @@ def test_C5_whoever_is_prepared_asks() -> None:
 
 
 def test_C5_a_coordinator_without_a_decision_aborts() -> None:
-    """C5: what it did is undone, the lock is free, and Abort is told."""
+    """C5: its work is undone, the lock is free, and Abort is sent."""
     log, balance = history(MANY, Random("begun"))
     solo, step = recovered(log + written((NODE, MANY), "begin", "prepared", before=balance, after=balance + 5))
     assert solo.protocol.balances == ((ACCOUNT, balance),)
@@ -86,8 +86,8 @@ def test_C5_a_coordinator_without_a_decision_aborts() -> None:
     assert [entry["what"] for entry in step.logged["log"]] == ["aborted"]
 
 
-def test_C5_a_coordinator_with_a_decision_tells_it_again() -> None:
-    """C5: and decides nothing anew."""
+def test_C5_a_coordinator_with_a_decision_sends_it_again() -> None:
+    """C5: it decides nothing new."""
     log, balance = history(MANY, Random("decided"))
     log += written((NODE, MANY), "begin", "prepared", "committed", before=balance, after=balance + 5)
     solo, step = recovered(log)
@@ -96,23 +96,23 @@ def test_C5_a_coordinator_with_a_decision_tells_it_again() -> None:
 
 
 def test_C5_recovery_reads_what_is_on_disk(tmp_path: Path) -> None:
-    """C5: what safe storage has of a log, written bit by bit, whose last line was torn by the crash."""
+    """C5: a log on disk, written in parts, with its last line torn by the crash."""
     log, balance = history(MANY, Random("disk"))
-    storage = SafeStorage(tmp_path, NODE)
+    storage = StableStorage(tmp_path, NODE)
     for begin in range(0, len(log), 100):
         storage.write({}, {"log": log[begin : begin + 100]})
     (file,) = tmp_path.iterdir()
     with file.open("ab") as torn:
         torn.write(b'{"logged":{"log":[{"what":"prep')
-    kept = SafeStorage(tmp_path, NODE).values
+    kept = StableStorage(tmp_path, NODE).values
     assert kept == {"log": log}
     solo, step = recovered(kept["log"])
     assert solo.protocol.balances == ((ACCOUNT, balance),)
     assert (sent(step), step.logged) == ([], {})
 
 
-def test_C5_numbers_of_transactions_go_on() -> None:
-    """C5: a coordinator that comes back gives a new transaction a name that none had."""
+def test_C5_numbers_of_transactions_continue() -> None:
+    """C5: a restarted coordinator gives a new transaction an unused number."""
     log, _ = history(MANY, Random("numbers"))
     solo, _ = recovered(log)
     step = solo.node.step(CommandInput("transfer", ("1", ACCOUNT, "moneymarket")), solo.now_us)

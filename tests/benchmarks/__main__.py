@@ -1,4 +1,4 @@
-"""``python -m tests.benchmarks [NAME…]``: measure all, or some, in one run, and print one table of ratios."""
+"""``python -m tests.benchmarks [NAME…]``: run all or some benchmarks, and print one table of ratios."""
 
 import os
 import sys
@@ -48,7 +48,7 @@ ALL: dict[str, Callable[[Path, bool], list[Figure]]] = {
 
 
 def main(names: list[str]) -> int:
-    """Measure; the status is 1 where a target is missed."""
+    """Measure; return status 1 if a target is missed."""
     unknown = [name for name in names if name not in ALL]
     if unknown:
         print(f"there is no benchmark {unknown[0]}; there is: {', '.join(ALL)}", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""The bank: transactions a second, messages and forced writes beside the formula, and a start with a long log.
+"""The bank: transactions a second, messages and forced writes against the formula, and a start with a long log.
 
-The log is that of the node which coordinates them all, and so the longest: four entries a transaction.
+The log is that of the node which coordinates all transactions, and so the longest: four entries each.
 """
 
 import gc
@@ -11,14 +11,14 @@ from typing import Any
 
 import msgspec
 
-from lab.analysis.commit_history import CommitLog, Commits
+from lab.analysis.commit_history import CommitHistory, CommitLog
 from lab.kernel import Node, Started, Timing
 from lab.protocols import TASKS, Committing, TwoPhaseCommit, commit_protocol, find_protocol
 from lab.protocols.transaction import Change, Entry, Transaction
 from lab.recording.memory import MemoryLog
 from lab.recording.records import Header, Link, Record
 from lab.script import parse
-from lab.worlds.live.safe_storage import SafeStorage
+from lab.worlds.live.stable_storage import StableStorage
 from lab.worlds.simulated.simulation import Simulation
 from tests.benchmarks.figures import Figure, median
 from tests.harness import simulated_header
@@ -37,7 +37,7 @@ _COUNTED_N = 2
 
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
-    """In simulation, live, and after a crash."""
+    """Measure in simulation, live, and after a crash."""
     short, long = (50, 100) if quick else (500, 8_000)
     costs_s = [_seconds(short) for _ in range(3)]
     cost_s = median(costs_s) / short
@@ -56,7 +56,7 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
 
 
 def _seconds(count: int) -> float:
-    """Of the processor's time, for so many transactions."""
+    """Return the processor time of this many transactions."""
     gc.collect()
     began_s = time.process_time()
     _simulated("2pc", f"transactions {count} at {_PER_S}/s", count / _PER_S)
@@ -74,7 +74,7 @@ def _simulated(name: str, command: str, lasts_s: float) -> tuple[Header, list[Re
     return header, log.records
 
 
-def _commits(header: Header, records: list[Record]) -> Commits:
+def _commits(header: Header, records: list[Record]) -> CommitHistory:
     commits = CommitLog(header.protocol.heartbeats)
     for record in records:
         commits.observe(record)
@@ -82,7 +82,7 @@ def _commits(header: Header, records: list[Record]) -> Commits:
 
 
 def _by_formula(name: str) -> list[Figure]:
-    """A withdrawal has a part at each of the three nodes."""
+    """Return the cost of a withdrawal, which has a part at each of the three nodes."""
     protocol = commit_protocol(find_protocol(name))
     assert protocol is not None
     cost = protocol.cost
@@ -99,8 +99,8 @@ def _by_formula(name: str) -> list[Figure]:
     ]
 
 
-def _live(folder: Path, count: int) -> Commits:
-    """As fast as they are begun: of many accounts, so that few find a lock."""
+def _live(folder: Path, count: int) -> CommitHistory:
+    """Begin transactions as fast as possible, on many accounts, so that few find a lock."""
     folder.mkdir()
     parameters = {"accounts": 100}
     with LiveRun(folder, nodes=_NODES, protocol=TwoPhaseCommit, timing=_TIMING, parameters=parameters) as run:
@@ -118,14 +118,14 @@ def _is_done(state: dict[str, Any]) -> bool:
     return bool(state.get("log")) and state["load"][0] == 0 and not state["open"]
 
 
-def _decided_per_s(commits: Commits) -> float:
+def _decided_per_s(commits: CommitHistory) -> float:
     found = commits.transactions
     last_us = max(each.decided_us for each in found if each.decided_us is not None)
     return len(found) / (last_us - min(each.began_us for each in found)) * 1e6
 
 
 def _recovery(folder: Path, count: int) -> list[Figure]:
-    """Of the processor's time."""
+    """Return the processor time."""
     safe = folder / "safe"
     safe.mkdir()
     with (safe / "1.jsonl").open("wb") as file:  # as it is written, without a sync for every line
@@ -133,13 +133,13 @@ def _recovery(folder: Path, count: int) -> list[Figure]:
     gc.collect()
     gc.disable()  # as a node's process does until it has started
     began_s = time.process_time()
-    values = SafeStorage(safe, 1).values
+    values = StableStorage(safe, 1).values
     read_s = time.process_time() - began_s
     took_s = _started_s(values)
     gc.enable()
-    said = f"{len(values['log']):,} entries of {count:,} transactions"
+    output = f"{len(values['log']):,} entries of {count:,} transactions"
     return [
-        Figure("a node started with a long log, by the kernel", took_s, "s", 2, "less", said),
+        Figure("a node started with a long log, by the kernel", took_s, "s", 2, "less", output),
         Figure("and live, from the file of its safe storage", read_s + took_s, "s", 2, "less", "a line for each"),
     ]
 
@@ -154,7 +154,7 @@ def _started_s(stored: dict[str, Any]) -> float:
 
 
 def _entries(count: int) -> Iterator[Entry]:
-    """Transactions that take a cent from an account and put it back, by turns."""
+    """Yield transactions that move a cent from an account and back in turn."""
     before, after = 100_000, 99_999
     for number in range(1, count + 1):
         transaction = Transaction(1, number)

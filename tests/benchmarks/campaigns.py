@@ -1,4 +1,4 @@
-"""A campaign on one worker, and on two: how many runs and steps a second, and what the second worker brings."""
+"""A campaign on one worker and on two: runs and steps a second, and the gain of the second worker."""
 
 import os
 import time
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lab.kernel import Timing
 from lab.protocols import Bully
-from lab.worlds.campaign.campaign import Campaign, Wanted, outcomes
+from lab.worlds.campaign.campaign import Campaign, SearchGoal, run_campaign
 from lab.worlds.campaign.draw import plan_of
 from tests.benchmarks.figures import Figure
 from tests.harness import simulated_header
@@ -19,10 +19,10 @@ STARTING = 20
 
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
-    """The same campaign, the workers' start apart: it is measured between the first outcome and the last."""
+    """Measure between the first outcome and the last, without the start of the workers."""
     runs = 40 if quick else 1_500
     plan = plan_of(Bully, (3, 7), ("kill",), TIMING)
-    campaign = Campaign("bully", simulated_header(Bully, (1,), TIMING), plan, Wanted(), 1, runs)
+    campaign = Campaign("bully", simulated_header(Bully, (1,), TIMING), plan, SearchGoal(), 1, runs)
     one, steps = _runs_per_s(campaign, 1)
     two, _ = _runs_per_s(campaign, 2)
     shown = f"{one:,.0f} and {two:,.0f} runs/s on {os.cpu_count()} cores"
@@ -33,10 +33,10 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
 
 
 def _runs_per_s(campaign: Campaign, workers: int) -> tuple[float, int]:
-    """(runs a second once the workers are at work, steps in all)."""
+    """Return (runs a second once the workers are at work, total steps)."""
     steps = done = 0
     began_s = 0.0
-    for outcome in outcomes(campaign, workers):
+    for outcome in run_campaign(campaign, workers):
         steps += outcome.steps
         done += 1
         if done == STARTING:

@@ -1,4 +1,4 @@
-"""Benchmarks start hosts as the tests of the live world do."""
+"""Benchmarks start hosts as the live tests do."""
 
 from tests.worlds.conftest import runs
 

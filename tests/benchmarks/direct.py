@@ -1,6 +1,6 @@
-"""What messages through the host are compared with: one trio TCP connection between two processes.
+"""The baseline for messages through the host: one trio TCP connection between two processes.
 
-``python -m tests.benchmarks.direct`` is the other process: it says its port, and sends every line back.
+``python -m tests.benchmarks.direct`` is the other process: it prints its port, and sends every line back.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ LINE = b'{"source":1,"target":2,"serial":12345,"kind":"Ping","body":{}}\n'
 
 
 def direct_round_trips_us(count: int) -> list[float]:
-    """So many times there and back, each in microseconds."""
+    """Return the time of each of ``count`` round trips."""
     other = subprocess.Popen([sys.executable, "-m", "tests.benchmarks.direct"], stdout=subprocess.PIPE)
     with other:
         assert other.stdout is not None

@@ -1,7 +1,8 @@
-"""From the kill of the coordinator to all Normal under the next, beside what the timeouts themselves add up to.
+"""From the kill of the coordinator to all Normal under the next, compared with the sum of the timeouts.
 
 The next coordinator, node 4, last heard the dead one some time before the kill. It then waits for its timeout,
-asks the dead one for T, and for T again in stage 1 of the election. Everything beyond that is ours.
+asks the dead one for T, and for T again in stage 1 of the election. Everything beyond that is overhead of this
+program.
 """
 
 import time
@@ -22,7 +23,7 @@ PUBLISHED = "so configured, etcd took 524 ms, p95 1,102, and a bare bully loop 5
 
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
-    """Kill, and restart, node 5 again and again, at random phases of its heartbeats."""
+    """Kill and restart node 5 repeatedly, at random phases of its heartbeats."""
     folder = folder / "elections"
     folder.mkdir()
     chance = Random("phases")
@@ -47,7 +48,7 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
 
 
 def _kill_to_normal(tail: Tail) -> list[tuple[int, int]]:
-    """(time it took, time that the timeouts add up to) of each kill, in microseconds."""
+    """Return (time taken, sum of the timeouts) of each kill, in microseconds."""
     took = []
     heard_us = killed_us = 0
     settled = iter([election for election in tail.elections.settled if election.coordinator == 4])

@@ -1,4 +1,4 @@
-"""Systematic exploration: transitions a second, in the second half, when most local states are known."""
+"""Model checking: transitions a second, in the second half, when most local states are known."""
 
 import time
 from pathlib import Path
@@ -16,7 +16,7 @@ HEADER = simulated_header(Bully, (1, 2, 3), Timing(100_000, 100_000))
 
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
-    """Three nodes of bully and one kill, in the two models of time in which the states never end."""
+    """Three nodes of bully and one kill, in the two models of time with infinitely many states."""
     states = 10_000 if quick else 1_000_000
     return [_figure("any", states), _figure("ordered", states)]
 

@@ -1,4 +1,4 @@
-"""A figure of a benchmark, and the table that they make."""
+"""The figures of a benchmark, and the table of them."""
 
 import statistics
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ __all__ = ["Figure", "median", "p95", "p99", "table"]
 
 
 class Figure(Struct, frozen=True):
-    """One measured value beside its target. ``against`` says what it is a ratio to, or how it came about."""
+    """A measured value and its target. ``against``: the denominator of the ratio, or the conditions."""
 
     what: str
     value: float
@@ -21,31 +21,28 @@ class Figure(Struct, frozen=True):
 
     @property
     def reached(self) -> bool:
-        """Whether the value is on the right side of its target."""
+        """Return whether the value is on the right side of its target."""
         return self.value <= self.target if self.better == "less" else self.value >= self.target
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle value."""
     return statistics.median(values)
 
 
 def p95(values: Sequence[float]) -> float:
-    """The value that 95 % stay below."""
-    return _below(values, 0.95)
+    return _percentile(values, 0.95)
 
 
 def p99(values: Sequence[float]) -> float:
-    """The value that 99 % stay below."""
-    return _below(values, 0.99)
+    return _percentile(values, 0.99)
 
 
-def _below(values: Sequence[float], share: float) -> float:
+def _percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """One line a figure."""
+    """Format the figures, one line each."""
     rows = [("", "measured", "target", "", "")]
     for figure in figures:
         sign = "≤" if figure.better == "less" else "≥"

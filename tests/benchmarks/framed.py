@@ -1,6 +1,6 @@
-"""``lab`` that writes down what its frames cost: ``python -m tests.benchmarks.framed FILE run bully``.
+"""``lab`` with a log of its frame costs: ``python -m tests.benchmarks.framed FILE run bully``.
 
-A frame is all that the interface's process does from one drawing to the next: taking in records, folding them,
+A frame is all work of the interface's process from one drawing to the next: taking in records, folding them,
 drawing what changed, writing it to the terminal. FILE gets its processor time in milliseconds, a line each.
 """
 

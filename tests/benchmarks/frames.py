@@ -1,4 +1,4 @@
-"""What a frame of the interface costs while a thousand records a second come in, at every size, in every view."""
+"""The cost of a frame of the interface under a thousand records a second, at every size, in every view."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ _VIEWS = {"diagram": "D", "code": "C", "network": "L", "inspect": "i", "assertio
 
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
-    """The log at each size; each other view at one."""
+    """Measure the log at each size; each other view at one."""
     os.environ["XDG_DATA_HOME"] = os.environ["XDG_CONFIG_HOME"] = str(folder / "data")
     for_s = 1.0 if quick else 6.0
     sizes = _SIZES[:1] if quick else _SIZES
@@ -29,8 +29,8 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
 
 
 def _figures(what: str, spent_ms: list[float]) -> list[Figure]:
-    told = f"99th {p99(spent_ms):.1f} ms, of {len(spent_ms)} frames"
-    return [Figure(f"interface: a frame under load, {what}", median(spent_ms), "ms", 20, "less", told)]
+    timings = f"99th {p99(spent_ms):.1f} ms, of {len(spent_ms)} frames"
+    return [Figure(f"interface: a frame under load, {what}", median(spent_ms), "ms", 20, "less", timings)]
 
 
 def _frames_ms(folder: Path, size: tuple[int, int], keys: str, for_s: float) -> list[float]:

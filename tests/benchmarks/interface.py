@@ -1,4 +1,4 @@
-"""What the interface costs on a real terminal, and how soon it answers."""
+"""The cost of the interface on a real terminal, and its response time."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ BUSY = ("run", "bully", "--nodes", "8", "--t", "60ms", "--set", "check_every=13m
 
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
-    """The first screen, a busy run with keys, a quiet run, a recording that stands still."""
+    """Measure the first screen, a busy run with keys, a quiet run, and a paused recording."""
     os.environ["XDG_DATA_HOME"] = str(folder / "data")
     recording = folder / "busy.jsonl"
     for_s = 1.0 if quick else 8.0
@@ -56,7 +56,7 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
 
 
 def _cost(terminal: OnTerminal, for_s: float) -> tuple[float, float]:
-    """(per cent of a core that the interface takes, bytes per second that it writes)."""
+    """Return (percentage of a core used by the interface, bytes per second that it writes)."""
     before = terminal.interface_cpu_s()
     written = terminal.read_for(for_s)
     return (terminal.interface_cpu_s() - before) / for_s * 100, written / for_s

@@ -1,6 +1,6 @@
-"""The judge on a recording of a million records, and what it adds to a simulation that it watches.
+"""The judge on a recording of a million records, and its overhead in a simulation that it watches.
 
-``python -m tests.benchmarks.judging FILE`` judges in a fresh process, and says what that took.
+``python -m tests.benchmarks.judging FILE`` judges in a fresh process, and prints the cost.
 """
 
 import gc
@@ -37,21 +37,21 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
     command = [sys.executable, "-m", "tests.benchmarks.judging", str(path)]
     found = [msgspec.json.decode(subprocess.check_output(command)) for _ in range(1 if quick else 3)]
     path.unlink()
-    ratio, told = _beside_a_simulation(3_000_000 if quick else 200_000_000)
+    ratio, printed = _with_a_simulation(3_000_000 if quick else 200_000_000)
 
     def middle(name: str) -> float:
         return median([each[name] for each in found])
 
     spent = f"{middle('cpu_s'):.1f} s of a processor's time, {middle('decode_s'):.1f} s of that to decode them"
-    said = f"the most at any time; {found[0]['violations']:,.0f} violations"
+    output = f"the most at any time; {found[0]['violations']:,.0f} violations"
     return [
         Figure("judge: a million records", middle("judge_s"), "s", 15, "less", f"{count:,} records; {spent}"),
-        Figure("judge: memory", middle("peak_mb"), "MB", 1000, "less", said),
-        Figure("judge: simulating with it, by without it", ratio, "×", 2, "less", told),
+        Figure("judge: memory", middle("peak_mb"), "MB", 1000, "less", output),
+        Figure("judge: simulating with it, by without it", ratio, "×", 2, "less", printed),
     ]
 
 
-def _beside_a_simulation(us: int) -> tuple[float, str]:
+def _with_a_simulation(us: int) -> tuple[float, str]:
     def simulate(judged: bool) -> tuple[float, int]:
         header = simulated_header(Bully, (1, 2, 3, 4, 5))
         judge = Judge(header)

@@ -16,11 +16,11 @@ TIMING = Timing(10_000, 10_000)
 
 
 class Echo(Payload, frozen=True):
-    """An answer."""
+    pass
 
 
 class Call(Request[Echo], frozen=True):
-    """A request."""
+    pass
 
 
 class Caller(Protocol):
@@ -30,24 +30,20 @@ class Caller(Protocol):
     calls: int = 0
 
     def started(self) -> None:
-        """Begin."""
         self.begin(self.calling)
 
     @procedure
     async def calling(self) -> None:
-        """One request after another."""
         while True:
             await self.ask(self.peers[0], Call(), within=1_000_000)
 
     @on(Call)
     def call(self, sender: int, message: Call) -> Echo:
-        """Count, and answer."""
         self.calls += 1
         return Echo()
 
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
-    """Two protocols."""
     count = 2_000 if quick else 100_000
     asking = median([_steps_per_s(Caller, count) for _ in range(3)])
     bully = median([_steps_per_s(Bully, count) for _ in range(3)])

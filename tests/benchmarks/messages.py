@@ -1,4 +1,4 @@
-"""Messages from node to host to node: the time there and back, and how many pass in a second."""
+"""Messages from node to host to node: round-trip time, and throughput."""
 
 import itertools
 from pathlib import Path
@@ -13,7 +13,6 @@ __all__ = ["measure"]
 
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
-    """Both."""
     count = 200 if quick else 5_000
     hosted = _hosted_round_trips_us(folder / "pingpong", count)
     direct = direct_round_trips_us(count)
@@ -37,7 +36,7 @@ def _hosted_round_trips_us(folder: Path, count: int) -> list[float]:
 
 
 def _messages_per_s(folder: Path, count: int) -> float:
-    """All that were taken in, but for the first tenth, over the time that it took."""
+    """Return the rate of messages taken in, without the first tenth."""
     folder.mkdir()
     with LiveRun(folder, nodes=(1, 2, 3, 4), protocol=Flood, parameters={"outstanding": 20}) as run:
         run.until(lambda cluster: cluster.messages.get("Token", 0) > count, f"{count} messages", 120)

@@ -1,8 +1,8 @@
-"""The traffic of a quiet bully cluster, written in simpy and in trio, as one would write it there.
+"""The traffic of a quiet bully cluster, written in simpy and in trio, each in its own idiom.
 
-A coordinator asks each of the other nodes every ``EVERY_S``, and waits for all answers, at most ``WITHIN_S``.
-Every message takes ``LATENCY_S``. Both count messages delivered. A message is a tuple; with ``told`` each delivery
-is written down as a line of JSON, which is the least that a recording could be.
+A coordinator asks each of the other nodes every ``EVERY_S``, and waits for all replies, at most ``WITHIN_S``.
+Every message takes ``LATENCY_S``. Both count messages delivered. A message is a tuple; with ``recorded`` each
+delivery is written as a line of JSON, the minimum of a recording.
 """
 
 import itertools
@@ -23,8 +23,8 @@ WITHIN_S = 0.2
 _encode = msgspec.json.Encoder().encode
 
 
-def simpy_messages(until_s: float, told: IO[bytes] | None = None) -> int:
-    """Run for so much virtual time; how many messages were delivered."""
+def simpy_messages(until_s: float, recorded: IO[bytes] | None = None) -> int:
+    """Run for this much virtual time; return the number of messages delivered."""
     env = simpy.Environment()
     inboxes = [simpy.Store(env) for _ in range(NODES)]
     waiting: dict[int, simpy.Event] = {}
@@ -40,8 +40,8 @@ def simpy_messages(until_s: float, told: IO[bytes] | None = None) -> int:
         while True:
             source, serial, asks = yield inboxes[own].get()
             delivered += 1
-            if told is not None:
-                told.write(_encode((env.now, own, source, serial, asks)) + b"\n")
+            if recorded is not None:
+                recorded.write(_encode((env.now, own, source, serial, asks)) + b"\n")
             if asks:
                 env.process(travel(source, (own, serial, False)))
             elif serial in waiting:
@@ -49,12 +49,12 @@ def simpy_messages(until_s: float, told: IO[bytes] | None = None) -> int:
 
     def coordinator() -> Generator[Any, Any, None]:
         while True:
-            answers = []
+            replies = []
             for peer in range(1, NODES):
                 serial = next(serials)
-                answers.append(waiting.setdefault(serial, env.event()))
+                replies.append(waiting.setdefault(serial, env.event()))
                 env.process(travel(peer, (0, serial, True)))
-            yield env.all_of(answers) | env.timeout(WITHIN_S)
+            yield env.all_of(replies) | env.timeout(WITHIN_S)
             yield env.timeout(EVERY_S)
 
     for each in range(NODES):
@@ -65,7 +65,7 @@ def simpy_messages(until_s: float, told: IO[bytes] | None = None) -> int:
 
 
 def trio_messages(until_s: float) -> int:
-    """The same on trio's MockClock, which jumps to the next deadline when everybody waits."""
+    """Do the same on trio's MockClock, which jumps to the next deadline when all tasks wait."""
     delivered = 0
 
     async def main() -> None:
@@ -88,13 +88,13 @@ def trio_messages(until_s: float) -> int:
 
         async def coordinator(nursery: trio.Nursery) -> None:
             while True:
-                answers = []
+                replies = []
                 for peer in range(1, NODES):
                     serial = next(serials)
-                    answers.append(waiting.setdefault(serial, trio.Event()))
+                    replies.append(waiting.setdefault(serial, trio.Event()))
                     nursery.start_soon(travel, peer, (0, serial, True))
                 with trio.move_on_after(WITHIN_S):
-                    for answer in answers:
+                    for answer in replies:
                         await answer.wait()
                 await trio.sleep(EVERY_S)
 

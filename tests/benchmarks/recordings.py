@@ -1,7 +1,7 @@
-"""A recording of a million records: opening it, the last state, jumps, and what that takes of memory.
+"""A recording of a million records: opening it, the last state, jumps, and memory.
 
-It is made of realistic traffic: a live run of bully with elections, repeated with later times and numbers.
-``python -m tests.benchmarks.recordings FILE`` measures in a fresh process, and says what it found.
+It has realistic traffic: a live run of bully with elections, repeated with later times and numbers. ``python -m
+tests.benchmarks.recordings FILE`` measures in a fresh process, and prints the results.
 """
 
 import gc
@@ -29,7 +29,7 @@ __all__ = ["measure"]
 
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
-    """Make it, and look at it in a fresh process."""
+    """Make it, and measure it in a fresh process."""
     path = folder / "million.jsonl"
     count = make(folder, path, 20_000 if quick else 1_000_000)
     command = [sys.executable, "-m", "tests.benchmarks.recordings", str(path)]
@@ -60,7 +60,7 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
 
 
 def make(folder: Path, path: Path, count: int) -> int:
-    """A recording of at least so many records; how many it has."""
+    """Make a recording of at least this many records; return their number."""
     place = folder / "traffic"
     place.mkdir()
     commands = ("at 600ms kill 5", "at 1200ms restart 5", "at 1500ms pause 4", "at 1900ms resume 4")
@@ -87,7 +87,7 @@ def make(folder: Path, path: Path, count: int) -> int:
 
 
 def _later(record: Record, us: int, serials: int, faults: int, lives: int) -> Record:
-    """The same, in a later turn."""
+    """Return the record in a later repetition."""
     at_us = getattr(record, "at_us", 0) + us
     if isinstance(record, Step):
         cause = record.input
@@ -108,8 +108,8 @@ def _later(record: Record, us: int, serials: int, faults: int, lives: int) -> Re
 
 
 def _later_message(message: Message, serials: int) -> Message:
-    answers = message.answers + serials if message.answers else 0
-    return replace(message, serial=message.serial + serials, answers=answers)
+    reply_to = message.reply_to + serials if message.reply_to else 0
+    return replace(message, serial=message.serial + serials, reply_to=reply_to)
 
 
 def _bare_s(path: Path) -> float:
@@ -118,7 +118,7 @@ def _bare_s(path: Path) -> float:
     return time.perf_counter() - began
 
 
-def _look(path: Path) -> dict[str, Any]:
+def _measure_recording(path: Path) -> dict[str, Any]:
     began = time.perf_counter()
     lines = open_recording(path)
     timeline = Timeline(lines)
@@ -150,4 +150,4 @@ def _look(path: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(msgspec.json.encode(_look(Path(sys.argv[1]))).decode())
+    print(msgspec.json.encode(_measure_recording(Path(sys.argv[1]))).decode())

@@ -16,17 +16,17 @@ MB = 1024 if sys.platform == "linux" else 1 << 20
 
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
-    """Time, memory, and whether the count is the formula's."""
+    """Measure time and memory, and check the count against the formula."""
     nodes = 100 if quick else 1_000
-    told = folder / "scale.json"
-    with told.open("wb") as out:
+    progress = folder / "scale.json"
+    with progress.open("wb") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "lab", "scale", "bully", "--nodes", str(nodes), "--json"], stdout=out
         )
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
-    election = msgspec.json.decode(told.read_bytes())["elections"][0]
+    election = msgspec.json.decode(progress.read_bytes())["elections"][0]
     counted, expected = election["messages"], election["formulas"][0]
     shown = f"{counted:,} messages in the election, and about as many before"
     return [

@@ -1,10 +1,10 @@
-"""A class on ``lab serve``: OpenSSH's clients at terminals, each with a live cluster of five, and keys at random.
+"""A class on ``lab serve``: OpenSSH clients at terminals, each with a live cluster of five, pressing random keys.
 
     python -m tests.benchmarks serving        thirty of them
     CLASS=8 python -m tests.benchmarks serving
 
-The time from a key to its echo is that from writing it to the client's terminal to reading what it brings on the
-screen from there: both clients, the server, the session and its drawing are in it.
+The time from a key to its echo is that from writing it to the client's terminal to reading the resulting screen
+from there. It includes both ends of the connection, the server, the session and its drawing.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from random import Random
 import psutil
 
 from tests.benchmarks.figures import Figure, median, p95
-from tests.serve.serving import Client, Server, alive, new_key
+from tests.serve.lab_server import Client, Server, alive, new_key
 from tests.waiting import wait_for
 
 __all__ = ["measure"]
@@ -41,47 +41,47 @@ _MIB = 1 << 20
 
 
 def measure(folder: Path, short: bool) -> list[Figure]:
-    """Log-ins at once, then keys at random for a while."""
+    """Log all in at once, then press random keys for a while."""
     count = 2 if short else int(os.environ.get("CLASS", _STUDENTS))
     keys = [new_key(folder / f"student-{number}") for number in range(1, count + 1)]
     listed = folder / "class"
     listed.write_text("".join(f"{_public(key)} {key.name}\n" for key in keys))
     with Server(folder / "data", "--log-ins", "1000", class_file=listed) as server:
-        pupils = [_Pupil(Client(server, key).words("start", "two-coordinators"), key.name) for key in keys]
+        students = [_Student(Client(server, key).words("start", "two-coordinators"), key.name) for key in keys]
         try:
-            return [*_measured(server, pupils, 3.0 if short else _WORKS_S), _killed(server)]
+            return [*_measured(server, students, 3.0 if short else _WORKS_S), _killed(server)]
         finally:
-            for pupil in pupils:
-                pupil.leave()
+            for student in students:
+                student.leave()
 
 
-def _measured(server: Server, pupils: "Sequence[_Pupil]", works_s: float) -> list[Figure]:
-    _read_until(pupils, lambda: all(each.has_cluster for each in pupils), _STARTS_WITHIN_S)
+def _measured(server: Server, students: "Sequence[_Student]", works_s: float) -> list[Figure]:
+    _read_until(students, lambda: all(each.has_cluster for each in students), _STARTS_WITHIN_S)
     processes = server.processes()
     sessions = [each for each in processes if _has_terminal(each)]
     clusters = [each for each in processes if each not in sessions and each.pid != server.process.pid]
     before_s = [_cpu_s(each) for each in ([*sessions], [*clusters], [psutil.Process(server.process.pid)])]
-    shown = sum(each.shown for each in pupils)
+    shown = sum(each.shown for each in students)
     began_s = time.monotonic()
     ends_s = began_s + works_s
-    _read_until(pupils, lambda: time.monotonic() > ends_s, works_s + 1, works=True)
+    _read_until(students, lambda: time.monotonic() > ends_s, works_s + 1, works=True)
     took_s = time.monotonic() - began_s
     after_s = [_cpu_s(each) for each in ([*sessions], [*clusters], [psutil.Process(server.process.pid)])]
     spent = [(after - before) / took_s * 100 for before, after in zip(before_s, after_s, strict=True)]
-    echoes_ms = [echo * 1000 for each in pupils for echo in each.echoes_s]
-    lost = sum(each.awaits is not None for each in pupils)
-    count = len(pupils)
-    said = f"{count} students, {len(echoes_ms)} keys in {took_s:.0f} s, {lost} without an echo by the end"
-    bytes_s = (sum(each.shown for each in pupils) - shown) / took_s / count
+    echoes_ms = [echo * 1000 for each in students for echo in each.echoes_s]
+    lost = sum(each.awaits is not None for each in students)
+    count = len(students)
+    output = f"{count} students, {len(echoes_ms)} keys in {took_s:.0f} s, {lost} without an echo by the end"
+    bytes_s = (sum(each.shown for each in students) - shown) / took_s / count
     return [
-        Figure("key to echo over SSH, median", median(echoes_ms), "ms", 100, "less", said),
+        Figure("key to echo over SSH, median", median(echoes_ms), "ms", 100, "less", output),
         Figure("key to echo over SSH, 95th percentile", p95(echoes_ms), "ms", 200, "less"),
         Figure("key to echo over SSH, worst", max(echoes_ms), "ms", 1000, "less"),
         Figure(
-            "log-in to first screen, last of all at once", max(each.listed_s for each in pupils), "s", 10, "less"
+            "log-in to first screen, last of all at once", max(each.listed_s for each in students), "s", 10, "less"
         ),
         Figure(
-            "log-in to cluster, last of all at once", max(each.clustered_s for each in pupils), "s", 30, "less"
+            "log-in to cluster, last of all at once", max(each.clustered_s for each in students), "s", 30, "less"
         ),
         Figure("CPU of a session", spent[0] / count, "%", 3, "less", f"{bytes_s / 1024:.1f} KiB/s to each client"),
         Figure("CPU of a cluster", spent[1] / count, "%", 3, "less", "host and five nodes"),
@@ -92,7 +92,7 @@ def _measured(server: Server, pupils: "Sequence[_Pupil]", works_s: float) -> lis
 
 
 def _killed(server: Server) -> Figure:
-    """The server, with all that goes on."""
+    """Kill the server with all its processes."""
     running = server.processes()
     began_s = time.monotonic()
     server.process.kill()
@@ -101,8 +101,8 @@ def _killed(server: Server) -> Figure:
     return Figure("kill -9 of the server to the end of all", took_s, "s", 3, "less", f"{len(running)} processes")
 
 
-class _Pupil:
-    """A client at a terminal of 120 by 40. ``awaits`` is the echo that has not come, and since when."""
+class _Student:
+    """A client at a terminal of 120 by 40. ``awaits`` is the missing echo, and since when."""
 
     def __init__(self, words: list[str], name: str) -> None:
         self.began_s = time.monotonic()
@@ -126,7 +126,6 @@ class _Pupil:
         return self.clustered_s > 0
 
     def read(self) -> None:
-        """What there is."""
         data = os.read(self.fd, 1 << 16)
         now_s = time.monotonic()
         self.shown += len(data)
@@ -141,7 +140,7 @@ class _Pupil:
             self.awaits = None
 
     def work(self) -> None:
-        """Press a key, if it is time to, and the one before has been answered."""
+        """Press a key, if it is time to and the one before has been echoed."""
         now_s = time.monotonic()
         if self.awaits is not None or now_s < self._next_s:
             return
@@ -155,23 +154,24 @@ class _Pupil:
             os.write(self.fd, self._draw.choice(_VIEWS).encode())
 
     def leave(self) -> None:
-        """The line is dead."""
         os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
         os.close(self.fd)
 
 
-def _read_until(pupils: Sequence[_Pupil], over: Callable[[], bool], within_s: float, works: bool = False) -> None:
-    by_fd = {each.fd: each for each in pupils}
+def _read_until(
+    students: Sequence[_Student], over: Callable[[], bool], within_s: float, works: bool = False
+) -> None:
+    by_fd = {each.fd: each for each in students}
     ends_s = time.monotonic() + within_s
     while not over():
         if time.monotonic() > ends_s:
-            missing = sum(not each.has_cluster for each in pupils)
+            missing = sum(not each.has_cluster for each in students)
             raise TimeoutError(f"not within {within_s:.0f} s; {missing} have no cluster")
         for fd in select.select(list(by_fd), [], [], 0.005)[0]:
             by_fd[fd].read()
         if works:
-            for each in pupils:
+            for each in students:
                 each.work()
 
 

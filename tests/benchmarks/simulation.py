@@ -1,4 +1,4 @@
-"""Virtual time: how fast a recorded simulation runs, beside the same traffic elsewhere, and beside the clock."""
+"""Virtual time: the speed of a recorded simulation, against the same traffic elsewhere and real time."""
 
 import gc
 import time
@@ -23,7 +23,7 @@ _FLUSH_US = 1_000_000
 
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
-    """Messages a second of real time, and virtual over real time."""
+    """Measure messages a second of real time, and virtual over real time."""
     virtual_s = 20 if quick else 600
     header = simulated_header(Bully, tuple(range(1, NODES + 1)), _TIMING, Link(round(LATENCY_S * 1e6)))
     ours, simpys, recorded, trios = [], [], [], []
@@ -60,7 +60,7 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
 
 
 def _rate(run: Callable[[], int]) -> float:
-    """Messages a second of the processor's time."""
+    """Return the messages a second of processor time."""
     gc.collect()
     began_s = time.process_time()
     messages = run()
@@ -79,8 +79,8 @@ def _recorded(header: Header, path: Path, virtual_s: int) -> int:
 
 
 def _simpy_recorded(path: Path, virtual_s: int) -> int:
-    with path.open("wb") as told:
-        return simpy_messages(virtual_s, told)
+    with path.open("wb") as recorded:
+        return simpy_messages(virtual_s, recorded)
 
 
 def _with_faults(header: Header, virtual_s: int) -> float:

@@ -1,4 +1,4 @@
-"""How long it takes to start eight nodes and to replace one, and what a node's process weighs."""
+"""The time to start eight nodes and to replace one, and the memory of a node's process."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ NODES = (1, 2, 3, 4, 5, 6, 7, 8)
 
 
 def measure(folder: Path, quick: bool) -> list[Figure]:
-    """Some starts, and then a run in which one node is replaced again and again."""
+    """Measure several starts, and then a run in which one node is replaced repeatedly."""
     walls, runs, weights = [], [], [0.0]
     for attempt in range(1 if quick else 7):
         place = folder / f"start{attempt}"
@@ -50,7 +50,7 @@ def measure(folder: Path, quick: bool) -> list[Figure]:
 
 
 def _replaced_ms(folder: Path, count: int) -> list[float]:
-    """From the instant at which a node is struck to that at which its next life begins."""
+    """Return the time from the kill of a node to the start of its next incarnation."""
     folder.mkdir()
     instants = [f"at {500 + 60 * number}ms" for number in range(count)]
     commands = tuple(f"{instant} {verb} 3" for instant in instants for verb in ("kill", "restart"))

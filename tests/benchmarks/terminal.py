@@ -1,4 +1,4 @@
-"""A program on a real pseudo-terminal, for measuring: what it costs, and how soon it answers."""
+"""A program on a real pseudo-terminal, for measuring its cost and response time."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ __all__ = ["OnTerminal"]
 class OnTerminal:
     """``python -m lab WORDS`` on a terminal; a context manager that ends it.
 
-    ``size`` is (columns, rows); ``module`` what is run instead of lab, and what comes before its words.
+    ``size`` is (columns, rows); ``module`` is run instead of lab, with its own first words.
     """
 
     def __init__(self, *words: str, size: tuple[int, int] = (120, 40), module: tuple[str, ...] = ("lab",)) -> None:
@@ -44,7 +44,7 @@ class OnTerminal:
         os.close(self._fd)
 
     def until(self, shown: str, within_s: float = 20.0) -> float:
-        """Read until this text was written; seconds since the call. TimeoutError."""
+        """Read until this text was written; return the seconds since the call. Raises TimeoutError."""
         began_s = time.perf_counter()
         seen = b""
         while shown.encode() not in seen:
@@ -56,11 +56,10 @@ class OnTerminal:
         return time.perf_counter() - began_s
 
     def press(self, keys: str) -> None:
-        """Type."""
         os.write(self._fd, keys.encode())
 
     def read_for(self, duration_s: float) -> int:
-        """Read all there is for so long; the number of bytes."""
+        """Read everything for this long; return the number of bytes."""
         end_s = time.perf_counter() + duration_s
         count = 0
         while (left_s := end_s - time.perf_counter()) > 0:
@@ -68,7 +67,7 @@ class OnTerminal:
         return count
 
     def interface_cpu_s(self) -> float:
-        """CPU seconds of the interface's own process so far."""
+        """Return the CPU seconds of the interface's own process so far."""
         for child in psutil.Process(self.pid).children():
             if "lab.worlds.live" not in child.cmdline():
                 spent = child.cpu_times()

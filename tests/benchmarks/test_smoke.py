@@ -1,4 +1,4 @@
-"""Each benchmark, in small: that it measures something. Whether the targets are reached is not for a test."""
+"""Each benchmark, reduced: it measures something. Tests do not check targets."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.benchmarks.figures import table
 @pytest.mark.benchmark
 @pytest.mark.parametrize("name", ALL)
 def test_benchmark(tmp_path: Path, name: str) -> None:
-    """Figures come, and are positive; the table has a line for each."""
+    """The figures are positive; the table has a line for each."""
     figures = ALL[name](tmp_path, True)
     assert figures
     assert all(figure.value > 0 for figure in figures)

@@ -1,9 +1,9 @@
-"""The majority guard (rule F4) with one of its precautions left out: what a campaign has to catch."""
+"""The majority guard (rule F4) without one of its precautions: to be caught by a campaign."""
 
 from lab.kernel import on, procedure
 from lab.protocols import Field
 from lab.protocols.publishing import AreYouReady, Outcome, OutcomeOf
-from lab.protocols.survey import Operation
+from lab.protocols.survey import PublishOperation
 
 
 class NoMajority(Field):
@@ -16,30 +16,29 @@ class NoMajority(Field):
 class VotesTwice(Field):
     """A pledged node votes for another operation."""
 
-    def _against_publishing(self) -> str:
+    def _busy_reason(self) -> str:
         return ""
 
 
 class PledgeNotStored(Field):
     """A crash makes a node forget what it voted for."""
 
-    pledge: Operation | None = None
+    pledge: PublishOperation | None = None
 
 
 class DecisionNotStored(Field):
-    """A coordinator tells what a crash makes it forget."""
+    """A coordinator announces a decision that a crash makes it forget."""
 
-    published: Operation = Operation()
+    published: PublishOperation = PublishOperation()
 
 
 class SilenceIsConsent(Field):
-    """A vote that is missing counts for the operation."""
+    """A missing vote counts for the operation."""
 
     @procedure
     async def publication(self) -> None:
-        """Nobody's silence is against it."""
         self.operations += 1
-        operation = Operation(self.published.edition + 1, self.id, self.operations)
+        operation = PublishOperation(self.published.edition + 1, self.id, self.operations)
         self.publishing = operation
         voters = self._voters()
         votes = await self.ask_all(voters, AreYouReady(operation), within=self.timing.t_us)
@@ -47,25 +46,23 @@ class SilenceIsConsent(Field):
             self._conclude("against")
             return
         self.published = operation
-        self.untold = voters
+        self.unacknowledged = voters
         self._conclude("published")
-        self.begin(self.tell_voters)
+        self.begin(self.announce_edition)
 
 
 class PledgedForAWhile(Field):
-    """A pledged node waits for the decision no longer than a timeout."""
+    """A pledged node waits for the decision for one timeout only."""
 
     @procedure
     async def inquire(self) -> None:
-        """It does not ask."""
         await self.sleep(2 * self.timing.t_us, "the decision")
         self.pledge = None
 
 
-class AnybodySaysOver(Field):
-    """Who knows nothing of an operation says that it is over."""
+class UnknownMeansOver(Field):
+    """A node that knows nothing of an operation answers that it is over."""
 
     @on(OutcomeOf)
-    def outcome_of(self, sender: int, message: OutcomeOf) -> Outcome:
-        """Of any operation."""
+    def on_outcome_of(self, sender: int, message: OutcomeOf) -> Outcome:
         return Outcome(self.published, message.operation != self.publishing)

@@ -1,6 +1,6 @@
-"""Invitation with one rule of section 6 removed or inverted: what a campaign has to catch, and what is harmless.
+"""Invitation with one rule of section 6 removed or inverted: to be caught by a campaign, or harmless.
 
-Each can be run like a protocol of a user's own: ``lab check tests/campaign/invitation_mutants.py:AlwaysThere``.
+Each runs like a user's own protocol: ``lab check tests/campaign/invitation_mutants.py:AlwaysThere``.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -28,7 +28,7 @@ A = TypeVar("A", bound=Payload)
 
 
 class CounterOfOneLife(InvitationElection):
-    """I1: the counter is raised, and not stored."""
+    """I1: the counter is raised, but not stored."""
 
     raised: int = 0
 
@@ -39,7 +39,7 @@ class CounterOfOneLife(InvitationElection):
 
 
 class CounterRaisedAtRecoveryOnly(InvitationElection):
-    """I1: Merge forms its group under the identifier that the node has already."""
+    """I1: Merge forms its group under the node's present identifier."""
 
     def _form_group(self) -> None:
         group = self.group
@@ -57,9 +57,9 @@ class CounterAlone(InvitationElection):
 
 
 class CounterRaisedAfterwards(InvitationElection):
-    """I1: the counter is raised once it is used.
+    """I1: the counter is raised after its use.
 
-    Harmless, for both are one step: what it stores is on disk before anything that it sends is on its way.
+    Harmless: both are in one step, whose values are on disk before its messages leave.
     """
 
     def _form_group(self) -> None:
@@ -76,7 +76,6 @@ class RecoversInItsGroup(InvitationElection):
     """I2: Recovery forms no new group."""
 
     def recovery(self) -> None:
-        """Lead the old one."""
         group = self.group
         super().recovery()
         if group.counter:
@@ -87,7 +86,6 @@ class NobodyRecovers(InvitationElection):
     """I2 removed but for a restart."""
 
     def recovery(self) -> None:
-        """Nothing, once there is a group."""
         if not self.group.counter:
             super().recovery()
 
@@ -98,15 +96,15 @@ class NobodyRecovers(InvitationElection):
 class BlindCheck(InvitationElection):
     """I3 removed: Check finds nobody."""
 
-    def _coordinators(self, answers: dict[int, AreYouCoordinatorAnswer]) -> frozenset[int]:
+    def _coordinators(self, replies: dict[int, AreYouCoordinatorAnswer]) -> frozenset[int]:
         return frozenset()
 
 
 class NoCourtesy(InvitationElection):
-    """I3: nobody waits before Merge."""
+    """I3: no node waits before Merge."""
 
     @property
-    def _courtesy_us(self) -> int:
+    def _merge_delay_us(self) -> int:
         return 0
 
 
@@ -114,20 +112,19 @@ class NoCourtesy(InvitationElection):
 
 
 class NoTimeout(InvitationElection):
-    """I4 removed: nobody misses its coordinator."""
+    """I4 removed: no node misses its coordinator."""
 
     @periodic(lambda self: None)
     async def timeout(self) -> None:
-        """Never begun."""
+        pass
 
 
 class AlwaysThere(InvitationElection):
     """I7 inverted: AreYouThere is answered with yes, whatever the group."""
 
     @on(AreYouThere)
-    def is_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer:
-        """Yes."""
-        super().is_there(sender, message)
+    def on_are_you_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer:
+        super().on_are_you_there(sender, message)
         return AreYouThereAnswer(is_coordinator=True)
 
 
@@ -135,7 +132,7 @@ class AlwaysThere(InvitationElection):
 
 
 class MergeAtOnce(InvitationElection):
-    """I5: Accepts are not waited for."""
+    """I5: Merge does not wait for Accepts."""
 
     @property
     def _accept_us(self) -> int:
@@ -143,29 +140,27 @@ class MergeAtOnce(InvitationElection):
 
 
 class OldMembersNotInvited(InvitationElection):
-    """I5: only the coordinators are, and the old members are left to themselves."""
+    """I5: only coordinators are invited, not the old members."""
 
     def send(self, peer: int, payload: Payload) -> None:
-        """Anything but an Invitation of its own to a member."""
         known = self.definition.members if self.definition.coordinator == self.id else ()
         if not (isinstance(payload, Invitation) and payload.coordinator == self.id and peer in known):
             super().send(peer, payload)
 
 
 class ReadyUnanswered(InvitationElection):
-    """I5: an answer to Ready that is missing is ignored.
+    """I5: a missing answer to Ready is ignored.
 
-    Harmless: whoever is not in the group is Normal in a group of its own soon, and Check finds it.
+    Harmless: a node outside the group is soon Normal in a group of its own, and Check finds it.
     """
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Silence and a no pass for a yes."""
-        answers = await super().ask_all(peers, request, within, enough)
+        replies = await super().ask_all(peers, request, within, enough)
         if isinstance(request, Ready):
             return dict.fromkeys(peers, ReadyAnswer(in_group=True))  # type: ignore[arg-type]
-        return answers
+        return replies
 
 
 class ReadyTwice(InvitationElection):
@@ -174,11 +169,10 @@ class ReadyTwice(InvitationElection):
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Think better of it."""
-        answers = await super().ask_all(peers, request, within, enough)
+        replies = await super().ask_all(peers, request, within, enough)
         if isinstance(request, Ready):
             self.definition = replace(self.definition, version=self.definition.version + 1)
-        return answers
+        return replies
 
 
 class NormalTooEarly(InvitationElection):
@@ -190,7 +184,6 @@ class NormalTooEarly(InvitationElection):
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Normal first."""
         if isinstance(request, Ready):
             self.status = Status.NORMAL
         return await super().ask_all(peers, request, within, enough)
@@ -199,7 +192,7 @@ class NormalTooEarly(InvitationElection):
 class OldVersionKept(InvitationElection):
     """B10: the version of a Definition is not raised.
 
-    Harmless here: in no group is there more than one Definition, so nobody asks which one is newer.
+    Harmless here: no group has more than one Definition, so no node asks which one is newer.
     """
 
     def _defined(self, reports: Sequence[Definition]) -> Definition:
@@ -213,34 +206,31 @@ class InvitedAnytime(InvitationElection):
     """I6: an invitation is accepted in any status."""
 
     @on(Invitation)
-    def invited(self, sender: int, message: Invitation) -> None:
-        """Whatever is going on."""
+    def on_invitation(self, sender: int, message: Invitation) -> None:
         self.status = Status.NORMAL
-        super().invited(sender, message)
+        super().on_invitation(sender, message)
 
 
 class NotPassedOn(InvitationElection):
-    """I6: a coordinator that is invited leaves its members to themselves.
+    """I6: an invited coordinator does not invite its members.
 
-    Harmless, for they ask it whether it is there, hear no, and recover; then Check finds them.
+    Harmless: they ask it whether it is there, hear no, and recover; then Check finds them.
     """
 
     @on(Invitation)
-    def invited(self, sender: int, message: Invitation) -> None:
-        """As if it had none."""
+    def on_invitation(self, sender: int, message: Invitation) -> None:
         if self.leads:
             self.up = frozenset()
-        super().invited(sender, message)
+        super().on_invitation(sender, message)
 
 
 class UnacceptedJoin(InvitationElection):
-    """I6: no answer to Accept, or a no, passes for a yes.
+    """I6: no answer to Accept, or a no, counts as yes.
 
-    Harmless as long as I8 holds: no Ready comes in Reorganization, or a no is what the node answers to it.
+    Harmless as long as I8 holds: no Ready arrives in Reorganization, or the node answers it with no.
     """
 
     async def ask(self, peer: int, request: Request[A], within: int) -> A | None:
-        """Always accepted."""
         answer = await super().ask(peer, request, within)
         return AcceptAnswer(accepted=True) if isinstance(request, Accept) else answer  # type: ignore[return-value]
 
@@ -249,73 +239,67 @@ class UnacceptedJoin(InvitationElection):
 
 
 class ReadyInAnyStatus(InvitationElection):
-    """I7: Ready of its group is taken in any status.
+    """I7: Ready of its group is accepted in any status.
 
-    Harmless: there is one Definition for a group. A node in Election has it before it knows that it was accepted.
+    Harmless: a group has one Definition. A node in Election has it before it knows that it was accepted.
     """
 
     @on(Ready)
-    def ready(self, sender: int, message: Ready) -> ReadyAnswer:
-        """Whatever it is."""
+    def on_ready(self, sender: int, message: Ready) -> ReadyAnswer:
         if self.group == message.group:
             self.status = Status.REORGANIZATION
-        return super().ready(sender, message)
+        return super().on_ready(sender, message)
 
 
 class ReadyOfAnyGroup(InvitationElection):
-    """I7: Ready is taken in Reorganization, of whatever group."""
+    """I7: Ready is accepted in Reorganization, of any group."""
 
     @on(Ready)
-    def ready(self, sender: int, message: Ready) -> ReadyAnswer:
-        """The first that comes."""
-        return super().ready(sender, replace(message, group=self.group))
+    def on_ready(self, sender: int, message: Ready) -> ReadyAnswer:
+        return super().on_ready(sender, replace(message, group=self.group))
 
 
 class AnyReady(InvitationElection):
-    """I7: Ready is taken from anybody, at any time."""
+    """I7: Ready is accepted from any node, at any time."""
 
     @on(Ready)
-    def ready(self, sender: int, message: Ready) -> ReadyAnswer:
-        """Take it."""
+    def on_ready(self, sender: int, message: Ready) -> ReadyAnswer:
         self.status = Status.REORGANIZATION
-        return super().ready(sender, replace(message, group=self.group))
+        return super().on_ready(sender, replace(message, group=self.group))
 
 
 class AlwaysCoordinator(InvitationElection):
     """I7 inverted: AreYouCoordinator is always answered with yes."""
 
     @on(AreYouCoordinator)
-    def is_coordinator(self, sender: int, message: AreYouCoordinator) -> AreYouCoordinatorAnswer:
-        """Yes."""
-        super().is_coordinator(sender, message)
+    def on_are_you_coordinator(self, sender: int, message: AreYouCoordinator) -> AreYouCoordinatorAnswer:
+        super().on_are_you_coordinator(sender, message)
         return AreYouCoordinatorAnswer(is_coordinator=True)
 
 
 class LateAccept(InvitationElection):
-    """I7: Accept of its group is taken after the time for it is over.
+    """I7: Accept of its group is taken after its time is over.
 
-    Harmless: whoever is late is in Up, and is sent no Ready; it recovers, and the coordinator misses an answer.
+    Harmless: the late node is in Up and gets no Ready; it recovers, and the coordinator misses an answer.
     """
 
     @on(Accept)
-    def accept(self, sender: int, message: Accept) -> AcceptAnswer:
-        """At any time."""
+    def on_accept(self, sender: int, message: Accept) -> AcceptAnswer:
         status, self.status = self.status, Status.ELECTION
-        answer = super().accept(sender, message)
+        answer = super().on_accept(sender, message)
         self.status = status
         return answer
 
 
 class AcceptOfAnyGroup(InvitationElection):
-    """I7: Accept is taken in Election, for whatever group.
+    """I7: Accept is taken in Election, for any group.
 
-    Harmless: whoever is in another group answers no to Ready, and the coordinator recovers.
+    Harmless: a node of another group answers Ready with no, and the coordinator recovers.
     """
 
     @on(Accept)
-    def accept(self, sender: int, message: Accept) -> AcceptAnswer:
-        """Whoever comes."""
-        return super().accept(sender, replace(message, group=self.group))
+    def on_accept(self, sender: int, message: Accept) -> AcceptAnswer:
+        return super().on_accept(sender, replace(message, group=self.group))
 
 
 # I8, and the holes that invitation.py closes
@@ -325,21 +309,20 @@ class ReadyWaitedFor(InvitationElection):
     """I8 removed: in Reorganization a node waits for Ready for ever."""
 
     async def until(self, condition: Callable[[], bool], what: str, within: int | None = None) -> bool:
-        """Without a bound."""
         return await super().until(condition, what)
 
 
 class TwoThreads(InvitationElection):
-    """A hole: an invitation does not stop what was going on."""
+    """A hole: an invitation does not stop the running procedures."""
 
-    def stop(self, *stopped: Callable[..., Any], about: Hashable | None = None) -> None:
-        """Nothing."""
+    def stop(self, *stopped: Callable[..., Any], key: Hashable | None = None) -> None:
+        pass
 
 
 class MembersUnseen(InvitationElection):
     """A hole: a coordinator does not miss its members.
 
-    Harmless for A4, which asks nothing of the dead; but their share of the task is left undone.
+    Harmless for A4, which is not about dead nodes; but their share of the task is not done.
     """
 
     def _misses_members(self) -> bool:

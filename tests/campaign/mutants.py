@@ -1,7 +1,7 @@
-"""Bully with one rule of section 3 removed or inverted: what a campaign has to catch, and what is harmless.
+"""Bully with one rule of section 3 removed or inverted: to be caught by a campaign, or harmless.
 
-Each can be run like a protocol of a user's own: ``lab check tests/campaign/mutants.py:NoHalt``. What a rule does
-to the requests of an election is changed in ``ask_all``, so that each mutant is the few lines that differ.
+Each runs like a user's own protocol: ``lab check tests/campaign/mutants.py:NoHalt``. Rules about the requests of
+an election are changed in ``ask_all``, so that each mutant is only the lines that differ.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -27,23 +27,22 @@ A = TypeVar("A", bound=Payload)
 
 
 class NoTimeout(Bully):
-    """B1 removed: nobody misses its coordinator."""
+    """B1 removed: no node misses its coordinator."""
 
     @periodic(lambda self: None)
     async def coordinator_timeout(self) -> None:
-        """Never begun."""
+        pass
 
 
 class NoQuestion(Bully):
-    """B1 shortened: silence is enough, the coordinator is not asked.
+    """B1 shortened: after silence the coordinator is not asked.
 
-    Harmless while the assumptions hold: whoever has not been heard for three times T, and checks every T, is
-    dead, or is about to ask for itself.
+    Harmless while the assumptions hold: a node not heard from for three times T, that checks every T, is dead, or
+    is about to ask.
     """
 
     @periodic(Bully._silence_ends_us)
     async def coordinator_timeout(self) -> None:
-        """Call the election."""
         self.begin(self.election)
 
 
@@ -54,14 +53,13 @@ class NoRecovery(Bully):
     """B2 removed: a restarted node stays Down."""
 
     def recovery(self) -> None:
-        """Nothing."""
+        pass
 
 
 class NormalAtOnce(Bully):
-    """B2 inverted: a restarted node takes itself for the coordinator, and asks nobody."""
+    """B2 inverted: a restarted node makes itself coordinator without asking."""
 
     def recovery(self) -> None:
-        """Lead."""
         self.coordinator = self.id
         self.status = Status.NORMAL
 
@@ -74,94 +72,88 @@ class BlindCheck(Bully):
 
     @periodic(Bully._check_due_us)
     async def check(self) -> None:
-        """Ask, for the members to hear something."""
         await self.ask_all(self.peers, AreYouNormal(), within=self.t_us)
 
 
 class AstrayUnseen(Bully):
-    """B3: a member that is not Normal, restarted before it was missed, is passed over."""
+    """B3: a member that is not Normal, because it restarted before it was missed, is ignored."""
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Whoever is up passes for Normal; strangers that are not are still found."""
-        answers = await super().ask_all(peers, request, within, enough)
+        replies = await super().ask_all(peers, request, within, enough)
         if isinstance(request, AreYouNormal):
-            return {n: AreYouNormalAnswer(True) for n in answers if n in self.up}  # type: ignore[misc]
-        return answers
+            return {n: AreYouNormalAnswer(True) for n in replies if n in self.up}  # type: ignore[misc]
+        return replies
 
 
 class StrangersUnseen(Bully):
-    """B3: a node outside Up that is Normal is passed over.
+    """B3: a node outside Up that is Normal is ignored.
 
-    Harmless with crashes alone, after which nobody is Normal elsewhere. Two partitions, one after the other,
-    leave a node Normal under a coordinator that has given it up: it asks ``AreYouUp``, hears yes, and stays.
+    Harmless with crashes alone, after which no such node is Normal. Two partitions in succession leave a node
+    Normal under a coordinator that has given it up: it asks ``AreYouUp``, hears yes, and stays.
     """
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Without the strangers that are Normal."""
-        answers = await super().ask_all(peers, request, within, enough)
+        replies = await super().ask_all(peers, request, within, enough)
         if isinstance(request, AreYouNormal):
-            return {n: a for n, a in answers.items() if n in self.up or not a.normal}  # type: ignore[attr-defined]
-        return answers
+            return {n: a for n, a in replies.items() if n in self.up or not a.normal}  # type: ignore[attr-defined]
+        return replies
 
 
 class SilenceUnseen(Bully):
-    """B3: a member of Up that stays silent is passed over.
+    """B3: a silent member of Up is ignored.
 
-    Harmless: a dead one is not Normal when it comes back, which Check sees. One behind a partition has another
-    coordinator by then, whose own Check finds this one a stranger.
+    Harmless: a dead member is not Normal when it comes back, which Check sees. One behind a partition has another
+    coordinator by then, whose own Check finds this one as a stranger.
     """
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Silence passes for a yes."""
-        answers = await super().ask_all(peers, request, within, enough)
+        replies = await super().ask_all(peers, request, within, enough)
         if isinstance(request, AreYouNormal):
-            return {**dict.fromkeys(self.up, AreYouNormalAnswer(True)), **answers}  # type: ignore[arg-type]
-        return answers
+            return {**dict.fromkeys(self.up, AreYouNormalAnswer(True)), **replies}  # type: ignore[arg-type]
+        return replies
 
 
 # B4
 
 
 class NoStage1(Bully):
-    """B4 removed: nobody asks the higher ones."""
+    """B4 removed: the higher nodes are not asked."""
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """No stage 1."""
         if isinstance(request, AreYouUp):
             return {}
         return await super().ask_all(peers, request, within, enough)
 
 
 class Stage1Ignored(Bully):
-    """B4 inverted: the higher ones are asked, and their answers ignored."""
+    """B4 inverted: the higher nodes are asked, and their answers ignored."""
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Nobody is higher."""
-        answers = await super().ask_all(peers, request, within, enough)
-        return {} if isinstance(request, AreYouUp) else answers
+        replies = await super().ask_all(peers, request, within, enough)
+        return {} if isinstance(request, AreYouUp) else replies
 
 
 class NoFurtherWait(Bully):
-    """B4 cut short, and the second hole: whoever finds a higher one up never looks what came of it."""
+    """B4 shortened, and the second hole: a node that finds a higher one up does not wait for the result."""
 
     def _is_led(self) -> bool:
         return True
 
 
 class NoTakeoverTime(Bully):
-    """B4 cut short: a higher one that is up gets no time to take over.
+    """B4 shortened: a higher node that is up gets no time to take over.
 
-    Harmless for A1 and A2: stage 1 is asked again and again until the higher one has led. It costs messages.
+    Harmless for A1 and A2: stage 1 is repeated until the higher node has led. It costs messages.
     """
 
     @property
@@ -176,35 +168,32 @@ class UpKept(Bully):
     """B5: Up is not emptied before stage 2."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Up only grows in an election."""
         if name == "up" and self.is_running(self.election):
             value |= self.up
         super().__setattr__(name, value)
 
 
 class HaltedNotSet(Bully):
-    """B5: a leader does not note that it is its own leader now, and still goes by who led it last.
+    """B5: a leader does not set ``halted`` to itself, and keeps the node that led it last.
 
-    Harmless: ``halted`` says whom a node in Election misses and follows. While its own election runs it misses
-    nobody, and whoever led it before is dead, or says EnterElection before anything else, which sets it.
+    Harmless: ``halted`` names the node that a node in Election misses and follows. While its own election runs it
+    misses nobody, and the earlier leader is dead, or sends EnterElection before anything else, which sets it.
     """
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """As before the election."""
         if isinstance(request, EnterElection):
             self.halted = self.coordinator
         return await super().ask_all(peers, request, within, enough)
 
 
 class LeadsBeforeStage2(Bully):
-    """B5 and B6 exchanged: the coordinator is set before the others have been told to stop."""
+    """B5 and B6 exchanged: the coordinator is set before the others are told to stop."""
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Lead first."""
         if isinstance(request, EnterElection):
             self.coordinator = self.id
             self.status = Status.REORGANIZATION
@@ -212,76 +201,71 @@ class LeadsBeforeStage2(Bully):
 
 
 class NobodyEnters(Bully):
-    """B5 inverted: who answers EnterElection is left out of Up."""
+    """B5 inverted: nodes that answer EnterElection are left out of Up."""
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Alone."""
-        answers = await super().ask_all(peers, request, within, enough)
-        return {} if isinstance(request, EnterElection) else answers
+        replies = await super().ask_all(peers, request, within, enough)
+        return {} if isinstance(request, EnterElection) else replies
 
 
 # B6, B7
 
 
 class Stage3Unanswered(Bully):
-    """B6: an answer missing in stage 3 is ignored.
+    """B6: a missing answer in stage 3 is ignored.
 
-    Harmless as long as B7 holds: who has not answered SetCoordinator is not in Reorganization under the sender,
-    so it does not answer NewState either, and the election starts anew T later.
+    Harmless as long as B7 holds: a node that has not answered SetCoordinator is not in Reorganization under the
+    sender, so it does not answer NewState either, and the election starts anew T later.
     """
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Silence passes for a yes."""
-        answers = await super().ask_all(peers, request, within, enough)
+        replies = await super().ask_all(peers, request, within, enough)
         if isinstance(request, SetCoordinator):
-            return {**dict.fromkeys(peers, SetCoordinatorAnswer()), **answers}  # type: ignore[arg-type]
-        return answers
+            return {**dict.fromkeys(peers, SetCoordinatorAnswer()), **replies}  # type: ignore[arg-type]
+        return replies
 
 
 class Stage4Unanswered(Bully):
-    """B7: an answer missing in stage 4 is ignored.
+    """B7: a missing answer in stage 4 is ignored.
 
-    Harmless as long as B3 holds: who has not answered NewState is not Normal, or is dead; Check finds it.
+    Harmless as long as B3 holds: a node that has not answered NewState is not Normal, or is dead; Check finds it.
     """
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Silence passes for a yes."""
-        answers = await super().ask_all(peers, request, within, enough)
+        replies = await super().ask_all(peers, request, within, enough)
         if isinstance(request, NewState):
-            return {**dict.fromkeys(peers, NewStateAnswer()), **answers}  # type: ignore[arg-type]
-        return answers
+            return {**dict.fromkeys(peers, NewStateAnswer()), **replies}  # type: ignore[arg-type]
+        return replies
 
 
 class Stages34Unanswered(Bully):
-    """B6 and B7: no answer is waited for in earnest. Harmless too, as long as B3 holds."""
+    """B6 and B7: missing answers are ignored in both stages. Harmless too, as long as B3 holds."""
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Silence passes for a yes."""
-        answers = await super().ask_all(peers, request, within, enough)
+        replies = await super().ask_all(peers, request, within, enough)
         if isinstance(request, SetCoordinator | NewState):
-            return {**dict.fromkeys(peers, NewStateAnswer()), **answers}  # type: ignore[arg-type]
-        return answers
+            return {**dict.fromkeys(peers, NewStateAnswer()), **replies}  # type: ignore[arg-type]
+        return replies
 
 
 class NormalTooEarly(Bully):
     """B7: the coordinator is Normal before NewState is answered.
 
-    Harmless for A1 and A2: after stage 3 nobody else that is up is Normal, so no other Definition is in force;
+    Harmless for A1 and A2: after stage 3 no other node that is up is Normal, so no other Definition is in force;
     and it performs no task yet.
     """
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Normal first."""
         if isinstance(request, NewState):
             self.status = Status.NORMAL
         return await super().ask_all(peers, request, within, enough)
@@ -294,48 +278,44 @@ class NeverUp(Bully):
     """B8 inverted: AreYouUp gets no answer."""
 
     @on(AreYouUp)
-    def is_up(self, sender: int, message: AreYouUp) -> None:  # type: ignore[override]
-        """Silence."""
+    def on_are_you_up(self, sender: int, message: AreYouUp) -> None:  # type: ignore[override]
+        pass
 
 
 class AlwaysNormal(Bully):
     """B8 inverted: AreYouNormal is always answered with yes."""
 
     @on(AreYouNormal)
-    def is_normal(self, sender: int, message: AreYouNormal) -> AreYouNormalAnswer:
-        """Yes."""
-        super().is_normal(sender, message)
+    def on_are_you_normal(self, sender: int, message: AreYouNormal) -> AreYouNormalAnswer:
+        super().on_are_you_normal(sender, message)
         return AreYouNormalAnswer(True)
 
 
 class NoHalt(Bully):
-    """B8: EnterElection does not stop an election that the node itself is holding."""
+    """B8: EnterElection does not stop the node's own election."""
 
-    def stop(self, *stopped: Callable[..., Any], about: Hashable | None = None) -> None:
-        """Anything but the election."""
-        super().stop(*(each for each in stopped if each != self.election), about=about)
+    def stop(self, *stopped: Callable[..., Any], key: Hashable | None = None) -> None:
+        super().stop(*(each for each in stopped if each != self.election), key=key)
 
 
 class StatusKept(Bully):
     """B8: EnterElection leaves Status as it is."""
 
     @on(EnterElection)
-    def enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
-        """Restore it."""
+    def on_enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
         status = self.status
-        answer = super().enter_election(sender, message)
+        answer = super().on_enter_election(sender, message)
         self.status = status
         return answer
 
 
 class HaltedByNobody(Bully):
-    """B8: EnterElection does not note who holds the election."""
+    """B8: EnterElection does not note which node holds the election."""
 
     @on(EnterElection)
-    def enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
-        """Restore it."""
+    def on_enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
         halted = self.halted
-        answer = super().enter_election(sender, message)
+        answer = super().on_enter_election(sender, message)
         self.halted = halted
         return answer
 
@@ -344,8 +324,7 @@ class FollowsAnyone(Bully):
     """B8: SetCoordinator is accepted from anyone."""
 
     @on(SetCoordinator)
-    def set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer:
-        """Follow."""
+    def on_set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer:
         self.coordinator = sender
         self.status = Status.REORGANIZATION
         return SetCoordinatorAnswer()
@@ -355,32 +334,29 @@ class FollowsAnyLeader(Bully):
     """B8: SetCoordinator is accepted in an election, but from anyone."""
 
     @on(SetCoordinator)
-    def set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer | None:
-        """Whoever leads."""
+    def on_set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer | None:
         self.halted = sender
-        return super().set_coordinator(sender, message)
+        return super().on_set_coordinator(sender, message)
 
 
 class FollowsAnytime(Bully):
     """B8: SetCoordinator is accepted from the leader, in any Status.
 
-    Harmless while messages come once and in order: the leader's EnterElection comes before it.
+    Harmless while messages arrive once and in order: the leader's EnterElection comes before it.
     """
 
     @on(SetCoordinator)
-    def set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer | None:
-        """In whatever status."""
+    def on_set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer | None:
         if self.halted == sender:
             self.status = Status.ELECTION
-        return super().set_coordinator(sender, message)
+        return super().on_set_coordinator(sender, message)
 
 
 class AnyState(Bully):
     """B8: NewState is accepted from anyone, at any time."""
 
     @on(NewState)
-    def new_state(self, sender: int, message: NewState) -> NewStateAnswer:
-        """Take it."""
+    def on_new_state(self, sender: int, message: NewState) -> NewStateAnswer:
         self.definition = message.definition
         self.coordinator = sender
         self.status = Status.NORMAL
@@ -388,17 +364,16 @@ class AnyState(Bully):
 
 
 class StateWithoutCoordinator(Bully):
-    """B8: NewState is accepted from anyone while in Reorganization, without following the sender.
+    """B8: NewState is accepted from any node while in Reorganization, without following the sender.
 
-    Harmless: only an earlier leader's can come so. The node is then Normal with a Definition that nobody else
-    has yet, and does not answer the NewState of its own leader, who starts anew.
+    Harmless: only an earlier leader's can arrive so. The node is then Normal with a Definition that no other node
+    has yet, and does not answer the NewState of its own leader, which starts anew.
     """
 
     @on(NewState)
-    def new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
-        """Whoever sent it."""
+    def on_new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
         follows, self.coordinator = self.coordinator, sender
-        answer = super().new_state(sender, message)
+        answer = super().on_new_state(sender, message)
         self.coordinator = follows
         return answer
 
@@ -407,7 +382,7 @@ class StateWithoutCoordinator(Bully):
 
 
 class Enter(Payload, frozen=True):
-    """``EnterElection``, as a message that knows nothing of answers."""
+    """``EnterElection``, as a message that has no answer."""
 
 
 class Entered(Payload, frozen=True):
@@ -417,14 +392,13 @@ class Entered(Payload, frozen=True):
 
 
 class LateAnswersCount(Bully):
-    """B9: the answers of stage 2 are collected as they come, in a set that is never emptied."""
+    """B9: the answers of stage 2 are collected as they arrive, in a set that is never emptied."""
 
     answered: frozenset[int] = frozenset()
 
     async def ask_all(
         self, peers: Iterable[int], request: Request[A], within: int, enough: int | None = None
     ) -> dict[int, A]:
-        """Whoever has answered so far, now or at any time."""
         if not isinstance(request, EnterElection):
             return await super().ask_all(peers, request, within, enough)
         asked = frozenset(peers)
@@ -436,12 +410,10 @@ class LateAnswersCount(Bully):
 
     @on(Enter)
     def enter(self, sender: int, message: Enter) -> None:
-        """As EnterElection, but for who answers whom."""
-        self.send(sender, Entered(self.enter_election(sender, EnterElection()).entered))
+        self.send(sender, Entered(self.on_enter_election(sender, EnterElection()).entered))
 
     @on(Entered)
     def entered(self, sender: int, message: Entered) -> None:
-        """One more."""
         if message.entered:
             self.answered |= {sender}
         elif self.is_running(self.election):
@@ -452,9 +424,9 @@ class LateAnswersCount(Bully):
 
 
 class OwnStateOnly(Bully):
-    """B10 ignored: the new coordinator goes on from what itself knows.
+    """B10 ignored: the new coordinator continues from its own state alone.
 
-    Harmless as yet: the Definition has no content that could be lost, only who does it and how new that is.
+    Harmless as yet: the Definition has no content that could be lost, only its author and its version.
     """
 
     def _define(self, entered: dict[int, EnterElectionAnswer]) -> None:
@@ -465,38 +437,36 @@ class OwnStateOnly(Bully):
 
 
 class LeaderNotMissed(Bully):
-    """The first hole, as in listing 10.18: in status Election nobody is missed."""
+    """The first hole, as in listing 10.18: in status Election no node is missed."""
 
     def _silence_ends_us(self) -> int | None:
         return None if self.status is Status.ELECTION else super()._silence_ends_us()
 
     @periodic(_silence_ends_us)
     async def coordinator_timeout(self) -> None:
-        """The same, at other times."""
         await super().coordinator_timeout()
 
 
 class LeadsOn(Bully):
-    """The third hole: a coordinator that leaves an election to a higher node leads on."""
+    """The third hole: a coordinator that leaves an election to a higher node continues to lead."""
 
-    def leave_office(self) -> None:
-        """Not at all."""
+    def resign(self) -> None:
+        pass
 
 
 class LowerNotRefused(Bully):
-    """The fourth hole: whoever a higher leader has halted is halted by a lower one that is heard later."""
+    """The fourth hole: a node halted by a higher leader is halted again by a lower one that it hears later."""
 
     def _is_halted_above(self, sender: int) -> bool:
         return False
 
 
 class LowerLeftInSilence(Bully):
-    """The fourth hole, half closed: the lower leader gets no answer, and goes on without that node."""
+    """The fourth hole, half closed: the lower leader gets no answer, and continues without that node."""
 
     @on(EnterElection)
-    def enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer | None:  # type: ignore[override]
-        """Silence."""
-        answer = super().enter_election(sender, message)
+    def on_enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer | None:  # type: ignore[override]
+        answer = super().on_enter_election(sender, message)
         return answer if answer.entered else None
 
 

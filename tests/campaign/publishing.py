@@ -1,4 +1,4 @@
-"""Schedules for the majority guard: faults as drawn, and everybody who leads told to publish, again and again."""
+"""Schedules for the majority guard: random faults, and repeated attempts of all leaders to publish."""
 
 from random import Random
 
@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from lab.protocols import Election, Field, stacked
 from lab.recording.records import Header
-from lab.worlds.campaign.draw import Plan, draw, plan_of
+from lab.worlds.campaign.draw import SchedulePlan, draw, plan_of
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
-from lab.worlds.campaign.trial import Trial, carry_out
-from tests.campaign.running import TIMING
+from lab.worlds.campaign.trial import Trial, run_trial
+from tests.campaign.trials import TIMING
 from tests.harness import simulated_header
 
 __all__ = ["FAULTS", "plain_trial", "publishing_trial"]
@@ -23,17 +23,17 @@ _PARTS = ("AreYouReady", "Vote", "Published")
 def publishing_trial(
     election: type[Election], seed: int, field: type[Field] = Field, faults: tuple[str, ...] = FAULTS
 ) -> Trial:
-    """The run with that seed: of three to seven nodes, that have little to survey."""
+    """Run the schedule of that seed, with three to seven nodes that have little to survey."""
     protocol = stacked(field, election)
     plan = plan_of(protocol, (3, 7), faults, TIMING)
-    return carry_out(protocol, _base(protocol), _with_publishing(plan, draw(plan, seed)), extend=False)
+    return run_trial(protocol, _base(protocol), _with_publishing(plan, draw(plan, seed)), extend=False)
 
 
 def plain_trial(election: type[Election], seed: int, faults: tuple[str, ...] = FAULTS) -> Trial:
-    """The run with that seed, in which the field is surveyed and nothing is published."""
+    """Run the schedule of that seed, surveying the field without publishing."""
     protocol = stacked(Field, election)
     base = simulated_header(protocol, (1,), TIMING)
-    return carry_out(protocol, base, draw(plan_of(protocol, (3, 5), faults, TIMING), seed), extend=False)
+    return run_trial(protocol, base, draw(plan_of(protocol, (3, 5), faults, TIMING), seed), extend=False)
 
 
 def _base(protocol: type[Election]) -> Header:
@@ -41,11 +41,11 @@ def _base(protocol: type[Election]) -> Header:
     return simulated_header(protocol, (1,), TIMING, parameters=seldom)
 
 
-def _with_publishing(plan: Plan, drawn: Schedule) -> Schedule:
-    """Once all is healed it goes on for a while, with attempts to the end."""
+def _with_publishing(plan: SchedulePlan, drawn: Schedule) -> Schedule:
+    """Add attempts to publish, for a while after everything is healed."""
     chance, t_us = Random(f"{drawn.seed}/publish"), plan.timing.t_us
     end_us = drawn.end_us + 15 * t_us
-    strikes = [*drawn.strikes]
+    strikes = [*drawn.faults]
     for _ in range(chance.randint(4, 12)):
         who = chance.choice(["", "", " all", f" {chance.choice(drawn.nodes)}"])
         strikes.append(ScheduledFault(chance.randint(0, end_us), "", f"publish{who}"))
@@ -61,4 +61,4 @@ def _with_publishing(plan: Plan, drawn: Schedule) -> Schedule:
             undo = mended["pause" if what.startswith("pause") else what[0]]
             strikes.append(ScheduledFault(at_us + chance.randint(0, 10 * t_us), "", undo))
     ordered = tuple(sorted(strikes, key=lambda strike: strike.at_us))
-    return replace(drawn, strikes=ordered, end_us=end_us)
+    return replace(drawn, faults=ordered, end_us=end_us)

@@ -1,6 +1,6 @@
-"""The ring with one rule of section 5 removed or inverted: what a campaign has to catch, and what is harmless.
+"""The ring with one rule of section 5 removed or inverted: to be caught by a campaign, or harmless.
 
-Each can be run like a protocol of a user's own: ``lab check tests/campaign/ring_mutants.py:NobodySkipped``.
+Each runs like a user's own protocol: ``lab check tests/campaign/ring_mutants.py:NobodySkipped``.
 """
 
 from msgspec.structs import replace
@@ -25,102 +25,92 @@ class NobodyNotices(Ring):
 
     @periodic(lambda self: None)
     async def ask_coordinator(self) -> None:
-        """Never begun but by COORDINATOR, and then it takes the Definition unasked."""
-        self._take(Definition(1, self.coordinator, ()))
+        self._adopt(Definition(1, self.coordinator, ()))
 
 
 class NobodySkipped(Ring):
-    """R2: a silent successor is tried for ever."""
+    """R2: a silent successor is retried for ever."""
 
     def _skip(self, peer: int) -> None:
-        """Nobody."""
+        pass
 
 
 class SkippedForGood(Ring):
-    """R2: a node that was silent once is skipped from then on."""
+    """R2: a node that was silent once is always skipped."""
 
     gone: frozenset[int] = frozenset()
 
     def _skip(self, peer: int) -> None:
-        """Remember it."""
         self.gone |= {peer}
         super()._skip(peer)
 
     def _successor(self, outgoing: Outgoing) -> int | None:
-        """Without those."""
         return super()._successor(replace(outgoing, silent=outgoing.silent | self.gone))
 
 
 class NotAcknowledged(Ring):
-    """R2: what comes is passed on, but not acknowledged."""
+    """R2: a message is passed on, but not acknowledged."""
 
     @on(ELECTION)
-    def election_comes(self, sender: int, message: ELECTION) -> None:  # type: ignore[override]
-        """In silence."""
-        super().election_comes(sender, message)
+    def on_election(self, sender: int, message: ELECTION) -> None:  # type: ignore[override]
+        super().on_election(sender, message)
 
 
 # R3
 
 
 class NotAppended(Ring):
-    """R3: passed on without the own id."""
+    """R3: ELECTION is passed on without the node's own id."""
 
     def _pass(self, message: ELECTION | COORDINATOR) -> None:
-        """As it came."""
         if isinstance(message, ELECTION) and message.number.starter != self.id:
             message = replace(message, members=message.members[:-1])
         super()._pass(message)
 
 
 class HalfTheRing(Ring):
-    """R3: whoever is in the list leads, as long as it is not the highest."""
+    """R3: any node in the list leads, as long as it is not the highest."""
 
     def _follow(self, message: COORDINATOR) -> None:
-        """The half that the node belongs to."""
         half = [node for node in message.members if node % 2 == self.id % 2]
         super()._follow(replace(message, members=tuple(half)))
 
 
 class NeverCoordinator(Ring):
-    """R3 removed: back at its starter, ELECTION becomes nothing."""
+    """R3 removed: back at its starter, ELECTION is discarded."""
 
-    def _come_round(self, message: ELECTION | COORDINATOR) -> None:
-        """It is removed."""
+    def _on_return(self, message: ELECTION | COORDINATOR) -> None:
+        pass
 
 
 class NotPassedOn(Ring):
     """R3: COORDINATOR goes to the successor of its starter, and no further."""
 
     @on(COORDINATOR)
-    def coordinator_comes(self, sender: int, message: COORDINATOR) -> Passed:
-        """Follow it."""
+    def on_coordinator(self, sender: int, message: COORDINATOR) -> Passed:
         self._follow(message)
         return Passed()
 
 
 class OldCoordinatorKept(Ring):
-    """R3: who passes on an ELECTION goes on under its coordinator until COORDINATOR comes."""
+    """R3: a node that passes on an ELECTION keeps its coordinator until COORDINATOR arrives."""
 
     def _enter(self, number: Number) -> None:
-        """But for the status."""
         status, coordinator = self.status, self.coordinator
         super()._enter(number)
         if status in (Status.NORMAL, Status.REORGANIZATION):
             self.status, self.coordinator = status, coordinator
 
     def _follow(self, message: COORDINATOR) -> None:
-        """Whatever the status."""
         if message.number == self.number:
             self.status, self.coordinator = Status.ELECTION, None
         super()._follow(message)
 
 
 class NotNormal(Ring):
-    """M2: the Definition is not taken, so a member stays in Reorganization."""
+    """M2: the Definition is not accepted, so a member stays in Reorganization."""
 
     def _is_news(self, definition: Definition) -> bool:
-        """Never."""
         return False
 
 
@@ -128,79 +118,68 @@ class NotNormal(Ring):
 
 
 class EveryCoordinatorFollowed(Ring):
-    """R4: numbers are not looked at."""
+    """R4: numbers are ignored."""
 
     def _follow(self, message: COORDINATOR) -> None:
-        """Follow it, whatever this node is in."""
         if self.number != message.number or self.status is Status.ELECTION:
             self.number, self.status = message.number, Status.ELECTION
             super()._follow(replace(message, met=message.number))
 
 
 class MetIgnored(Ring):
-    """R4: an election counts even where it came by a node that was in a higher one."""
+    """R4: an election counts even if it passed a node that was in a higher one."""
 
     @on(ELECTION)
-    def election_comes(self, sender: int, message: ELECTION) -> Passed:
-        """As if it had met none."""
-        return super().election_comes(sender, replace(message, met=message.number))
+    def on_election(self, sender: int, message: ELECTION) -> Passed:
+        return super().on_election(sender, replace(message, met=message.number))
 
     @on(COORDINATOR)
-    def coordinator_comes(self, sender: int, message: COORDINATOR) -> Passed:
-        """As if it had met none."""
-        return super().coordinator_comes(sender, replace(message, met=message.number))
+    def on_coordinator(self, sender: int, message: COORDINATOR) -> Passed:
+        return super().on_coordinator(sender, replace(message, met=message.number))
 
 
 class LowerEntered(Ring):
-    """R4: a node enters whatever election came last, the lower one too."""
+    """R4: a node enters the election that arrived last, even a lower one."""
 
     @on(ELECTION)
-    def election_comes(self, sender: int, message: ELECTION) -> Passed:
-        """As if it were in none."""
+    def on_election(self, sender: int, message: ELECTION) -> Passed:
         if message.number.starter != self.id:
             self.number = Number()
-        return super().election_comes(sender, message)
+        return super().on_election(sender, message)
 
 
 # R5
 
 
 class WaitsForEver(Ring):
-    """R5: a COORDINATOR that does not come is waited for, for ever."""
+    """R5: a node waits for a missing COORDINATOR for ever."""
 
     @procedure
     async def await_coordinator(self) -> None:
-        """For a day."""
         await self.sleep(86_400_000_000, "COORDINATOR to come")
 
 
 class PastTheStarter(Ring):
-    """R5: what goes round goes on past a starter that has died.
+    """R5: a message continues past a starter that has died. Harmless: the second time, it is removed as a copy."""
 
-    Harmless: who has it for the second time removes it as a copy.
-    """
-
-    def _way_to(self, starter: int) -> tuple[int, ...]:
-        """The whole ring."""
-        return self._along
+    def _route_to(self, starter: int) -> tuple[int, ...]:
+        return self._ring_order
 
 
 class CopiesPassedOn(Ring):
-    """R4: a copy of what a node has passed on before is passed on again."""
+    """R4: a copy of a message that a node has passed on is passed on again."""
 
-    def _comes_again(self, message: ELECTION | COORDINATOR) -> bool:
-        """Never."""
+    def _is_duplicate(self, message: ELECTION | COORDINATOR) -> bool:
         return False
 
 
 class LowerRemoved(Ring):
-    """R4: what is lower than its starter's last one is removed, too, though the starter may have been wiped."""
+    """R4: a number lower than its starter's last is removed, though the starter may have been wiped."""
 
-    def _comes_again(self, message: ELECTION | COORDINATOR) -> bool:
-        """Or lower."""
+    def _is_duplicate(self, message: ELECTION | COORDINATOR) -> bool:
         kind, number = type(message).__name__, message.number
         known = (each[2] for each in self.passed if each[:2] == (kind, number.starter))
-        return number.round < max(known, default=0) or super()._comes_again(message)
+        return number.round < max(known, default=0) or super()._is_duplicate(message)
 
 
 # R6
@@ -210,25 +189,24 @@ class NoRecovery(Ring):
     """R6 removed: a restarted node stays Down."""
 
     def started(self) -> None:
-        """Nothing."""
+        pass
 
 
 class TooLowForGood(Ring):
-    """R6: a number that is too low is not made up for.
+    """R6: a number that is too low is not raised.
 
     Harmless: the node waits for COORDINATOR in vain, and starts anew with a number that is higher by one.
     """
 
-    def _come_round(self, message: ELECTION | COORDINATOR) -> None:
-        """It is removed where it does not count."""
+    def _on_return(self, message: ELECTION | COORDINATOR) -> None:
         if isinstance(message, COORDINATOR) or message.counts or self.number != message.number:
-            super()._come_round(message)
+            super()._on_return(message)
 
 
 class NumberForgotten(Ring):
-    """R6: the number is not in safe storage, and a node that comes up again begins below what it was in before.
+    """R6: the number is not in stable storage, and a restarted node begins below its former elections.
 
-    Harmless: what it sends goes round, meets the number of the others, and it starts anew above that.
+    Harmless: its message goes round, meets the number of the others, and it starts anew above that.
     """
 
     number: Number = Number()
@@ -238,40 +216,37 @@ class NumberForgotten(Ring):
 
 
 class NobodyMissed(Ring):
-    """The coordinator misses nobody, and finds nobody."""
+    """The coordinator misses and finds no node."""
 
     @periodic(lambda self: None)
     async def check(self) -> None:
-        """Never begun."""
+        pass
 
 
 class AnswersStrangers(Ring):
-    """The coordinator answers whoever asks, in its ring or not.
+    """The coordinator answers any node, in its ring or not.
 
-    Harmless: it finds the stranger by itself, as a node outside its ring that is up.
+    Harmless: it finds the stranger itself, as a node outside its ring that is up.
     """
 
     @on(AreYouThere)
-    def is_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer | None:
-        """With what it has."""
-        return super().is_there(sender, message) or AreYouThereAnswer(self.definition)
+    def on_are_you_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer | None:
+        return super().on_are_you_there(sender, message) or AreYouThereAnswer(self.definition)
 
 
 class SilentInElection(Ring):
-    """A member that asks during an election is not told to wait: it holds its own, and disturbs the first."""
+    """A member that asks during an election is not told to wait: it starts its own, and disturbs the first."""
 
     @on(AreYouThere)
-    def is_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer | None:
-        """Silence."""
-        return None if self.status is Status.ELECTION else super().is_there(sender, message)
+    def on_are_you_there(self, sender: int, message: AreYouThere) -> AreYouThereAnswer | None:
+        return None if self.status is Status.ELECTION else super().on_are_you_there(sender, message)
 
 
 class NeverComplete(Ring):
-    """A coordinator does not wait for all members to ask it: who has not, when it checks, is not in its ring."""
+    """A coordinator does not wait for all members to ask: those that have not are then outside its ring."""
 
     @procedure
     async def lead(self) -> None:
-        """Take office, and have it."""
         self.reported = frozenset()
         self._define([])
 

@@ -1,4 +1,4 @@
-"""Protocols that a campaign has to bear: one that raises, one whose process dies, and others that never end."""
+"""Protocols that misbehave in campaigns: one raises, one kills its process, others never end."""
 
 import os
 
@@ -10,56 +10,50 @@ __all__ = ["Dies", "Hangs", "Multiplies", "Raises", "Spins"]
 
 
 class Raises(Bully):
-    """An error of its own, in a handler."""
+    """Raises in a handler."""
 
     @on(SetCoordinator)
-    def set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer | None:
-        """For one node only."""
+    def on_set_coordinator(self, sender: int, message: SetCoordinator) -> SetCoordinatorAnswer | None:
         if self.id == 2:
             raise ValueError("node 2 is no good")
-        return super().set_coordinator(sender, message)
+        return super().on_set_coordinator(sender, message)
 
 
 class Spins(Bully):
-    """A procedure that goes round without waiting."""
+    """Has a procedure that loops without waiting."""
 
     @procedure
     async def election(self) -> None:
-        """Asks nobody, again and again."""
         while True:
             await self.ask_all((), SetCoordinator(), within=1)
 
 
 class Dies(Bully):
-    """It takes its process with it."""
+    """Kills its process."""
 
     def started(self) -> None:
-        """Not by an exception."""
         os._exit(7)
 
 
 class Hangs(Bully):
-    """A step that never ends."""
+    """Has a step that never ends."""
 
     def started(self) -> None:
-        """For ever."""
         while True:
             pass
 
 
 class Again(Payload, frozen=True):
-    """A message that two of its own kind follow."""
+    """A message that causes two of its own kind."""
 
 
 class Multiplies(Bully):
-    """Messages of which there are twice as many each time."""
+    """Doubles its messages each time."""
 
     def started(self) -> None:
-        """Two to begin with."""
         self.again(self.id, Again())
 
     @on(Again)
     def again(self, sender: int, message: Again) -> None:
-        """Two more."""
         for peer in self.peers[:2]:
             self.send(peer, Again())

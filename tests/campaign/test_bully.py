@@ -1,6 +1,6 @@
-"""Bully under campaigns: whatever is struck, it keeps its promise while the assumptions hold.
+"""Campaigns of bully: under every fault, it keeps its promises while the assumptions hold.
 
-LAB_SOAK=2000 pytest tests/campaign/test_bully.py   makes so many runs of each sort; a failure names its seed.
+LAB_SOAK=2000 pytest tests/campaign/test_bully.py makes that many runs of each sort; a failure names its seed.
 """
 
 import os
@@ -11,8 +11,8 @@ from lab.protocols import Bully
 from lab.recording.records import Link
 from lab.worlds.campaign.draw import FAULTS
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
-from lab.worlds.campaign.trial import carry_out
-from tests.campaign.running import base_of, caught, trial
+from lab.worlds.campaign.trial import run_trial
+from tests.campaign.trials import base_of, caught, trial
 
 RUNS = int(os.environ.get("LAB_SOAK", "25"))
 SORTS = [*FAULTS, "kill,delay", "kill,pause", "kill,wipe,duplicate", ",".join(FAULTS)]
@@ -27,15 +27,17 @@ def test_it_keeps_its_promise(faults: str) -> None:
 
 
 def test_crashes_break_nothing() -> None:
-    """Issue 3: with kills alone there is no violation at all, in the promise or outside."""
+    """Issue 3: with kills alone there is no violation at all, not even an excused one."""
     for seed in range(1, RUNS + 1):
         assert trial(Bully, seed).violations == [], f"lab check bully --seed {seed} --runs 1 --strict"
 
 
 def test_a_lower_leader_that_leaves_it_to_a_paused_one() -> None:
-    """A2: 2 leads 1 while 3, the former coordinator, is paused. A lost answer makes 2 elect just as 3 goes on:
-    2 finds 3 up, and leaves it to it. Did it stay Normal, its Check, which would tell 3 of it, would not run; and
-    3's Check asks two members of its Up that are both Normal, and finds nothing.
+    """A2: 2 leads 1 while 3, the former coordinator, is paused.
+
+    A lost answer makes 2 hold an election just as 3 resumes: 2 finds 3 up, and leaves the election to it. If 2
+    stayed Normal, its own Check, which would alert 3, would not run; and 3's Check asks two members of its Up that
+    are both Normal, and finds nothing.
     """
     strikes = (
         ScheduledFault(10_000, "deliver NewStateAnswer", "lose all 100%"),
@@ -45,5 +47,5 @@ def test_a_lower_leader_that_leaves_it_to_a_paused_one() -> None:
     )
     schedule = Schedule(102075, (1, 2, 3), Link(1_000), strikes, 2_700_000)
     assert not [
-        violation for violation in carry_out(Bully, base_of(Bully), schedule).violations if violation.is_failure
+        violation for violation in run_trial(Bully, base_of(Bully), schedule).violations if violation.is_failure
     ]

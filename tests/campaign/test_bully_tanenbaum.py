@@ -1,6 +1,6 @@
-"""Tanenbaum's bully under campaigns: whatever is struck, it keeps its promise while the assumptions hold.
+"""Campaigns of Tanenbaum's bully: under every fault, it keeps its promises while the assumptions hold.
 
-LAB_SOAK=10000 pytest tests/campaign/test_bully_tanenbaum.py   makes so many runs of each sort.
+LAB_SOAK=10000 pytest tests/campaign/test_bully_tanenbaum.py makes that many runs of each sort.
 """
 
 import os
@@ -9,7 +9,7 @@ import pytest
 
 from lab.protocols import BullyTanenbaum
 from lab.worlds.campaign.draw import FAULTS
-from tests.campaign.running import caught, trial
+from tests.campaign.trials import caught, trial
 
 SOAK = int(os.environ.get("LAB_SOAK", "0"))
 SORTS = [*FAULTS, "kill,delay", "kill,pause", "kill,wipe,duplicate", ",".join(FAULTS)]
@@ -25,6 +25,6 @@ def test_it_keeps_its_promise(faults: str) -> None:
 
 @pytest.mark.timeout(0 if SOAK else 120)
 def test_crashes_break_nothing() -> None:
-    """With kills alone there is no violation at all, in the promise or outside."""
+    """With kills alone there is no violation at all, not even an excused one."""
     for seed in range(1, (SOAK or 60) + 1):
         assert trial(BullyTanenbaum, seed).violations == [], f"lab check bully-tanenbaum --seed {seed} --runs 1"

@@ -1,4 +1,4 @@
-"""Comparing: all protocols go through the same, whoever does the work; and what that comes to."""
+"""Comparisons: all protocols get the same schedule, on any number of workers, and are measured."""
 
 from pathlib import Path
 
@@ -10,9 +10,16 @@ from lab.protocols import Bully
 from lab.protocols.transaction import Transaction
 from lab.recording.records import Header, Link
 from lab.script import At, parse, read_script
-from lab.worlds.campaign.bank_courses import usual_course
-from lab.worlds.campaign.comparison import Comparison, Course, compared, course_of, measure, quantile
-from lab.worlds.campaign.draw import FAULTS, Plan
+from lab.worlds.campaign.bank_load import default_script
+from lab.worlds.campaign.comparison import (
+    ProtocolComparison,
+    SharedSchedule,
+    measure_run,
+    quantile,
+    run_comparison,
+    shared_schedule,
+)
+from lab.worlds.campaign.draw import FAULTS, SchedulePlan
 from lab.worlds.targets import load_protocol
 from tests.harness import simulated_header
 
@@ -24,40 +31,42 @@ CRASHED = Transaction(5, 41)
 
 def _comparison(
     *targets: str, script: tuple[str, ...] | None = None, faults: tuple[str, ...] = ("kill",)
-) -> Comparison:
+) -> ProtocolComparison:
     bases = tuple(_base(target) for target in targets)
-    return Comparison(targets, bases, Plan((5, 5), faults, TIMING, ()), script, 1, 12)
+    return ProtocolComparison(targets, bases, SchedulePlan((5, 5), faults, TIMING, ()), script, 1, 12)
 
 
 def _base(target: str) -> Header:
     return simulated_header(load_protocol(target), NODES, TIMING)
 
 
-def test_strikes_are_timed_and_the_same_for_all() -> None:
-    """None waits for a message, whose kind other protocols may not have; whatever is compared, they are these."""
-    drawn = [course_of(_comparison("bully", faults=tuple(FAULTS)), seed) for seed in range(40)]
+def test_faults_are_timed_and_the_same_for_all() -> None:
+    """No fault waits for a message, because other protocols may not have its kind."""
+    drawn = [shared_schedule(_comparison("bully", faults=tuple(FAULTS)), seed) for seed in range(40)]
     mutant = f"{FOLDER / 'mutants.py'}:NoHalt"
-    assert drawn == [course_of(_comparison(mutant, "bully", faults=tuple(FAULTS)), seed) for seed in range(40)]
+    assert drawn == [
+        shared_schedule(_comparison(mutant, "bully", faults=tuple(FAULTS)), seed) for seed in range(40)
+    ]
     commands = [command for course in drawn for command in course.commands]
     assert len(commands) > 100
     assert all(isinstance(command.trigger, At) and not command.then for command in commands)
 
 
 def test_with_a_script_the_seed_draws_the_links_alone() -> None:
-    """And there is time to settle after its last line."""
+    """There is time to settle after its last line."""
     script = ("at 2s after 500ms kill 5", "when all normal pause 4", "at 1s resume 4")
     comparison = _comparison("bully", script=script)
-    courses = [course_of(comparison, seed) for seed in range(1, 7)]
+    courses = [shared_schedule(comparison, seed) for seed in range(1, 7)]
     assert {course.commands for course in courses} == {tuple(read_script("\n".join(script)))}
     assert len({course.link for course in courses}) > 2
     settle_us = comparison.bases[0].protocol.settles_within_us
     assert {course.end_us for course in courses} == {2_500_000 + settle_us}
 
 
-def test_what_a_kill_of_the_coordinator_comes_to() -> None:
-    """To the message, as ``lab scale`` counts it: with links that take no time, everyone notices."""
-    course = Course(1, NODES, Link(), (parse("at 2050ms kill coordinator"),), 8_000_000)
-    measured = measure(Bully, _base("bully"), course)
+def test_cost_of_a_coordinator_crash() -> None:
+    """The messages equal those of ``lab scale``: with links that take no time, every node detects the crash."""
+    course = SharedSchedule(1, NODES, Link(), (parse("at 2050ms kill coordinator"),), 8_000_000)
+    measured = measure_run(Bully, _base("bully"), course)
     assert measured.elections[1:] == (Bully.costs[0].messages(5),)
     (outage_us,) = measured.outages_us
     assert 4 * TIMING.t_us < outage_us <= 5 * TIMING.t_us
@@ -66,26 +75,27 @@ def test_what_a_kill_of_the_coordinator_comes_to() -> None:
 
 
 def test_a_command_without_a_trigger_is_carried_out_at_the_start() -> None:
-    """As in the script of a run."""
-    struck = measure(Bully, _base("bully"), Course(1, NODES, Link(10_000), (parse("kill 5"),), 4_000_000))
+    struck = measure_run(
+        Bully, _base("bully"), SharedSchedule(1, NODES, Link(10_000), (parse("kill 5"),), 4_000_000)
+    )
     assert struck.outages_us == ()
     assert len(struck.elections) == 1
 
 
-def test_failures_are_told_from_what_is_outside_the_promise() -> None:
-    """A mutant fails with all assumptions intact; bully under a pause breaks what it then does not promise."""
+def test_failures_are_distinguished_from_excused_violations() -> None:
+    """A mutant fails with all assumptions intact; a pause breaks an assumption that bully needs."""
     faults = tuple(FAULTS)
-    mutant = compared(_comparison(f"{FOLDER / 'mutants.py'}:NoHalt"))
+    mutant = run_comparison(_comparison(f"{FOLDER / 'mutants.py'}:NoHalt"))
     assert any(failures for (one,) in mutant for failures, _ in one.violations.values())
-    paused = list(compared(_comparison("bully", faults=faults)))
+    paused = list(run_comparison(_comparison("bully", faults=faults)))
     assert any(outside for (one,) in paused for _, outside in one.violations.values())
     assert not any(failures for (one,) in paused for failures, _ in one.violations.values())
 
 
 def test_the_work_of_the_field_is_counted() -> None:
-    """A crash loses what had not been reported; and readings are no messages of an election."""
+    """A crash loses readings not yet reported; readings are not messages of an election."""
     plain, field = _comparison("bully"), _comparison("field above bully")
-    without, with_field = list(compared(plain)), list(compared(field))
+    without, with_field = list(run_comparison(plain)), list(run_comparison(field))
     assert all(one.work is None for (one,) in without)
     works = [one.work for (one,) in with_field if one.work is not None]
     assert len(works) == 12
@@ -95,37 +105,35 @@ def test_the_work_of_the_field_is_counted() -> None:
 
 
 class _Surveys(Bully):
-    """Has a field of its own in its state, with the name that the field of sensors has for another thing."""
+    """Has a state variable with the same name as one of the field protocol."""
 
     survey: int = 0
 
     def recovery(self) -> None:
-        """Counts."""
         self.survey += 1
         super().recovery()
 
 
-def test_what_an_author_calls_a_survey_is_the_authors_own() -> None:
-    """Only the field has readings: nothing else is taken for them."""
-    course = Course(1, NODES, Link(), (parse("at 2s kill 5"),), 8_000_000)
-    assert measure(_Surveys, _base("bully"), course) == measure(Bully, _base("bully"), course)
+def test_only_the_field_protocol_has_readings() -> None:
+    course = SharedSchedule(1, NODES, Link(), (parse("at 2s kill 5"),), 8_000_000)
+    assert measure_run(_Surveys, _base("bully"), course) == measure_run(Bully, _base("bully"), course)
 
 
-def test_without_a_script_transactions_come_beside_the_strikes() -> None:
-    """All commit protocols get the same, and the last come before the end of what is drawn."""
+def test_without_a_script_there_are_transactions_and_faults() -> None:
+    """All commit protocols get the same ones; the last begin before the end of the random faults."""
     bank = replace(_comparison("2pc", "3pc"), load=True)
-    strikes, with_load = course_of(_comparison("2pc", "3pc"), 3), course_of(bank, 3)
+    strikes, with_load = shared_schedule(_comparison("2pc", "3pc"), 3), shared_schedule(bank, 3)
     more = [line.text for line in with_load.commands if line not in strikes.commands]
     assert with_load.end_us == strikes.end_us
     assert more == ["tell 5 transactions 40 at 20/s"] * len(more)
     assert more
 
 
-def test_what_a_commit_comes_to() -> None:
-    """The fold of the records, and no elections; the verdicts are there all the same."""
-    course = Course(1, NODES, Link(1_000), tuple(read_script("at 3s tell 5 withdraw 350")), 6_000_000)
+def test_cost_of_a_commit() -> None:
+    """It is measured from the records, without elections; there are verdicts as well."""
+    course = SharedSchedule(1, NODES, Link(1_000), tuple(read_script("at 3s tell 5 withdraw 350")), 6_000_000)
     for name, messages in (("2pc", 9), ("3pc", 15)):
-        measured = measure(load_protocol(name), _base(name), course)
+        measured = measure_run(load_protocol(name), _base(name), course)
         assert measured.commits is not None
         (one,) = measured.commits.transactions
         assert (one.outcome, one.messages, one.participants) == ("committed", messages, 3)
@@ -133,9 +141,9 @@ def test_what_a_commit_comes_to() -> None:
         assert measured.violations["A6"] == (0, 0)
 
 
-def test_the_usual_course_of_a_bank() -> None:
-    """The highest node, which is elected and coordinates, dies amid the votes; the next one has a load."""
-    assert usual_course(NODES, TIMING) == (
+def test_default_script_of_a_bank() -> None:
+    """The elected coordinator, the highest node, crashes during a vote; its successor gets a load."""
+    assert default_script(NODES, TIMING) == (
         "at 2s tell 5 transactions 40 at 20/s",
         "at 6s tell 5 transfer 100 savings checking",
         "then on send Vote 1->5 kill 5",
@@ -146,10 +154,10 @@ def test_the_usual_course_of_a_bank() -> None:
 
 
 @pytest.mark.parametrize("seed", [10, 28, 33])
-def test_the_usual_course_strikes_amid_the_votes(seed: int) -> None:
+def test_default_script_crashes_during_the_votes(seed: int) -> None:
     """Over slow links too: 2pc blocks until the coordinator is back; 3pc, with a majority, does not."""
-    course = course_of(_comparison("2pc", "3pc", script=usual_course(NODES, TIMING)), seed)
-    two, three = (measure(load_protocol(name), _base(name), course).commits for name in ("2pc", "3pc"))
+    course = shared_schedule(_comparison("2pc", "3pc", script=default_script(NODES, TIMING)), seed)
+    two, three = (measure_run(load_protocol(name), _base(name), course).commits for name in ("2pc", "3pc"))
     assert two is not None
     assert three is not None
     assert two.longest is not None
@@ -161,13 +169,13 @@ def test_the_usual_course_strikes_amid_the_votes(seed: int) -> None:
 
 
 def test_quantiles() -> None:
-    """The least value that this share does not exceed: always one of those measured."""
+    """A quantile is always one of the values."""
     assert [quantile([5, 1, 3], share) for share in (0, 0.3, 0.5, 0.95, 1)] == [1, 1, 3, 5, 5]
     assert quantile(range(1, 101), 0.95) == 95
     assert quantile([], 0.5) is None
 
 
 def test_two_workers_measure_the_same() -> None:
-    """Of every protocol, in the order of the seeds."""
+    """The results are equal, in the order of the seeds."""
     comparison = _comparison("bully", f"{FOLDER / 'mutants.py'}:NoHalt", faults=("kill", "loss"))
-    assert list(compared(comparison, 2)) == list(compared(comparison))
+    assert list(run_comparison(comparison, 2)) == list(run_comparison(comparison))

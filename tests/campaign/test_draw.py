@@ -1,4 +1,4 @@
-"""Schedules: drawn from the plan and the seed alone, and aimed."""
+"""Random schedules depend on the plan and the seed alone, and aim at critical moments."""
 
 import subprocess
 import sys
@@ -17,8 +17,8 @@ from lab.recording.records import Commanded, Process, Routed
 from lab.script import parse
 from lab.worlds.campaign.draw import FAULTS, draw
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
-from lab.worlds.campaign.trial import Touched, tally
-from tests.campaign.running import plan, trial
+from lab.worlds.campaign.trial import FaultCount, count_faults
+from tests.campaign.trials import plan, trial
 
 KINDS = {"loss": "lose"}
 """The faults that are called otherwise as commands."""
@@ -26,7 +26,7 @@ WITHIN = """
 import msgspec
 from lab.protocols import Bully
 from lab.worlds.campaign.draw import draw
-from tests.campaign.running import plan
+from tests.campaign.trials import plan
 print([msgspec.json.encode(draw(plan(Bully, "kill", "loss", "partition"), seed)) for seed in range(40)])
 """
 
@@ -35,48 +35,48 @@ some_faults = st.lists(st.sampled_from(sorted(FAULTS)), min_size=1, unique=True)
 
 
 @given(seeds, some_faults, st.integers(1, 5), st.integers(0, 5))
-def test_every_strike_is_a_command(seed: int, faults: list[str], least: int, more: int) -> None:
-    """Of the language, about nodes that are there, in the order of time, and over by the end."""
+def test_every_fault_is_a_command(seed: int, faults: list[str], least: int, more: int) -> None:
+    """Commands name existing nodes, are in the order of time, and end before the schedule does."""
     wanted = plan(Bully, *faults, nodes=(least, least + more))
     schedule = draw(wanted, seed)
     assert draw(wanted, seed) == schedule
     assert least <= len(schedule.nodes) <= least + more
     assert schedule.link.latency_us - schedule.link.jitter_us >= 0
     assert schedule.link.latency_us + schedule.link.jitter_us < wanted.timing.tm_us
-    times = [strike.at_us for strike in schedule.strikes]
+    times = [strike.at_us for strike in schedule.faults]
     assert times == sorted(times)
-    for strike in schedule.strikes:
+    for strike in schedule.faults:
         assert parse(str(strike)).source == str(strike)
-        assert strike.names() <= set(schedule.nodes)
+        assert strike.named_nodes() <= set(schedule.nodes)
         assert strike.at_us % 1000 == 0
         assert strike.at_us <= schedule.end_us
 
 
 def test_seeds_draw_differently() -> None:
-    """Hardly two of two hundred are the same."""
+    """Two hundred seeds give almost as many schedules."""
     drawn = {draw(plan(Bully, *FAULTS), seed) for seed in range(200)}
     assert len({msgspec.structs.replace(schedule, seed=0) for schedule in drawn}) > 190
 
 
-def test_a_draw_hangs_on_nothing_else() -> None:
-    """The same in processes that hash differently."""
-    said = [
+def test_a_draw_depends_on_nothing_else() -> None:
+    """Processes with different hash seeds draw the same schedules."""
+    outputs = [
         subprocess.run(
             [sys.executable, "-c", WITHIN], env={"PYTHONHASHSEED": hash_}, capture_output=True, check=True
         )
         for hash_ in ("1", "2")
     ]
-    assert said[0].stdout == said[1].stdout
-    assert len(said[0].stdout) > 5_000
+    assert outputs[0].stdout == outputs[1].stdout
+    assert len(outputs[0].stdout) > 5_000
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_drawn_and_touches_something(fault: str) -> None:
-    """Of each kind more than half."""
-    sums: dict[str, Touched] = {}
+    """More than half of each kind do."""
+    sums: dict[str, FaultCount] = {}
     for seed in range(40):
-        for kind, count in tally(trial(Bully, seed, fault).records).items():
-            total = sums.setdefault(kind, Touched())
+        for kind, count in count_faults(trial(Bully, seed, fault).records).items():
+            total = sums.setdefault(kind, FaultCount())
             total.faults += count.faults
             total.touched += count.touched
     assert set(sums) == {KINDS.get(fault, fault)} | ({"kill"} if fault == "wipe" else set())
@@ -85,8 +85,8 @@ def test_a_fault_is_drawn_and_touches_something(fault: str) -> None:
         assert total.touched > total.faults / 2, kind
 
 
-def test_strikes_hit_elections_and_steps_halfway() -> None:
-    """Most kills come while not all are Normal; many between two messages of one step."""
+def test_faults_hit_elections_and_the_middle_of_steps() -> None:
+    """Most kills strike while not all are Normal; many strike between two messages of one step."""
     struck: Counter[str] = Counter()
     for seed in range(60):
         ran = trial(Bully, seed)
@@ -103,44 +103,44 @@ def test_strikes_hit_elections_and_steps_halfway() -> None:
     assert struck["unsent"] > 10
 
 
-def test_the_next_strikes_while_the_last_is_mended() -> None:
-    """In many schedules a strike comes between another and its mending."""
+def test_the_next_fault_comes_during_recovery() -> None:
+    """In many schedules a fault comes between another and its recovery."""
     overlapping = 0
     for seed in range(100):
-        commands = [strike.command.split()[0] for strike in draw(plan(Bully), seed).strikes]
+        commands = [strike.command.split()[0] for strike in draw(plan(Bully), seed).faults]
         overlapping += any(one == other == "kill" for one, other in pairwise(commands))
     assert overlapping > 40
 
 
 def test_triggers_come() -> None:
-    """A command that waits for a message gets it, in a good share."""
+    """A good share of the commands that wait for a message get it."""
     waiting = done = 0
     for seed in range(60):
         ran = trial(Bully, seed)
         carried_out = {record.text for record in ran.records if isinstance(record, Commanded)}
-        on = [strike for strike in ran.schedule.strikes if strike.on]
+        on = [strike for strike in ran.schedule.faults if strike.on]
         waiting += len(on)
         done += sum(str(strike) in carried_out for strike in on)
     assert waiting > 60
     assert done > 0.4 * waiting
 
 
-def test_a_strike_without_a_node() -> None:
-    """It goes with what it names; a partition goes on without it, until a side is empty."""
-    assert ScheduledFault(5_000, "send NewState 3->1", "kill 2").names() == {1, 2, 3}
-    assert ScheduledFault(5_000, "", "delay 2->3 400ms ±100ms").names() == {2, 3}
-    assert ScheduledFault(5_000, "", "lose all 30%").names() == set()
+def test_a_fault_without_a_node() -> None:
+    """A fault that names the node is removed; a partition remains until a side is empty."""
+    assert ScheduledFault(5_000, "send NewState 3->1", "kill 2").named_nodes() == {1, 2, 3}
+    assert ScheduledFault(5_000, "", "delay 2->3 400ms ±100ms").named_nodes() == {2, 3}
+    assert ScheduledFault(5_000, "", "lose all 30%").named_nodes() == set()
     assert ScheduledFault(5_000, "send NewState 3->1", "kill 2").without(3) is None
     split = ScheduledFault(5_000, "", "partition 1 2 | 3")
     assert split.without(1) == ScheduledFault(5_000, "", "partition 2 | 3")
     assert split.without(3) is None
     schedule = Schedule(1, (1, 2, 3), draw(plan(Bully), 1).link, (split, ScheduledFault(6_000, "", "heal")), 7_000)
-    assert schedule.without_node(3).strikes == (ScheduledFault(6_000, "", "heal"),)
+    assert schedule.without_node(3).faults == (ScheduledFault(6_000, "", "heal"),)
     assert schedule.without_node(3).nodes == (1, 2)
 
 
 def test_the_steps_of_a_run() -> None:
-    """A trial is a whole recording: it begins with the header, and steps are in it."""
+    """A trial is a complete recording: the header, and steps."""
     ran = trial(Bully, 1)
     assert any(isinstance(record, Step) for record in ran.records)
     assert ran.end_us >= ran.schedule.end_us

@@ -1,6 +1,6 @@
-"""Invitation under campaigns: A3.1, A3.2 and A5 whatever is struck but safe storage; A4 once it is mended.
+"""Campaigns of invitation: A3.1, A3.2 and A5 under every fault but a wipe; A4 once everything is healed.
 
-LAB_SOAK=10000 pytest tests/campaign/test_invitation.py   makes so many runs; a failure names its seed.
+LAB_SOAK=10000 pytest tests/campaign/test_invitation.py makes that many runs; a failure names its seed.
 """
 
 import os
@@ -14,8 +14,8 @@ from lab.properties import Violation
 from lab.protocols import InvitationElection
 from lab.recording.records import Header
 from lab.worlds.campaign.draw import FAULTS, draw
-from lab.worlds.campaign.trial import carry_out
-from tests.campaign.running import TIMING, plan
+from lab.worlds.campaign.trial import run_trial
+from tests.campaign.trials import TIMING, plan
 from tests.harness import T_US, Rig, simulated_header
 from tests.properties.recorded import judged
 
@@ -38,11 +38,11 @@ def _violations(base: Header, first: int, runs: int, *faults: str) -> list[tuple
     return [
         (seed, violation)
         for seed in range(first, first + runs)
-        for violation in carry_out(InvitationElection, base, draw(drawn_from, seed)).violations
+        for violation in run_trial(InvitationElection, base, draw(drawn_from, seed)).violations
     ]
 
 
-def _told(found: list[tuple[int, Violation]], base: Header, *faults: str) -> str:
+def _describe_failures(found: list[tuple[int, Violation]], base: Header, *faults: str) -> str:
     seed, violation = found[0]
     given = "".join(f" --set {name}=true" for name, on in base.protocol.parameters.items() if on is True)
     return f"lab check invitation --faults {','.join(faults)} --seed {seed} --runs 1{given}: {violation}"
@@ -50,28 +50,28 @@ def _told(found: list[tuple[int, Violation]], base: Header, *faults: str) -> str
 
 @pytest.mark.parametrize("first", range(1, RUNS + 1, BATCH))
 def test_it_keeps_its_promise_under_every_fault(first: int) -> None:
-    """Issue 4: no violation at all, in the promise or outside, whatever is struck but safe storage."""
+    """Issue 4: no violation at all, not even an excused one, under every fault but a wipe."""
     found = _violations(_base(), first, min(BATCH, RUNS + 1 - first), *LASTING)
-    assert found == [], _told(found, _base(), *LASTING)
+    assert found == [], _describe_failures(found, _base(), *LASTING)
 
 
 @pytest.mark.parametrize("option", OPTIONS)
 def test_with_the_optional_behaviours(option: str) -> None:
-    """I9: each of them keeps the same promise."""
+    """I9: each of them keeps the same promises."""
     base = _base(**{option: True})
     found = _violations(base, 1, max(1, RUNS // 10), *LASTING)
-    assert found == [], _told(found, base, *LASTING)
+    assert found == [], _describe_failures(found, base, *LASTING)
 
 
 def test_with_all_of_them() -> None:
-    """I9: and all together."""
+    """I9: all together keep them, too."""
     base = _base(**dict.fromkeys(OPTIONS, True))
     found = _violations(base, 1, max(1, RUNS // 10), *LASTING)
-    assert found == [], _told(found, base, *LASTING)
+    assert found == [], _describe_failures(found, base, *LASTING)
 
 
 def _cut_in_one_direction(seed: int) -> Rig:
-    """2 to 4 nodes, and links cut for good in one direction, from the start or later; some node may die."""
+    """Return 2 to 4 nodes, with links cut for good in one direction, and perhaps a crash."""
     chance = Random(f"cuts {seed}")
     nodes = range(1, chance.randint(2, 4) + 1)
     option = chance.choice(["", *OPTIONS])
@@ -87,7 +87,7 @@ def _cut_in_one_direction(seed: int) -> Rig:
 
 
 def test_cuts_in_one_direction() -> None:
-    """A4 while they are in force, of whoever can talk both ways; campaigns do not draw these."""
+    """A4 during such cuts, among nodes that can talk both ways; campaigns do not draw such cuts."""
     for seed in range(max(20, RUNS // 10)):
         rig = _cut_in_one_direction(seed)
         judge = judged(rig.records)
@@ -96,14 +96,14 @@ def test_cuts_in_one_direction() -> None:
 
 
 def test_as_printed_it_agrees_and_does_not_merge() -> None:
-    """The holes cost A4; A3.1 and A3.2, which the text calls easy to satisfy, hold by the letter too."""
+    """The holes cost A4; A3.1 and A3.2 hold as printed, too."""
     found = _violations(_base(as_printed=True), 1, max(20, RUNS // 10), *LASTING)
     assert "A4" in {violation.assertion for _, violation in found}
     assert {violation.assertion for _, violation in found} <= {"A4", "A5"}
 
 
 def test_a_wipe_breaks_A5_and_is_caught() -> None:
-    """A5 relies on safe storage: identifiers come again, outside the promise, under 4."""
+    """A5 relies on stable storage: identifiers recur, excused by assumption 4."""
     found = _violations(_base(), 1, max(20, RUNS // 10), "wipe", "kill")
     assert "A5" in {violation.assertion for _, violation in found}
     assert not [each for each in found if each[1].is_failure]
@@ -111,7 +111,7 @@ def test_a_wipe_breaks_A5_and_is_caught() -> None:
     assert {violation.assertion for _, violation in found} <= SAFETY
 
 
-def test_the_header_says_what_it_relies_on() -> None:
-    """A3 and A5: on assumption 4 alone."""
+def test_header_has_the_assumptions() -> None:
+    """A3 and A5 rely on assumption 4 alone."""
     assert _base().protocol.relies_on == dict.fromkeys(sorted(SAFETY), (4,))
     assert msgspec.json.decode(msgspec.json.encode(_base().protocol.promises)) == ["A3.1", "A3.2", "A4", "A5"]

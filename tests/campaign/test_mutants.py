@@ -1,9 +1,9 @@
-"""Each rule of a protocol that is removed or inverted is caught by a campaign, or is harmless, and why.
+"""Each rule of a protocol that is removed or inverted is caught by a campaign, or is harmless for a stated reason.
 
-The mutants of each protocol are in a file, with two lists at its end. One that is caught is caught as a *failure*:
-nothing was broken that the assertion relies on. The number is that of the runs from seed 1 on that it took when
-this was written, and at most 2,000 may be needed. So as not to take minutes, a test begins shortly before that
-run; all of them are tried with
+The mutants of each protocol are in one file, with two lists at its end. A caught mutant is caught as a *failure*:
+no assumption that the assertion relies on was broken. The number is that of the runs from seed 1 that this took
+when it was written; at most 2,000 may be needed. To save minutes, a test begins shortly before that run; all runs
+are tried with
 
     LAB_SOAK=1 pytest tests/campaign/test_mutants.py
 """
@@ -15,7 +15,7 @@ import pytest
 
 from lab.protocols import Algorithm, Bully, InvitationElection, Ring, TwoPhaseCommit
 from tests.campaign import commit_mutants, invitation_mutants, mutants, ring_mutants
-from tests.campaign.running import caught
+from tests.campaign.trials import caught
 
 SOAK = "LAB_SOAK" in os.environ
 MOST = 2_000
@@ -34,7 +34,7 @@ HARMLESS = [mutant for _, module, _ in MUTATED for mutant in module.HARMLESS]
 
 @pytest.mark.parametrize(("mutant", "assertion", "faults", "runs"), CAUGHT)
 def test_it_is_caught(mutant: type[Algorithm], assertion: str, faults: str, runs: int) -> None:
-    """A failure with all assumptions intact that matter."""
+    """It fails with all relevant assumptions intact."""
     first = 1 if SOAK else max(1, runs - BEFORE)
     found = caught(mutant, MOST + 1 - first, *faults.split(","), first=first)
     assert found is not None, f"{mutant.__doc__}: not within {MOST} runs"
@@ -44,14 +44,14 @@ def test_it_is_caught(mutant: type[Algorithm], assertion: str, faults: str, runs
 @pytest.mark.parametrize("mutant", HARMLESS)
 @pytest.mark.parametrize("faults", ["kill", "kill,pause,partition", EVERYTHING])
 def test_it_is_harmless(mutant: type[Algorithm], faults: str) -> None:
-    """All that is promised holds, as its docstring says why."""
+    """All promises hold; its docstring says why."""
     assert caught(mutant, 1_000 if SOAK else 12, *faults.split(",")) is None
     assert "Harmless" in (mutant.__doc__ or "")
 
 
 @pytest.mark.parametrize(("protocol", "module", "least"), MUTATED)
 def test_all_are_tried(protocol: type[Algorithm], module: ModuleType, least: int) -> None:
-    """Each is on one of the two lists, and at least so many are caught."""
+    """Each is in one of the two lists, and at least this many are caught."""
     named = [mutant for mutant, *_ in module.CAUGHT] + list(module.HARMLESS)
     there = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, protocol)]
     assert sorted(each.__name__ for each in named) == sorted(

@@ -1,6 +1,6 @@
-"""The ring under campaigns: whatever is struck, it keeps its promise while the assumptions hold.
+"""Campaigns of the ring: under every fault, it keeps its promises while the assumptions hold.
 
-LAB_SOAK=10000 pytest tests/campaign/test_ring.py   makes so many runs of each sort; a failure names its seed.
+LAB_SOAK=10000 pytest tests/campaign/test_ring.py makes that many runs of each sort; a failure names its seed.
 """
 
 import os
@@ -12,8 +12,8 @@ from lab.protocols import Ring
 from lab.recording.records import Link
 from lab.worlds.campaign.draw import FAULTS
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
-from lab.worlds.campaign.trial import carry_out
-from tests.campaign.running import base_of, caught, trial
+from lab.worlds.campaign.trial import run_trial
+from tests.campaign.trials import base_of, caught, trial
 
 RUNS = int(os.environ.get("LAB_SOAK", "20"))
 SKIPPING = (
@@ -41,18 +41,17 @@ def test_crashes_break_nothing() -> None:
 
 
 class RestNotAsked(Ring):
-    """R4: what is back at its starter becomes COORDINATOR, without those who came up too late for it."""
+    """R4: an ELECTION back at its starter becomes COORDINATOR without asking nodes that came up too late."""
 
     @procedure
     async def ask_the_rest(self) -> None:
-        """Nobody is asked."""
         assert self.returned is not None
         self._proclaim(self.returned)
 
 
 def test_two_that_come_up_and_skip_each_other() -> None:
-    """A1.1 with kills alone: 1 and 5 come up within T, and each was tried too early by the other's."""
+    """A1.1 with kills alone: 1 and 5 come up within T, and each was tried too early by the other."""
     schedule = Schedule(1, (1, 2, 3, 4, 5), Link(1_000), SKIPPING, 4_000_000)
-    assert carry_out(Ring, base_of(Ring), schedule).violations == []
-    violations = carry_out(RestNotAsked, base_of(RestNotAsked), schedule).violations
+    assert run_trial(Ring, base_of(Ring), schedule).violations == []
+    violations = run_trial(RestNotAsked, base_of(RestNotAsked), schedule).violations
     assert {each.assertion for each in violations if each.is_failure} == {"A1.1"}

@@ -1,16 +1,16 @@
-"""Shrinking: the same violation, no other assumption broken, and nothing that could be left out."""
+"""Shrinking: the same violation, no other assumption broken, and nothing superfluous left."""
 
 import pytest
 from msgspec.structs import replace
 
 from lab.protocols import Bully
-from lab.worlds.campaign.campaign import Campaign, Wanted
+from lab.worlds.campaign.campaign import Campaign, SearchGoal
 from lab.worlds.campaign.draw import draw
-from lab.worlds.campaign.finding import Finding, shrunk
+from lab.worlds.campaign.finding import Finding, shrink_finding
 from lab.worlds.campaign.schedule import Schedule
-from lab.worlds.campaign.trial import carry_out
+from lab.worlds.campaign.trial import run_trial
 from tests.campaign import mutants
-from tests.campaign.running import base_of, caught, plan
+from tests.campaign.trials import base_of, caught, plan
 
 Case = tuple[type[Bully], str, str]
 
@@ -26,18 +26,18 @@ CASES: list[Case] = [
 
 def _campaign(case: Case) -> Campaign:
     protocol, faults, assertion = case
-    return Campaign("", base_of(protocol), plan(protocol, *faults.split(",")), Wanted(assertion), 1, 0)
+    return Campaign("", base_of(protocol), plan(protocol, *faults.split(",")), SearchGoal(assertion), 1, 0)
 
 
 def _first(case: Case) -> int:
-    """The first seed with that violation."""
+    """Return the first seed with that violation."""
     campaign = _campaign(case)
     return next(seed for seed in range(1, 500) if _shows(case, draw(campaign.plan, seed), extend=True))
 
 
 def _shows(case: Case, schedule: Schedule, extend: bool = False) -> list[tuple[bool, set[int]]]:
-    """(whether it is a failure, the assumptions broken) of each such violation."""
-    violations = carry_out(case[0], _campaign(case).base, schedule, extend).violations
+    """Return (whether it is a failure, the assumptions broken) of each such violation."""
+    violations = run_trial(case[0], _campaign(case).base, schedule, extend).violations
     return [
         (violation.is_failure, {broken.assumption for broken in violation.broken})
         for violation in violations
@@ -46,12 +46,12 @@ def _shows(case: Case, schedule: Schedule, extend: bool = False) -> list[tuple[b
 
 
 def _shrunk(case: Case) -> Finding:
-    return shrunk(case[0], _campaign(case), _first(case))
+    return shrink_finding(case[0], _campaign(case), _first(case))
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_left(case: Case) -> None:
-    """It shows the same; without any of its strikes or nodes it does not; its times are in milliseconds."""
+def test_the_result_is_minimal(case: Case) -> None:
+    """It shows the same; without any of its faults or nodes it does not; its times are whole milliseconds."""
     found = _shrunk(case)
     least, violation = found.least, found.violation
     broken = {each.assumption for each in violation.broken}
@@ -60,38 +60,38 @@ def test_what_is_left(case: Case) -> None:
     before = _shows(case, found.drawn, extend=True)
     assert any(failure == violation.is_failure and broken <= all_ for failure, all_ in before)
     smaller = [
-        replace(least, strikes=(*least.strikes[:n], *least.strikes[n + 1 :])) for n in range(len(least.strikes))
+        replace(least, faults=(*least.faults[:n], *least.faults[n + 1 :])) for n in range(len(least.faults))
     ]
     smaller += [least.without_node(node) for node in least.nodes if len(least.nodes) > 2]
     for schedule in smaller:
         shown = _shows(case, schedule)
         assert not any(failure == violation.is_failure and all_ <= broken for failure, all_ in shown), schedule
-    assert all(strike.at_us % 1000 == 0 for strike in least.strikes)
+    assert all(strike.at_us % 1000 == 0 for strike in least.faults)
     assert least.end_us % 1000 == 0
     assert violation.at_us < least.end_us <= violation.at_us + 1000
-    assert len(least.strikes) <= len(found.drawn.strikes)
+    assert len(least.faults) <= len(found.drawn.faults)
     assert len(least.nodes) <= 4
-    assert len(least.strikes) <= 8
+    assert len(least.faults) <= 8
     assert found.tried < 600
 
 
 def test_the_same_again() -> None:
-    """Shrinking is deterministic, and tells how far it is with every run."""
+    """Shrinking is deterministic, and reports its progress with every run."""
     case = CASES[3]
-    told: list[int] = []
-    one = shrunk(case[0], _campaign(case), _first(case), told.append)
+    progress: list[int] = []
+    one = shrink_finding(case[0], _campaign(case), _first(case), progress.append)
     assert one == _shrunk(case)
-    assert told == list(range(1, one.tried + 1))
+    assert progress == list(range(1, one.tried + 1))
 
 
 def test_a_failure_stays_a_failure() -> None:
-    """Where violations outside the promise are there too."""
+    """The run has excused violations as well."""
     protocol = mutants.NoHalt
     faults = ("kill", "pause", "loss")
     found = caught(protocol, 300, *faults)
     assert found is not None
-    campaign = Campaign("", base_of(protocol), plan(protocol, *faults), Wanted(), 1, 0)
-    assert shrunk(protocol, campaign, found.seed).violation.is_failure
+    campaign = Campaign("", base_of(protocol), plan(protocol, *faults), SearchGoal(), 1, 0)
+    assert shrink_finding(protocol, campaign, found.seed).violation.is_failure
 
 
 def test_the_paused_coordinator() -> None:
@@ -99,4 +99,4 @@ def test_the_paused_coordinator() -> None:
     found = _shrunk((Bully, "kill,pause", "A1.1"))
     assert [broken.assumption for broken in found.violation.broken] == [9]
     assert len(found.least.nodes) <= 3
-    assert len(found.least.strikes) <= 2
+    assert len(found.least.faults) <= 2

@@ -1,10 +1,10 @@
-"""Each rule of the token that is left out or inverted is caught: by K1, or by requests that are not served."""
+"""Each removed or inverted rule of the token is caught: by K1, or by requests that are not served."""
 
 import pytest
 
 from lab.protocols import Token
 from tests.campaign import token_mutants as mutants
-from tests.campaign.running import caught
+from tests.campaign.trials import caught
 from tests.papers.test_token import ask, at_rest, entries, late_copy, rig_of
 
 BREAK_K1: list[tuple[type[Token], str, int]] = [
@@ -17,20 +17,20 @@ BREAK_K2: list[type[Token]] = [mutants.GuessKept, mutants.NextForgotten, mutants
 
 @pytest.mark.parametrize(("mutant", "faults", "runs"), BREAK_K1)
 def test_it_breaks_K1(mutant: type[Token], faults: str, runs: int) -> None:
-    """A failure with safe storage intact, which is all that K1 relies on, within so many runs."""
+    """It fails with stable storage intact, the only assumption of K1, within this many runs."""
     found = caught(mutant, runs, faults)
     assert found is not None, mutant.__doc__
     assert found.assertion == "K1"
 
 
 def test_copies_that_are_taken_break_K1() -> None:
-    """Not in a campaign: there the copies come at once, while a node that has the token takes no other."""
+    """Not in a campaign: there copies arrive at once, while a node that has the token takes no other."""
     assert [violation.assertion for violation in late_copy(mutants.CopiesTaken)] == ["K1"]
 
 
 @pytest.mark.parametrize("mutant", BREAK_K2)
-def test_it_leaves_somebody_waiting(mutant: type[Token]) -> None:
-    """Three nodes want to enter, one a little after the other, and not all of them do."""
+def test_it_leaves_a_node_waiting(mutant: type[Token]) -> None:
+    """Three nodes want to enter, one shortly after the other, and not all of them do."""
     assert _served(Token)
     assert not _served(mutant)
 
@@ -45,7 +45,7 @@ def _served(protocol: type[Token]) -> bool:
 
 
 def test_all_are_tried() -> None:
-    """Each is on one of the two lists, or has a test of its own."""
+    """Each is in one of the two lists, or has a test of its own."""
     named = [mutant for mutant, *_ in BREAK_K1] + BREAK_K2 + [mutants.CopiesTaken]
     there = [each for each in vars(mutants).values() if isinstance(each, type) and issubclass(each, Token)]
     assert sorted(each.__name__ for each in named) == sorted(each.__name__ for each in there if each is not Token)

@@ -1,6 +1,6 @@
-"""Two-phase commit under campaigns: whatever is struck, no transaction ends in two ways and no cent is lost.
+"""Campaigns of two-phase commit: under every fault, no transaction has two outcomes and no cent is lost.
 
-LAB_SOAK=10000 pytest tests/campaign/test_two_phase.py   makes so many runs of each sort; a failure names its seed.
+LAB_SOAK=10000 pytest tests/campaign/test_two_phase.py makes that many runs of each sort; a failure names its seed.
 """
 
 import os
@@ -13,9 +13,9 @@ from lab.protocols import Bully, Ring, TwoPhaseCommit, find_protocol
 from lab.script import parse
 from lab.worlds.campaign.draw import FAULTS, draw
 from lab.worlds.campaign.shrink import Shrinking
-from lab.worlds.campaign.trial import carry_out
+from lab.worlds.campaign.trial import run_trial
 from tests.campaign.commit_mutants import EVERYTHING, CommitsAfterCrash
-from tests.campaign.running import base_of, caught, plan, trial
+from tests.campaign.trials import base_of, caught, plan, trial
 
 RUNS = int(os.environ.get("LAB_SOAK", "12"))
 SORTS = [*FAULTS, "kill,pause", "kill,loss", EVERYTHING, ",".join(FAULTS)]
@@ -24,7 +24,7 @@ SORTS = [*FAULTS, "kill,pause", "kill,loss", EVERYTHING, ",".join(FAULTS)]
 @pytest.mark.timeout(0 if "LAB_SOAK" in os.environ else 120)
 @pytest.mark.parametrize("faults", SORTS)
 def test_it_keeps_its_promise(faults: str) -> None:
-    """A6, A7, A8, and every transaction ends: no failure while safe storage is safe."""
+    """A6, A7, A8, and every transaction ends: no failure while stable storage works."""
     found = caught(TwoPhaseCommit, RUNS, *faults.split(","))
     assert found is None, f"lab check 2pc --faults {faults} --seed {found.seed} --runs 1: {found.assertion}"
 
@@ -36,56 +36,56 @@ def test_all_but_a_wipe_breaks_nothing() -> None:
 
 
 def test_wiped_logs_break_it() -> None:
-    """Assumption 4 is broken, and it is seen: outside the promise."""
+    """Assumption 4 is broken: the violations are excused."""
     violations = [each for seed in range(1, 15) for each in trial(TwoPhaseCommit, seed, "wipe").violations]
     assert {each.assertion for each in violations} >= {"A8"}
     assert all([broken.assumption for broken in each.broken] == [4] for each in violations)
 
 
 def test_nodes_are_kept_busy() -> None:
-    """What a protocol names is told to nodes of the run, so there is something to commit, and to abort."""
-    told, outcomes = 0, Counter[str]()
+    """Nodes get the protocol's commands, so there are transactions to commit and to abort."""
+    given, outcomes = 0, Counter[str]()
     for seed in range(1, 11):
         drawn = draw(plan(TwoPhaseCommit), seed)
-        busy = [strike for strike in drawn.strikes if strike.command.startswith("tell ")]
+        busy = [strike for strike in drawn.faults if strike.command.startswith("tell ")]
         assert len(busy) >= 4
         for strike in busy:
             _, node, command = strike.command.split(" ", 2)
             assert int(node) in drawn.nodes
-            assert command in TwoPhaseCommit.kept_busy_by
+            assert command in TwoPhaseCommit.workload
             assert parse(str(strike)).source == str(strike)
         steps = [record for record in trial(TwoPhaseCommit, seed).records if isinstance(record, Step)]
-        told += sum(isinstance(step.input, CommandInput) for step in steps)
+        given += sum(isinstance(step.input, CommandInput) for step in steps)
         outcomes.update(entry["what"] for step in steps for entry in step.logged.get("log", ()))
-    assert told > 30
+    assert given > 30
     assert outcomes["committed"] > 100
     assert outcomes["aborted"] > 100
 
 
-def test_a_task_is_struck_at_its_own_messages() -> None:
-    """Amid a transaction more often than at an instant; and the election below it is not aimed at."""
+def test_faults_aim_at_the_messages_of_a_task() -> None:
+    """More often during a transaction than at an instant; faults do not aim at the election below."""
     drawn = [draw(plan(find_protocol("3pc"), "partition"), seed) for seed in range(1, 60)]
-    cuts = [strike for each in drawn for strike in each.strikes if strike.command.startswith("partition")]
+    cuts = [strike for each in drawn for strike in each.faults if strike.command.startswith("partition")]
     assert sum(bool(cut.on) for cut in cuts) > len(cuts) / 2
     assert {cut.on.split()[1] for cut in cuts if cut.on} >= {"Prepare", "Vote", "PreCommit", "PreAcknowledged"}
     assert not any(cut.on.split()[1] in Bully.payloads for cut in cuts if cut.on)
 
 
-def test_who_names_none_gets_none() -> None:
-    """Of an election nothing is asked: its strikes are faults alone."""
-    assert not any("tell" in strike.command for seed in range(1, 30) for strike in draw(plan(Ring), seed).strikes)
+def test_a_protocol_without_commands_gets_none() -> None:
+    """An election gets faults alone."""
+    assert not any("tell" in strike.command for seed in range(1, 30) for strike in draw(plan(Ring), seed).faults)
 
 
 def test_a_finding_is_shrunk_to_a_crash_and_what_it_hits() -> None:
-    """Commands to nodes are strikes like others: those that are not needed are left out."""
+    """Commands are shrunk like faults: superfluous ones are removed."""
     base, drawn = base_of(CommitsAfterCrash), draw(plan(CommitsAfterCrash), 9)
-    found = carry_out(CommitsAfterCrash, base, drawn)
+    found = run_trial(CommitsAfterCrash, base, drawn)
     violation = next(each for each in found.violations if each.is_failure)
     shrinking = Shrinking(
-        found, violation, lambda schedule: carry_out(CommitsAfterCrash, base, schedule, extend=False)
+        found, violation, lambda schedule: run_trial(CommitsAfterCrash, base, schedule, extend=False)
     )
     shrinking.run()
-    verbs = Counter(strike.command.split()[0] for strike in shrinking.trial.schedule.strikes)
+    verbs = Counter(strike.command.split()[0] for strike in shrinking.trial.schedule.faults)
     assert (verbs["kill"], verbs["restart"]) == (1, 1)
     assert 1 <= verbs["tell"] <= 2
-    assert verbs.total() < len(drawn.strikes)
+    assert verbs.total() < len(drawn.faults)

@@ -1,4 +1,4 @@
-"""The table and the first finding hang on the target and the options alone: not on who does the work."""
+"""The totals and the first finding depend on the target and the options alone, not on the workers."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 from lab.kernel import Timing
 from lab.properties import RAISES
-from lab.worlds.campaign.campaign import Campaign, Outcome, Table, Wanted, outcomes
+from lab.worlds.campaign.campaign import Campaign, CampaignTotals, RunOutcome, SearchGoal, run_campaign
 from lab.worlds.campaign.draw import plan_of
 from lab.worlds.campaign.trial import RunawayError
 from lab.worlds.campaign.workers import WorkerDiedError
@@ -39,31 +39,31 @@ if __name__ == "__main__":
 
 
 def campaign(target: str, runs: int = RUNS, *faults: str) -> Campaign:
-    """One with failures, if the target has any."""
+    """Return a campaign with failures, if the target has any."""
     protocol = load_protocol(target)
     timing = Timing(80_000, 40_000)
     base = simulated_header(protocol, (1,), timing)
-    return Campaign(target, base, plan_of(protocol, (3, 5), faults or ("kill",), timing), Wanted(), 1, runs)
+    return Campaign(target, base, plan_of(protocol, (3, 5), faults or ("kill",), timing), SearchGoal(), 1, runs)
 
 
 def _stubborn(name: str) -> str:
     return f"{FOLDER / 'stubborn.py'}:{name}"
 
 
-def _sums(found: list[Outcome]) -> dict[str, Any]:
-    table = Table()
+def _sums(found: list[RunOutcome]) -> dict[str, Any]:
+    table = CampaignTotals()
     for outcome in found:
         table.add(outcome)
     return vars(table)
 
 
 def test_two_workers_find_the_same() -> None:
-    """Every outcome, in the order of the seeds."""
+    """Every outcome is the same, in the order of the seeds."""
     wanted = campaign(f"{FOLDER / 'mutants.py'}:NoHalt")
-    alone = list(outcomes(wanted))
+    alone = list(run_campaign(wanted))
     assert [outcome.seed for outcome in alone] == list(range(1, RUNS + 1))
     assert any(outcome.found for outcome in alone)
-    assert list(outcomes(wanted, workers=2)) == alone
+    assert list(run_campaign(wanted, workers=2)) == alone
     assert _sums(alone)["runs"] == RUNS
 
 
@@ -72,18 +72,18 @@ def test_two_workers_find_the_same() -> None:
     "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 def test_a_cluster_finds_the_same() -> None:
-    """On the workers of a scheduler, told by its address."""
+    """On the workers of a scheduler, given by its address."""
     distributed = pytest.importorskip("distributed")
     wanted = campaign(f"{FOLDER / 'mutants.py'}:NoHalt")
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
     ) as cluster:
-        assert list(outcomes(wanted, cluster=cluster.scheduler_address)) == list(outcomes(wanted))
+        assert list(run_campaign(wanted, cluster=cluster.scheduler_address)) == list(run_campaign(wanted))
 
 
 def test_hashes_do_not_matter() -> None:
-    """The same in processes that hash differently."""
-    said = [
+    """Processes with different hash seeds find the same."""
+    outputs = [
         subprocess.run(
             [sys.executable, "-c", HASHED],
             env=os.environ | {"PYTHONHASHSEED": hash_, "PYTHONPATH": str(ROOT)},
@@ -92,38 +92,38 @@ def test_hashes_do_not_matter() -> None:
         ).stdout
         for hash_ in ("1", "2")
     ]
-    assert said[0] == said[1]
-    assert said[0].count(b"Outcome(") == 25
+    assert outputs[0] == outputs[1]
+    assert outputs[0].count(b"Outcome(") == 25
 
 
 def test_a_worker_that_dies() -> None:
-    """It is said, and nothing hangs."""
+    """It is an error, and nothing hangs."""
     with pytest.raises(WorkerDiedError, match="a worker died"):
-        list(outcomes(campaign(_stubborn("Dies")), workers=2))
+        list(run_campaign(campaign(_stubborn("Dies")), workers=2))
 
 
 def test_a_protocol_that_raises() -> None:
-    """That is a failure of its own sort, and the run goes on without the node."""
-    first = next(outcomes(campaign(_stubborn("Raises"))))
+    """It is a failure of its own kind, and the run continues without the node."""
+    first = next(run_campaign(campaign(_stubborn("Raises"))))
     assert first.found
     assert (RAISES.id, ()) in first.violations
 
 
 def test_a_protocol_that_spins() -> None:
-    """So is one that goes round without waiting."""
-    first = next(outcomes(campaign(_stubborn("Spins"))))
+    """So is a procedure that loops without waiting."""
+    first = next(run_campaign(campaign(_stubborn("Spins"))))
     assert (RAISES.id, ()) in first.violations
 
 
 def test_messages_that_multiply() -> None:
-    """The run is given up, with its seed."""
+    """The run is given up; the error names the seed."""
     with pytest.raises(RunawayError, match=r"seed \d+: its messages multiply: more than \d+,000 records within "):
-        list(outcomes(campaign(_stubborn("Multiplies"))))
+        list(run_campaign(campaign(_stubborn("Multiplies"))))
 
 
-def test_whoever_stops_early_leaves_nobody() -> None:
-    """Even where the workers are in a step that never ends."""
-    going = outcomes(campaign(f"{FOLDER / 'mutants.py'}:NoHalt", 0), workers=2)
+def test_stopping_early_leaves_no_worker() -> None:
+    """Even if workers are in a step that never ends."""
+    going = run_campaign(campaign(f"{FOLDER / 'mutants.py'}:NoHalt", 0), workers=2)
     assert next(going).seed == 1
     going.close()  # type: ignore[attr-defined]
     from multiprocessing import active_children
@@ -132,7 +132,6 @@ def test_whoever_stops_early_leaves_nobody() -> None:
 
 
 def test_workers_end_with_a_campaign_that_is_killed() -> None:
-    """Nobody could end them then but themselves."""
     process = subprocess.Popen(
         [sys.executable, "-c", ENDLESS],
         env=os.environ | {"PYTHONPATH": str(ROOT)},

@@ -1,4 +1,4 @@
-"""The token with one line of its rules left out or inverted: what a campaign or the test of K2 has to catch."""
+"""The token with one line of its rules removed or inverted: to be caught by a campaign, or by the test of K2."""
 
 from lab.kernel import on
 from lab.protocols import Token
@@ -6,7 +6,7 @@ from lab.protocols.token import PassToken, RequestToken, TokenStatus
 
 
 class KeptWhenPassed(Token):
-    """K1: the token is passed on, and held all the same."""
+    """K1: the token is passed on, and kept."""
 
     def _pass_to(self, peer: int) -> None:
         super()._pass_to(peer)
@@ -14,24 +14,22 @@ class KeptWhenPassed(Token):
 
 
 class GivenFromInside(Token):
-    """K1: whoever asks a node that is inside gets the token at once."""
+    """K1: a node inside the critical section gives the token away at once."""
 
-    def requested(self, sender: int, message: RequestToken) -> None:
-        """Pass it, and stay inside."""
+    def on_request_token(self, sender: int, message: RequestToken) -> None:
         inside = self.status is TokenStatus.INSIDE
         if inside:
             self.status = TokenStatus.HOLDING
-        super().requested(sender, message)
+        super().on_request_token(sender, message)
         if inside:
             self.status = TokenStatus.INSIDE
 
 
 class CopiesTaken(Token):
-    """K1: the number of the token is not looked at."""
+    """K1: the number of the token is ignored."""
 
     @on(PassToken)
-    def passed(self, sender: int, message: PassToken) -> None:
-        """Take whatever comes."""
+    def on_pass_token(self, sender: int, message: PassToken) -> None:
         if self.status in (TokenStatus.IDLE, TokenStatus.WAITING):
             self.status = TokenStatus.HOLDING
 
@@ -40,34 +38,30 @@ class MadeAnew(Token):
     """K1: the lowest node makes a token whenever it comes up."""
 
     def started(self) -> None:
-        """Forget that it had one."""
         self.number = 0
         super().started()
 
 
 class GuessKept(Token):
-    """K2: no path is compressed; who passed the token on goes on guessing that it is there."""
+    """K2: no path compression: a node that passed the token on still assumes it is there."""
 
-    def requested(self, sender: int, message: RequestToken) -> None:
-        """Guess as before."""
+    def on_request_token(self, sender: int, message: RequestToken) -> None:
         guess = self.guess
-        super().requested(sender, message)
+        super().on_request_token(sender, message)
         self.guess = guess
 
 
 class NextForgotten(Token):
-    """K2: who is last in line does not remember who stands behind it."""
+    """K2: the last node in line does not remember the next one."""
 
-    def requested(self, sender: int, message: RequestToken) -> None:
-        """Forget it."""
-        super().requested(sender, message)
+    def on_request_token(self, sender: int, message: RequestToken) -> None:
+        super().on_request_token(sender, message)
         self.next = None
 
 
 class NotForwarded(Token):
-    """K2: a request that came to the wrong node is answered by nobody."""
+    """K2: a request that arrives at the wrong node is dropped."""
 
-    def requested(self, sender: int, message: RequestToken) -> None:
-        """Drop it."""
+    def on_request_token(self, sender: int, message: RequestToken) -> None:
         if self.status is not TokenStatus.IDLE:
-            super().requested(sender, message)
+            super().on_request_token(sender, message)

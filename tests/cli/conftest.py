@@ -1,4 +1,4 @@
-"""``lab``: the command, with folders of its own, which are empty of hosts at the end."""
+"""Fixtures for the ``lab`` command, with its own folders, which must be empty of hosts at the end."""
 
 import shutil
 import tempfile
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.calling import Lab
+from tests.cli.invocation import Lab
 
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A short path, because a Unix socket's path must be."""
+    """Yield a short path, because the path of a Unix socket must be short."""
     path = Path(tempfile.mkdtemp(prefix="lab", dir="/tmp"))
     yield path
     shutil.rmtree(path, ignore_errors=True)
@@ -20,7 +20,7 @@ def home() -> Iterator[Path]:
 
 @pytest.fixture
 def lab(tmp_path: Path, home: Path) -> Iterator[Lab]:
-    """The command, called in ``tmp_path``."""
+    """Yield the command, called in ``tmp_path``."""
     command = Lab(tmp_path, home)
     yield command
     assert command.left() == []

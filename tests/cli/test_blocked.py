@@ -1,4 +1,4 @@
-"""``lab show --blocked``, and what ``lab run`` says of a transaction that is still open."""
+"""``lab show --blocked``, and open transactions in the report of ``lab run``."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from lab.protocols import TwoPhaseCommit
-from tests.cli.calling import SHIPPED, Lab
+from tests.cli.invocation import SHIPPED, Lab
 from tests.harness import Rig
 
 SENTENCE = "1 and 2 are uncertain: they voted YES, their coordinator 3 is dead; decided when 3 comes back"
@@ -20,7 +20,7 @@ RUN = (
 
 
 def _recording(path: Path) -> Path:
-    """The coordinator dies between the votes and the word; others are turned away; it comes back."""
+    """Record a run: the coordinator crashes between votes and decision, others are refused locks, it recovers."""
     rig = Rig((1, 2, 3), protocol=TwoPhaseCommit).started()
     rig.do("on send Vote 1->3: kill 3", "at 2500ms restart 3", "tell 3 withdraw 350")
     rig.do("at 1500ms tell 2 transfer 10 checking savings")
@@ -28,27 +28,27 @@ def _recording(path: Path) -> Path:
 
 
 def test_show(lab: Lab, transcript: Callable[[str, str], None]) -> None:
-    """The same recording at several instants, and as it ended."""
+    """The same recording at several times, and at its end."""
     path = _recording(lab.folder / "run.jsonl")
-    told = []
+    result = []
     for options in (*(("--at", time) for time in TIMES), ()):
         done = lab("show", path.name, "--blocked", *options)
         assert (done.status, done.err) == (0, "")
-        told.append(f"$ {' '.join(('lab show run.jsonl --blocked', *options))}\n{done.out}")
-    transcript("show_blocked", "\n".join(told))
+        result.append(f"$ {' '.join(('lab show run.jsonl --blocked', *options))}\n{done.out}")
+    transcript("show_blocked", "\n".join(result))
 
 
-def test_an_instant_after_the_end(lab: Lab) -> None:
-    """It says that the recording ends before; and a time has no microseconds of its own unit."""
+def test_a_time_after_the_end(lab: Lab) -> None:
+    """The output says that the recording ends before."""
     path = _recording(lab.folder / "run.jsonl")
-    said = lab("show", path.name, "--blocked", "--at", "99s").out.splitlines()
-    assert said[1:] == ["# it ends before 99s: this is how it ended", "# at 3s: 0 open transactions"]
+    output = lab("show", path.name, "--blocked", "--at", "99s").out.splitlines()
+    assert output[1:] == ["# it ends before 99s: this is how it ended", "# at 3s: 0 open transactions"]
     odd = lab("show", path.name, "--blocked", "--at", "1500090us").out.splitlines()
     assert odd[1] == "# at 1.50009s: 2 open transactions"
 
 
-def test_run_says_what_is_open(lab: Lab) -> None:
-    """In one line, with the reason; as JSON with since when it is blocked."""
+def test_run_reports_open_transactions(lab: Lab) -> None:
+    """In one line with the reason; as JSON with the time since when it is blocked."""
     done = lab(*RUN)
     assert done.status == 0
     assert f"\n  3.1 is open: {SENTENCE}\n" in done.out
@@ -57,8 +57,8 @@ def test_run_says_what_is_open(lab: Lab) -> None:
     assert 0 < found["blocked_us"] < 3_000_000
 
 
-def test_run_counts_what_is_too_much_to_tell(lab: Lab) -> None:
-    """Ten are told; the rest are in the recording."""
+def test_run_counts_further_open_transactions(lab: Lab) -> None:
+    """Ten are listed; the rest are counted."""
     load = ("--set", "accounts=50", "--do", "transactions 60 at 1000/s", "--do", "at 100ms kill 3")
     done = lab(*RUN[:-4], *load, "--record", "run.jsonl")
     assert done.out.count(" is open: ") == 10
@@ -66,7 +66,7 @@ def test_run_counts_what_is_too_much_to_tell(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("--at", "2s"), "--at is the instant of --blocked: lab show FILE --blocked --at 2s"),
         (
@@ -83,7 +83,7 @@ def test_run_counts_what_is_too_much_to_tell(lab: Lab) -> None:
         ),
     ],
 )
-def test_mistakes(lab: Lab, words: tuple[str, ...], said: str) -> None:
-    """What was got, what was expected, what to do."""
+def test_mistakes(lab: Lab, words: tuple[str, ...], output: str) -> None:
+    """The error has what was given, what was expected, what to do."""
     (lab.folder / "bully.jsonl").write_bytes(SHIPPED.read_bytes())
-    assert lab("show", "bully.jsonl", *words).refused() == said
+    assert lab("show", "bully.jsonl", *words).refused() == output

@@ -1,4 +1,4 @@
-"""``lab check``: from its options to its table, what it finds, and that this can be run again."""
+"""``lab check``: its options, its table, its findings and their reproduction."""
 
 import contextlib
 import json
@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.campaign_report import nothing_found
+from lab.cli.campaign_report import format_no_findings
 from lab.properties import Judge
 from lab.protocols import Bully, source_of
 from lab.recording.reader import open_recording
 from lab.replay.reexecution import reexecute
-from lab.worlds.campaign.campaign import Table
-from tests.cli.calling import ROOT, Called, Lab
+from lab.worlds.campaign.campaign import CampaignTotals
+from tests.cli.invocation import ROOT, Called, Lab
 from tests.worlds.live import is_gone
 
 MUTANTS = ROOT / "tests" / "campaign" / "mutants.py"
@@ -30,7 +30,7 @@ def _written(lab: Lab) -> list[str]:
 
 
 def test_nothing_is_found(lab: Lab, transcript: Callable[[str, str], None]) -> None:
-    """The table of a campaign without a failure; nothing is written."""
+    """The table of a campaign without a finding; nothing is written."""
     called = lab("check", "bully", "--runs", "60", "--faults", "kill,loss")
     assert (called.status, called.err) == (0, "")
     transcript("check_nothing", called.out)
@@ -38,7 +38,7 @@ def test_nothing_is_found(lab: Lab, transcript: Callable[[str, str], None]) -> N
 
 
 def test_a_finding(lab: Lab, transcript: Callable[[str, str], None]) -> None:
-    """Issue 3: the paused coordinator, shrunk to a few events, written down, and told."""
+    """Issue 3: the paused coordinator, shrunk to a few events, recorded and explained."""
     called = lab(*PAUSED)
     assert (called.status, called.err) == (1, "")
     transcript("check_finding", called.out)
@@ -46,7 +46,7 @@ def test_a_finding(lab: Lab, transcript: Callable[[str, str], None]) -> None:
 
 
 def test_a_finding_is_a_recording(lab: Lab) -> None:
-    """It re-executes, shows the same to whoever judges it, and the command makes the same bytes again."""
+    """It re-executes, has the same verdict, and the printed command gives the same bytes."""
     found = json.loads(lab(*PAUSED, "--json", "--out", "it is.jsonl").out)["finding"]
     path = lab.folder / "it is.jsonl"
     assert found["recording"] == path.name
@@ -64,7 +64,7 @@ def test_a_finding_is_a_recording(lab: Lab) -> None:
 
 
 def test_a_failure_of_a_mutant(lab: Lab) -> None:
-    """One's own protocol; the failure is said to be one, and --strict does not change that."""
+    """A protocol in a file: the output calls it a failure, and --strict changes nothing."""
     called = lab("check", f"{MUTANTS}:NoHalt", "--out", "found.jsonl")
     assert called.status == 1
     assert "fails with all assumptions intact" in called.out
@@ -76,29 +76,29 @@ def test_a_failure_of_a_mutant(lab: Lab) -> None:
 
 
 def test_json(lab: Lab) -> None:
-    """One object, with all that the table has; the same from one worker and from two."""
+    """One object with everything in the table; the same from one worker and from two."""
     one = lab("check", "bully", "--runs", "30", "--faults", "kill,partition", "--json", "--workers", "1")
     two = lab("check", "bully", "--runs", "30", "--faults", "kill,partition", "--json", "--workers", "2")
     assert one == two
     assert (one.status, one.err) == (0, "")
-    told = json.loads(one.out)
-    assert told["runs"] == 30
-    assert told["finding"] is None
-    assert set(told["faults"]) == {"kill", "partition"}
-    assert all(each["broken"] == [8] for each in told["violations"])
-    assert 0 < len(told["lines"]["not_reached"]) < told["lines"]["all"]
+    result = json.loads(one.out)
+    assert result["runs"] == 30
+    assert result["finding"] is None
+    assert set(result["faults"]) == {"kill", "partition"}
+    assert all(each["broken"] == [8] for each in result["violations"])
+    assert 0 < len(result["lines"]["not_reached"]) < result["lines"]["all"]
 
 
-def test_what_became_of_the_transactions(lab: Lab) -> None:
-    """Where nothing ran, that nothing was found says nothing: they are counted. An election has none."""
+def test_transactions_are_counted(lab: Lab) -> None:
+    """Without any transactions, the absence of findings would mean nothing. Elections have none."""
     words = ("--runs", "3", "--workers", "1")
     (line,) = [line for line in lab("check", "2pc", *words).out.splitlines() if " transactions: " in line]
-    told = json.loads(lab("check", "2pc", *words, "--json").out)["transactions"]
+    result = json.loads(lab("check", "2pc", *words, "--json").out)["transactions"]
     assert line.strip() == (
-        f"{sum(told.values())} transactions: {told['committed']} committed, {told['aborted']} aborted, "
-        f"{told.get('open', 0)} still open"
+        f"{sum(result.values())} transactions: {result['committed']} committed, {result['aborted']} aborted, "
+        f"{result.get('open', 0)} still open"
     )
-    assert told["committed"] > 2
+    assert result["committed"] > 2
     assert json.loads(lab("check", "bully", *words, "--json").out)["transactions"] == {}
 
 
@@ -111,7 +111,7 @@ def test_keep_going(lab: Lab) -> None:
 
 
 def test_strict(lab: Lab) -> None:
-    """A violation outside the promise counts."""
+    """An excused violation counts as a finding."""
     options = ("check", "bully", "--runs", "30", "--faults", "pause")
     lax, strict = lab(*options), lab(*options, "--strict")
     assert (lax.status, strict.status) == (0, 1)
@@ -119,7 +119,7 @@ def test_strict(lab: Lab) -> None:
 
 
 def test_all_faults_have_a_short_table(lab: Lab) -> None:
-    """However many sorts of violations there are."""
+    """However many sets of broken assumptions there are."""
     called = lab("check", "bully", "--runs", "60", "--faults", "all")
     rows = [line for line in called.out.splitlines() if "outside: " in line or "none" in line]
     assert len(rows) <= 12
@@ -127,7 +127,7 @@ def test_all_faults_have_a_short_table(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("--runs", "many"), "--runs many: write a whole number, 0 or more"),
         (("--seed", "-1"), "--seed -1: write a whole number, 0 or more"),
@@ -146,34 +146,34 @@ def test_all_faults_have_a_short_table(lab: Lab) -> None:
         (("--t", "soon"), "--t: 'soon' is not a duration: write a number and a unit, such as 200ms, 1.5s or 2m"),
         (
             ("--set", "x=1"),
-            "--set x=1: bully has check_every, coordinator_timeout, as_printed to set: --set NAME=VALUE",
+            "--set x=1: write --set NAME=VALUE; bully has check_every, coordinator_timeout, as_printed",
         ),
     ],
 )
-def test_mistakes(lab: Lab, words: tuple[str, ...], said: str) -> None:
-    """Each gets its line, before anything is run."""
+def test_mistakes(lab: Lab, words: tuple[str, ...], output: str) -> None:
+    """One line each, before anything runs."""
     (lab.folder / "mine.jsonl").write_text("mine\n")
-    assert lab("check", "bully", *words).refused() == said
+    assert lab("check", "bully", *words).refused() == output
     assert (lab.folder / "mine.jsonl").read_text() == "mine\n"
 
 
 def test_no_cluster(lab: Lab) -> None:
-    """An address at which nobody is."""
+    """An address without a scheduler."""
     pytest.importorskip("distributed")
-    said = lab("check", "bully", "--runs", "1", "--cluster", "tcp://127.0.0.1:1")
-    assert said.status == 2
-    assert said.err.splitlines()[-1].startswith("lab: --cluster tcp://127.0.0.1:1: ")
+    output = lab("check", "bully", "--runs", "1", "--cluster", "tcp://127.0.0.1:1")
+    assert output.status == 2
+    assert output.err.splitlines()[-1].startswith("lab: --cluster tcp://127.0.0.1:1: ")
 
 
 def test_a_worker_that_dies(lab: Lab) -> None:
-    """One line, and not as expected."""
+    """One line, and exit status 1."""
     called = lab("check", f"{MUTANTS.with_name('stubborn.py')}:Dies", "--runs", "40", "--workers", "2")
     assert called.status == 1
-    assert called.line().startswith("a worker died, killed or out of memory")
+    assert called.line().startswith("a worker process died (killed, or out of memory)")
 
 
 def test_ctrl_c(lab: Lab) -> None:
-    """On a terminal, with a bar: the table so far, status 130, and no worker left."""
+    """On a terminal with a progress line: the table so far, status 130, and no worker left."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [*lab._command, "check", "bully", "--runs", "0", "--workers", "2"],
@@ -198,24 +198,24 @@ def test_ctrl_c(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         ("at 1s kill 1\n\nat 1s kil 2  # typo\n", "s.script:3: "),
         ("kill 9\n", "s.script:1: there is no node 9"),
     ],
 )
-def test_a_script_with_a_mistake(lab: Lab, text: str, said: str) -> None:
-    """The file and the line are named."""
+def test_a_script_with_a_mistake(lab: Lab, text: str, output: str) -> None:
+    """The error names the file and the line."""
     (lab.folder / "s.script").write_text(text)
-    assert _run(lab, "--script", "s.script").refused().startswith(said)
+    assert _run(lab, "--script", "s.script").refused().startswith(output)
 
 
 def test_a_script_and_listed_nodes(lab: Lab) -> None:
-    """``--script`` and ``--nodes 1,3,5``; a script that is not there."""
+    """``--script`` and ``--nodes 1,3,5``; a missing script."""
     (lab.folder / "s.script").write_text("# two of three\nat 1s kill 5\n")
-    told = json.loads(_run(lab, "--script", "s.script", "--json").out)
-    assert set(told["nodes"]) == {"1", "3", "5"}
-    assert told["nodes"]["5"]["process"] == "killed"
+    result = json.loads(_run(lab, "--script", "s.script", "--json").out)
+    assert set(result["nodes"]) == {"1", "3", "5"}
+    assert result["nodes"]["5"]["process"] == "killed"
     assert "no.script" in _run(lab, "--script", "no.script").refused()
 
 
@@ -223,10 +223,13 @@ def _run(lab: Lab, *words: str) -> Called:
     return lab("run", "bully", "--sim", "--headless", "--for", "3s", "--nodes", "1,3,5", "--seed", "1", *words)
 
 
-def test_what_is_said_of_an_interrupted_campaign() -> None:
-    """Nothing, where no run was finished; else how far it came."""
-    table = Table()
-    assert nothing_found(Bully, table, None, True) == "stopped before the first run was finished: nothing is known"
+def test_the_conclusion_of_an_interrupted_campaign() -> None:
+    """None without a finished run; otherwise the number of runs."""
+    table = CampaignTotals()
+    assert (
+        format_no_findings(Bully, table, None, True)
+        == "stopped before the first run was finished: nothing is known"
+    )
     table.runs = 1_200
-    assert nothing_found(Bully, table, "A2", True) == "stopped after 1,200 runs; no violation of A2 was found"
-    assert nothing_found(Bully, table, None, False).startswith("no failure: A1.1, A1.2, A2 held in every")
+    assert format_no_findings(Bully, table, "A2", True) == "stopped after 1,200 runs; no violation of A2 was found"
+    assert format_no_findings(Bully, table, None, False).startswith("no failure: A1.1, A1.2, A2 held in every")

@@ -1,4 +1,4 @@
-"""``lab compare``: the table, the charts, the picture, the script, and a comparison that is cut short."""
+"""``lab compare``: the table, the charts, the picture, scripts, and an interrupted comparison."""
 
 import json
 import re
@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.analysis.field_work import Work
-from lab.cli.comparing import CompareRequest, run_compare
+from lab.cli.comparison_runner import CompareRequest, run_compare
 from lab.cli.comparison_report import as_json, report
-from lab.cli.spreads import course
-from lab.worlds.campaign.comparison import Comparison, Measured, Sums, compared
-from tests.cli.calling import Lab
+from lab.cli.distributions import cumulative_steps
+from lab.worlds.campaign.comparison import ProtocolComparison, RunMeasurement, ProtocolTotals, run_comparison
+from tests.cli.invocation import Lab
 
 MINE = """from lab.protocols import Bully
 
@@ -33,14 +33,14 @@ def _request(output: Path | None = None, json: bool = False, runs: str = "3") ->
 
 
 def _rows(out: str) -> dict[str, list[str]]:
-    """The cells of the table, by what stands before them."""
+    """Return the cells of the table by row title."""
     table = out.partition("\n\n")[2].partition("\n\n")[0].splitlines()
     rows = (re.split(r" {2,}", line.strip()) for line in table[1:])
     return {title: cells for title, *cells in rows}
 
 
 def test_table_charts_and_picture(lab: Lab) -> None:
-    """Called as a user calls it, with output to a pipe: no colours, no progress."""
+    """With output to a pipe: no colours, no progress line."""
     (lab.folder / "mine.py").write_text(MINE)
     words = (
         "compare",
@@ -77,15 +77,15 @@ def test_table_charts_and_picture(lab: Lab) -> None:
     }
 
 
-def test_a_script_strikes_every_run(lab: Lab) -> None:
-    """Its remarks are left out; without the field there are no readings."""
+def test_a_script_runs_in_every_run(lab: Lab) -> None:
+    """Comments are ignored; without the field task there are no readings."""
     (lab.folder / "lecture.script").write_text(SCRIPT)
     words = ("compare", "bully", "--script", "lecture.script", "--task", "none", "--runs", "3", "--workers", "1")
     done = lab(*words, "--json")
     assert (done.status, done.err) == (0, "")
-    told = json.loads(done.out)
-    (bully,) = told["protocols"]
-    assert (told["t_us"], told["seed"], bully["protocol"], bully["runs"]) == (200_000, 1, "bully", 3)
+    result = json.loads(done.out)
+    (bully,) = result["protocols"]
+    assert (result["t_us"], result["seed"], bully["protocol"], bully["runs"]) == (200_000, 1, "bully", 3)
     assert bully["without_coordinator"]["count"] == 3 * 2, "when 5 dies, and when it takes over again"
     assert bully["elections"]["count"] == 3 * 3, "the first, and one each time"
     assert bully["readings"] is None
@@ -93,22 +93,22 @@ def test_a_script_strikes_every_run(lab: Lab) -> None:
     assert lab(*words).out.startswith("5 nodes, lecture.script; 3 runs each")
 
 
-def test_an_interrupt_shows_what_there_is(
+def test_an_interrupt_shows_the_results_so_far(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Ctrl-C during the third run: the table and the charts of two, the picture, and status 130."""
+    """Ctrl-C during the third run: table, charts and picture of two, and status 130."""
     _cut_short(monkeypatch, 2)
     assert run_compare(_request(tmp_path / "two.svg")) == 130
-    said = capsys.readouterr().out
-    assert "; cut short after 2 of 3 runs, from seed 1 on" in said
-    assert said.count("┌") >= 1
+    output = capsys.readouterr().out
+    assert "; cut short after 2 of 3 runs, from seed 1 on" in output
+    assert output.count("┌") >= 1
     assert (tmp_path / "two.svg").exists()
 
 
-def test_an_interrupt_before_anything(
+def test_an_interrupt_before_the_first_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """There is nothing to show, and no picture."""
+    """Nothing is shown or drawn."""
     _cut_short(monkeypatch, 0)
     assert run_compare(_request(tmp_path / "none.svg")) == 130
     assert capsys.readouterr().out == ""
@@ -116,17 +116,17 @@ def test_an_interrupt_before_anything(
 
 
 def _cut_short(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
-    def some(comparison: Comparison, workers: int) -> Iterator[tuple[Measured, ...]]:
-        coming = compared(comparison, workers)
+    def some(comparison: ProtocolComparison, workers: int) -> Iterator[tuple[RunMeasurement, ...]]:
+        coming = run_comparison(comparison, workers)
         for _ in range(runs):
             yield next(coming)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lab.cli.comparing.compared", some)
+    monkeypatch.setattr("lab.cli.comparison_runner.run_comparison", some)
 
 
 def test_a_protocol_whose_messages_multiply(lab: Lab) -> None:
-    """One line tells, and the status is 1."""
+    """One line explains it, and the status is 1."""
     stubborn = f"{Path(__file__).parents[1] / 'campaign' / 'stubborn.py'}:Multiplies"
     done = lab("compare", "bully", stubborn, "--runs", "2", "--nodes", "3", "--task", "none", "--workers", "1")
     assert (done.status, done.out) == (1, "")
@@ -134,10 +134,10 @@ def test_a_protocol_whose_messages_multiply(lab: Lab) -> None:
 
 
 def test_sums_over_runs() -> None:
-    """Everything measured, added up; and the run in which several led for longest."""
-    sums = Sums("ring")
-    sums.add(Measured((4, 8), (1_000_000,), 0, {"A1.1": (0, 2)}, Work(10, 1, 2)))
-    sums.add(Measured((), (3_000_000,), 500_000, {"A1.1": (1, 0), "raises": (1, 0)}, Work(5, 0, 1)))
+    """All measurements added up, and the worst run."""
+    sums = ProtocolTotals("ring")
+    sums.add(RunMeasurement((4, 8), (1_000_000,), 0, {"A1.1": (0, 2)}, Work(10, 1, 2)))
+    sums.add(RunMeasurement((), (3_000_000,), 500_000, {"A1.1": (1, 0), "raises": (1, 0)}, Work(5, 0, 1)))
     assert as_json(sums) == {
         "protocol": "ring",
         "runs": 2,
@@ -149,40 +149,40 @@ def test_sums_over_runs() -> None:
     }
 
 
-def test_a_curve_is_level_between_two_values() -> None:
-    """A third of three values is at most the first of them, and nothing more until the second is reached."""
-    points = course([1, 2, 4], 1)
+def test_a_cumulative_curve_is_a_step_function() -> None:
+    """A third of three values is at most the first of them, until the second value is reached."""
+    points = cumulative_steps([1, 2, 4], 1)
     assert {share for x, share in points if x == 2} == set(range(33, 67))
     assert [(x, share) for x, share in points if share in (33, 66)] == [(1, 33), (2, 33), (2, 66), (4, 66)]
     assert (points[0], points[-1]) == ((1, 0), (4, 100))
 
 
 def test_groups_have_a_coordinator_each(capsys: pytest.CaptureFixture[str]) -> None:
-    """A footnote says so, of those that lead groups, and of nobody else."""
-    bully, invitation = Sums("bully"), Sums("invitation")
-    bully.add(Measured((4,), (), 0, {"A1.1": (0, 0)}, None))
+    """A footnote says so, only for protocols that form groups."""
+    bully, invitation = ProtocolTotals("bully"), ProtocolTotals("invitation")
+    bully.add(RunMeasurement((4,), (), 0, {"A1.1": (0, 0)}, None))
     report([bully], 200_000)
     assert "*" not in capsys.readouterr().out
-    invitation.add(Measured((4,), (), 900_000, {"A4": (0, 0)}, None))
+    invitation.add(RunMeasurement((4,), (), 900_000, {"A4": (0, 0)}, None))
     report([bully, invitation], 200_000)
-    said = capsys.readouterr().out
-    assert _rows(f"\n\n{said}")["runs with several coordinators *"] == ["0", "1"]
-    assert "\n* Each group of invitation has a coordinator, as it should.\n" in said
+    output = capsys.readouterr().out
+    assert _rows(f"\n\n{output}")["runs with several coordinators *"] == ["0", "1"]
+    assert "\n* Each group of invitation has a coordinator, as it should.\n" in output
 
 
-def test_one_run_is_one_run(capsys: pytest.CaptureFixture[str]) -> None:
-    """Not one runs."""
+def test_singular_and_plural(capsys: pytest.CaptureFixture[str]) -> None:
+    """``1 run``, not ``1 runs``."""
     assert run_compare(_request(runs="1")) == 0
     assert capsys.readouterr().out.startswith("3 nodes, kill; 1 run each, from seed 1 on\n")
 
 
 def test_where_nothing_was_measured_there_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
-    """No election came to its end, and nobody ever led; then there is no chart either."""
-    sums = Sums("silent")
-    sums.add(Measured((), (), 0, {"A2": (3, 0)}, None))
+    """Without any election or coordinator; then there is no chart either."""
+    sums = ProtocolTotals("silent")
+    sums.add(RunMeasurement((), (), 0, {"A2": (3, 0)}, None))
     report([sums], 200_000)
-    said = capsys.readouterr().out
-    rows = _rows(f"\n\n{said}")
+    output = capsys.readouterr().out
+    rows = _rows(f"\n\n{output}")
     assert rows["messages of one, median"] == rows["length, median"] == ["-"]
     assert rows["violations of A2"] == ["3 failures"]
-    assert "┌" not in said
+    assert "┌" not in output

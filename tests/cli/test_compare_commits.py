@@ -1,4 +1,4 @@
-"""``lab compare 2pc 3pc``: what a commit takes beside the formula, and who was blocked, as a user sees it."""
+"""``lab compare 2pc 3pc``: cost next to the formulas, and blocking."""
 
 import json
 from collections.abc import Callable
@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from lab.analysis.commit_history import Commits, Transacted
+from lab.analysis.commit_history import CommitHistory, TransactionHistory
 from lab.cli.commit_report import commit_rows, commits_as_json
 from lab.protocols import TwoPhaseCommit
-from lab.worlds.campaign.comparison import Measured, Sums
-from tests.cli.calling import Lab
+from lab.worlds.campaign.comparison import RunMeasurement, ProtocolTotals
+from tests.cli.invocation import Lab
 
 BLOCKING = """# the coordinator dies amid the votes, and comes back half a minute later
 at 3s tell 5 withdraw 350
@@ -22,7 +22,7 @@ at 4s tell 5 transfer 10 savings checking
 """
 
 
-def _told(lab: Lab, script: str, *words: str) -> dict[str, dict[str, Any]]:
+def _compare_json(lab: Lab, script: str, *words: str) -> dict[str, dict[str, Any]]:
     (lab.folder / "bank.script").write_text(script)
     done = lab("compare", "2pc", "3pc", "--script", "bank.script", "--workers", "1", "--json", *words)
     assert (done.status, done.err) == (0, "")
@@ -30,7 +30,7 @@ def _told(lab: Lab, script: str, *words: str) -> dict[str, dict[str, Any]]:
 
 
 def test_the_table(lab: Lab, transcript: Callable[[str, str], None]) -> None:
-    """Both go through the same blocking course; then the charts, and the picture."""
+    """Both protocols run the same script; then charts and picture."""
     (lab.folder / "blocking.script").write_text(BLOCKING)
     words = ("--script", "blocking.script", "--runs", "2", "--workers", "1", "-o", "c.svg")
     done = lab("compare", "2pc", "3pc", *words)
@@ -42,36 +42,38 @@ def test_the_table(lab: Lab, transcript: Callable[[str, str], None]) -> None:
 
 
 def test_two_phase_blocks_where_three_phase_does_not(lab: Lab) -> None:
-    """Until the coordinator is back, against as long as it takes to miss it, to elect another and to end it."""
-    told = _told(lab, BLOCKING, "--runs", "3")
-    two, three = told["2pc"]["blocked"], told["3pc"]["blocked"]
+    """2PC until the coordinator recovers; 3PC only for the timeout, the election and the termination."""
+    result = _compare_json(lab, BLOCKING, "--runs", "3")
+    two, three = result["2pc"]["blocked"], result["3pc"]["blocked"]
     assert (two["count"], three["count"] >= two["count"]) == (3 * 3, True)
     assert two["us_median"] > 29_000_000
     assert three["us_95th"] < 15 * 200_000
-    assert told["2pc"]["locked"]["us_95th"] > 29_000_000 > 10 * told["3pc"]["locked"]["us_95th"]
-    assert told["2pc"]["open"] == told["3pc"]["open"] == 0
-    assert told["2pc"]["committed"] == told["3pc"]["committed"] == 0
-    worst = told["2pc"]["blocked_longest"]
+    assert result["2pc"]["locked"]["us_95th"] > 29_000_000 > 10 * result["3pc"]["locked"]["us_95th"]
+    assert result["2pc"]["open"] == result["3pc"]["open"] == 0
+    assert result["2pc"]["committed"] == result["3pc"]["committed"] == 0
+    worst = result["2pc"]["blocked_longest"]
     assert (worst["transaction"], worst["participants"], worst["missing"]) == ([5, 1], [1, 2, 3, 5], [5])
-    assert told["3pc"]["messages_of"]["termination"] > 0
+    assert result["3pc"]["messages_of"]["termination"] > 0
 
 
-def test_what_blocked_for_longest_is_named(lab: Lab) -> None:
-    """Two participants, one of them dead, leave no majority: three-phase commit blocks too, and is told apart."""
+def test_the_longest_blocking_is_named(lab: Lab) -> None:
+    """With two participants and one crashed there is no majority: 3PC blocks too, which the output explains."""
     script = "at 3s tell 5 transfer 10 account5 savings\nthen on send Vote 1->5 kill 5\nat 33s restart 5\n"
     (lab.folder / "two.script").write_text(script)
     done = lab("compare", "3pc", "3pc above ring", "--script", "two.script", "--runs", "1", "--workers", "1")
-    (said,) = [" ".join(part.split()) for part in done.out.split("\n\n") if part.startswith("Blocked for longest")]
-    assert said.startswith("Blocked for longest: under 3pc above bully, node 1 for 2")
-    assert "; under 3pc above ring, node 1 for 2" in said
-    assert said.count("with seed 1, over 5.1 of nodes 1 5 while 5 did not run: no majority was left") == 2
+    (output,) = [
+        " ".join(part.split()) for part in done.out.split("\n\n") if part.startswith("Blocked for longest")
+    ]
+    assert output.startswith("Blocked for longest: under 3pc above bully, node 1 for 2")
+    assert "; under 3pc above ring, node 1 for 2" in output
+    assert output.count("with seed 1, over 5.1 of nodes 1 5 while 5 did not run: no majority was left") == 2
 
 
-def test_where_nothing_fails_a_commit_takes_what_the_formula_says(lab: Lab) -> None:
-    """With two others to ask and with three; messages and forced writes."""
-    told = _told(lab, CALM, "--runs", "2")
+def test_without_failures_the_cost_equals_the_formula(lab: Lab) -> None:
+    """With two and with three participants; messages and forced writes."""
+    result = _compare_json(lab, CALM, "--runs", "2")
     for name, messages, writes in (("2pc", (9 + 6) / 2, (10 + 8) / 2), ("3pc", (15 + 10) / 2, (14 + 11) / 2)):
-        found = told[name]
+        found = result[name]
         assert (found["committed"], found["aborted"], found["open"]) == (4, 0, 0)
         assert found["messages_mean"] == found["messages_formula"] == messages
         assert found["writes_mean"] == found["writes_formula"] == writes
@@ -81,17 +83,17 @@ def test_where_nothing_fails_a_commit_takes_what_the_formula_says(lab: Lab) -> N
 
 @pytest.mark.parametrize("faults", [(), ("--faults", "kill,pause")])
 def test_without_a_script_there_are_transactions(lab: Lab, faults: tuple[str, ...]) -> None:
-    """Under a crash amid the votes, or under drawn faults."""
+    """With a crash during the vote, or with random faults."""
     done = lab("compare", "2pc", "--runs", "2", "--workers", "1", *faults)
     assert (done.status, done.err) == (0, "")
-    said = "transactions, kill, pause" if faults else "transactions, a crash amid the votes"
-    assert done.out.startswith(f"5 nodes, {said}; 2 runs each, from seed 1 on\n\n")
+    output = "transactions, kill, pause" if faults else "transactions, a crash amid the votes"
+    assert done.out.startswith(f"5 nodes, {output}; 2 runs each, from seed 1 on\n\n")
     (committed,) = [line for line in done.out.splitlines() if line.startswith("transactions committed")]
     assert int(committed.split()[-1]) > 20
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("2pc", "bully"), "2pc commits transactions, and bully does not; compare 2pc 3pc, or elections alone"),
         (("bully", "3pc"), "3pc commits transactions, and bully does not; compare 2pc 3pc, or elections alone"),
@@ -99,27 +101,29 @@ def test_without_a_script_there_are_transactions(lab: Lab, faults: tuple[str, ..
         (("2pc", "2pc"), "2pc is named twice; name different protocols: lab compare bully ring"),
     ],
 )
-def test_what_does_not_go_together(lab: Lab, words: tuple[str, ...], said: str) -> None:
-    """One line says it."""
-    assert lab("compare", *words).refused() == said
+def test_conflicting_options(lab: Lab, words: tuple[str, ...], output: str) -> None:
+    """One line each."""
+    assert lab("compare", *words).refused() == output
 
 
-def _sums(*transactions: Transacted, blocked_us: tuple[int, ...] = (), locked_us: tuple[int, ...] = ()) -> Sums:
-    sums = Sums("2pc", TwoPhaseCommit.cost)
-    commits = Commits(transactions, {"own": 9, "termination": 4}, blocked_us, locked_us)
-    sums.add(Measured((), (), 0, {}, None, commits))
+def _sums(
+    *transactions: TransactionHistory, blocked_us: tuple[int, ...] = (), locked_us: tuple[int, ...] = ()
+) -> ProtocolTotals:
+    sums = ProtocolTotals("2pc", TwoPhaseCommit.cost)
+    commits = CommitHistory(transactions, {"own": 9, "termination": 4}, blocked_us, locked_us)
+    sums.add(RunMeasurement((), (), 0, {}, None, commits))
     return sums
 
 
-def test_the_numbers() -> None:
-    """The formula is that of the commits that there were; those within one node are no commits between nodes."""
+def test_the_formula_is_for_the_measured_commits() -> None:
+    """Commits within one node are not counted."""
     sums = _sums(
-        Transacted(0, 1, True, "committed", 100, 200, 3, 6),
-        Transacted(50, 3, True, "committed", 350, 450, 9, 10),
-        Transacted(60, 0, True, "committed", 60, 60, 0, 1),
-        Transacted(70, 2, True, "aborted", 1_070, None, 6, 5),
-        Transacted(80, 2, False, "aborted", 80, 90, 2, 3),
-        Transacted(90, 2, True),
+        TransactionHistory(0, 1, True, "committed", 100, 200, 3, 6),
+        TransactionHistory(50, 3, True, "committed", 350, 450, 9, 10),
+        TransactionHistory(60, 0, True, "committed", 60, 60, 0, 1),
+        TransactionHistory(70, 2, True, "aborted", 1_070, None, 6, 5),
+        TransactionHistory(80, 2, False, "aborted", 80, 90, 2, 3),
+        TransactionHistory(90, 2, True),
         blocked_us=(5, 7),
         locked_us=(1, 2, 3),
     )
@@ -142,7 +146,7 @@ def test_the_numbers() -> None:
 
 
 def test_where_nothing_committed_there_is_a_dash() -> None:
-    """And no formula to compare it with."""
-    rows = {title.strip(): cell for title, cell in commit_rows([_sums(Transacted(0, 2))])}
+    """And no formula to compare with."""
+    rows = {title.strip(): cell for title, cell in commit_rows([_sums(TransactionHistory(0, 2))])}
     assert rows["messages of a commit, mean"] == rows["committed a second"] == rows["by the formula"] == "-"
     assert (rows["transactions committed"], rows["still open"]) == ("0", "1")

@@ -1,4 +1,4 @@
-"""A protocol of the user's own with a step that never comes back: told of with its line, wherever it is run."""
+"""A user's protocol with an endless step: reported with its line, wherever it runs."""
 
 import re
 import signal
@@ -10,7 +10,7 @@ from lab.kernel import Timing
 from lab.recording.records import Link
 from lab.worlds.config import RunConfig
 from lab.worlds.host.launch import HostProcess
-from tests.cli.calling import Lab
+from tests.cli.invocation import Lab
 from tests.waiting import wait_for
 from tests.worlds.live import is_gone
 
@@ -21,17 +21,17 @@ from lab.protocols.bully import EnterElection, EnterElectionAnswer
 
 class Mine(Bully):
     @on(EnterElection)
-    def enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
+    def on_enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer:
         while True:
             pass
 """
-ERROR = "StepTooLongError: enter_election did not come back within 0.5 s of computing"
-TOLD = rf"node 1 failed at [\d.]+ s: {ERROR} \(mine\.py:(9|10) in enter_election: (while True:|pass)\)"
+ERROR = "StepTooLongError: on_enter_election did not return within 0.5 s of computing"
+MESSAGE = rf"node 1 failed at [\d.]+ s: {ERROR} \(mine\.py:(9|10) in on_enter_election: (while True:|pass)\)"
 
 
 @pytest.fixture
 def mine(lab: Lab) -> Path:
-    """``mine.py``, in the folder of the call."""
+    """Return ``mine.py``, in the working directory."""
     path = lab.folder / "mine.py"
     path.write_text(MINE)
     return path
@@ -40,11 +40,11 @@ def mine(lab: Lab) -> Path:
 @pytest.mark.usefixtures("mine")
 @pytest.mark.parametrize("how", [("--sim",), ()], ids=["simulated", "live"])
 def test_run(lab: Lab, how: tuple[str, ...]) -> None:
-    """The node fails, which is said at the end with its line; the recording holds when it is done again."""
+    """The node fails, which is reported at the end with the line; the recording re-executes."""
     done = lab("run", "mine.py", *how, "--nodes", "2", "--headless", "--for", "4s", "--record", "run.jsonl")
     assert done.status == 1, done
     assert re.search("^  node 1  failed ", done.out, re.MULTILINE)
-    assert re.fullmatch(TOLD, done.line())
+    assert re.fullmatch(MESSAGE, done.line())
     verified = lab("verify", "run.jsonl", "--protocol", "mine.py")
     assert verified.status == 1
     assert "steps re-executed" in verified.out
@@ -53,7 +53,7 @@ def test_run(lab: Lab, how: tuple[str, ...]) -> None:
 @pytest.mark.usefixtures("mine")
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_check(lab: Lab, workers: str) -> None:
-    """It is found with the first seed, shrunk and recorded; the status is the program's own."""
+    """It is found with the first seed, shrunk and recorded; the exit status is 1."""
     done = lab("check", "mine.py", "--runs", "1", "--nodes", "2", "--faults", "kill", "--workers", workers)
     assert (done.status, done.err) == (1, ""), done
     assert f"seed 1: raises fails with all assumptions intact: {ERROR}\n" in done.out
@@ -62,11 +62,11 @@ def test_check(lab: Lab, workers: str) -> None:
 
 @pytest.mark.usefixtures("mine")
 def test_explore(lab: Lab) -> None:
-    """As a state in which a node has failed."""
+    """It is a state in which a node has failed."""
     done = lab("explore", "mine.py", "--nodes", "2", "--from", "start", "--kills", "0")
     assert done.status == 1, done
     assert "recorded: mine-raises-synchronous.jsonl, " in done.out
-    assert re.search(TOLD, done.err)
+    assert re.search(MESSAGE, done.err)
 
 
 @pytest.mark.usefixtures("mine")
@@ -82,8 +82,8 @@ def test_a_signal_ends_it(lab: Lab, number: signal.Signals) -> None:
     assert out.startswith(b"mine, simulated, ")
 
 
-def test_the_host_ends_with_who_started_it(lab: Lab, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though it was in such a step at that moment."""
+def test_the_host_ends_with_its_parent(lab: Lab, mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even during such a step."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(lab.runtime))
     recording = str(lab.folder / "run.jsonl")
     config = RunConfig(

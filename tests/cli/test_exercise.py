@@ -1,4 +1,4 @@
-"""``lab exercise``: listed, shown, graded, checked; what a mistake is told."""
+"""``lab exercise``: list, show, grade and check; and its errors."""
 
 import csv
 import json
@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 
 from lab.cli.completion import complete_exercise
-from lab.exercises.library import exercise_called, names
-from tests.cli.calling import SHIPPED, Lab
+from lab.exercises.exercise_library import find_exercise, names
+from tests.cli.invocation import SHIPPED, Lab
 from tests.exercises.attempts import run_attempt, solution_of
-from tests.exercises.made import TASK, write_exercise
+from tests.exercises.exercise_files import TASK, write_exercise
 
 NAME = "two-coordinators"
 
 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The recording of an attempt that solves it."""
-    exercise = exercise_called(NAME)
+    """Return the recording of an attempt that solves it."""
+    exercise = find_exercise(NAME)
     path = tmp_path_factory.mktemp("solved") / f"{NAME}-001.jsonl"
     return run_attempt(exercise, solution_of(exercise), path, end_us=5_000_000)
 
 
 def test_list(lab: Lab) -> None:
-    """The easy ones first, below a line that says so; with --json all of it as an object."""
+    """Grouped by level, easy ones first; with --json one object."""
     done = lab("exercise", "list")
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
@@ -37,21 +37,21 @@ def test_list(lab: Lab) -> None:
 
 
 def test_show(lab: Lab) -> None:
-    """The texts, the points and what is allowed; the solution only where it is asked for."""
-    said = lab("exercise", "show", NAME)
-    assert said.status == 0
-    assert "One pause, two coordinators\n" in said.out
-    assert "2. Make two nodes lead (2 points)" in said.out
-    assert "allowed      pause, resume" in said.out
-    assert "when all normal: pause 5" not in said.out
+    """Texts, points and allowed commands; the solution only on request."""
+    output = lab("exercise", "show", NAME)
+    assert output.status == 0
+    assert "One pause, two coordinators\n" in output.out
+    assert "2. Make two nodes lead (2 points)" in output.out
+    assert "allowed      pause, resume" in output.out
+    assert "when all normal: pause 5" not in output.out
     assert "when all normal: pause 5" in lab("exercise", "show", NAME, "--solution").out
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("show", "two-coordinator"), "did you mean two-coordinators?"),
-        (("show", "./nowhere"), "there is no exercise.toml in it"),
+        (("show", "./nowhere"), "it has no exercise.toml"),
         (("grade", "nowhere.jsonl"), "there is no file nowhere.jsonl"),
         (("grade", "."), "has no recordings in it"),
         (("grade", "x.py"), "say which exercise it repairs: --exercise NAME"),
@@ -62,13 +62,13 @@ def test_show(lab: Lab) -> None:
         (("start", NAME), "the interface needs a terminal"),
     ],
 )
-def test_a_mistake_is_told_in_a_line(lab: Lab, words: tuple[str, ...], said: str) -> None:
-    """With what to do."""
-    assert said in lab("exercise", *words).refused()
+def test_mistakes(lab: Lab, words: tuple[str, ...], output: str) -> None:
+    """One line each, with what to do."""
+    assert output in lab("exercise", *words).refused()
 
 
 def test_grade(lab: Lab, solved: Path) -> None:
-    """A table, with a line for each task where there is one attempt; the files that are asked for."""
+    """A table, with a line per task if there is one attempt; and the requested files."""
     done = lab("exercise", "grade", str(solved), "--csv", "grades.csv", "--gradescope", "results.json")
     assert (done.status, done.err) == (0, "")
     assert done.out.splitlines()[1].split() == ["anna", NAME, "1", "5", "5"]
@@ -79,17 +79,17 @@ def test_grade(lab: Lab, solved: Path) -> None:
 
 
 def test_grade_of_one_student(lab: Lab, solved: Path) -> None:
-    """Another's recording is refused, in Gradescope's file too."""
+    """Another student's recording is refused, in Gradescope's file too."""
     assert lab("exercise", "grade", str(solved), "--student", "anna").status == 0
     done = lab("exercise", "grade", str(solved), "--student", "ben", "--gradescope", "results.json")
     assert done.status == 1
-    assert "not graded: it is an attempt of anna, and not of ben" in " ".join(done.out.split())
+    assert "not graded: it is anna's attempt, not ben's" in " ".join(done.out.split())
     found = json.loads((lab.folder / "results.json").read_text())
     assert (found["score"], found["tests"][0]["status"]) == (0, "failed")
 
 
-def test_grade_tells_that_an_end_is_missing(lab: Lab, solved: Path) -> None:
-    """Of one that was cut off."""
+def test_grade_of_a_truncated_recording(lab: Lab, solved: Path) -> None:
+    """The table says so."""
     torn = lab.folder / "torn.jsonl"
     torn.write_bytes(solved.read_bytes()[:-10])
     done = lab("exercise", "grade", str(torn), "--csv", "grades.csv")
@@ -99,21 +99,21 @@ def test_grade_tells_that_an_end_is_missing(lab: Lab, solved: Path) -> None:
     assert row["cut off"] == "yes"
 
 
-def test_what_is_no_attempt_is_not_graded(lab: Lab, solved: Path) -> None:
-    """It is told why; the others are graded, and the exit status says that not all were."""
+def test_other_recordings_are_not_graded(lab: Lab, solved: Path) -> None:
+    """With the reason; the others are graded, and the exit status is 1."""
     edited = lab.folder / "edited.jsonl"
     lines = solved.read_bytes().splitlines(keepends=True)
     sent = next(number for number, line in enumerate(lines) if b'"sent"' in line)
     edited.write_bytes(b"".join([*lines[:sent], *lines[sent + 1 :]]))
     done = lab("exercise", "grade", str(SHIPPED), str(edited), str(solved), "--every")
     assert done.status == 1
-    assert "not graded: it is a run of no exercise" in done.out
+    assert "not graded: it is not an attempt at an exercise" in done.out
     assert "not graded: line " in done.out
     assert "3 attempts graded, 2 of them refused" in done.out
 
 
 def test_status_without_an_attempt(lab: Lab) -> None:
-    """Every exercise, and nothing reached."""
+    """Every exercise, without points."""
     done = lab("exercise", "status", "--student", "anna", "--home", "here")
     assert done.status == 0
     assert done.out.splitlines()[-1].startswith("anna: 0 of ")
@@ -122,7 +122,7 @@ def test_status_without_an_attempt(lab: Lab) -> None:
 
 
 def test_check(lab: Lab) -> None:
-    """What is wrong with one of a teacher's own is told, and the exit status says so."""
+    """Mistakes in a teacher's own exercise are printed, and the exit status is 1."""
     assert lab("exercise", "check", NAME).out.splitlines() == [
         f"{NAME}: in order",
         "1 exercise, none not in order",
@@ -137,12 +137,12 @@ def test_check(lab: Lab) -> None:
 
 
 def test_repairing(lab: Lab) -> None:
-    """The file is copied to where one is, once, with what to do; what is handed in is run under hidden seeds."""
-    (name, *_) = [name for name in names() if exercise_called(name).repairs]
+    """The file is copied to the working directory, once; a submission is run with hidden seeds."""
+    (name, *_) = [name for name in names() if find_exercise(name).repairs]
     file = f"{name.replace('-', '_')}.py"
-    said = lab("exercise", "start", name)
-    assert said.status == 0
-    assert f"lab exercise grade {file} --exercise {name}" in said.out
+    output = lab("exercise", "start", name)
+    assert output.status == 0
+    assert f"lab exercise grade {file} --exercise {name}" in output.out
     assert (lab.folder / file).is_file()
     assert "is here already" in lab("exercise", "start", name).refused()
     done = lab("exercise", "grade", file, "--exercise", name)
@@ -151,5 +151,5 @@ def test_repairing(lab: Lab) -> None:
 
 
 def test_completion() -> None:
-    """Names, with titles."""
+    """Names with titles."""
     assert complete_exercise("two-c") == [(NAME, "One pause, two coordinators")]

@@ -1,4 +1,4 @@
-"""``lab explore``: what it says, what it leaves behind, and its exit statuses."""
+"""``lab explore``: its report, its recordings and its exit statuses."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from tests.cli.calling import ROOT, Lab
+from tests.cli.invocation import ROOT, Lab
 
 COUNTS = re.compile(
     r"^  [\d,]+ states, [\d,]+ transitions, up to \d+ moves deep; [\d,]+ replays; [\d.]+ s, [\d,]+ transitions/s$",
@@ -18,7 +18,7 @@ COUNTS = re.compile(
 
 
 def test_nothing_is_found_under_the_assumptions(lab: Lab) -> None:
-    """The defaults: three nodes of the bully, every order, one kill; exhaustive, and no file."""
+    """The defaults, three nodes of bully and one kill: exhaustive, and no file."""
     done = lab("explore", "bully")
     assert (done.status, done.err) == (0, "")
     assert COUNTS.search(done.out)
@@ -28,7 +28,7 @@ def test_nothing_is_found_under_the_assumptions(lab: Lab) -> None:
 
 
 def test_two_coordinators_are_found(lab: Lab) -> None:
-    """Under any timeouts: status 1, and a recording that can be verified, with the two coordinators in it."""
+    """With arbitrary timeouts: status 1, and a recording with two coordinators that verifies."""
     done = lab("explore", "bully", "--timeouts", "any", "--states", "5000", "--out", "two.jsonl")
     assert (done.status, done.err) == (1, "")
     assert COUNTS.search(done.out)
@@ -43,8 +43,8 @@ def test_two_coordinators_are_found(lab: Lab) -> None:
     assert "coordinator 1" in lab("show", "two.jsonl", "--only", "status").out
 
 
-def test_a_failure_is_recorded_under_a_name_of_its_own(lab: Lab) -> None:
-    """A mutated bully: without --out it is recorded in this folder; ``verify`` finds the same failure."""
+def test_a_failure_is_recorded_under_a_default_name(lab: Lab) -> None:
+    """A mutated bully, without --out; ``lab verify`` finds the same failure."""
     target = f"{ROOT}/tests/campaign/mutants.py:NoTimeout"
     done = lab("explore", target, "--nodes", "2", environment={"PYTHONPATH": str(ROOT)})
     assert done.status == 1, done
@@ -55,12 +55,12 @@ def test_a_failure_is_recorded_under_a_name_of_its_own(lab: Lab) -> None:
 
 
 def test_a_cut_network(lab: Lab) -> None:
-    """What relies on the network is outside the promise, and the report says so; a recording has the commands."""
+    """Violations that rely on the network are excused, as the report says; the recording has the commands."""
     done = lab("explore", "bully", "--nodes", "2", "--kills", "0", "--cuts", "1", "--out", "cut.jsonl")
     assert done.status == 1, done
     assert "at most 0 kills, 0 restarts and 1 cut\n" in done.out
-    said = r"^  A1\.1 +violated in [\d,]+ states, the first after \d+ moves, outside the promise: 8 broken  \("
-    assert re.search(said, done.out, re.MULTILINE)
+    output = r"^  A1\.1 +violated in [\d,]+ states, the first after \d+ moves, outside the promise: 8 broken  \("
+    assert re.search(output, done.out, re.MULTILINE)
     verified = lab("verify", "cut.jsonl")
     assert verified.status == 0, verified
     assert "outside the promise" in verified.out
@@ -70,7 +70,7 @@ def test_a_cut_network(lab: Lab) -> None:
 
 
 def test_a_transaction(lab: Lab) -> None:
-    """A command is given before anything else happens; a kill may strike, and the node comes back."""
+    """A command is given first; a kill may follow, and the node recovers."""
     words = ("explore", "2pc", "--restarts", "1", "--timeouts", "prompt", "--do")
     done = lab(*words, "tell 3 withdraw 350")
     assert (done.status, done.err) == (0, "")
@@ -78,18 +78,18 @@ def test_a_transaction(lab: Lab) -> None:
     assert "\n  exhaustive: nothing else can happen\n" in done.out
     for name in ("A6", "A7", "A8", "ends"):
         assert re.search(rf"^  {name} +holds  ", done.out, re.MULTILINE)
-    for line, told in (
+    for line, result in (
         ("at 1s tell 3 withdraw 350", "here only a command of the protocol's own can be given, at once"),
         ("kill 3", "here only a command of the protocol's own can be given, at once"),
         ("withdraw 350", "here only a command of the protocol's own can be given, at once"),
         ("tell 4 withdraw 350", "there is no node 4"),
-        ("tell 3 withdraw", "the words of withdraw are AMOUNT"),
+        ("tell 3 withdraw", "usage: withdraw AMOUNT"),
     ):
-        assert lab(*words, line).refused().startswith(f"--do {line!r}: {told}")
+        assert lab(*words, line).refused().startswith(f"--do {line!r}: {result}")
 
 
 def test_without_do_there_is_a_transaction(lab: Lab) -> None:
-    """That A6 holds says nothing where none runs: the first command is the default, and the report says so."""
+    """Without transactions, A6 would hold trivially: the first command is the default, as the report says."""
     for name in ("2pc", "3pc"):
         done = lab("explore", name, "--kills", "0", "--timeouts", "prompt")
         assert (done.status, done.err) == (0, "")
@@ -97,9 +97,9 @@ def test_without_do_there_is_a_transaction(lab: Lab) -> None:
         asked = lab(
             "explore", name, "--kills", "0", "--timeouts", "prompt", "--do", "tell 3 withdraw 350", "--json"
         )
-        told = json.loads(asked.out)
-        assert f"\n  {told['states']:,} states, " in done.out
-        assert told["do"] == ["tell 3 withdraw 350"]
+        result = json.loads(asked.out)
+        assert f"\n  {result['states']:,} states, " in done.out
+        assert result["do"] == ["tell 3 withdraw 350"]
         none = lab("explore", name, "--kills", "0", "--timeouts", "prompt", "--do", "none")
         assert ", no command given, timeouts prompt" in none.out
         assert json.loads(lab("explore", name, "--nodes", "2", "--states", "1", "--json").out)["do"] == [
@@ -107,18 +107,18 @@ def test_without_do_there_is_a_transaction(lab: Lab) -> None:
         ]
 
 
-def test_for_programs(lab: Lab) -> None:
-    """One object with what the report says, and nothing else."""
+def test_json(lab: Lab) -> None:
+    """One object with everything in the report, and nothing else."""
     done = lab(
         "explore", "bully", "--nodes", "2", "--cuts", "1", "--timeouts", "prompt", "--json", "--out", "cut.jsonl"
     )
     assert (done.status, done.err) == (1, "")
-    told = json.loads(done.out)
-    assert told.pop("seconds") > 0
-    verdicts = {each.pop("assertion"): each for each in told.pop("assertions")}
-    assert told.pop("states") < told.pop("transitions")
-    assert told.pop("depth") > 10
-    assert told == {
+    result = json.loads(done.out)
+    assert result.pop("seconds") > 0
+    verdicts = {each.pop("assertion"): each for each in result.pop("assertions")}
+    assert result.pop("states") < result.pop("transitions")
+    assert result.pop("depth") > 10
+    assert result == {
         "protocol": "bully",
         "nodes": 2,
         "begin": "normal",
@@ -142,8 +142,8 @@ def test_for_programs(lab: Lab) -> None:
     assert cut["assertions"][0]["verdict"] == "no violation in 10 states"
 
 
-def test_a_search_that_was_cut_proves_nothing(lab: Lab) -> None:
-    """It tells what it has seen, and no more."""
+def test_a_stopped_search_proves_nothing(lab: Lab) -> None:
+    """It reports only what it has covered."""
     done = lab("explore", "bully", "--states", "10")
     assert (done.status, done.err) == (0, "")
     assert "\n  10 states, " in done.out
@@ -152,7 +152,7 @@ def test_a_search_that_was_cut_proves_nothing(lab: Lab) -> None:
 
 
 def test_nobody_left_to_agree(lab: Lab) -> None:
-    """Where all nodes fail at once nothing is said of A2."""
+    """If all nodes fail at once, A2 is not judged."""
     (lab.folder / "mine.py").write_text(
         "from lab.protocols import Election\n"
         "class Mine(Election):\n"
@@ -168,12 +168,12 @@ def test_nobody_left_to_agree(lab: Lab) -> None:
 
 def test_mistakes(lab: Lab) -> None:
     """One line each, before anything is explored."""
-    assert lab("explore", "bulli").refused().startswith("there is no protocol 'bulli'")
+    assert lab("explore", "bulli").refused().startswith("unknown protocol 'bulli'")
     assert lab("explore", "bully", "--out", "two.txt").refused() == "--out two.txt: name a .jsonl file"
     there = lab("explore", "bully", "--out", "nowhere/two.jsonl").refused()
     assert there == f"--out nowhere/two.jsonl: there is no folder {lab.folder}/nowhere"
     assert lab("explore", "bully", "--set", "speed=1s").refused().startswith("--set speed=1s: bully has")
-    for words, told in (
+    for words, result in (
         ("--nodes 0", "--nodes 0: write a whole number, from 1 to 7"),
         ("--nodes 8", "--nodes 8: write a whole number, from 1 to 7"),
         ("--states many", "--states many: write a whole number, 1 or more"),
@@ -185,13 +185,13 @@ def test_mistakes(lab: Lab) -> None:
         ),
         ("--from here", "--from here: write normal or start"),
     ):
-        assert lab("explore", "bully", *words.split()).refused() == told
+        assert lab("explore", "bully", *words.split()).refused() == result
     astray = lab("explore", f"{ROOT}/tests/campaign/mutants.py:NoRecovery", environment={"PYTHONPATH": str(ROOT)})
     assert astray.refused().endswith("by itself: explore it --from start")
 
 
-def test_ctrl_c_tells_what_was_covered(lab: Lab) -> None:
-    """With a terminal it shows how far it is; interrupted, it reports, and ends with 130."""
+def test_ctrl_c_reports_what_was_covered(lab: Lab) -> None:
+    """On a terminal it shows progress; interrupted, it reports and exits with 130."""
     mine, its = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "lab", "explore", "bully", "--timeouts", "any", "--states", "100000000"],

@@ -1,4 +1,4 @@
-"""``lab export``: what is written where, and what each mistake is answered with."""
+"""``lab export``: files, formats, and errors."""
 
 import shlex
 import shutil
@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.cli.completion import complete_format
-from lab.tui.saving.formats import ALL_FORMATS
-from tests.cli.calling import ROOT, SHIPPED, Lab
+from lab.tui.saving.export_formats import ALL_FORMATS
+from tests.cli.invocation import ROOT, SHIPPED, Lab
 from tests.recording.samples import eventful_lines, write_lines
 
 MISTAKES = """
@@ -41,7 +41,7 @@ empty.jsonl
 
 @pytest.fixture
 def folder(lab: Lab) -> Lab:
-    """A folder with a recording, a picture that is there already, an empty file and a folder."""
+    """Return a folder with a recording, an existing picture, an empty file and a folder."""
     shutil.copy(SHIPPED, lab.folder / "run.jsonl")
     (lab.folder / "there.svg").write_text("mine")
     (lab.folder / "empty.jsonl").touch()
@@ -49,18 +49,20 @@ def folder(lab: Lab) -> Lab:
     return lab
 
 
-def test_mistakes_are_answered_in_a_line(folder: Lab, transcript: Callable[[str, str], None]) -> None:
-    """What was got, what was expected, the next step; nothing is written."""
+def test_mistakes(folder: Lab, transcript: Callable[[str, str], None]) -> None:
+    """What was given, what was expected, the next step; nothing is written."""
     (folder.folder / "bound.svg").symlink_to(folder.folder / "folder")
     before = sorted(path.name for path in folder.folder.iterdir())
-    told = [f"{call}\n  {folder('export', *shlex.split(call)).refused()}" for call in MISTAKES.strip().split("\n")]
-    transcript("export_errors", "\n".join(told))
+    result = [
+        f"{call}\n  {folder('export', *shlex.split(call)).refused()}" for call in MISTAKES.strip().split("\n")
+    ]
+    transcript("export_errors", "\n".join(result))
     assert sorted(path.name for path in folder.folder.iterdir()) == before
     assert (folder.folder / "there.svg").read_text() == "mine"
 
 
-def test_without_a_format_it_lists_them(folder: Lab) -> None:
-    """All, each with how its files end and what it is good for, and what to type next."""
+def test_without_a_format_the_formats_are_listed(folder: Lab) -> None:
+    """Each with its suffix and its purpose, and an example."""
     shown = folder("export", "run.jsonl")
     assert (shown.status, shown.err) == (0, "")
     rows = shown.out.splitlines()
@@ -70,8 +72,8 @@ def test_without_a_format_it_lists_them(folder: Lab) -> None:
     assert rows[-1] == "next: lab export run.jsonl --to svg"
 
 
-def test_the_file_has_the_name_of_the_recording_here(folder: Lab) -> None:
-    """Whichever folder the recording is in; and its size is told."""
+def test_the_default_file(folder: Lab) -> None:
+    """The name of the recording, in the working directory; the size is printed."""
     (folder.folder / "run.jsonl").rename(folder.folder / "folder" / "run.jsonl")
     shown = folder("export", "folder/run.jsonl", "--to", "svg")
     size = (folder.folder / "run.svg").stat().st_size
@@ -81,21 +83,21 @@ def test_the_file_has_the_name_of_the_recording_here(folder: Lab) -> None:
 
 
 @pytest.mark.parametrize("each", ALL_FORMATS, ids=lambda each: str(each.name))
-def test_the_format_is_known_by_the_end_of_the_file(folder: Lab, each: object) -> None:
-    """Every format's own suffix means that format: the same file as with --to."""
+def test_the_format_follows_from_the_suffix(folder: Lab, each: object) -> None:
+    """Every format's suffix gives the same file as --to."""
     chosen = next(one for one in ALL_FORMATS if one is each)
     source = "run.jsonl"
     if chosen.name == "dot":
         source = str(ROOT / "recordings" / "scenarios" / "invitation-partition-in-two.jsonl")
     words = ("export", source, "--from", "1s", "--until", "1200ms")
     named = folder(*words, "--out", f"one{chosen.suffix}")
-    told = folder(*words, "--to", chosen.name, "--out", "other")
-    assert (named.status, told.status) == (0, 0), (named, told)
+    result = folder(*words, "--to", chosen.name, "--out", "other")
+    assert (named.status, result.status) == (0, 0), (named, result)
     assert (folder.folder / f"one{chosen.suffix}").read_bytes() == (folder.folder / "other").read_bytes()
 
 
-def test_a_file_is_written_over_only_by_force(folder: Lab) -> None:
-    """Without it the answer names both ways out."""
+def test_a_file_is_overwritten_only_by_force(folder: Lab) -> None:
+    """Otherwise the error names both options."""
     words = ("export", "run.jsonl", "--out", "there.svg", "--until", "500ms")
     assert folder(*words).refused() == (
         "there.svg is there already: name another with --out, or write over it with --force"
@@ -104,8 +106,8 @@ def test_a_file_is_written_over_only_by_force(folder: Lab) -> None:
     assert (folder.folder / "there.svg").read_text().startswith("<?xml")
 
 
-def test_standard_output_gets_the_text_alone(folder: Lab) -> None:
-    """The same as the file."""
+def test_standard_output(folder: Lab) -> None:
+    """It gets the same text as the file, and nothing else."""
     shown = folder("export", "run.jsonl", "--to", "text", "--out", "-")
     assert (shown.status, shown.err) == (0, "")
     folder("export", "run.jsonl", "--to", "text")
@@ -114,14 +116,14 @@ def test_standard_output_gets_the_text_alone(folder: Lab) -> None:
 
 
 def test_a_terminal_without_unicode_gets_ascii(folder: Lab) -> None:
-    """Standard output is written as everything else is there."""
+    """Standard output is converted like all other output."""
     words = ("export", "run.jsonl", "--to", "text", "--out", "-")
     assert folder(*words, environment={"LC_ALL": "C", "LANG": "C"}).out.isascii()
     assert folder(*words, "--ascii").out.isascii()
 
 
-def test_damage_is_told_and_the_rest_exported(lab: Lab) -> None:
-    """With the exit status of what is not as expected."""
+def test_a_damaged_recording_is_exported(lab: Lab) -> None:
+    """The damage is reported, and the exit status is 1."""
     lines = list(eventful_lines())
     lines[40] = b'{"record":"step",'
     write_lines(lab.folder / "run.jsonl", lines)
@@ -132,19 +134,19 @@ def test_damage_is_told_and_the_rest_exported(lab: Lab) -> None:
 
 
 def test_the_shell_completes_formats() -> None:
-    """Each with what it is good for."""
+    """Each with its purpose."""
     assert [name for name, _ in complete_format("")] == [each.name for each in ALL_FORMATS]
     assert [name for name, _ in complete_format("sh")] == ["shiviz"]
     assert all(help_ for _, help_ in complete_format(""))
 
 
 def test_the_help_names_every_format(lab: Lab) -> None:
-    """So it teaches what there is."""
+    """The help of the command lists all of them."""
     words = lab("export", "--help").out.replace(",", " ").replace(".", " ").replace(":", " ").split()
     assert {each.name for each in ALL_FORMATS} <= set(words)
 
 
-def test_a_recording_that_breaks_off_says_so(folder: Lab) -> None:
+def test_a_truncated_recording(folder: Lab) -> None:
     """What there is of it is exported."""
     whole = (folder.folder / "run.jsonl").read_bytes()
     (folder.folder / "cut.jsonl").write_bytes(whole[: len(whole) * 2 // 3])

@@ -1,4 +1,4 @@
-"""``lab export``: the options of tables and of casts, and what each mistake in them is answered with."""
+"""``lab export``: the options of tables and casts, and their errors."""
 
 import json
 import shlex
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cli.calling import SHIPPED, Lab
+from tests.cli.invocation import SHIPPED, Lab
 
 MISTAKES = """
 --to csv --table message
@@ -30,30 +30,30 @@ MISTAKES = """
 
 @pytest.fixture
 def folder(lab: Lab) -> Lab:
-    """A folder with a recording."""
+    """Return a folder with a recording."""
     shutil.copy(SHIPPED, lab.folder / "run.jsonl")
     return lab
 
 
-def test_mistakes_in_options_are_answered_in_a_line(folder: Lab, transcript: Callable[[str, str], None]) -> None:
-    """What was got, what was expected, the next step; no file is written."""
+def test_mistakes(folder: Lab, transcript: Callable[[str, str], None]) -> None:
+    """What was given, what was expected, the next step; no file is written."""
     calls = MISTAKES.strip().split("\n")
-    told = [f"{call}\n  {folder('export', 'run.jsonl', *shlex.split(call)).refused()}" for call in calls]
-    transcript("export_options_errors", "\n".join(told))
+    result = [f"{call}\n  {folder('export', 'run.jsonl', *shlex.split(call)).refused()}" for call in calls]
+    transcript("export_options_errors", "\n".join(result))
     assert [path.name for path in folder.folder.iterdir()] == ["run.jsonl"]
 
 
 @pytest.mark.parametrize("name", ["shiviz", "perfetto", "csv", "jsonl"])
-def test_each_is_written_to_standard_output(folder: Lab, name: str) -> None:
-    """And nothing else is."""
+def test_standard_output(folder: Lab, name: str) -> None:
+    """Every format, and nothing else."""
     done = folder("export", "run.jsonl", "--to", name, "--until", "500ms", "--out", "-")
     assert done.status == 0
     assert done.out.startswith({"shiviz": "(?<event>", "csv": "record,"}.get(name, "{"))
     assert not done.err
 
 
-def test_a_cast_has_the_size_that_was_asked_for(folder: Lab) -> None:
-    """Into the file that its name says."""
+def test_the_size_of_a_cast(folder: Lab) -> None:
+    """It is written to the default file."""
     options = "--size 60x20 --fps 2 --speed 2 --idle 1s --view diagram --from 4s --until 5s"
     done = folder("export", "run.jsonl", "--out", "film.cast", *options.split())
     assert done.status == 0

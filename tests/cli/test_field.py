@@ -1,4 +1,4 @@
-"""``lab run field``: a task above an election that is chosen with ``--set election=…``, in every world."""
+"""``lab run field``: a task on top of an election chosen with ``--set election=…``, in every world."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pytest
 from lab.kernel import CommandInput, Step
 from lab.recording.reader import open_recording
 from lab.recording.records import Header, Record
-from tests.cli.calling import Lab
+from tests.cli.invocation import Lab
 
 MINE = '''"""Bully, by another name."""
 
@@ -35,8 +35,8 @@ def _header(path: Path) -> Header:
 
 
 @pytest.mark.parametrize("election", ["bully", "bully-tanenbaum", "ring", "invitation"])
-def test_above_each_election_in_virtual_time(lab: Lab, election: str) -> None:
-    """The same seed gives the same bytes in two processes, a recording of them verifies, and A9 holds."""
+def test_on_each_election_in_simulation(lab: Lab, election: str) -> None:
+    """The same seed gives the same bytes in two processes, the recording verifies, and A9 holds."""
     run = ("run", "field", "--set", f"election={election}", "--sim", "--headless", "--for", "8s", "--seed", "3")
     do = ("--do", "at 3s publish", "--do", "at 5s kill 5", "--do", "at 7s publish coordinators")
     for name, hashed in (("a", "1"), ("b", "2")):
@@ -51,7 +51,7 @@ def test_above_each_election_in_virtual_time(lab: Lab, election: str) -> None:
 
 @pytest.mark.parametrize("election", ["bully", "invitation"])
 def test_live_on_real_processes(lab: Lab, election: str) -> None:
-    """Every node surveys, the coordinator publishes, the coordinator is killed, and the recording verifies."""
+    """Every node surveys, the coordinator publishes and is killed, and the recording verifies."""
     done = lab(
         *("run", "field", "--set", f"election={election}", "--headless", "--for", "9s", "--t", "400ms"),
         *("--set", "reading_every=100ms"),
@@ -69,8 +69,8 @@ def test_live_on_real_processes(lab: Lab, election: str) -> None:
     assert lab("verify", "live.jsonl").status == 0
 
 
-def test_a_branch_runs_above_the_same_election(lab: Lab) -> None:
-    """Not above the usual one."""
+def test_a_branch_keeps_the_election(lab: Lab) -> None:
+    """Instead of the default one."""
     lab("run", "field", "--set", "election=ring", "--sim", "--headless", "--for", "4s", "--record", "a.jsonl")
     done = lab("branch", "a.jsonl", "--at", "200", "--headless", "--for", "2s", "--record", "b.jsonl")
     assert done.status == 0, done
@@ -79,14 +79,14 @@ def test_a_branch_runs_above_the_same_election(lab: Lab) -> None:
     assert lab("verify", "b.jsonl").status == 0
 
 
-def test_above_an_election_of_the_users_own(lab: Lab) -> None:
-    """Run, checked and branched by its file; to verify it, the file is named."""
+def test_on_a_users_election(lab: Lab) -> None:
+    """Run, checked and branched by its file; ``lab verify`` needs the file."""
     (lab.folder / "mine.py").write_text(MINE)
     own = ("field", "--set", "election=mine.py:MyElection")
     done = lab("run", *own, "--sim", "--headless", "--for", "3s", "--record", "a.jsonl")
     assert done.status == 0, done
     assert _header(lab.folder / "a.jsonl").protocol.parameters == {"election": "my-election"}
-    assert "my-election, below the field, is not the program's" in lab("verify", "a.jsonl").err
+    assert "my-election (under field), is not built in" in lab("verify", "a.jsonl").err
     assert lab("verify", "a.jsonl", "--protocol", "mine.py").status == 0
     branch = ("branch", "a.jsonl", "--at", "1s", "--protocol", "mine.py", "--headless", "--for", "1s")
     assert lab(*branch, "--record", "b.jsonl").status == 0
@@ -95,17 +95,17 @@ def test_above_an_election_of_the_users_own(lab: Lab) -> None:
     assert json.loads(done.out)["protocol"] == "field"
 
 
-def test_the_report_says_what_came_of_publishing(lab: Lab) -> None:
-    """What the nodes that were told to publish noted, in the report and as JSON."""
+def test_the_report_has_the_notes_on_publishing(lab: Lab) -> None:
+    """Those of the nodes that were told to publish, as text and as JSON."""
     run = ("run", "field", "--set", "reading_every=100ms", "--sim", "--headless", "--for", "8s", "--seed", "1")
     do = ("--do", "at 2s partition 1 2 | 3 4 5", "--do", "at 5s publish coordinators")
     done = lab(*run, *do)
     assert done.out.startswith("field above invitation, reading_every=100ms, simulated, 8s\n")
     assert "  5.000 s  node 2: refused: 2 of 5 nodes are no majority\n" in done.out
     assert re.search(r"^  5\.\d+ s  node 5: edition 1 is published$", done.out, re.MULTILINE)
-    told = json.loads(lab(*run, *do, "--json").out)
-    assert told["settings"] == ["reading_every=100ms"]
-    assert [(note["node"], note["text"]) for note in told["notes"]] == [
+    result = json.loads(lab(*run, *do, "--json").out)
+    assert result["settings"] == ["reading_every=100ms"]
+    assert [(note["node"], note["text"]) for note in result["notes"]] == [
         (2, "refused: 2 of 5 nodes are no majority"),
         (5, "edition 1 is published"),
     ]
@@ -113,11 +113,11 @@ def test_the_report_says_what_came_of_publishing(lab: Lab) -> None:
 
 def test_mistakes(lab: Lab) -> None:
     """One line each."""
-    for setting, said in (
-        ("election=nope", "there is no protocol 'nope'; there is: "),
-        ("election=token", "field runs above an election, and token is none"),
+    for setting, output in (
+        ("election=nope", "unknown protocol 'nope'; known: "),
+        ("election=token", "field runs above an election, and token is not one"),
         ("elections=ring", "--set elections=ring: field has "),
         ("regions=many", "--set regions=many: "),
     ):
         done = lab("run", "field", "--set", setting, "--sim", "--headless", "--for", "1s")
-        assert done.refused().startswith(said), done
+        assert done.refused().startswith(output), done

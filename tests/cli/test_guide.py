@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from lab.guide.contents import DOORS, all_pages, find_page
 from lab.kernel import Node, Protocol
 from lab.properties import Judge, Violation
 from lab.protocols import Algorithm, Election
 from lab.worlds.targets import load_protocol
-from tests.cli.calling import ROOT, Lab
+from tests.cli.invocation import ROOT, Lab
 from tests.harness import T_US, TM_US, Rig
 
-PAGE = (ROOT / "lab" / "guide" / "your-own-protocol.md").read_text("utf-8")
+PAGE = find_page("your-own-protocol").text
 CODE = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 CALLS = [
     line
@@ -57,7 +58,7 @@ def _violations(protocol: type[Algorithm], seed: int) -> list[Violation]:
 def test_the_first_version_works_until_it_is_looked_at(mine: Path) -> None:
     """The highest leads, the next one after its death, and the highest again when it is back."""
     rig = Rig(range(1, 6), protocol=load_protocol(f"{mine}:MyElection")).started()
-    assert rig.settle() == 5
+    assert rig.run_until_agreed() == 5
     for command, leader in (("kill 5", 4), ("restart 5", 5), ("kill 4 5", 3)):
         rig.do(command)
         rig.run_until(lambda leader=leader: rig.agreed() == leader, 20 * T_US, f"{leader} leads")  # type: ignore[misc]
@@ -66,7 +67,7 @@ def test_the_first_version_works_until_it_is_looked_at(mine: Path) -> None:
 def test_the_flaw_of_the_first_version(mine: Path) -> None:
     """The highest comes back, and leads while the others still follow the one that led in the meantime."""
     rig = Rig(range(1, 4), protocol=load_protocol(f"{mine}:MyElection")).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("kill 3")
     rig.run_until(lambda: rig.agreed() == 2, 20 * T_US, "2 leads")
     assert not _judged(rig)
@@ -90,7 +91,7 @@ def test_random_schedules_find_the_flaw_and_only_that(mine: Path) -> None:
 def test_a_pause_is_more_than_it_can_bear(mine: Path) -> None:
     """Two coordinators, outside the promise: assumption 9 is broken."""
     rig = Rig(range(1, 4), protocol=load_protocol(f"{mine}:MyCarefulElection")).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("pause 3")
     rig.run(20 * T_US)
     found = _judged(rig)
@@ -107,23 +108,39 @@ def test_what_the_tables_name_is_there() -> None:
     assert len(names & set(dir(Node))) > 5
 
 
-def test_the_pages(lab: Lab) -> None:
-    """Without a topic their names and titles; with one the page, as it is written where there is no terminal."""
+def test_the_list_of_pages(lab: Lab) -> None:
+    """Without a page: the doors, and the name and title of each page."""
     done = lab("guide")
     assert (done.status, done.err) == (0, "")
-    pages = [
-        r"lab guide classes +A class",
-        r"lab guide exercises +Exercises of your own",
-        r"lab guide scenarios +Scenarios: .*",
-        r"lab guide your-own-protocol +Your own protocol",
-    ]
-    for line, page in zip(done.out.splitlines(), pages, strict=True):
-        assert re.fullmatch(page, line)
+    for door in DOORS:
+        assert door.title in done.out.splitlines()
+    listed = re.findall(r"^  lab guide (\S+) +(\S.*)$", done.out, re.MULTILINE)
+    assert listed == [(page.name, page.title) for page in all_pages()]
+
+
+def test_a_page_is_printed_as_it_is_written(lab: Lab) -> None:
+    """Where there is no terminal, or with --plain."""
     assert lab("guide", "your-own-protocol").out == PAGE == lab("guide", "your-own-protocol", "--plain").out
-    assert (
-        lab("guide", "yours").refused()
-        == "there is no page 'yours'; there is: classes, exercises, scenarios, your-own-protocol"
-    )
+    assert lab("guide", "yours").refused().startswith("unknown page 'yours'")
+    assert "did you mean scenarios?" in lab("guide", "scenario").refused()
+
+
+def test_a_search_lists_lines_below_their_headings(lab: Lab) -> None:
+    done = lab("guide", "--search", "forced write")
+    assert done.status == 0
+    assert "lab guide glossary: Atomic commit" in done.out.splitlines()
+    assert lab("guide", "--search", "xyzzy").status == 1
+    assert "give one of" in lab("guide", "faults", "--search", "pause").refused()
+
+
+def test_the_guide_as_a_site(lab: Lab) -> None:
+    done = lab("guide", "--html", "site")
+    assert (done.status, done.err) == (0, "")
+    assert f"wrote {len(list(all_pages()))} pages: open site/index.html" in done.out
+    assert (lab.folder / "site" / "your-own-protocol.html").exists()
+    (lab.folder / "notes").mkdir()
+    (lab.folder / "notes" / "mine.txt").write_text("mine", "utf-8")
+    assert "name a new one" in lab("guide", "--html", "notes").refused()
 
 
 def test_the_calls_that_the_page_makes_exist(lab: Lab) -> None:

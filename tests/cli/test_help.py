@@ -1,4 +1,4 @@
-"""``--help``: every command has one, and every option and argument in it is explained."""
+"""``--help``: every command has one, and it explains every option and argument."""
 
 import re
 from itertools import pairwise
@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 from lab.script import VERBS
-from lab.script.explaining import EXPECTATIONS, TRIGGERS
+from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 from lab.script.predicates import COUNTS, STATES
-from tests.cli.calling import Lab
+from tests.cli.invocation import Lab
 
 OPTIONS = {
     "run": (
@@ -54,8 +54,8 @@ OPTIONS = {
 }
 
 
-def _said_of(name: str, text: str) -> str:
-    """The words in the row of an option or argument, without its type."""
+def _help_texts(name: str, text: str) -> str:
+    """Return the text of an option or argument, without its type."""
     row = re.search(rf"^│ \*? *{re.escape(name)}\s(.*)│$", text, re.MULTILINE)
     assert row is not None, f"{name} is not in the help"
     return re.sub(r"^(-h)?\s*\S+\s+", "", row[1].strip()).strip()
@@ -69,15 +69,15 @@ def test_a_command_explains_itself(lab: Lab, command: str) -> None:
     assert re.search(rf"Usage: lab {command} ", done.out)
     assert set(re.findall(r"^│ \*? *(--[\w-]+)", done.out, re.MULTILINE)) == {*OPTIONS[command].split(), "--help"}
     for name in OPTIONS[command].split():
-        assert len(_said_of(name, done.out)) > 10, f"{name} needs a text"
+        assert len(_help_texts(name, done.out)) > 10, f"{name} needs a text"
     assert re.search(r"^ (?!Usage)[A-Z][^│]{30,}[.:]", done.out, re.MULTILINE), "there is no sentence on top"
 
 
 def test_prose_is_wrapped_once(lab: Lab) -> None:
-    """By the terminal, and not where the lines of the source end: a narrow one breaks where it is full."""
+    """At the terminal's width, and not at the line ends of the source."""
     for command in ("verify", "history", "branch", "check", "explore", "compare"):
-        said = lab(command, "--help", environment={"COLUMNS": "60"}).out.partition("╭")[0]
-        for paragraph in re.split(r"\n *\n", said):
+        output = lab(command, "--help", environment={"COLUMNS": "60"}).out.partition("╭")[0]
+        for paragraph in re.split(r"\n *\n", output):
             lines = [line.strip() for line in paragraph.splitlines() if line.strip()]
             if any("  " in line for line in lines):
                 continue  # a table
@@ -85,8 +85,8 @@ def test_prose_is_wrapped_once(lab: Lab) -> None:
                 assert len(f"{line} {following.split()[0]}") > 58, f"{command}: {line!r} ends too soon"
 
 
-def test_the_first_help(lab: Lab) -> None:
-    """Without a terminal ``lab`` is ``lab --help``: all commands, how to begin, the exit statuses."""
+def test_the_help_of_lab(lab: Lab) -> None:
+    """Without a terminal, ``lab`` is ``lab --help``: all commands, a start, the exit statuses."""
     done = lab("--help")
     assert done.status == 0
     for command in {words.partition(" ")[0] for words in OPTIONS}:
@@ -97,29 +97,29 @@ def test_the_first_help(lab: Lab) -> None:
 
 
 def test_all_commands_of_the_language_are_in_the_help_of_ctl(lab: Lab) -> None:
-    """With their usage, from the one table."""
-    said = lab("ctl", "--help").out
+    """With their usage."""
+    output = lab("ctl", "--help").out
     for verb in VERBS.values():
-        assert f"  {verb.usage} " in said
+        assert f"  {verb.usage} " in output
 
 
 def test_triggers_predicates_and_expectations_are_in_the_help_of_ctl(lab: Lab) -> None:
-    """By an example of each, and the words of predicates."""
-    said = lab("ctl", "--help").out
+    """With an example of each, and the words of predicates."""
+    output = lab("ctl", "--help").out
     for example in (*TRIGGERS.values(), *EXPECTATIONS.values()):
-        assert f"  {example}\n" in re.sub(" +\n", "\n", said)
-    assert {*STATES, *COUNTS} <= set(said.split())
+        assert f"  {example}\n" in re.sub(" +\n", "\n", output)
+    assert {*STATES, *COUNTS} <= set(output.split())
 
 
 def test_the_version(lab: Lab) -> None:
-    """A number and nothing else."""
+    """A number, and nothing else."""
     done = lab("--version")
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*\n", done.out)
     assert (done.status, done.err) == (0, "")
 
 
 @pytest.mark.parametrize(
-    ("words", "told", "where"),
+    ("words", "result", "where"),
     [
         (("frob",), "frob", "lab --help"),
         (("run",), "protocol", "lab run --help"),
@@ -130,8 +130,8 @@ def test_the_version(lab: Lab) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
-def test_a_wrong_call_points_to_the_help(lab: Lab, words: tuple[str, ...], told: str, where: str) -> None:
-    """The wording of these is typer's, and not held here."""
-    said = lab(*words).refused()
-    assert told in said.lower()
-    assert said.endswith(f" (see: {where})")
+def test_usage_errors_point_to_the_help(lab: Lab, words: tuple[str, ...], result: str, where: str) -> None:
+    """The wording is typer's, and not tested here."""
+    output = lab(*words).refused()
+    assert result in output.lower()
+    assert output.endswith(f" (see: {where})")

@@ -1,4 +1,4 @@
-"""``lab history``: the groups of a recording in the terminal, as a picture, as a graph and as JSON (rule I10)."""
+"""``lab history``: the groups of a recording in the terminal, as SVG, as a graph and as JSON (rule I10)."""
 
 import re
 from pathlib import Path
@@ -8,22 +8,22 @@ import msgspec
 import pytest
 
 from lab.analysis.group_history import GroupLog
-from lab.cli.groupsvg import group_picture
-from lab.export.dot import graph_of
+from lab.cli.group_svg import group_picture
+from lab.export.dot import format_graph
 from lab.recording.records import Fault
-from tests.cli.calling import SHIPPED, Lab
+from tests.cli.invocation import SHIPPED, Lab
 from tests.properties.synthetic import header
 from tests.tui.grouped import parted, parted_file
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Groups that part and merge."""
+    """Return a recording in which groups split and merge."""
     return parted_file(tmp_path_factory.mktemp("groups") / "run.jsonl")
 
 
-def test_the_terminal_has_who_led_who_was_in_of_what_and_when(lab: Lab, recording: Path) -> None:
-    """In 80 columns too, without escape codes where nobody looks at colours."""
+def test_text(lab: Lab, recording: Path) -> None:
+    """In 80 columns too, without escape codes if the output is not a terminal."""
     for columns in ("80", "120"):
         shown = lab("history", str(recording), environment={"COLUMNS": columns})
         assert (shown.status, shown.err) == (0, "")
@@ -37,15 +37,15 @@ def test_the_terminal_has_who_led_who_was_in_of_what_and_when(lab: Lab, recordin
 
 
 def test_a_terminal_without_unicode_gets_ascii(lab: Lab, recording: Path) -> None:
-    """Nothing is lost but the beauty."""
+    """With the same information."""
     shown = lab("history", str(recording), environment={"LC_ALL": "C", "LANG": "C"})
     assert shown.out.isascii()
     assert "5.4 = 5.4 = 5.4 = 5.4 =^5.4" in shown.out
     assert "?" not in shown.out
 
 
-def test_the_picture_is_svg_with_every_group_in_it(lab: Lab, recording: Path) -> None:
-    """And the terminal's drawing beside it."""
+def test_svg(lab: Lab, recording: Path) -> None:
+    """It has every group, and the terminal output is printed too."""
     shown = lab("history", str(recording), "--svg", "out.svg")
     assert shown.status == 0
     assert shown.out.endswith("drawn: out.svg\n")
@@ -58,8 +58,8 @@ def test_the_picture_is_svg_with_every_group_in_it(lab: Lab, recording: Path) ->
     assert "5 leads 3 4, of 5.2, all Normal after 211ms" in texts
 
 
-def test_the_graph_has_an_arrow_from_each_group_to_what_became_of_it(lab: Lab, recording: Path) -> None:
-    """Who led, who was in and when is in the groups' labels."""
+def test_dot(lab: Lab, recording: Path) -> None:
+    """An arrow from each group to its successors; labels with coordinator, members and times."""
     assert lab("history", str(recording), "--dot", "out.dot").status == 0
     text = (lab.folder / "out.dot").read_text("utf-8")
     names = dict(re.findall(r'(g\d+) \[label="([\d.]+)\\n', text))
@@ -68,11 +68,11 @@ def test_the_graph_has_an_arrow_from_each_group_to_what_became_of_it(lab: Lab, r
     assert re.search(r'label="5\.3\\n5 leads 3 4\\n3\.353 s to 9\.\d+ s"', text)
 
 
-def test_json_has_all_of_it_and_nothing_else_is_printed(lab: Lab, recording: Path) -> None:
-    """Times are in microseconds, by their names."""
+def test_json(lab: Lab, recording: Path) -> None:
+    """Times are in microseconds, as their names say."""
     shown = lab("history", str(recording), "--json", "--svg", "out.svg")
-    told = msgspec.json.decode(shown.out)
-    group = next(group for group in told["groups"] if group["group"] == "5.4")
+    result = msgspec.json.decode(shown.out)
+    group = next(group for group in result["groups"] if group["group"] == "5.4")
     assert (group["coordinator"], group["members"]) == (5, [1, 2, 3, 4, 5])
     assert sorted(group["of"]) == ["2.3", "5.3"]
     assert group["formed_us"] < group["defined_us"] < group["normal_us"] < group["all_normal_us"] < 10_000_000
@@ -81,12 +81,12 @@ def test_json_has_all_of_it_and_nothing_else_is_printed(lab: Lab, recording: Pat
     killed = next(stay for stay in group["stays"] if stay["node"] == 5)
     assert killed["normal"][0]["since_us"] == killed["normal_us"]
     assert killed["normal"][-1]["until_us"] == killed["until_us"]
-    assert told["groups"][-1]["ended_us"] is None
+    assert result["groups"][-1]["ended_us"] is None
     assert (lab.folder / "out.svg").exists()
 
 
 def test_the_report_of_a_run_has_the_group_of_each_node(lab: Lab) -> None:
-    """In words, and as JSON; None where a node is in no group."""
+    """As text, and as JSON; None for a node without a group."""
     words = ["run", "invitation", "--sim", "--headless", "--nodes", "3", "--for", "4s", "--do", "at 3s kill 1"]
     report = lab(*words)
     assert "node 2  running  Normal under 3 in group 3." in report.out
@@ -97,29 +97,29 @@ def test_the_report_of_a_run_has_the_group_of_each_node(lab: Lab) -> None:
     assert groups[1].startswith("3.")
 
 
-def test_a_recording_without_groups_says_what_to_do(lab: Lab) -> None:
+def test_a_recording_without_groups(lab: Lab) -> None:
     """One line, and no file is written."""
-    said = lab("history", str(SHIPPED), "--svg", "out.svg").refused()
-    assert "no node is in a group in this run of bully" in said
-    assert "lab run invitation" in said
+    output = lab("history", str(SHIPPED), "--svg", "out.svg").refused()
+    assert "no node is in a group in this run of bully" in output
+    assert "lab run invitation" in output
     assert not (lab.folder / "out.svg").exists()
 
 
 def test_the_recording_is_not_overwritten(lab: Lab, recording: Path) -> None:
-    """Whatever is asked for."""
+    """Whatever the options."""
     before = recording.read_bytes()
     for option in ("--svg", "--dot"):
         assert "is the recording itself" in lab("history", str(recording), option, str(recording)).refused()
     assert recording.read_bytes() == before
 
 
-def test_what_a_foreign_recording_says_is_escaped_in_files() -> None:
-    """A protocol's name and a fault's text may hold anything."""
+def test_foreign_text_is_escaped() -> None:
+    """The name of a protocol and the text of a fault may be anything."""
     evil = '"]; <b>&\\\x1b[2J\n'
     head = header((1, 2))
     head = msgspec.structs.replace(head, protocol=msgspec.structs.replace(head.protocol, name=evil))
     log = GroupLog.of([*parted().records, Fault(1, 9, "cut", evil, links=((1, 2),))])
-    svg, dot = group_picture(head, log), graph_of(head, log)
+    svg, dot = group_picture(head, log), format_graph(head, log)
     assert "".join(ElementTree.fromstring(svg).itertext()).count("<b>&") == 2
     assert "\x1b" not in svg + dot
     label = dot.splitlines()[1]

@@ -1,4 +1,4 @@
-"""``lab list protocols``: each protocol as it describes itself, in a screen's width."""
+"""``lab list protocols``: each protocol as it describes itself, within the width of the screen."""
 
 import json
 
@@ -9,14 +9,14 @@ from lab.kernel import Protocol
 from lab.properties import ASSERTIONS
 from lab.protocols import PROTOCOLS, TASKS, Algorithm, Bully, stacked
 from lab.protocols.field import Field
-from lab.protocols.parameters import parameters_told, together_told
-from tests.cli.calling import Lab
+from lab.protocols.parameters import describe_parameters, parameters_summary
+from tests.cli.invocation import Lab
 
 NARROW = {"COLUMNS": "80"}
 
 
 def test_every_protocol_is_described(lab: Lab) -> None:
-    """By name, in the order of the names; nothing is wider than the screen."""
+    """Sorted by name; nothing is wider than the screen."""
     done = lab("list", "protocols", environment=NARROW)
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
@@ -26,14 +26,14 @@ def test_every_protocol_is_described(lab: Lab) -> None:
     assert lines[-1] == "more about one: lab list protocols NAME"
 
 
-def test_a_long_name_stands_by_itself(lab: Lab) -> None:
-    """What is said of the protocol is below it, in the column where it always is."""
+def test_a_long_name_has_its_own_line(lab: Lab) -> None:
+    """The text follows below it, in the usual column."""
     lines = lab("list", "protocols", "bully-tanenbaum", environment=NARROW).out.splitlines()
     assert lines[:2] == ["bully-tanenbaum", "             Tanenbaum's bully: the highest node that is up leads."]
 
 
-def test_what_is_said_of_one(lab: Lab) -> None:
-    """What it does, promises, takes for granted, and lets users set and command; behind it all the theory."""
+def test_one_protocol_in_detail(lab: Lab) -> None:
+    """Purpose, promises, assumptions, parameters and commands; then the theory."""
     done = lab("list", "protocols", "token", environment=NARROW)
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
@@ -51,7 +51,7 @@ def test_what_is_said_of_one(lab: Lab) -> None:
 
 
 def test_costs_and_assumptions_of_an_election(lab: Lab) -> None:
-    """The formulas with their cases, and where they are from; promises of the same assumptions are together."""
+    """Formulas with cases and sources; promises are grouped by their assumptions."""
     text = lab("list", "protocols", "bully", environment=NARROW).out
     assert "  assumes    A1.1, A1.2, A2  all nine assumptions\n" in text
     first = Bully.costs[0]
@@ -60,7 +60,7 @@ def test_costs_and_assumptions_of_an_election(lab: Lab) -> None:
 
 
 def test_costs_of_a_commit(lab: Lab) -> None:
-    """Messages and forced writes, and what makes them up; 3pc has those of its election beside them."""
+    """Messages and forced writes, and how they are counted; 3pc also has those of its election."""
     two = json.loads(lab("list", "protocols", "2pc", "--json").out)["protocols"][0]["costs"]
     three = json.loads(lab("list", "protocols", "3pc", "--json").out)["protocols"][0]["costs"]
     assert [each["formula"] for each in two] == ["3n", "2n + 4"]
@@ -71,8 +71,8 @@ def test_costs_of_a_commit(lab: Lab) -> None:
     ]
 
 
-def test_a_protocol_of_ones_own(lab: Lab) -> None:
-    """What its author wrote below a parameter is read out of the file."""
+def test_a_users_protocol(lab: Lab) -> None:
+    """The descriptions of parameters are read from its file."""
     lab.folder.joinpath("mine.py").write_text(
         '"""How it works."""\n'
         "from msgspec import Struct\n"
@@ -94,7 +94,7 @@ def test_a_protocol_of_ones_own(lab: Lab) -> None:
     ]
 
 
-def test_as_json(lab: Lab) -> None:
+def test_json(lab: Lab) -> None:
     """The same as one object."""
     (token,) = json.loads(lab("list", "protocols", "token", "--json").out)["protocols"]
     assert token["promises"] == [{"id": "K1", "statement": ASSERTIONS["K1"].statement, "assumptions": [4]}]
@@ -105,19 +105,19 @@ def test_as_json(lab: Lab) -> None:
     assert [each["name"] for each in every] == sorted((*PROTOCOLS, *TASKS))
 
 
-def test_what_cannot_be_listed(lab: Lab) -> None:
+def test_mistakes(lab: Lab) -> None:
     """One line each."""
     assert (
         lab("list", "protocol").refused() == "lab list protocol: write runs or protocols; did you mean protocols?"
     )
     unknown = lab("list", "protocols", "bulli").refused()
-    assert unknown.startswith("there is no protocol 'bulli'; there is: 2pc, 3pc, bully,")
-    said = "lab list runs first: nothing more is said of a run; leave out first"
-    assert lab("list", "runs", "first").refused() == said
+    assert unknown.startswith("unknown protocol 'bulli'; known: 2pc, 3pc, bully,")
+    output = "lab list runs first: nothing more is said of a run; leave out first"
+    assert lab("list", "runs", "first").refused() == output
 
 
-def test_runs_are_what_is_listed_if_nothing_is_said(lab: Lab) -> None:
-    """``lab list runs`` is ``lab list``, which names the protocols and says where there is more."""
+def test_runs_are_listed_by_default(lab: Lab) -> None:
+    """``lab list runs`` is ``lab list``, which names the protocols and points to the details."""
     done = lab("list", "runs")
     assert done == lab("list")
     assert done.out.startswith("no run is going on\nprotocols:\n")
@@ -146,30 +146,30 @@ class _Younger(_Older):
         """The third."""
 
 
-def test_parameters_of_a_base_are_told_too() -> None:
-    """In the order of declaration, each with what stands below it."""
-    told = [(each.name, each.field, each.default, each.says) for each in parameters_told(_Younger)]
-    assert told == [
+def test_inherited_parameters_are_described() -> None:
+    """In the order of declaration, each with its description."""
+    result = [(each.name, each.field, each.default, each.description) for each in describe_parameters(_Younger)]
+    assert result == [
         ("one", "one_us", 2_000, "The first."),
         ("two", "two", "x", ""),
         ("three", "three", True, "The third."),
     ]
-    assert together_told(_Younger) == "In all. And more."
+    assert parameters_summary(_Younger) == "In all. And more."
 
 
-def test_parameters_of_both_layers_are_told() -> None:
-    """Also where the class is made at run time, and has no source."""
+def test_parameters_of_both_layers_are_described() -> None:
+    """Even if the class is made at run time, and has no source."""
     stack = stacked(Field, Bully)
-    assert {each.name for each in parameters_told(stack)} >= {"election", "check_every", "coordinator_timeout"}
-    assert together_told(Bully) in together_told(stack)
+    assert {each.name for each in describe_parameters(stack)} >= {"election", "check_every", "coordinator_timeout"}
+    assert parameters_summary(Bully) in parameters_summary(stack)
 
 
-def test_what_a_class_repeats_of_its_base_is_told_once() -> None:
-    """Both say what a time of 0 is."""
-    assert together_told(Bully) == "A time of 0 is derived from T."
+def test_a_repeated_description_is_printed_once() -> None:
+    """Both classes describe a time of 0."""
+    assert parameters_summary(Bully) == "A time of 0 is derived from T."
 
 
 @pytest.mark.parametrize("protocol", [*PROTOCOLS.values(), Field])
-def test_all_parameters_are_explained(protocol: type[Algorithm]) -> None:
-    """None is left without a word."""
-    assert all(each.says for each in parameters_told(protocol))
+def test_all_parameters_are_described(protocol: type[Algorithm]) -> None:
+    """In every built-in protocol."""
+    assert all(each.description for each in describe_parameters(protocol))

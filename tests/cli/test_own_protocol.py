@@ -1,4 +1,4 @@
-"""A protocol in a file of the user's own, wherever a protocol is named: run, recorded, verified, and mistaken."""
+"""A protocol in a user's file: run, recorded, verified, and with mistakes."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import pytest
 from lab.properties import ASSERTIONS
 from lab.recording.reader import open_recording
 from lab.recording.records import Header
-from tests.cli.calling import Called, Lab
+from tests.cli.invocation import Called, Lab
 
 MINE = '''"""Bully, by another name."""
 
@@ -40,7 +40,7 @@ RUN = ("run", "there/mine.py:MyElection", "--nodes", "3", "--headless", "--for",
 
 @pytest.fixture
 def mine(lab: Lab) -> Path:
-    """``there/mine.py``, below the folder of the call."""
+    """Return ``there/mine.py``, below the working directory."""
     path = lab.folder / "there" / "mine.py"
     path.parent.mkdir()
     path.write_text(MINE)
@@ -66,7 +66,7 @@ def _recorded(lab: Lab) -> str:
 
 @pytest.mark.usefixtures("mine")
 def test_it_runs_on_real_processes(lab: Lab) -> None:
-    """From another folder: the host loads the same file, and the files beside it; what it prints is no output."""
+    """Started from another folder: the host loads the file and its imports; its prints are not output."""
     recording = _recorded(lab)
     assert re.fullmatch(r"my-election-\d{4}-\d{6}-[0-9a-f]{4}\.jsonl", Path(recording).name)
     info = _header(recording).protocol
@@ -76,10 +76,12 @@ def test_it_runs_on_real_processes(lab: Lab) -> None:
 
 
 def test_a_recording_of_it_is_verified_with_its_file(lab: Lab, mine: Path) -> None:
-    """It holds; without the file this is refused, and says what to add; a change of the file is seen."""
+    """It holds; without the file the error says what to add; a change of the file is reported."""
     recording = _recorded(lab)
-    told = "cannot be re-executed: its protocol, my-election, is not the program's: add --protocol mine.py"
-    assert lab("verify", recording).refused() == f"{recording} {told}:MyElection, with the path where mine.py lies"
+    result = "cannot be re-executed: its protocol, my-election, is not built in: add --protocol mine.py"
+    assert (
+        lab("verify", recording).refused() == f"{recording} {result}:MyElection, with the path where mine.py lies"
+    )
     with_it = ("--protocol", "there/mine.py")
     done = lab("verify", recording, *with_it)
     assert done.status == 0
@@ -90,8 +92,8 @@ def test_a_recording_of_it_is_verified_with_its_file(lab: Lab, mine: Path) -> No
     assert "the source of my-election differs from the recorded one" in done.out
 
 
-def test_no_code_out_of_a_recording_is_run(lab: Lab, mine: Path) -> None:
-    """The source in the header is there to be read: changed, it changes what is said, and nothing else."""
+def test_no_code_in_a_recording_is_executed(lab: Lab, mine: Path) -> None:
+    """Changing the source in the header only changes what is reported."""
     path = Path(_recorded(lab))
     text = path.read_text("utf-8")
     path.write_text(text.replace("import asyncio", "raise SystemExit(9)", 1), "utf-8")
@@ -111,27 +113,29 @@ def test_verify_with_a_wrong_file(lab: Lab, mine: Path) -> None:
     mine.write_text(MINE.replace("MyElection", "Other"))
     done = lab("verify", recording, "--protocol", "there/mine.py")
     assert done.status == 2
-    told = "its protocol is my-election, and --protocol there/mine.py is other"
-    assert f"lab: {recording} cannot be re-executed: {told}\n" in done.err
+    result = "its protocol is my-election, and --protocol there/mine.py is other"
+    assert f"lab: {recording} cannot be re-executed: {result}\n" in done.err
 
 
-def test_a_node_that_raises_is_told_of(lab: Lab, mine: Path) -> None:
+def test_an_exception_is_reported(lab: Lab, mine: Path) -> None:
     """With the error and the user's line, once, after the report; status 1; the JSON stays an object."""
     mine.write_text(MINE + BROKEN)
     number = MINE.count("\n") + 2
-    told = rf"lab: node 2 failed at 0\.\d+ s: ValueError: 2 is no good \(mine\.py:{number} in started: raise .*\)"
+    result = (
+        rf"lab: node 2 failed at 0\.\d+ s: ValueError: 2 is no good \(mine\.py:{number} in started: raise .*\)"
+    )
     done = lab(*RUN)
     assert done.status == 1
     assert re.search("^  node 2  failed   Down$", done.out, re.MULTILINE)
-    assert re.fullmatch(told, _last_line(done))
+    assert re.fullmatch(result, _last_line(done))
     done = lab(*RUN, "--json")
     assert done.status == 1
     assert json.loads(done.out)["nodes"]["2"]["process"] == "failed"
-    assert re.fullmatch(told, _last_line(done))
+    assert re.fullmatch(result, _last_line(done))
 
 
-def test_only_some_of_many_failures_are_told(lab: Lab, mine: Path) -> None:
-    """Five, and how many more there were."""
+def test_many_failures_are_shortened(lab: Lab, mine: Path) -> None:
+    """Five, and the number of others."""
     mine.write_text(MINE + BROKEN)
     restarts = [word for at in range(1, 8) for word in ("--do", f"at {at}00ms restart 2")]
     done = lab(*RUN, *restarts)
@@ -147,14 +151,14 @@ def _last_line(done: Called) -> str:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "result"),
     [
         ("class", "clas", "there/mine.py:13: SyntaxError: invalid syntax"),
         ("import asyncio", "import asyncioo", "there/mine.py:3: ModuleNotFoundError: No module named 'asyncioo'"),
         (
             "    promises = ('A1.1',)",
             "    promises = ('A99',)",
-            f"there/mine.py: MyElection promises 'A99', which is no assertion; there is: {', '.join(ASSERTIONS)}",
+            f"there/mine.py: MyElection promises 'A99', which is no assertion (known: {', '.join(ASSERTIONS)})",
         ),
         (
             "    def started(self) -> None:",
@@ -168,17 +172,17 @@ def _last_line(done: Called) -> str:
         ),
     ],
 )
-def test_a_mistake_in_the_file(lab: Lab, mine: Path, old: str, new: str, told: str) -> None:
+def test_a_mistake_in_the_file(lab: Lab, mine: Path, old: str, new: str, result: str) -> None:
     """Its line, and no traceback; nothing is started."""
     source = MINE.replace('("A1.1",)', "('A1.1',)").replace('print("loading")\n', "\n")
     assert old in source
     mine.write_text(source.replace(old, new, 1))
-    assert lab(*RUN).refused() == told
+    assert lab(*RUN).refused() == result
     assert not lab.recordings.exists()
 
 
-def test_a_file_of_the_users_does_not_replace_a_module_of_the_program(lab: Lab, mine: Path, home: Path) -> None:
-    """Neither beside the protocol nor in the folder of the call."""
+def test_a_users_file_does_not_shadow_our_modules(lab: Lab, mine: Path, home: Path) -> None:
+    """Neither next to the protocol nor in the working directory."""
     for folder in (mine.parent, lab.folder):
         for name in ("trio.py", "lab.py"):
             (folder / name).write_text("raise RuntimeError('not meant')\n")

@@ -1,4 +1,4 @@
-"""Where runs are recorded: in the file that was named, or among the newest fifty in the user's data folder."""
+"""The files of recordings: the given one, or one of the newest fifty in the user's data folder."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.places import KEPT_RECORDINGS
-from tests.cli.calling import SHIPPED, Called, Lab
+from tests.cli.invocation import SHIPPED, Called, Lab
 
 
 def _run(lab: Lab, *words: str) -> Called:
@@ -14,7 +14,7 @@ def _run(lab: Lab, *words: str) -> Called:
 
 
 def test_a_recording_is_overwritten(lab: Lab) -> None:
-    """It is the user's word that names it."""
+    """The user has named it."""
     file = lab.folder / "run.jsonl"
     file.write_bytes(SHIPPED.read_bytes())
     assert _run(lab, "--record", "run.jsonl").status == 0
@@ -24,27 +24,27 @@ def test_a_recording_is_overwritten(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("world", [(), ("--sim",)])
-def test_a_file_that_another_run_writes_is_left_to_it(lab: Lab, world: tuple[str, ...]) -> None:
-    """Who comes second is refused, in any world, and the first recording is whole."""
+def test_a_recording_in_use_is_not_overwritten(lab: Lab, world: tuple[str, ...]) -> None:
+    """The second run is refused, in any world, and the first recording is complete."""
     with lab.start("--for", "1m", "--nodes", "2", "--record", "run.jsonl") as first:
         first.settled(2)
-        said = "--record run.jsonl is being written by another run; name another file"
-        assert _run(lab, *world, "--record", "run.jsonl").refused() == said
-        said = "--out run.jsonl is being written by another run; name another file"
-        assert lab("explore", "bully", "--out", "run.jsonl").refused() == said
-        assert lab("check", "bully", "--runs", "1", "--out", "run.jsonl").refused() == said
+        output = "--record run.jsonl is being written by another run; name another file"
+        assert _run(lab, *world, "--record", "run.jsonl").refused() == output
+        output = "--out run.jsonl is being written by another run; name another file"
+        assert lab("explore", "bully", "--out", "run.jsonl").refused() == output
+        assert lab("check", "bully", "--runs", "1", "--out", "run.jsonl").refused() == output
     assert lab("verify", "run.jsonl").out.startswith("run.jsonl: holds")
 
 
 def test_an_empty_file_is_overwritten(lab: Lab) -> None:
-    """``mktemp`` makes such."""
+    """``mktemp`` makes such files."""
     (lab.folder / "run.jsonl").touch()
     assert _run(lab, "--record", "run.jsonl").status == 0
 
 
 @pytest.mark.parametrize("content", [b"my diary\n", b"{}\n", b"\x00\xff\x80", b"\n"])
 def test_any_other_file_is_left_alone(lab: Lab, content: bytes) -> None:
-    """Whatever it holds."""
+    """Whatever its contents."""
     file = lab.folder / "mine"
     file.write_bytes(content)
     assert _run(lab, "--record", "mine").refused() == "--record mine exists and is no recording; it is left alone"
@@ -52,22 +52,22 @@ def test_any_other_file_is_left_alone(lab: Lab, content: bytes) -> None:
 
 
 def test_not_into_a_pipe_or_a_device(lab: Lab) -> None:
-    """A recording is read again; a named pipe would hold up the run."""
+    """A recording is read again, and a named pipe would block the run."""
     os.mkfifo(lab.folder / "pipe")
     for place in ("pipe", os.devnull):
-        said = _run(lab, "--record", place).refused()
-        assert said == f"--record {place} is no file that can be kept; name another"
+        output = _run(lab, "--record", place).refused()
+        assert output == f"--record {place} is no file that can be kept; name another"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_not_where_the_user_may_not_write(lab: Lab) -> None:
-    """It is said before anything is started."""
+    """The error comes before anything is started."""
     (lab.folder / "closed").mkdir(mode=0o555)
     assert "cannot be written (Permission denied)" in _run(lab, "--record", "closed/run.jsonl").refused()
 
 
-def test_a_data_folder_that_cannot_be(lab: Lab) -> None:
-    """The place is named."""
+def test_a_data_folder_that_cannot_be_created(lab: Lab) -> None:
+    """The error names it."""
     blocked = lab.folder / "file"
     blocked.touch()
     done = lab(
@@ -76,8 +76,8 @@ def test_a_data_folder_that_cannot_be(lab: Lab) -> None:
     assert str(blocked) in done.refused()
 
 
-def test_a_run_without_a_name_is_kept_too(lab: Lab) -> None:
-    """The report says where, and the file's name is the run's."""
+def test_a_run_without_record_is_kept(lab: Lab) -> None:
+    """The report has the path, and the file has the name of the run."""
     done = _run(lab)
     (kept,) = lab.recordings.iterdir()
     assert f"recorded in {kept}\n" in done.out
@@ -85,8 +85,8 @@ def test_a_run_without_a_name_is_kept_too(lab: Lab) -> None:
     assert lab("verify", str(kept)).status == 0
 
 
-def test_the_oldest_beyond_fifty_go(lab: Lab) -> None:
-    """By the time they were written, not by their names; what is no recording of ours stays."""
+def test_the_oldest_beyond_fifty_are_deleted(lab: Lab) -> None:
+    """By modification time; other files are kept."""
     lab.recordings.mkdir(parents=True)
     old: list[Path] = []
     for number in range(KEPT_RECORDINGS + 3):

@@ -1,4 +1,4 @@
-"""``lab run --headless``: what it reports, for a program and for a person."""
+"""``lab run --headless``: the report, for programs and for people."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lab.properties import ASSERTIONS
-from tests.cli.calling import Called, Lab
+from tests.cli.invocation import Called, Lab
 
 KEYS = [
     *("world", "protocol", "settings", "nodes", "elections", "messages", "faults", "notes", "transactions"),
@@ -32,7 +32,7 @@ def _json(done: Called) -> dict[str, Any]:
 
 
 def test_kill_and_restart_as_json(lab: Lab) -> None:
-    """One object with the keys that the README names, and their meaning."""
+    """One object with the documented keys."""
     done = lab(
         *("run", "bully", "--headless", "--for", "5s", "--json"),
         *("--do", "at 1s kill 5", "--do", "at 3s restart 5", "--do", "at 4.5s cut 1->2"),
@@ -84,15 +84,15 @@ def test_a_killed_node_as_json(lab: Lab) -> None:
     assert [fault["assumptions"] for fault in found["faults"]] == [[], [9]]
 
 
-def test_the_report_for_a_person(lab: Lab) -> None:
-    """Nodes, elections, faults and the recording; an inert fault and a command that never was due are named."""
+def test_the_report_as_text(lab: Lab) -> None:
+    """Nodes, elections, faults and the recording; inert faults and commands that were never due are named."""
     done = lab(
         *("run", "bully", "--headless", "--for", "1500ms", "--nodes", "3", "--record", "a.jsonl"),
         *("--do", "when all normal delay 3->1  1ms", "--do", "wipe 1", "--do", "on send  NewState 1->2 kill 2"),
     )
     assert (done.status, done.err) == (1, "lab: its time never came: on send NewState 1->2 kill 2\n")
-    said = re.sub(r"\d+ messages", "N messages", re.sub(r"\d\.\d+ ?s\b", "N s", done.out))
-    assert said.replace(str(lab.folder), "FOLDER") == (
+    output = re.sub(r"\d+ messages", "N messages", re.sub(r"\d\.\d+ ?s\b", "N s", done.out))
+    assert output.replace(str(lab.folder), "FOLDER") == (
         "bully, live, N s\n"
         "  node 1  running  Normal under 3\n"
         "  node 2  running  Normal under 3\n"
@@ -108,7 +108,7 @@ def test_the_report_for_a_person(lab: Lab) -> None:
 
 
 def test_timing_and_parameters_are_recorded(lab: Lab) -> None:
-    """Tm, Tp, the seed and what was set."""
+    """Tm, Tp, the seed and the parameters."""
     done = lab(
         *("run", "bully", "--headless", "--for", "200ms", "--record", "a.jsonl", "--tm", "40ms", "--tp", "20ms"),
         *("--set", "check_every=100ms", "--set", "coordinator_timeout=500ms"),
@@ -123,20 +123,20 @@ def test_timing_and_parameters_are_recorded(lab: Lab) -> None:
 
 @pytest.mark.parametrize("words", [(), ("--for", "3s")])
 def test_the_interface_needs_a_terminal(lab: Lab, words: tuple[str, ...]) -> None:
-    """And nothing is started without one."""
+    """Nothing is started without one."""
     assert "needs a terminal; without one: lab run" in lab("run", "bully", *words).refused()
     assert not list(lab.recordings.glob("*"))
 
 
-def test_a_command_that_cannot_be_carried_out_is_told(lab: Lab) -> None:
-    """1, with what the run made of it: at the start nobody is coordinator yet."""
+def test_a_refused_command_is_reported(lab: Lab) -> None:
+    """1, with the reason: at the start no node is coordinator."""
     done = lab("run", "bully", "--headless", "--for", "500ms", "--do", "at 0s kill coordinator", "--json")
-    told = "at 0s kill coordinator: nobody is coordinator at present; name a node by its number"
-    assert (done.status, done.line()) == (1, told)
+    result = "at 0s kill coordinator: nobody is coordinator at present; name a node by its number"
+    assert (done.status, done.line()) == (1, result)
 
 
-def test_what_became_of_transactions(lab: Lab) -> None:
-    """How many were committed and aborted, and how long nodes were blocked; nothing where there were none."""
+def test_transactions_are_reported(lab: Lab) -> None:
+    """The numbers of commits and aborts, and how long nodes were blocked; nothing without transactions."""
     words = ("run", "2pc", "--sim", "--headless", "--seed", "1", "--for", "9s", "--record", "r.jsonl")
     commands = ("--do", "at 1s tell 5 withdraw 350", "--do", "at 2s tell 5 withdraw 9000")
     strikes = ("--do", "at 2990ms tell 5 withdraw 100", "--do", "on send Vote 1->5 #2 kill 5")
@@ -149,8 +149,8 @@ def test_what_became_of_transactions(lab: Lab) -> None:
     assert _json(lab("run", "bully", *words[2:-1], "b.jsonl", "--json"))["transactions"] is None
 
 
-def test_a_load_is_told_from_its_first_note_to_what_came_of_it(lab: Lab) -> None:
-    """Of many notes the first and the last ones; what was forced to the logs is in the log."""
+def test_many_notes_are_shortened(lab: Lab) -> None:
+    """The first and the last ones are printed."""
     load = ("--seed", "1", "--do", "transactions 60 at 30/s", "--record", "a.jsonl")
     done = lab("run", "2pc", "--sim", "--headless", "--for", "5s", *load)
     assert done.status == 0, done

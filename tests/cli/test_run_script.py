@@ -1,8 +1,8 @@
-"""``lab run --do`` and ``--script``: what was not as expected, and what never came, is told."""
+"""``lab run --do`` and ``--script``: unmet expectations and commands that were never due are reported."""
 
 import pytest
 
-from tests.cli.calling import Called, Lab
+from tests.cli.invocation import Called, Lab
 
 SCRIPT = """\
 # of five, the highest dies, twice
@@ -31,38 +31,38 @@ def _run(lab: Lab, *words: str) -> Called:
         "at 1s   kill 5",
     ],
 )
-def test_what_came_is_not_told(lab: Lab, line: str) -> None:
-    """An expectation that is met, a caption, a command."""
+def test_success_is_not_reported(lab: Lab, line: str) -> None:
+    """A met expectation, a caption, a command."""
     done = _run(lab, "--do", line)
     assert (done.status, done.err) == (0, "")
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "output"),
     [
         ("when all normal expect 1 leads", "when all normal expect 1 leads: 1 was Normal under 5"),
-        ("expect 4 down within 1s", "expect 4 down within 1s: its time is up: 4 was running"),
+        ("expect 4 down within 1s", "expect 4 down within 1s: timed out: 4 was running"),
         ("expect never live == 5", "expect never live == 5: live was 5"),
         ('on send NewState 1->2 say "hi"', 'its time never came: on send NewState 1->2 say "hi"'),
         ("on send NewState 1->2 expect 1 leads", "its time never came: on send NewState 1->2 expect 1 leads"),
     ],
 )
-def test_what_was_not_as_expected_is_told(lab: Lab, line: str, said: str) -> None:
-    """In one line, with the values that were."""
+def test_unmet_expectations_are_reported(lab: Lab, line: str, output: str) -> None:
+    """In one line, with the actual values."""
     done = _run(lab, "--do", line)
-    assert (done.status, done.line()) == (1, said)
+    assert (done.status, done.line()) == (1, output)
 
 
-def test_a_verdict_is_not_waited_for(lab: Lab) -> None:
-    """It is of the whole run: refused by hand, with where to write it."""
-    said = _run(lab, "--do", "expect no violation").refused()
-    assert said.startswith(
-        "--do 'expect no violation': a verdict is of a whole run, so nothing waits for it: write"
+def test_expectations_of_verdicts_are_refused_by_hand(lab: Lab) -> None:
+    """They are about the whole run; the error says where to write them."""
+    output = _run(lab, "--do", "expect no violation").refused()
+    assert output.startswith(
+        "--do 'expect no violation': a verdict is about the whole run, so it is not known yet: write"
     )
 
 
 def test_a_script_is_judged_line_by_line(lab: Lab) -> None:
-    """As that of a scenario is, each with its number."""
+    """By the rules for scenarios, with line numbers."""
     (lab.folder / "s.script").write_text(SCRIPT)
     done = _run(lab, "--script", "s.script", "--do", "expect never 4 suspects 5")
     assert (done.status, done.err.splitlines()) == (
@@ -70,18 +70,18 @@ def test_a_script_is_judged_line_by_line(lab: Lab) -> None:
         [
             "lab: expect never 4 suspects 5: 4 suspected 5",
             "lab: line 3 of the script, kill 5: 5: down already, nothing changed",
-            "lab: line 4 of the script, expect 4 down within 1s: its time is up: 4 was running",
+            "lab: line 4 of the script, expect 4 down within 1s: timed out: 4 was running",
             "lab: line 5 of the script, expect all.coordinator == 3: "
             + ", ".join(f"{node}.coordinator was 4" for node in (1, 2, 3, 4)),
             "lab: line 6 of the script, expect violation A1.1: no violation of A1.1 was found",
             "lab: line 7 of the script, on send EnterElection 1->2: kill 1: "
-            "its trigger never came: on send EnterElection 1->2",
+            "its trigger never fired: on send EnterElection 1->2",
         ],
     )
 
 
-def test_a_script_that_came_to_what_it_expects(lab: Lab) -> None:
-    """0, with nothing said; a violation that it expects is none."""
+def test_a_successful_script(lab: Lab) -> None:
+    """0, without output; an expected violation is no failure."""
     lines = (
         "when all normal: partition 1 2 | 3 4 5\nexpect 2 leads within 2s\nexpect violation A1.1 under partition\n"
     )

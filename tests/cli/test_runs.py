@@ -1,25 +1,25 @@
-"""``lab list``, ``lab ctl`` and ``lab attach``: runs that are going on."""
+"""``lab list``, ``lab ctl`` and ``lab attach``: active runs."""
 
 import json
 
-from tests.cli.calling import Lab
+from tests.cli.invocation import Lab
 from tests.waiting import wait_for
 from tests.worlds.live import Tail
 
 LONG = ("--for", "60s")
 
 
-def test_nothing_is_going_on(lab: Lab) -> None:
-    """The protocols are listed all the same."""
+def test_no_active_runs(lab: Lab) -> None:
+    """The protocols are listed nevertheless."""
     done = lab("list")
     assert (done.status, done.err) == (0, "")
     assert done.out.startswith("no run is going on\nprotocols:\n  2pc ")
     assert json.loads(lab("list", "--json").out) == {"runs": [], "removed": []}
-    assert lab("ctl", "kill 5").refused() == "no run is going on; start one with: lab run bully"
+    assert lab("ctl", "kill 5").refused() == "no run is active; start one with: lab run bully"
 
 
 def test_a_run_is_listed(lab: Lab) -> None:
-    """With what can be typed next."""
+    """With commands for it."""
     with lab.start(*LONG, "--nodes", "0-2") as run:
         name = run.info.run
         lines = lab("list").out.splitlines()
@@ -42,7 +42,7 @@ def test_a_run_is_listed(lab: Lab) -> None:
 
 
 def test_commands(lab: Lab) -> None:
-    """0 changed or waits, 1 nothing changed, 2 no command."""
+    """0 if it changed something or is waiting, 1 if nothing changed, 2 if it is invalid."""
     with lab.start(*LONG) as run:
         run.settled(5)
         done = lab("ctl", "kill 5")
@@ -53,47 +53,47 @@ def test_commands(lab: Lab) -> None:
         done = lab("ctl", run.info.run, "restart 5", 'at 50s say "\x1b[31m"')
         assert (done.status, done.out) == (0, '5 restarted\nwaits: at 50s say "\\x1b[31m"\n')
         done = lab("ctl", run.info.run, "heal", "pause 1")
-        assert (done.status, done.out) == (1, "no fault of links is in force, nothing changed\n1 paused\n")
-        assert lab("ctl", "kill 9").refused() == "there is no node 9; there are 1 2 3 4 5"
-        said = lab("ctl", "expect violation A1.1").refused()
-        assert said.startswith(
-            "a verdict is of a whole run, so nothing waits for it: write this line in a scenario"
+        assert (done.status, done.out) == (1, "no link fault is in force, nothing changed\n1 paused\n")
+        assert lab("ctl", "kill 9").refused() == "there is no node 9; the nodes are 1 2 3 4 5"
+        output = lab("ctl", "expect violation A1.1").refused()
+        assert output.startswith(
+            "a verdict is about the whole run, so it is not known yet: write this line in a scenario"
         )
-        said = lab("ctl", "pause 3", "kill 5 at").refused()
-        assert said.startswith("'kill 5 at': column 8: 'at' is not expected here, as a line has one command")
+        output = lab("ctl", "pause 3", "kill 5 at").refused()
+        assert output.startswith("'kill 5 at': column 8: 'at' is not expected here, as a line has one command")
         processes = [
             view.process for view in Tail(lab.recordings / f"{run.info.run}.jsonl").read().cluster.nodes.values()
         ]
         assert processes == ["paused", "running", "running", "running", "running"]
 
 
-def test_what_is_often_forgotten(lab: Lab) -> None:
-    """Quotes, and the command itself."""
+def test_hints(lab: Lab) -> None:
+    """Missing quotes, and a missing command."""
     with lab.start(*LONG, "--nodes", "2") as run:
         name = run.info.run
         quotes = "is one command, so put it in quotes:"
         assert lab("ctl", "kill", "2").refused() == f'kill 2 {quotes} lab ctl "kill 2"'
         assert lab("ctl", name, "kill", "2").refused() == f'kill 2 {quotes} lab ctl {name} "kill 2"'
-        told = f'{name} is a run; say what is to be done with it: lab ctl {name} "kill 5"'
-        assert lab("ctl", name).refused() == told
+        result = f'{name} is a run; say what is to be done with it: lab ctl {name} "kill 5"'
+        assert lab("ctl", name).refused() == result
 
 
-def test_a_word_that_is_no_command(lab: Lab) -> None:
-    """With or without the run's name it is told what was meant, before anything is done."""
+def test_an_unknown_command(lab: Lab) -> None:
+    """With or without the run's name, the error suggests one, before anything is done."""
     with lab.start(*LONG, "--nodes", "2") as run:
         run.settled(2)
         for words in (["kil 2"], ["kill 1", "kil 2"], ["kil 2", "kill 1"]):
             for named in ([], [run.info.run]):
-                said = lab("ctl", *named, *words).refused()
-                assert said.startswith("'kil 2': column 1: 'kil' is not expected here (did you mean 'kill'?)"), (
-                    said
+                output = lab("ctl", *named, *words).refused()
+                assert output.startswith("'kil 2': column 1: 'kil' is not expected here (did you mean 'kill'?)"), (
+                    output
                 )
         cluster = Tail(lab.recordings / f"{run.info.run}.jsonl").read().cluster
         assert [view.process for view in cluster.nodes.values()] == ["running", "running"]
 
 
 def test_two_runs(lab: Lab) -> None:
-    """Each has a name, and where there are two it must be said."""
+    """With two runs, the name is required."""
     with lab.start(*LONG, "--nodes", "2") as first, lab.start(*LONG, "--nodes", "3") as second:
         names = sorted([first.info.run, second.info.run])
         wait_for(lambda: sorted(lab.published()) == names, "both are there")
@@ -101,14 +101,14 @@ def test_two_runs(lab: Lab) -> None:
         second.settled(3)
         assert lab("ctl", "kill 2").refused() == f"there are 2 runs; say which: {', '.join(names)}"
         assert lab("ctl", second.info.run, "kill 3").out == "3 killed\n"
-        told = f"there is no run 'third'; there is: {', '.join(names)}"
-        assert lab("ctl", "third", "kill 3").refused() == told
+        result = f"there is no run 'third'; there is: {', '.join(names)}"
+        assert lab("ctl", "third", "kill 3").refused() == result
         first.settled(2)
 
 
 def test_attach_needs_a_terminal(lab: Lab) -> None:
     """Whether or not there is a run."""
-    told = 'the interface needs a terminal; without one: lab ctl "COMMAND"'
-    assert lab("attach").refused() == told
+    result = 'the interface needs a terminal; without one: lab ctl "COMMAND"'
+    assert lab("attach").refused() == result
     with lab.start(*LONG, "--nodes", "2") as run:
-        assert lab("attach", run.info.run, "--viewer").refused() == told
+        assert lab("attach", run.info.run, "--viewer").refused() == result

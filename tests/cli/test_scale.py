@@ -1,4 +1,4 @@
-"""``lab scale``: the table, the charts in the terminal, the picture, and a measurement that is cut short."""
+"""``lab scale``: the table, the charts, the picture, and an interrupted measurement."""
 
 import json
 import re
@@ -9,11 +9,11 @@ import pytest
 
 from lab.cli.chart import Axis, Chart, Series, decades, whole_numbers
 from lab.cli.plots import plot
-from lab.cli.scaling import ScaleRequest, run_scale
-from lab.cli.svg import picture
+from lab.cli.scale_runner import ScaleRequest, run_scale
+from lab.cli.svg import charts_as_svg
 from lab.protocols import Bully
-from lab.worlds.scaling import NeverSettledError, Trial
-from tests.cli.calling import Lab
+from lab.worlds.scalability import NoAgreementError, ScalabilityTrial
+from tests.cli.invocation import Lab
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHART = Chart(
@@ -32,7 +32,7 @@ def _request(output: Path | None = None, json: bool = False, nodes: str = "3,6,9
 
 
 def test_table_charts_and_picture(lab: Lab) -> None:
-    """Called as a user calls it, with output to a pipe: no colours, no progress."""
+    """With output to a pipe: no colours, no progress line."""
     done = lab("scale", "bully", "--nodes", "100,3,10", "-o", "bully.svg")
     assert (done.status, done.err) == (0, "")
     assert "\x1b" not in done.out
@@ -58,14 +58,14 @@ def test_table_charts_and_picture(lab: Lab) -> None:
 
 
 def test_json(lab: Lab) -> None:
-    """One object with everything that was measured, and nothing else."""
+    """One object with all measurements, and nothing else."""
     done = lab("scale", "bully", "--nodes", "5", "--seed", "3", "--t", "1s", "--json")
-    told = json.loads(done.out)
-    election, best = told["elections"]
-    assert (told["protocol"], told["t_us"], told["seed"]) == ("bully", 1_000_000, 3)
-    assert [each["formula"] for each in told["formulas"]] == [cost.formula for cost in Bully.costs]
+    result = json.loads(done.out)
+    election, best = result["elections"]
+    assert (result["protocol"], result["t_us"], result["seed"]) == ("bully", 1_000_000, 3)
+    assert [each["formula"] for each in result["formulas"]] == [cost.formula for cost in Bully.costs]
     assert (election["nodes"], election["coordinator"], election["messages"]) == (5, 4, 38)
-    assert [each["noticed"] for each in told["formulas"]] == ["by each", None, "in turn"]
+    assert [each["noticed"] for each in result["formulas"]] == ["by each", None, "in turn"]
     assert (election["formula"], election["formulas"]) == (38, [38, 20, 20])
     assert (best["noticed"], best["messages"], best["formula"]) == ("in turn", 20, 20)
     assert [each["case"] for each in (election, best)] == [Bully.costs[0].case, Bully.costs[2].case]
@@ -74,7 +74,7 @@ def test_json(lab: Lab) -> None:
 
 
 def test_a_protocol_without_formulas(lab: Lab) -> None:
-    """It is measured all the same, and no curve is drawn."""
+    """It is measured, without curves."""
     (lab.folder / "mine.py").write_text(
         "from lab.protocols import Bully\n\n\nclass Mine(Bully):\n    name = 'mine'\n    costs = ()\n"
     )
@@ -85,14 +85,14 @@ def test_a_protocol_without_formulas(lab: Lab) -> None:
 
 
 def test_several_protocols_side_by_side(lab: Lab) -> None:
-    """One table, one chart for each measure with all of them, and every formula; who has none says so."""
+    """One table, one chart per measure, and every formula; a protocol without one is named."""
     (lab.folder / "mine.py").write_text(
         "from lab.protocols import Bully\n\n\nclass Mine(Bully):\n    name = 'mine'\n    costs = ()\n"
     )
     done = lab("scale", "bully", "mine.py", "--nodes", "3,10", "-o", "both.svg")
     assert (done.status, done.err) == (0, "")
     titles = r"nodes +bully +ratio +in T +mine +ratio +in T\n"
-    told = done.out.replace("\xa0", " ")
+    result = done.out.replace("\xa0", " ")
     for title, three, ten in (
         ("the best case: 6n − 10 of bully", 8, 50),
         ("the worst case: n² + 5n − 12 of bully", 12, 138),
@@ -101,7 +101,7 @@ def test_several_protocols_side_by_side(lab: Lab) -> None:
             rf"^{re.escape(title)}\n{titles}"
             rf" +3 +{three} +1\.000 +\d\.\d\d +12 +- +\d\.\d\d\n"
             rf" +10 +{ten} +1\.000 +\d\.\d\d +138 +- +\d\.\d\d$",
-            told,
+            result,
             re.MULTILINE,
         )
     assert "\nmine: there is no formula to compare it with\n" in done.out
@@ -113,8 +113,8 @@ def test_several_protocols_side_by_side(lab: Lab) -> None:
     assert len(circles) == 2 * (2 * 2 + 2) + 2, "two points of each and both in the legend; both cases of messages"
 
 
-def test_what_would_take_too_long_is_left_out(lab: Lab) -> None:
-    """Such a row says so, and the remark how much is too much; a plain run is measured whatever it takes."""
+def test_long_measurements_are_skipped(lab: Lab) -> None:
+    """The row says so, and a note has the limit; a plain run is always measured."""
     (lab.folder / "mine.py").write_text(
         "from lab.protocols import Bully, Cost\n\n\nclass Mine(Bully):\n    name = 'mine'\n    costs = (\n"
         "        Cost('plain', 'n³', lambda n: n**3, 'a guess'),\n"
@@ -127,28 +127,28 @@ def test_what_would_take_too_long_is_left_out(lab: Lab) -> None:
     assert re.search(r"^ +3 +8 +243 +0\.033 ", turn, re.MULTILINE)
     assert re.search(r"^ +30 +not measured +24,300,000( +-){4}$", turn, re.MULTILINE)
     assert "more than 10,000 messages" in " ".join(done.out.split())
-    told = json.loads(lab("scale", "mine.py", "--nodes", "30", "--json").out)
-    assert [each["case"] for each in told["elections"]] == ["plain"]
+    result = json.loads(lab("scale", "mine.py", "--nodes", "30", "--json").out)
+    assert [each["case"] for each in result["elections"]] == ["plain"]
 
 
-def test_two_nodes_that_need_no_message(lab: Lab) -> None:
-    """One that is left alone has nobody to merge with: no ratio, and no point where there is no logarithm."""
+def test_an_election_without_messages(lab: Lab) -> None:
+    """A single survivor has nobody to merge with: no ratio, and no point on a logarithmic axis."""
     done = lab("scale", "invitation", "--nodes", "2", "-o", "two.svg")
     assert (done.status, done.err) == (0, "")
     assert len(re.findall(r"^ +2 +0 +0 +- +", done.out, re.MULTILINE)) == 2
 
 
 def test_several_protocols_as_json(lab: Lab) -> None:
-    """As one is told, in a list."""
+    """A list of objects as for one protocol."""
     (lab.folder / "mine.py").write_text("from lab.protocols import Bully\nclass Mine(Bully): name = 'mine'\n")
     done = lab("scale", "bully", "mine.py", "--nodes", "5", "--json")
-    told = json.loads(done.out)["protocols"]
-    assert [each["protocol"] for each in told] == ["bully", "mine"]
-    assert [[each["messages"] for each in one["elections"]] for one in told] == [[38, 20], [38, 20]]
+    result = json.loads(done.out)["protocols"]
+    assert [each["protocol"] for each in result] == ["bully", "mine"]
+    assert [[each["messages"] for each in one["elections"]] for one in result] == [[38, 20], [38, 20]]
 
 
-def test_who_never_agrees_is_left_out_and_the_others_go_on(lab: Lab) -> None:
-    """One line says why; the status is 1."""
+def test_a_protocol_that_never_agrees_is_dropped(lab: Lab) -> None:
+    """One line explains it; the status is 1."""
     (lab.folder / "silent.py").write_text("from lab.protocols import Election\nclass Silent(Election): pass\n")
     done = lab("scale", "bully", "silent.py", "--nodes", "3,4")
     assert done.status == 1
@@ -158,22 +158,22 @@ def test_who_never_agrees_is_left_out_and_the_others_go_on(lab: Lab) -> None:
     assert "silent" not in done.out
 
 
-def test_an_interrupt_shows_what_there_is(
+def test_an_interrupt_shows_the_results_so_far(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Ctrl-C during the third cluster: two rows of each case, both charts, the picture, and status 130."""
+    """Ctrl-C during the third cluster: two rows per case, both charts, the picture, and status 130."""
     _cut_short(monkeypatch, KeyboardInterrupt())
     assert run_scale(_request(tmp_path / "two.svg")) == 130
-    said = capsys.readouterr()
-    assert len(re.findall(r"^ +\d .* s$", said.out, re.MULTILINE)) == 4
-    assert said.out.count("┌") == 2
+    output = capsys.readouterr()
+    assert len(re.findall(r"^ +\d .* s$", output.out, re.MULTILINE)) == 4
+    assert output.out.count("┌") == 2
     assert len(_circles((tmp_path / "two.svg").read_text("utf-8"))) == 4 + 2 + 2, "and two in a legend"
 
 
-def test_an_interrupt_before_anything(
+def test_an_interrupt_before_the_first_measurement(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """There is nothing to show, and no picture."""
+    """Nothing is shown or drawn."""
     _cut_short(monkeypatch, KeyboardInterrupt())
     assert run_scale(_request(tmp_path / "none.svg", nodes="9")) == 130
     assert capsys.readouterr().out == ""
@@ -181,25 +181,25 @@ def test_an_interrupt_before_anything(
 
 
 def test_nodes_that_never_agree(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line says why, what was measured is shown, and the status is 1."""
-    _cut_short(monkeypatch, NeverSettledError("9 nodes did not agree"))
+    """One line explains it, the measurements are shown, and the status is 1."""
+    _cut_short(monkeypatch, NoAgreementError("9 nodes did not agree"))
     assert run_scale(_request(json=True)) == 1
-    said = capsys.readouterr()
-    assert said.err == "lab: bully: 9 nodes did not agree\n"
-    assert [each["nodes"] for each in json.loads(said.out)["elections"]] == [3, 6, 3, 6]
+    output = capsys.readouterr()
+    assert output.err == "lab: bully: 9 nodes did not agree\n"
+    assert [each["nodes"] for each in json.loads(output.out)["elections"]] == [3, 6, 3, 6]
 
 
 def _cut_short(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    def until_nine(protocol: object, nodes: int, *rest: object) -> Trial:
+    def until_nine(protocol: object, nodes: int, *rest: object) -> ScalabilityTrial:
         if nodes == 9:
             raise error
-        return Trial(Bully, nodes, *rest)  # type: ignore[arg-type]
+        return ScalabilityTrial(Bully, nodes, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("lab.cli.scaling.Trial", until_nine)
+    monkeypatch.setattr("lab.cli.scale_runner.ScalabilityTrial", until_nine)
 
 
-def test_a_plot_fits_its_place() -> None:
-    """No line is longer than asked, in wide and narrow, and everything is named."""
+def test_a_plot_has_the_given_width() -> None:
+    """Narrow and wide, with all labels."""
     for width, height in ((80, 22), (40, 12), (120, 26)):
         lines = plot(CHART, width, height, colours=False).splitlines()
         assert len(lines) == height
@@ -211,9 +211,9 @@ def test_a_plot_fits_its_place() -> None:
     assert "\x1b[38;5;" in plot(CHART, 80, 22, colours=True)
 
 
-def test_a_picture_has_both_series_where_they_belong() -> None:
-    """Well-formed XML: a circle for each point and one in the legend, a line through the points of the curve."""
-    text = picture([(CHART, 300)])
+def test_a_picture_has_both_series() -> None:
+    """Valid XML: a circle per point and one in the legend, a line through the points of the curve."""
+    text = charts_as_svg([(CHART, 300)])
     (x1, y1), (x2, y2), (x3, y3) = [place for place in _circles(text) if place[1] != _circles(text)[-1][1]]
     assert x2 - x1 == pytest.approx(x3 - x2, abs=0.2), "the axis is logarithmic"
     assert y1 - y2 == pytest.approx(y2 - y3, abs=0.2)
@@ -236,7 +236,7 @@ def _circles(svg: str) -> list[tuple[float, float]]:
     [(6, 10_488, (10, 100, 1_000, 10_000)), (10, 100, (10, 100)), (6, 12, (1, 10, 100)), (1, 1, (1,))],
 )
 def test_decades(low: float, high: float, ticks: tuple[int, ...]) -> None:
-    """Those in between, or, where that is hardly any, around."""
+    """The powers between, or, if there are too few, those around."""
     assert decades(low, high) == ticks
 
 
@@ -246,21 +246,21 @@ def test_whole_numbers(high: float, ticks: tuple[int, ...]) -> None:
     assert whole_numbers(high) == ticks
 
 
-def test_ticks_are_not_written_over_each_other() -> None:
-    """What is too near to the one before is left out."""
-    assert Axis("nodes", (3, 100, 101, 102, 300), logarithmic=True).apart() == (3, 100, 300)
-    assert Axis("nodes", (7,), logarithmic=True).apart() == (7,)
+def test_ticks_do_not_overlap() -> None:
+    """Ticks too close to the previous one are left out."""
+    assert Axis("nodes", (3, 100, 101, 102, 300), logarithmic=True).spaced_ticks() == (3, 100, 300)
+    assert Axis("nodes", (7,), logarithmic=True).spaced_ticks() == (7,)
 
 
 def test_a_single_size_can_be_drawn() -> None:
-    """Nothing is divided by a span of nothing."""
+    """No division by a zero range."""
     one = Chart("one", Axis("x", (5,), False), Axis("y", (5,), False), (Series("point", ((5, 5),)),))
     assert "5" in plot(one, 60, 12, colours=False)
-    assert _circles(picture([(one, 200)]))[0][0] == pytest.approx(414, abs=1), "in the middle"
+    assert _circles(charts_as_svg([(one, 200)]))[0][0] == pytest.approx(414, abs=1), "in the middle"
 
 
-def test_a_terminal_that_cannot_show_everything(lab: Lab) -> None:
-    """Where the locale has only ASCII, what it has not is written with what it has."""
+def test_a_terminal_without_unicode_gets_ascii(lab: Lab) -> None:
+    """Other characters are replaced by similar ones."""
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     done = lab("scale", "bully", "--nodes", "3", environment=ascii_only)
     assert (done.status, done.err) == (0, "")

@@ -1,4 +1,4 @@
-"""``lab scenario`` and ``lab run NAME``: scenarios listed, shown, checked and run; and the shell's completion."""
+"""``lab scenario`` and ``lab run NAME``: list, show, check and run scenarios; and shell completion."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import pytest
 from lab.cli.completion import complete_scenario, complete_target
 from lab.recording.reader import open_recording
 from lab.scenario.library import names
-from tests.cli.calling import ROOT, Called, Lab
+from tests.cli.invocation import ROOT, Called, Lab
 from tests.waiting import wait_for
 from tests.worlds.live import is_gone
 
@@ -26,7 +26,7 @@ BAD = f"{HEAD}---\nwhen all normal: kill 5\nexpect 3 leads within 1s\n"
 
 @pytest.fixture
 def files(lab: Lab) -> Path:
-    """A folder with a scenario that passes, and one that fails."""
+    """Return a folder with a scenario that passes and one that fails."""
     folder = lab.folder / "there"
     folder.mkdir()
     (folder / "good.scenario").write_text(GOOD)
@@ -35,7 +35,7 @@ def files(lab: Lab) -> Path:
 
 
 def _rows(done: Called) -> list[list[str]]:
-    """The words of the table's rows, without times."""
+    """Return the words of the table's rows, without times."""
     table = done.out.partition("\n\n")[0].splitlines()[1:]
     return [[word for word in line.split()[:3] if word != "s"] for line in table]
 
@@ -44,7 +44,7 @@ def _rows(done: Called) -> list[list[str]]:
 
 
 def test_list(lab: Lab) -> None:
-    """A line each below its protocol, bully first; with --json all of it as an object."""
+    """One line each, grouped by protocol, bully first; with --json one object."""
     done = lab("scenario", "list")
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
@@ -58,22 +58,22 @@ def test_list(lab: Lab) -> None:
     (row,) = [each for each in found if each["name"] == "coordinator-dies"]
     assert row == {
         "name": "coordinator-dies",
-        "title": "The coordinator dies, and bullies its way back",
+        "title": "The coordinator crashes, recovers, and takes over again",
         "protocol": "bully",
         "worlds": ["simulated", "live"],
     }
 
 
-def test_list_of_those_with_a_word(lab: Lab) -> None:
-    """In the name, the title or the protocol, whatever its case."""
+def test_list_with_a_word(lab: Lab) -> None:
+    """In the name, title or protocol, ignoring case."""
     found = json.loads(lab("scenario", "list", "FIELD", "--json").out)["scenarios"]
     assert len(found) > 3
     for each in found:
         assert "field" in f"{each['name']} {each['title']} {each['protocol']}".lower()
 
 
-def test_list_keeps_to_the_terminals_width() -> None:
-    """Titles are shortened, and names are not, as they are to be typed."""
+def test_list_fits_the_terminal() -> None:
+    """Titles are shortened, names never."""
     script = "import pty, sys; sys.exit(pty.spawn([sys.executable, '-m', 'lab', 'scenario', 'list']) >> 8)"
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "TERM": "dumb"}
     done = subprocess.run(
@@ -91,22 +91,22 @@ def test_list_keeps_to_the_terminals_width() -> None:
     assert set(names()) <= set(done.stdout.split())
 
 
-def test_alone_it_prints_its_help(lab: Lab) -> None:
-    """And not an error without words."""
+def test_without_a_subcommand_the_help_is_printed(lab: Lab) -> None:
+    """Not an empty error."""
     done = lab("scenario")
     assert (done.status, done.err) == (0, "")
     assert "lab guide scenarios" in " ".join(done.out.split())
     assert done.out == lab("scenario", "--help").out
 
 
-def test_show_prints_settings_as_the_head_has_them(lab: Lab) -> None:
-    """With a unit, and under the name that the head has."""
+def test_show_prints_parameters_as_in_the_head(lab: Lab) -> None:
+    """With units, and under the same names."""
     shown = lab("scenario", "show", "figure-10-9").out
     assert re.search(r"^set +.*check_every = 4500ms|^set +.*check_every = 4.5s", shown, re.MULTILINE)
 
 
 def test_show(lab: Lab, transcript: Callable[[str, str], None]) -> None:
-    """The title, what to look at, the setting, and the script with the file's line numbers."""
+    """Title, description, settings, and the script with the file's line numbers."""
     done = lab("scenario", "show", "coordinator-dies")
     assert (done.status, done.err) == (0, "")
     kept = [line for line in done.out.splitlines() if not line.startswith("file ")]
@@ -117,11 +117,11 @@ def test_show(lab: Lab, transcript: Callable[[str, str], None]) -> None:
 
 
 def test_check(lab: Lab, files: Path) -> None:
-    """A folder: a table, below it what failed and where, status 1; the failed run's recording is kept."""
+    """A folder: a table, below it the failures, status 1; the recording of the failed run is kept."""
     done = lab("scenario", "check", "there", "--sim")
     assert (done.status, done.err) == (1, "2 runs\n")
     assert _rows(done) == [["bad", "simulated", "FAILED"], ["good", "simulated", "passed"]]
-    assert "there/bad.scenario:6: expect 3 leads within 1s\n      its time is up: 3 was " in done.out
+    assert "there/bad.scenario:6: expect 3 leads within 1s\n      timed out: 3 was " in done.out
     assert done.out.endswith("\n2 runs, 1 failed\n")
     (kept,) = lab.recordings.glob("*.jsonl")
     assert f"recorded: {kept}\n" in done.out
@@ -129,12 +129,12 @@ def test_check(lab: Lab, files: Path) -> None:
     assert (files / "bad.scenario").read_text() == BAD
 
 
-def test_check_again_and_again(lab: Lab, files: Path) -> None:
-    """--runs: each run with the next seed; how many failed, and one of them in full."""
+def test_check_with_several_runs(lab: Lab, files: Path) -> None:
+    """Each run uses the next seed; the output has the number of failures, and one in full."""
     done = lab("scenario", "check", str(files / "bad.scenario"), "--sim", "--runs", "3", "--workers", "1")
     assert done.status == 1
     assert "FAILED 3 of 3" in done.out
-    assert done.out.count("its time is up") == 2, "in the table, and below it"
+    assert done.out.count("timed out") == 2, "in the table, and below it"
     assert "and 2 more runs; seeds: 1-3" in done.out
     assert len(list(lab.recordings.glob("*.jsonl"))) == 1
     done = lab("scenario", "check", "there/good.scenario", "--runs", "3")
@@ -142,8 +142,8 @@ def test_check_again_and_again(lab: Lab, files: Path) -> None:
     assert "passed 3 of 3" in done.out
 
 
-def test_check_writes_what_it_is_to_write(lab: Lab, files: Path) -> None:
-    """--keep has all recordings, in a folder that it makes, --junit the result as XML."""
+def test_check_writes_recordings_and_junit(lab: Lab, files: Path) -> None:
+    """--keep creates a folder with all recordings, --junit writes XML."""
     done = lab("scenario", "check", "there", "--sim", "--keep", "kept", "--junit", "report.xml")
     assert done.status == 1
     kept = sorted(path.name for path in (lab.folder / "kept").iterdir())
@@ -153,8 +153,8 @@ def test_check_writes_what_it_is_to_write(lab: Lab, files: Path) -> None:
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
 
 
-def test_names_are_shown_as_what_they_are(lab: Lab) -> None:
-    """One that is no text, or would colour the terminal, in the table, below it, and in the XML."""
+def test_names_are_sanitized(lab: Lab) -> None:
+    """In the table, below it, and in the XML."""
     for name, text in (("good\x1b[31m", GOOD), ("bad\udcff", BAD)):
         (lab.folder / f"{name}.scenario").write_text(text)
     done = lab("scenario", "check", ".", "--sim", "--junit", "report.xml")
@@ -165,14 +165,14 @@ def test_names_are_shown_as_what_they_are(lab: Lab) -> None:
 
 
 def test_check_live(lab: Lab, files: Path) -> None:
-    """On processes, those that are for it; nothing is left of them."""
+    """On real processes, if the scenario supports it; nothing of them is left."""
     done = lab("scenario", "check", "there", "--live")
     assert (done.status, done.err) == (1, "1 run, 1 of them live: about 2 s\n")
     assert _rows(done) == [["bad", "live", "FAILED"]]
 
 
 def test_ctrl_c_ends_a_check(lab: Lab, files: Path) -> None:
-    """Status 130, what is done is reported, and how much that is; no host is left."""
+    """Status 130, with a report on the finished runs; no host is left."""
     long = BAD.replace('"2s"', '"60s"')
     (files / "bad.scenario").write_text(long)
     checking = lab.begin("scenario", "check", "there/bad.scenario", "there/good.scenario")
@@ -187,7 +187,7 @@ def test_ctrl_c_ends_a_check(lab: Lab, files: Path) -> None:
 
 
 def test_mistakes_in_files(lab: Lab, files: Path) -> None:
-    """All of all files, a line each, and nothing is run."""
+    """All mistakes of all files, one per line, and nothing is run."""
     (files / "good.scenario").write_text(GOOD.replace("kill", "kil").replace("4 leads", "9 leads"))
     (files / "bad.scenario").write_text(BAD.replace("title", "titel"))
     done = lab("scenario", "check", "there")
@@ -204,7 +204,7 @@ def test_mistakes_in_files(lab: Lab, files: Path) -> None:
 
 
 def test_run_headless(lab: Lab, files: Path) -> None:
-    """The usual summary, and below it what failed; the recording has title and text of the scenario."""
+    """The usual summary, then the failures; the recording has title and text of the scenario."""
     done = lab("run", "there/bad.scenario", "--headless", "--sim", "--record", "run.jsonl")
     assert (done.status, done.err) == (1, "")
     assert done.out.startswith("bully, simulated, 2s\n")
@@ -219,15 +219,15 @@ def test_run_headless(lab: Lab, files: Path) -> None:
     assert (found["world"], found["scenario"]["findings"]) == ("simulated", [])
 
 
-def test_run_live_where_it_is_for_it(lab: Lab, files: Path) -> None:
-    """Without --sim a scenario that may be live is."""
+def test_run_is_live_by_default(lab: Lab, files: Path) -> None:
+    """Without --sim, if the scenario supports it."""
     done = lab("run", "there/bad.scenario", "--headless")
     assert done.status == 1
     assert done.out.startswith("bully, live, 2")
 
 
 def test_run_takes_a_seed_and_a_time(lab: Lab, files: Path) -> None:
-    """In the place of the scenario's own."""
+    """They replace the scenario's own."""
     words = ("there/good.scenario", "--headless", "--seed", "7", "--for", "1s", "--record", "run.jsonl")
     done = lab("run", *words)
     assert done.out.startswith("bully, simulated, 1s\n")
@@ -240,10 +240,10 @@ def test_run_takes_a_seed_and_a_time(lab: Lab, files: Path) -> None:
 # completion
 
 
-def test_what_the_shell_offers() -> None:
-    """Names that begin so, each with what it is: scenarios, and behind lab run protocols too."""
+def test_completion() -> None:
+    """Names with this prefix and their titles: scenarios, and for lab run protocols too."""
     offered = dict(complete_scenario("coord"))
-    assert offered["coordinator-dies"] == "The coordinator dies, and bullies its way back"
+    assert offered["coordinator-dies"] == "The coordinator crashes, recovers, and takes over again"
     assert all(name.startswith("coord") for name in offered)
     assert not {"bully", "field"} & {*dict(complete_scenario(""))}
     assert {*dict(complete_target(""))} >= {"bully", "field", "token", *names()}
@@ -258,8 +258,8 @@ def test_what_the_shell_offers() -> None:
         ("lab scenario show fig", "figure-"),
     ],
 )
-def test_the_shell_is_told(lab: Lab, line: str, offered: str) -> None:
-    """As bash asks for it."""
+def test_completion_in_bash(lab: Lab, line: str, offered: str) -> None:
+    """With the variables that bash sets."""
     words = line.split()
     asked = {"_LAB_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     done = lab(environment=asked)
@@ -269,7 +269,7 @@ def test_the_shell_is_told(lab: Lab, line: str, offered: str) -> None:
 
 
 def test_help_of_scenario(lab: Lab) -> None:
-    """The group says what it is, and each command in it explains itself."""
+    """The group explains itself, and so does each of its commands."""
     done = lab("scenario", "--help")
     assert done.status == 0
     for command in ("list", "show", "check"):

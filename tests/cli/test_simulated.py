@@ -1,4 +1,4 @@
-"""``lab run --sim``: in virtual time, the same again for the same seed, and said plainly where it cannot be."""
+"""``lab run --sim``: virtual time, determinism, and clear errors."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import End, Link
 from lab.worlds.config import RunConfig
 from lab.worlds.host.launch import HostProcess
-from tests.cli.calling import Lab
+from tests.cli.invocation import Lab
 from tests.waiting import wait_for
 
 STORM = (
@@ -24,7 +24,7 @@ LINK = Link(10_000, 5_000)
 
 
 def test_the_same_seed_gives_the_same_bytes(lab: Lab) -> None:
-    """In two processes that hash differently; another seed gives others."""
+    """In two processes with different hash seeds; another seed gives other bytes."""
     for name, seed, hashed in (("a", "7", "1"), ("b", "7", "2"), ("c", "8", "1")):
         done = lab(
             *("run", "bully", "--sim", "--headless", "--for", "30s", "--seed", seed, "--record", f"{name}.jsonl"),
@@ -40,7 +40,7 @@ def test_the_same_seed_gives_the_same_bytes(lab: Lab) -> None:
 
 
 def test_it_ends_at_exactly_its_time(lab: Lab) -> None:
-    """In virtual time, of which there is much; latency and jitter are such that messages are seen in flight."""
+    """In virtual time; latency and jitter are such that messages are seen in flight."""
     done = lab("run", "bully", "--sim", "--headless", "--for", "10m", "--json", "--tm", "80ms", "--tp", "40ms")
     found = json.loads(done.out)
     assert (found["world"], found["duration_us"]) == ("simulated", 600_000_000)
@@ -51,8 +51,8 @@ def test_it_ends_at_exactly_its_time(lab: Lab) -> None:
     lines.close()
 
 
-def test_what_is_said_of_latency_holds(lab: Lab) -> None:
-    """Of one of the two, or of both."""
+def test_latency_and_jitter_options(lab: Lab) -> None:
+    """One of them, or both."""
     done = lab("run", "bully", "--sim", "--headless", "--for", "1s", "--record", "a.jsonl", "--latency", "0s")
     assert done.status == 0
     header = json.loads((lab.folder / "a.jsonl").read_bytes().split(b"\n")[0])
@@ -61,15 +61,15 @@ def test_what_is_said_of_latency_holds(lab: Lab) -> None:
 
 
 def test_many_nodes(lab: Lab) -> None:
-    """More than processes could be had of; one leads."""
+    """More than would be possible as processes; one leads."""
     done = lab("run", "bully", "--sim", "--headless", "--for", "2s", "--nodes", "100", "--json", "--seed", "1")
     nodes = json.loads(done.out)["nodes"]
     assert len(nodes) == 100
     assert {node["coordinator"] for node in nodes.values()} == {100}
 
 
-def test_show_says_the_seed_where_there_is_no_date(lab: Lab) -> None:
-    """A simulated run began at no time."""
+def test_show_prints_the_seed_instead_of_a_date(lab: Lab) -> None:
+    """A simulated run has no start date."""
     lab(
         "run", "bully", "--sim", "--headless", "--for", "1s", "--nodes", "2", "--seed", "42", "--record", "a.jsonl"
     )
@@ -78,7 +78,7 @@ def test_show_says_the_seed_where_there_is_no_date(lab: Lab) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_early_with_a_complete_recording(lab: Lab, number: signal.Signals) -> None:
-    """130, the report, and an end that says why."""
+    """130, the report, and the reason in the recording."""
     path = lab.folder / "a.jsonl"
     process = lab.begin("run", "bully", "--sim", "--headless", "--for", "10000m", "--record", str(path))
     wait_for(lambda: path.exists() and path.stat().st_size > 1 << 17, "it is under way")
@@ -93,21 +93,21 @@ def test_a_signal_ends_it_early_with_a_complete_recording(lab: Lab, number: sign
     lines.close()
 
 
-def test_it_can_be_steered_from_outside(lab: Lab, hosted: RunConfig) -> None:
-    """``list`` and ``ctl`` know a simulated run; several commands at once, each word of them a command."""
+def test_it_can_be_controlled_from_outside(lab: Lab, hosted: RunConfig) -> None:
+    """With ``lab list`` and ``lab ctl``, with several commands at once."""
     listed = lab("list").out.splitlines()[0]
     assert listed.startswith(f"{hosted.run}  bully, simulated, nodes 1-3, since 2")
     done = lab("ctl", "freeze", "speed 10", "go", "step", "deliver 1->2 NewState")
     assert (done.status, done.err) == (1, "")
     still, speed, goes, step, nothing = done.out.splitlines()
-    assert (still, speed, goes) == ("time stands still", "10x, once time goes on", "time goes on")
+    assert (still, speed, goes) == ("time is frozen", "10x, once time is running", "time is running")
     assert re.fullmatch(r"\S+ .*(arrives|fires: \w+), at \d+\.\d{4} s", step)
     assert nothing == "no NewState is in flight from 1 to 2, nothing changed"
 
 
 @pytest.fixture
 def hosted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunConfig]:
-    """A simulated run as the interface has it behind it."""
+    """Start a simulated run in a host, as the interface does."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(lab.runtime))
     config = RunConfig(
         *("sim-1", "bully", (1, 2, 3), Timing(40_000, 20_000), {}, LINK, 1, str(lab.folder / "run.jsonl")),
@@ -123,7 +123,7 @@ def hosted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunConfig]:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("--sim",), "the interface needs a terminal; without one: lab run … --headless --for 6s"),
         (("--speed", "2"), "--speed goes with --sim and the interface: lab run bully --sim --speed 0.1"),
@@ -152,13 +152,13 @@ def hosted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunConfig]:
         (("--sim", "--do", "step"), "--do 'step': step: give it once the run is there, with : or lab ctl"),
     ],
 )
-def test_what_does_not_go_together(lab: Lab, words: tuple[str, ...], said: str) -> None:
+def test_conflicting_options(lab: Lab, words: tuple[str, ...], output: str) -> None:
     """One line, and nothing is started."""
-    assert lab("run", "bully", *words).refused() == said
+    assert lab("run", "bully", *words).refused() == output
     assert not list(lab.recordings.glob("*"))
 
 
-def test_a_live_run_refuses_the_commands_of_time(lab: Lab) -> None:
+def test_a_live_run_refuses_time_commands(lab: Lab) -> None:
     """With what to do instead."""
     with lab.start("--for", "60s", "--nodes", "2") as run:
         run.settled(2)

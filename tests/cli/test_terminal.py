@@ -1,4 +1,4 @@
-"""What commands print is what the terminal can show: in ASCII where it has nothing else, and no wider than it."""
+"""The output of commands fits the terminal: ASCII if it has nothing else, and wrapped at its width."""
 
 import sys
 
@@ -7,7 +7,7 @@ import pytest
 from lab.cli.chart import Axis, Chart, Series
 from lab.cli.plots import plot
 from lab.cli.terminal import print_wrapped
-from tests.cli.calling import Lab
+from tests.cli.invocation import Lab
 
 ASCII = {"LC_ALL": "C", "LANG": "C"}
 CALLS = (
@@ -19,8 +19,8 @@ CALLS = (
 
 
 @pytest.mark.parametrize("words", CALLS, ids=lambda words: " ".join(words[:2]))
-def test_ascii_where_the_terminal_has_nothing_else(lab: Lab, words: tuple[str, ...]) -> None:
-    """Boxes, curves, formulas: all have a likeness, and none is a question mark."""
+def test_a_terminal_without_unicode_gets_ascii(lab: Lab, words: tuple[str, ...]) -> None:
+    """Boxes, curves and formulas have replacements; none becomes a question mark."""
     done = lab(*words, environment=ASCII)
     assert (done.status, done.err) == (0, "")
     assert len(done.out) > 100
@@ -30,13 +30,13 @@ def test_ascii_where_the_terminal_has_nothing_else(lab: Lab, words: tuple[str, .
     assert {letter for letter in usual.out if not letter.isascii()}
 
 
-def test_a_formula_can_still_be_read(lab: Lab) -> None:
-    """A square is no two."""
+def test_formulas_in_ascii(lab: Lab) -> None:
+    """A square is not printed as a 2."""
     assert "n^2 - n " in lab("list", "protocols", "bully-tanenbaum", environment=ASCII).out
 
 
 def test_names_keep_their_letters(lab: Lab) -> None:
-    """The path of a recording is one that can be opened."""
+    """The printed path of a recording can be opened."""
     run = ("run", "bully", "--sim", "--headless", "--for", "1s", "--record", "Läufe.jsonl")
     assert f"recorded in {lab.folder / 'Läufe.jsonl'}\n" in lab(*run, environment=ASCII).out
 
@@ -55,7 +55,7 @@ def test_marks_in_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_line_ends_within_a_word(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """On a terminal; what goes to a file or a pipe stays one line."""
+    """On a terminal; output to a file or pipe is not wrapped."""
     text = "  34,077 states, 105,190 transitions, 2,000 replays; 1.0 s, 105,190 transitions/s"
     monkeypatch.setenv("COLUMNS", "50")
     print_wrapped(text)

@@ -1,15 +1,15 @@
-"""The token at the command line: a protocol that elects nobody is run, shown, verified, checked and explored."""
+"""The token task on the command line: run, shown, verified, checked and explored, without an election."""
 
 import contextlib
 import json
 import re
 
 from lab.recording.reader import open_recording
-from tests.cli.calling import Lab
+from tests.cli.invocation import Lab
 
 
 def test_a_live_run_with_faults(lab: Lab) -> None:
-    """Real processes: the token goes round, a kill and copies do not double it, and the recording holds."""
+    """On real processes: a kill and duplicated messages do not duplicate the token, and the recording holds."""
     commands = ["at 100ms duplicate all 50%", "at 500ms request 4", "at 900ms kill 5", "at 1s restart 5"]
     words = [word for command in commands for word in ("--do", command)]
     set_ = ("--set", "hold=20ms", "--set", "want_every=100ms")
@@ -26,7 +26,7 @@ def test_a_live_run_with_faults(lab: Lab) -> None:
 
 
 def test_the_loss_of_the_token(lab: Lab) -> None:
-    """The contrast to an election: when the holder is killed, all others wait for ever."""
+    """In contrast to an election: if its holder is killed, all others wait for ever."""
     kill = ("--do", "on deliver PassToken 1->2 kill 2", "--do", "at 5s restart 2")
     words = ("run", "token", "--sim", "--seed", "1", "--headless", "--for", "60s", "--nodes", "3", *kill)
     done = lab(*words, "--record", "lost.jsonl")
@@ -38,8 +38,8 @@ def test_the_loss_of_the_token(lab: Lab) -> None:
     assert len(passed) == 1
 
 
-def test_what_is_shown_of_it(lab: Lab) -> None:
-    """Its own Status, and no coordinator."""
+def test_its_statuses_are_shown(lab: Lab) -> None:
+    """Its own, and no coordinator."""
     words = ("run", "token", "--sim", "--seed", "1", "--headless", "--for", "4s", "--record", "t.jsonl")
     assert lab(*words).status == 0
     shown = lab("show", "t.jsonl", "--only", "status").out
@@ -47,7 +47,7 @@ def test_what_is_shown_of_it(lab: Lab) -> None:
 
 
 def test_a_campaign(lab: Lab) -> None:
-    """Faults of every kind but a wipe do not break K1."""
+    """Faults of every kind except wipe do not violate K1."""
     faults = "kill,pause,partition,delay,loss,duplicate,reorder"
     quick = ("--set", "hold=20ms", "--set", "want_every=200ms", "--workers", "1")
     done = lab("check", "token", "--runs", "50", "--faults", faults, *quick)
@@ -55,8 +55,8 @@ def test_a_campaign(lab: Lab) -> None:
     assert re.search(r"^ K1 +none +one token *$", done.out, re.MULTILINE)
 
 
-def test_it_is_explored_from_the_first_start(lab: Lab) -> None:
-    """No election is waited for, and with a bound of entries nothing else can happen in the end."""
+def test_it_is_explored_from_the_start(lab: Lab) -> None:
+    """It does not wait for an election; with bounded entries the search is exhaustive."""
     words = ("explore", "token", "--timeouts", "any", "--kills", "1", "--restarts", "1")
     done = lab(*words, "--set", "by_itself=1")
     assert (done.status, done.err) == (0, "")
@@ -65,10 +65,10 @@ def test_it_is_explored_from_the_first_start(lab: Lab) -> None:
     assert re.search(r"^  K1 +holds  \(one token\)$", done.out, re.MULTILINE)
 
 
-def test_what_is_about_elections_is_refused(lab: Lab) -> None:
-    """One line that says why."""
-    told = "token elects nobody, and this is about elections; name one, such as bully"
-    assert lab("scale", "token").refused() == told
+def test_commands_for_elections_are_refused(lab: Lab) -> None:
+    """One line explains it."""
+    result = "token elects nobody, and this is about elections; name one, such as bully"
+    assert lab("scale", "token").refused() == result
     never = (
         "--do 'when all normal kill 2': token elects nobody, so its nodes are never normal; "
         "name nodes by number, or write at 2s"

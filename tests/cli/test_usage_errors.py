@@ -1,11 +1,11 @@
-"""What ``lab`` answers to wrong calls: one line each, as ``transcripts/usage_errors.txt`` holds them."""
+"""Usage errors of ``lab``: one line each, as in ``transcripts/usage_errors.txt``."""
 
 import shlex
 from collections.abc import Callable
 
 import pytest
 
-from tests.cli.calling import SHIPPED, Lab
+from tests.cli.invocation import SHIPPED, Lab
 
 CALLS = """
 run bulli
@@ -179,7 +179,7 @@ attach
 
 @pytest.fixture
 def littered(lab: Lab) -> Lab:
-    """Called in a folder of files that are not what they are taken for."""
+    """Return a command in a folder of misleading files."""
     (lab.folder / "folder").mkdir()
     (lab.folder / "empty").touch()
     (lab.folder / "diary.txt").write_text("Dear diary,\n")
@@ -203,20 +203,20 @@ def littered(lab: Lab) -> Lab:
     return lab
 
 
-def test_wrong_calls(littered: Lab, transcript: Callable[[str, str], None]) -> None:
-    """What was got, what was expected, what to do next; status 2, no traceback, and nothing is started."""
-    told = []
+def test_usage_errors(littered: Lab, transcript: Callable[[str, str], None]) -> None:
+    """What was given, what was expected, what to do; status 2, no traceback, and nothing is started."""
+    result = []
     for line in CALLS.strip().splitlines():
         done = littered(*shlex.split(line))
         assert (done.status, done.out) == (2, ""), (line, done)
         assert "\x1b" not in done.err
-        told.append(f"$ lab {line}\n{done.line()}\n".replace(str(littered.folder), "FOLDER"))
-    transcript("usage_errors", "".join(told))
+        result.append(f"$ lab {line}\n{done.line()}\n".replace(str(littered.folder), "FOLDER"))
+    transcript("usage_errors", "".join(result))
     assert not list(littered.recordings.glob("*"))
 
 
-def test_wrong_calls_in_fresh_processes(littered: Lab) -> None:
-    """Where nothing has been imported, and no call came before, the answers are the same."""
+def test_usage_errors_in_fresh_processes(littered: Lab) -> None:
+    """They do not depend on earlier imports or calls."""
     for line in FRESH.strip().splitlines():
         assert line in CALLS.splitlines()
         assert littered.fresh(*shlex.split(line)) == littered(*shlex.split(line))

@@ -1,4 +1,4 @@
-"""Built into a wheel and installed into an empty environment, it works as it does from the checkout."""
+"""The built wheel, installed into an empty environment, works as the checkout does."""
 
 import importlib.util
 import json
@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.calling import ROOT, SHIPPED, Lab
+from tests.cli.invocation import ROOT, SHIPPED, Lab
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="there is no pip")
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built as pip builds it."""
+    """Build the wheel with pip."""
     folder = tmp_path_factory.mktemp("wheel")
     words = ["-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
@@ -30,7 +30,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel in it; what it depends on comes from the one that runs the tests."""
+    """Return an environment with the wheel; its dependencies come from the present one."""
     folder = tmp_path_factory.mktemp("installed") / "env"
     venv.EnvBuilder(symlinks=True).create(folder)
     python = folder / "bin" / "python"
@@ -45,19 +45,19 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lab(tmp_path: Path, home: Path, installed: Path) -> Lab:
-    """The command of that environment."""
+    """Yield the command of that environment."""
     return Lab(tmp_path, home, (str(installed / "bin" / "lab"),))
 
 
-def test_what_is_in_the_wheel(wheel: Path) -> None:
-    """All of the package, the grammar, the recordings, the scenarios; neither tests nor leftovers."""
+def test_contents_of_the_wheel(wheel: Path) -> None:
+    """The package, the grammar, the recordings, the scenarios; no tests or leftovers."""
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     package = {str(path.relative_to(ROOT)) for path in (ROOT / "lab").rglob("*.py")}
     assert package <= names
     assert {
-        "lab/guide/classes.md",
-        "lab/guide/your-own-protocol.md",
+        "lab/guide/teach/class.md",
+        "lab/guide/build/your-own-protocol.md",
         "lab/serve/web/static/xterm/LICENSE",
         "lab/script/grammar.lark",
         "lab/py.typed",
@@ -86,7 +86,7 @@ def test_it_is_the_wheel_that_runs(installed: Path, lab: Lab) -> None:
 
 
 def test_it_runs(lab: Lab, installed: Path) -> None:
-    """Headless, with a command; it re-executes its own recording, and shows the shipped one."""
+    """Headless, with a command; it verifies its own recording, and shows the shipped one."""
     done = lab("run", "bully", "--headless", "--for", "1s", "--json", "--do", "when all normal cut 1->2")
     assert (done.status, done.err) == (0, "")
     found = json.loads(done.out)
@@ -99,13 +99,13 @@ def test_it_runs(lab: Lab, installed: Path) -> None:
 
 
 def test_it_has_the_scenarios(lab: Lab) -> None:
-    """By their names, and they run."""
+    """By name, and they run."""
     done = lab("run", "coordinator-dies", "--sim", "--headless")
     assert (done.status, done.err) == (0, "")
     assert "coordinator-dies, simulated, seed 1: passed" in done.out
 
 
 def test_its_help_needs_the_grammar_and_the_protocols(lab: Lab) -> None:
-    """Both are inside."""
+    """Both are in the wheel."""
     assert "kill NODES" in lab("ctl", "--help").out
     assert "Garcia-Molina" in lab("list").out

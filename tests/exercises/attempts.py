@@ -1,4 +1,4 @@
-"""Attempts at exercises as recordings: run here, and edited by somebody who would like more points."""
+"""Recordings of attempts at exercises, honest and edited."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,13 +13,13 @@ from lab.recording.digest_chain import Chain
 from lab.recording.records import Header, decode
 from lab.worlds.host.launch import HostProcess
 
-RecordStore = list[dict[str, Any]]
+RawRecords = list[dict[str, Any]]
 
 
 def run_attempt(
     exercise: Exercise, commands: Sequence[str], path: Path, student: str = "anna", end_us: int = 6_000_000
 ) -> Path:
-    """Run it in the world that it is for; in a simulated one as fast as can be."""
+    """Run an attempt in the exercise's world; a simulated one at full speed."""
     config = attempt_config(exercise, student, 1, path)
     host = HostProcess(replace(config, commands=tuple(commands), end_us=end_us, speed=None))
     try:
@@ -32,24 +32,21 @@ def run_attempt(
 
 
 def solution_of(exercise: Exercise) -> list[str]:
-    """The lines of its solution."""
     lines = (exercise.folder / "solution.script").read_text("utf-8").splitlines()
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
-def read_lines(path: Path) -> RecordStore:
-    """The records, as plain values."""
+def read_lines(path: Path) -> RawRecords:
     return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
 
 
-def write_lines(path: Path, lines: RecordStore) -> Path:
-    """A recording of these."""
+def write_lines(path: Path, lines: RawRecords) -> Path:
     path.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
     return path
 
 
-def chained(lines: RecordStore) -> RecordStore:
-    """The same, by one who has found out how digests are made."""
+def chained(lines: RawRecords) -> RawRecords:
+    """Return the records with their digests recomputed."""
     header = decode(msgspec.json.encode(lines[0]))
     assert isinstance(header, Header)
     chain, found = Chain(header), []
@@ -60,7 +57,7 @@ def chained(lines: RecordStore) -> RecordStore:
 
 
 def number_places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where there are whole numbers in a record."""
+    """Yield the places of all integers in a record."""
     if isinstance(value, dict):
         for key, each in value.items():
             yield from number_places(each, (*place, key))
@@ -72,7 +69,7 @@ def number_places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any
 
 
 def with_number(record: dict[str, Any], place: tuple[Any, ...], add: int) -> dict[str, Any]:
-    """The record with that much more at this place."""
+    """Return the record with ``add`` added to the number at this place."""
     changed: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(record))
     inner: Any = changed
     for key in place[:-1]:

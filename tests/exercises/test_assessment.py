@@ -1,22 +1,22 @@
-"""Which tasks are done: by what happened, by what was answered and when, and what hints cost."""
+"""Which tasks are done, how answers are judged, and what hints cost."""
 
 from pathlib import Path
 
 from lab.exercises.assessment import Result
-from lab.exercises.trying import try_commands
-from tests.exercises.made import made
+from lab.exercises.sandbox import run_in_sandbox
+from tests.exercises.exercise_files import make_exercise
 
 PAUSE = "when all normal: pause 5"
 QUESTION = '[[task]]\npoints = 2\nquestion = "Who leads?"\nanswer = ["4", "node 4"]\n'
 
 
 def results(tmp_path: Path, tasks: str, *commands: str, hints: str = "") -> tuple[Result, ...]:
-    """What these commands come to."""
-    return try_commands(made(tmp_path, tasks, hints=hints), commands).results
+    """Assess a simulated attempt with these commands."""
+    return run_in_sandbox(make_exercise(tmp_path, tasks, hints=hints), commands).results
 
 
 def test_a_predicate_that_becomes_true_is_enough(tmp_path: Path) -> None:
-    """Though it does not stay so."""
+    """It need not stay true."""
     task = '[[task]]\npoints = 2\nreach = "coordinators == 2"\n'
     (done,) = results(tmp_path, task, PAUSE, "at 3s: resume 5")
     assert (done.state, done.points) == ("done", 2)
@@ -25,43 +25,41 @@ def test_a_predicate_that_becomes_true_is_enough(tmp_path: Path) -> None:
     assert (missed.state, missed.points, missed.why) == ("missed", 0, "the run is over")
 
 
-def test_a_violation_can_be_what_is_to_be_reached(tmp_path: Path) -> None:
-    """Of an assertion that is promised."""
+def test_a_violation_can_be_the_condition(tmp_path: Path) -> None:
     (found,) = results(tmp_path, '[[task]]\npoints = 2\nreach = "violation A1.1 under pause"\n', PAUSE)
     assert found.state == "done"
 
 
 def test_too_many_commands_lose_the_task(tmp_path: Path) -> None:
-    """Those that were refused, and those that are free, are not counted; one that changed nothing is."""
+    """Refused commands and free ones are not counted; a command without effect is."""
     task = '[[task]]\npoints = 2\nreach = "coordinators == 2"\nat_most = 1\n'
     (done,) = results(tmp_path, task, "at 1ms: kill coordinator", 'when all normal: mark "x"', PAUSE)
     assert done.state == "done"
     for command in ("kill 1", "resume 1"):
         (missed,) = results(tmp_path, task, f"when all normal: {command}", PAUSE)
-        assert (missed.state, missed.why) == ("missed", "that took more than 1 command")
+        assert (missed.state, missed.why) == ("missed", "it took more than 1 command")
 
 
-def test_lines_of_a_script_are_met_in_their_order(tmp_path: Path) -> None:
-    """Each that follows another waits for it."""
+def test_lines_of_a_script_are_met_in_order(tmp_path: Path) -> None:
     script = "when 5 paused: expect 4 leads within 3s\\nthen when 5 running: expect 5 leads within 5s"
     task = f'[[task]]\npoints = 1\nscript = "{script}"\n'
     (done,) = results(tmp_path, task, PAUSE, "at 3s: resume 5")
     assert done.state == "done"
     (late,) = results(tmp_path, task, PAUSE)
-    assert (late.state, late.why) == ("missed", "it did not come to that")
+    assert (late.state, late.why) == ("missed", "it did not happen")
 
 
-def test_what_is_never_to_be_is_known_at_the_end(tmp_path: Path) -> None:
-    """And at once where it is."""
+def test_expect_never_is_met_at_the_end(tmp_path: Path) -> None:
+    """A violation is decided at once."""
     task = '[[task]]\npoints = 1\nscript = "expect never coordinators == 2"\n'
     (done,) = results(tmp_path, task, "when all normal: kill 5")
     assert done.state == "done"
     (missed,) = results(tmp_path, task, PAUSE)
-    assert (missed.state, missed.why) == ("missed", "it went another way")
+    assert (missed.state, missed.why) == ("missed", "the run took another course")
 
 
-def test_a_message_can_be_a_trigger_of_a_condition(tmp_path: Path) -> None:
-    """As it is sent, arrives, or is dropped."""
+def test_a_message_can_trigger_a_condition(tmp_path: Path) -> None:
+    """When it is sent, delivered, or dropped."""
     for moment in ("send", "deliver"):
         task = f'[[task]]\npoints = 1\nscript = "on {moment} SetCoordinator 4->1: expect 4.coordinator == 4"\n'
         (done,) = results(tmp_path, task, "when all normal: kill 5")
@@ -72,37 +70,36 @@ def test_a_message_can_be_a_trigger_of_a_condition(tmp_path: Path) -> None:
 
 
 def test_the_first_answer_counts(tmp_path: Path) -> None:
-    """Upper case, blanks and a full stop are no matter."""
+    """Case, blanks and a full stop make no difference."""
     (right,) = results(tmp_path, QUESTION, 'at 1s: answer 1 " Node  4. "', 'at 2s: answer 1 "5"')
     assert (right.state, right.points, right.answer) == ("done", 2, "Node 4.")
     (wrong,) = results(tmp_path, QUESTION, 'at 1s: answer 1 "5"', 'at 2s: answer 1 "4"')
-    assert (wrong.state, wrong.points, wrong.why) == ("missed", 0, "you said 5; it is 4")
+    assert (wrong.state, wrong.points, wrong.why) == ("missed", 0, "you answered 5; correct is 4")
 
 
-def test_a_prediction_is_made_before_and_judged_after(tmp_path: Path) -> None:
-    """What was said after the fact, or of what never came, brings nothing."""
+def test_a_prediction_must_precede_the_event(tmp_path: Path) -> None:
+    """An answer after the event, or about an event that never happens, earns nothing."""
     task = QUESTION + 'before = "4 leads"\n'
     kill = "when all normal: kill 5"
     (seen,) = results(tmp_path, task, 'at 200ms: answer 1 "4"', kill)
     assert seen.state == "done"
     (late,) = results(tmp_path, task, kill, 'when 4 leads: answer 1 "4"')
-    assert (late.state, late.why) == ("missed", "it has happened before you said what you expect")
+    assert (late.state, late.why) == ("missed", "it happened before you answered")
     (never,) = results(tmp_path, task, 'at 200ms: answer 1 "4"')
-    assert (never.state, never.why) == ("missed", "it has not come to what was asked about")
+    assert (never.state, never.why) == ("missed", "the event in question did not happen")
 
 
-def test_a_record_that_is_asked_for_is_looked_up_in_the_run(tmp_path: Path) -> None:
-    """So that the answer is right whatever the run is."""
+def test_a_record_number_is_looked_up_in_the_run(tmp_path: Path) -> None:
     task = '[[task]]\npoints = 1\nquestion = "Which?"\nrecord = "coordinators == 2"\n'
     (wrong,) = results(tmp_path, task, PAUSE, 'at 8s: answer 1 "1"')
-    number = wrong.why.removeprefix("you said 1; it is ")
+    number = wrong.why.removeprefix("you answered 1; correct is ")
     assert int(number) > 10
     (right,) = results(tmp_path, task, PAUSE, f'at 8s: answer 1 "{number}"')
     assert right.state == "done"
 
 
-def test_hints_cost_what_they_say_and_never_more_than_there_is(tmp_path: Path) -> None:
-    """More than there are, or after the task, cost nothing."""
+def test_hints_cost_at_most_the_points_of_the_task(tmp_path: Path) -> None:
+    """Hints beyond the last one, or after the task is decided, cost nothing."""
     task = '[[task]]\npoints = 3\nreach = "coordinators == 2"\n'
     hints = "# Task 1\n\n## Free\n\nx\n\n## Costs 2\n\ny\n"
     costs = {0: 3, 1: 3, 2: 1, 5: 1}
@@ -114,14 +111,13 @@ def test_hints_cost_what_they_say_and_never_more_than_there_is(tmp_path: Path) -
     assert after.points == 3
 
 
-def test_what_is_explained_is_kept_for_the_teacher(tmp_path: Path) -> None:
-    """It is done, and brings no points by itself."""
+def test_an_explanation_is_kept_for_the_teacher(tmp_path: Path) -> None:
+    """The task is done, and earns no points by itself."""
     (found,) = results(tmp_path, '[[task]]\npoints = 3\nexplain = "Why?"\n', 'at 1s: answer 1 "As T is short."')
     assert (found.state, found.points, found.answer) == ("done", 0, "As T is short.")
 
 
-def test_an_answer_to_no_task_does_no_harm(tmp_path: Path) -> None:
-    """Nor does one to a task that asks nothing."""
+def test_an_answer_to_no_question_is_ignored(tmp_path: Path) -> None:
     task = '[[task]]\npoints = 2\nreach = "coordinators == 2"\n'
     (found,) = results(tmp_path, task, 'at 100ms: answer 9 "x"', 'at 100ms: answer 1 "x"', "at 1s: hint 8", PAUSE)
     assert (found.state, found.points) == ("done", 2)

@@ -1,4 +1,4 @@
-"""Grades: the best attempt counts, a shared run does not, and other programs get files as they want them."""
+"""Grades: the best attempt counts, a shared run is refused, and the exported files fit other programs."""
 
 import csv
 import io
@@ -9,70 +9,69 @@ import pytest
 from msgspec.structs import replace
 
 from lab.exercises.assessment import Result
-from lab.exercises.grading import Grade, best_of, grade_recording, grade_recordings, only_of
-from lab.exercises.home import recording_of
-from lab.exercises.library import SHIPPED, exercise_called
-from lab.exercises.results import as_csv, as_gradescope
-from tests.exercises.attempts import RecordStore, chained, read_lines, run_attempt, solution_of, write_lines
-from tests.exercises.made import made
+from lab.exercises.exercise_library import SHIPPED, find_exercise
+from lab.exercises.grade_export import as_csv, as_gradescope
+from lab.exercises.grading import Grade, best_grades, grade_recording, grade_recordings, restrict_to_student
+from lab.exercises.student_folder import recording_of
+from tests.exercises.attempts import RawRecords, chained, read_lines, run_attempt, solution_of, write_lines
+from tests.exercises.exercise_files import make_exercise
 
 NAME = "two-coordinators"
-EXERCISES = {NAME: exercise_called(NAME)}
+EXERCISES = {NAME: find_exercise(NAME)}
 
 
 @pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> RecordStore:
-    """The solution, carried out live."""
+def solved(tmp_path_factory: pytest.TempPathFactory) -> RawRecords:
+    """A live run of the solution."""
     exercise = EXERCISES[NAME]
     path = tmp_path_factory.mktemp("solved") / "run.jsonl"
     return read_lines(run_attempt(exercise, solution_of(exercise), path, end_us=5_000_000))
 
 
-def owned_by(lines: RecordStore, student: str) -> RecordStore:
-    """The same attempt, under another name, by one who has found out how digests are made."""
+def owned_by(lines: RawRecords, student: str) -> RawRecords:
+    """The attempt under another name, with its digests recomputed."""
     return chained([{**lines[0], "exercise": {**lines[0]["exercise"], "student": student}}, *lines[1:]])
 
 
-def test_a_solution_carried_out_live_gets_full_marks(solved: RecordStore, tmp_path: Path) -> None:
-    """By re-execution of its recording."""
+def test_a_live_run_of_the_solution_earns_all_points(solved: RawRecords, tmp_path: Path) -> None:
     grade = grade_recording(write_lines(tmp_path / "run.jsonl", solved))
     assert (grade.refused, grade.points, grade.most) == ("", 5, 5)
     assert [result.state for result in grade.results] == ["done"] * 3
 
 
-def test_a_run_handed_in_by_two_is_graded_for_neither(solved: RecordStore, tmp_path: Path) -> None:
-    """Who it is of nobody can tell; a copy that is handed in twice by one is no matter."""
+def test_a_run_handed_in_by_two_students_is_refused_for_both(solved: RawRecords, tmp_path: Path) -> None:
+    """Its author is unknown. One student may hand in a copy twice."""
     mine = write_lines(tmp_path / "anna.jsonl", solved)
     again = write_lines(tmp_path / "anna-again.jsonl", solved)
     other = write_lines(tmp_path / "ben.jsonl", owned_by(solved, "ben"))
     assert [grade.points for grade in grade_recordings([mine, again])] == [5, 5]
     shared = grade_recordings([mine, other])
     assert [grade.refused for grade in shared] == [
-        "the same run was handed in by ben",
-        "the same run was handed in by anna",
+        "ben handed in the same run",
+        "anna handed in the same run",
     ]
     assert [grade.points for grade in shared] == [0, 0]
 
 
-def test_a_copy_is_known_though_it_was_edited(solved: RecordStore, tmp_path: Path) -> None:
-    """Cut off at the end; with another name in it. Two attempts of two students are not alike."""
+def test_an_edited_copy_is_recognized(solved: RawRecords, tmp_path: Path) -> None:
+    """Truncated, or with another name in it. Attempts of two students differ."""
     mine = write_lines(tmp_path / "anna.jsonl", solved)
     renamed = owned_by(solved, "ben")
     for copy in (renamed[:-1], chained(renamed[:-40])):
         other = write_lines(tmp_path / "ben.jsonl", copy)
         assert grade_recording(other).points >= 1
         assert [grade.refused for grade in grade_recordings([other, mine])] == [
-            "the same run was handed in by anna",
-            "the same run was handed in by ben",
+            "anna handed in the same run",
+            "ben handed in the same run",
         ]
     exercise = EXERCISES[NAME]
     own = run_attempt(exercise, solution_of(exercise), tmp_path / "own.jsonl", "ben", end_us=5_000_000)
     assert [(grade.refused, grade.points) for grade in grade_recordings([own, mine])] == [("", 5), ("", 5)]
 
 
-def test_a_copy_of_a_simulated_run_is_known(tmp_path: Path) -> None:
-    """To the microsecond; who does another thing, or at another time, has a run of his own."""
-    exercise = made(tmp_path)
+def test_a_copy_of_a_simulated_run_is_recognized(tmp_path: Path) -> None:
+    """Another command, or another time of a command, makes another run."""
+    exercise = make_exercise(tmp_path)
     lines = read_lines(run_attempt(exercise, ["at 1001us: hint 1", "at 1s: pause 5"], tmp_path / "anna.jsonl"))
     later = run_attempt(exercise, ["at 1002us: hint 1", "at 1s: pause 5"], tmp_path / "carla.jsonl", "carla")
     renamed = owned_by(lines, "ben")
@@ -82,26 +81,26 @@ def test_a_copy_of_a_simulated_run_is_known(tmp_path: Path) -> None:
         assert [grade_recording(path, tmp_path).points for path in paths] == [2, 2, 2]
 
 
-def test_the_name_in_a_recording_is_not_edited(solved: RecordStore, tmp_path: Path) -> None:
-    """The first line is before all digests."""
+def test_the_name_in_a_recording_cannot_be_edited(solved: RawRecords, tmp_path: Path) -> None:
+    """All digests depend on the first line."""
     renamed = [owned_by(solved, "ben")[0], *solved[1:]]
     assert (
         "the lines before it were edited" in grade_recording(write_lines(tmp_path / "run.jsonl", renamed)).refused
     )
 
 
-def test_who_is_graded_alone_is_graded_for_what_is_his_own(solved: RecordStore, tmp_path: Path) -> None:
-    """What is another's is refused, and brings nothing; what was refused before says why."""
+def test_grading_one_student_refuses_attempts_of_others(solved: RawRecords, tmp_path: Path) -> None:
+    """An attempt that was refused before keeps its reason."""
     grade = grade_recording(write_lines(tmp_path / "run.jsonl", solved))
-    assert only_of("anna", [grade]) == [grade]
-    (other,) = only_of("ben", [grade])
+    assert restrict_to_student("anna", [grade]) == [grade]
+    (other,) = restrict_to_student("ben", [grade])
     assert (other.points, other.results) == (0, ())
-    assert other.refused == "it is an attempt of anna, and not of ben"
-    assert only_of("ben", [replace(grade, refused="edited")])[0].refused == "edited"
+    assert other.refused == "it is anna's attempt, not ben's"
+    assert restrict_to_student("ben", [replace(grade, refused="edited")])[0].refused == "edited"
 
 
-def test_what_cannot_be_read_is_known_by_its_path(tmp_path: Path) -> None:
-    """As a machine that went down leaves files that are empty: each is its student's, and none is lost."""
+def test_an_unreadable_recording_is_identified_by_its_path(tmp_path: Path) -> None:
+    """A system crash may leave empty files: each is reported for its student."""
     grades = []
     for student in ("anna", "ben"):
         path = recording_of(tmp_path / student, NAME, 3)
@@ -116,13 +115,13 @@ def test_what_cannot_be_read_is_known_by_its_path(tmp_path: Path) -> None:
     for place in ("one", "two"):
         (tmp_path / f"{place}.jsonl").touch()
         grades.append(grade_recording(tmp_path / f"{place}.jsonl"))
-    assert len(best_of(grades)) == 4
+    assert len(best_grades(grades)) == 4
 
 
 def test_a_run_of_no_exercise_is_refused(tmp_path: Path) -> None:
-    """With what to do; so is what is no recording."""
-    said = grade_recording(SHIPPED.parents[2] / "recordings" / "two-coordinators.jsonl").refused
-    assert "lab exercise start" in said
+    """With advice; so is a file that is no recording."""
+    refused = grade_recording(SHIPPED.parents[2] / "recordings" / "two-coordinators.jsonl").refused
+    assert "lab exercise start" in refused
     (tmp_path / "x.jsonl").write_text("hello\n")
     assert grade_recording(tmp_path / "x.jsonl").refused
 
@@ -139,10 +138,10 @@ def grade_of(points: int, student: str = "anna", attempt: int = 1, refused: str 
 
 
 def test_the_best_attempt_counts() -> None:
-    """Of equal ones the first; one that is refused only where there is no other."""
+    """Of equal ones the first; a refused one only if there is no other."""
     grades = [grade_of(1, attempt=1), grade_of(3, attempt=2), grade_of(3, attempt=3), grade_of(2, "ben")]
     refused = replace(grade_of(3, "cleo"), refused="edited", results=())
-    found = best_of([*grades, refused, replace(refused, student="anna", attempt=0)])
+    found = best_grades([*grades, refused, replace(refused, student="anna", attempt=0)])
     assert [(each.student, each.attempt, each.points) for each in found] == [
         ("anna", 2, 3),
         ("ben", 1, 2),
@@ -150,8 +149,8 @@ def test_the_best_attempt_counts() -> None:
     ]
 
 
-def test_a_spreadsheet_takes_no_cell_for_a_formula() -> None:
-    """A name, a reason, an answer: whatever begins like one gets a quote before it."""
+def test_formulas_in_cells_are_quoted() -> None:
+    """In names, reasons and answers."""
     grade = replace(grade_of(2, "=cmd"), refused="@sum\x1b[2J")
     rows = list(csv.DictReader(io.StringIO(as_csv([grade], EXERCISES))))
     assert rows[0]["student"] == "'=cmd"
@@ -160,7 +159,7 @@ def test_a_spreadsheet_takes_no_cell_for_a_formula() -> None:
 
 
 def test_gradescope_s_results_add_up() -> None:
-    """A test for each task; the score is their sum, and each is within its own."""
+    """The score is the sum of the tests; each test is within its own maximum."""
     found = json.loads(as_gradescope([grade_of(2)], EXERCISES))
     assert found["score"] == 2
     assert [test["status"] for test in found["tests"]] == ["passed", "passed", "failed"]

@@ -1,7 +1,7 @@
-"""Brute force: every path of a small protocol, each done again from the start, with nothing interned or left out.
+"""Brute force: execute every path of a small protocol from the start, with no interning and no reduction.
 
-It shares nothing with the explorer but the kernel. A state is described by what both can tell of it; whether a cut
-is in force that has stopped nothing yet, or is healed and has let nothing pass yet, they see differently.
+It shares nothing with the explorer but the kernel. States are compared by what both see alike. They differ on
+whether a cut is in force that has stopped nothing yet, or is healed and has let nothing pass yet.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from lab.worlds.explored.explorer import Explorer
 from lab.worlds.explored.states import KILLS, State, Timeouts, links_of
 from tests.explored.toys import TIMING
 
-__all__ = ["described", "described_by_brute_force"]
+__all__ = ["describe_state", "described_by_brute_force"]
 
 Description = tuple[Any, ...]
 Links = frozenset[tuple[int, int]]
@@ -26,20 +26,21 @@ WITHIN_US = {"synchronous": TIMING.tm_us, "prompt": 0}
 """How long a message may take, in those models of time in which that is bounded."""
 
 
-class Happening(NamedTuple):
-    """One thing that happens; ``links``: of a cut; ``during``: what strikes within the step, each when so many
-    messages of it have gone out.
+class Move(NamedTuple):
+    """A move; ``links``: those of a cut.
+
+    ``during`` are faults within the step, each after this many of its messages were sent.
     """
 
     what: str
     source: int = 0
     target: int = 0
     links: Links = frozenset()
-    during: "tuple[tuple[int, Happening], ...]" = ()
+    during: "tuple[tuple[int, Move], ...]" = ()
 
 
 class ClusterState:
-    """Nodes, and messages in flight with the times at which they were sent."""
+    """Nodes, and messages in flight with the times when they were sent."""
 
     def __init__(
         self, protocol: type[Election], ids: tuple[int, ...], timeouts: Timeouts, kills: int, cuts: int
@@ -55,9 +56,9 @@ class ClusterState:
         for node in ids:
             self._feed(node, Started({}, 1, 1), ())
 
-    def happen(self, happening: Happening) -> int:
-        """Let it happen; how many messages the step of it sent."""
-        what, source, target, links, during = happening
+    def execute(self, move: Move) -> int:
+        """Execute a move; return how many messages its step sent."""
+        what, source, target, links, during = move
         if what == "kill":
             self._kill(target)
             return 0
@@ -79,34 +80,32 @@ class ClusterState:
         self.clocks[target] = max(self.clocks[target], due[0])
         return self._feed(target, due[1], during)
 
-    def happenings(self) -> list[Happening]:
-        """What may happen next; what may strike within a step is left to the caller."""
-        found = [
-            Happening("deliver", *link) for link in dict.fromkeys((m.source, m.target) for m, _ in self.flying)
-        ]
+    def moves(self) -> list[Move]:
+        """Return the moves possible now; faults within a step are left to the caller."""
+        found = [Move("deliver", *link) for link in dict.fromkeys((m.source, m.target) for m, _ in self.flying)]
         for node, incarnation in self.nodes.items():
             due = incarnation.next_timer()
             if due is not None and (self.timeouts == "any" or due[0] <= self.clocks[node]):
-                found.append(Happening("fire", target=node))
+                found.append(Move("fire", target=node))
         if self.timeouts != "any" and self._wait_us():
-            found.append(Happening("tick"))
+            found.append(Move("tick"))
         return found + self.strikes()
 
-    def strikes(self) -> list[Happening]:
-        """What may strike now."""
-        found = [Happening("kill", target=node) for node in self.nodes] if self.kills else []
+    def strikes(self) -> list[Move]:
+        """Return the faults possible now."""
+        found = [Move("kill", target=node) for node in self.nodes] if self.kills else []
         if self.cut:
-            found.append(Happening("heal"))
+            found.append(Move("heal"))
         elif self.cuts:
-            found += [Happening("cut", links=links) for links in all_cuts(self.ids)]
+            found += [Move("cut", links=links) for links in all_cuts(self.ids)]
         return found
 
     def describe(self) -> Description:
-        """What is seen of each node, and what is in flight on each link."""
+        """Return the view of each node, and the messages in flight on each link."""
         return (
             tuple(self._node(node) for node in self.ids),
             tuple(
-                (m.source, m.target, m.kind, bytes(m.body), bool(m.answers), self._left_us(m, sent_us))
+                (m.source, m.target, m.kind, bytes(m.body), bool(m.reply_to), self._left_us(m, sent_us))
                 for m, sent_us in sorted(self.flying, key=lambda each: (each[0].source, each[0].target))
             ),
             self.kills,
@@ -132,17 +131,17 @@ class ClusterState:
         return sent_us + WITHIN_US[self.timeouts] - self.clocks[message.source]
 
     def _wait_us(self) -> int:
-        """How long until the next instant; 0 where there is none, or one is now."""
+        """Return the time until the next instant; 0 if there is none, or one is now."""
         dues = [(incarnation.next_timer(), self.clocks[node]) for node, incarnation in self.nodes.items()]
         waits = [max(0, due[0] - clock) for due, clock in dues if due is not None]
         waits += [left for m, at_us in self.flying if (left := self._left_us(m, at_us)) is not None]
         return min(waits, default=0)
 
-    def _feed(self, node: int, given: Any, during: tuple[tuple[int, Happening], ...]) -> int:
+    def _feed(self, node: int, given: Any, during: tuple[tuple[int, Move], ...]) -> int:
         step = self.nodes[node].step(given, self.clocks[node])
         for place, message in enumerate(step.sent):
             for strike in (strike for sent, strike in during if sent == place):
-                self.happen(strike)
+                self.execute(strike)
             if node in self.nodes and (node, message.target) not in self.cut:
                 self.flying.append((message, self.clocks[node]))
         self.flying = [(m, at_us) for m, at_us in self.flying if m.target in self.nodes]
@@ -155,7 +154,7 @@ class ClusterState:
 
 
 def all_cuts(ids: tuple[int, ...]) -> list[Links]:
-    """Two sides between which nothing passes, or two nodes."""
+    """Yield the links between two sides, or between two nodes."""
     sides = chain.from_iterable(combinations(ids, size) for size in range(1, len(ids)))
     parted = [frozenset((a, b) for a in ids for b in ids if (a in side) != (b in side)) for side in sides]
     return list(dict.fromkeys([*parted, *(frozenset({(a, b), (b, a)}) for a, b in combinations(ids, 2))]))
@@ -169,29 +168,29 @@ def described_by_brute_force(
     most_moves: int | None,
     cuts: int = 0,
 ) -> tuple[set[Description], int]:
-    """(descriptions of all states at the ends of all paths of so many moves, how many such paths there are)."""
+    """Return (descriptions of the states at the ends of all paths of this many moves, number of paths)."""
     ids = tuple(range(1, count + 1))
     found: set[Description] = set()
     paths = 0
 
-    def again(path: tuple[Happening, ...]) -> tuple[ClusterState, int]:
+    def again(path: tuple[Move, ...]) -> tuple[ClusterState, int]:
         cluster, sent = ClusterState(protocol, ids, timeouts, kills, cuts), 0
-        for happening in path:
-            sent = cluster.happen(happening)
+        for move in path:
+            sent = cluster.execute(move)
         return cluster, sent
 
-    def follow(path: tuple[Happening, ...]) -> None:
+    def follow(path: tuple[Move, ...]) -> None:
         nonlocal paths
         cluster, _ = again(path)
         paths += 1
         found.add(cluster.describe())
         if len(path) == most_moves:
             return
-        for happening in cluster.happenings():
-            disturb((*path, happening), 0)
+        for move in cluster.moves():
+            disturb((*path, move), 0)
 
-    def disturb(path: tuple[Happening, ...], begin: int) -> None:
-        """Follow the path, and all in which more strikes within its last step, not before ``begin``."""
+    def disturb(path: tuple[Move, ...], begin: int) -> None:
+        """Follow the path, and all paths with more faults within its last step, not before ``begin``."""
         follow(path)
         last = path[-1]
         cluster, sent = again(path)
@@ -207,8 +206,8 @@ def described_by_brute_force(
     return found, paths
 
 
-def described(explorer: Explorer, ids: tuple[int, ...], timeouts: Timeouts) -> set[Description]:
-    """The same of all states that the explorer has seen."""
+def describe_state(explorer: Explorer, ids: tuple[int, ...], timeouts: Timeouts) -> set[Description]:
+    """Return the descriptions of all states that the explorer has seen."""
     return {_describe(explorer, state, ids, timeouts) for state in explorer.seen}
 
 
@@ -231,5 +230,5 @@ def _flying(explorer: Explorer, state: State, count: int, timeouts: Timeouts) ->
         while left:
             m = queues.messages[queues.first[left]]
             left_us = queues.left_us[left] if timeouts in WITHIN_US else None
-            yield m.source, m.target, m.kind, bytes(m.body), bool(m.answers), left_us
+            yield m.source, m.target, m.kind, bytes(m.body), bool(m.reply_to), left_us
             left = queues.rest[left]

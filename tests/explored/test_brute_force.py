@@ -1,4 +1,4 @@
-"""The explorer sees what brute force sees, no more and no less."""
+"""The explorer sees the same states as brute force."""
 
 from typing import ClassVar
 
@@ -6,15 +6,15 @@ import pytest
 
 from lab.protocols import Bully, Election
 from lab.worlds.explored.states import Timeouts
-from tests.explored.brute import described, described_by_brute_force
-from tests.explored.toys import Asking, Beating, Counting, Telling, explorer_of
+from tests.explored.brute import describe_state, described_by_brute_force
+from tests.explored.toys import Announcing, Asking, Beating, Counting, explorer_of
 
 
 @pytest.mark.parametrize("timeouts", ["synchronous", "prompt", "ordered", "any"])
 @pytest.mark.parametrize(
     ("protocol", "count", "kills", "most_moves"),
     [
-        (Telling, 3, 2, None),
+        (Announcing, 3, 2, None),
         (Asking, 2, 0, None),
         (Asking, 2, 2, None),
         (Asking, 3, 1, None),
@@ -28,28 +28,28 @@ from tests.explored.toys import Asking, Beating, Counting, Telling, explorer_of
 def test_the_same_states(
     protocol: type[Election], count: int, kills: int, most_moves: int | None, timeouts: Timeouts
 ) -> None:
-    """Every path, from the first start, with all that is on its way and every timer due."""
+    """Every path from the first start, with messages in flight and timers."""
     explorer = explorer_of(protocol, count, timeouts, kills)
     tally = explorer.run(100_000, most_moves)
     wanted, paths = described_by_brute_force(protocol, count, timeouts, kills, most_moves)
-    assert described(explorer, tuple(range(1, count + 1)), timeouts) == wanted
-    assert tally.cut == ("" if most_moves is None else f"depth {most_moves}")
+    assert describe_state(explorer, tuple(range(1, count + 1)), timeouts) == wanted
+    assert tally.stopped_by == ("" if most_moves is None else f"depth {most_moves}")
     assert paths >= tally.states > 2
 
 
 @pytest.mark.parametrize("timeouts", ["synchronous", "prompt", "ordered", "any"])
 @pytest.mark.parametrize(
     ("protocol", "count", "kills", "cuts"),
-    [(Telling, 2, 1, 1), (Telling, 2, 0, 2), (Telling, 3, 0, 1), (Asking, 2, 1, 1), (Counting, 2, 0, 1)],
+    [(Announcing, 2, 1, 1), (Announcing, 2, 0, 2), (Announcing, 3, 0, 1), (Asking, 2, 1, 1), (Counting, 2, 0, 1)],
 )
 def test_the_same_states_of_a_network_that_may_be_cut(
     protocol: type[Election], count: int, kills: int, cuts: int, timeouts: Timeouts
 ) -> None:
-    """Cut and healed at any moment, between two messages of one step too: nothing that comes of it is missed."""
+    """Cut and healed at any moment, also between two messages of one step."""
     explorer = explorer_of(protocol, count, timeouts, kills, cuts=cuts)
-    assert explorer.run(100_000).cut == ""
+    assert explorer.run(100_000).stopped_by == ""
     wanted, paths = described_by_brute_force(protocol, count, timeouts, kills, None, cuts)
-    assert described(explorer, tuple(range(1, count + 1)), timeouts) == wanted
+    assert describe_state(explorer, tuple(range(1, count + 1)), timeouts) == wanted
     uncut = explorer_of(protocol, count, timeouts, kills).run(100_000)
     assert paths > explorer.tally.states > uncut.states
 
@@ -63,26 +63,26 @@ def test_a_bounded_search_is_a_part_of_brute_force(timeouts: Timeouts) -> None:
     deeper.run(100_000, 3)
     there, _ = described_by_brute_force(Bully, 2, timeouts, 1, 2, 1)
     here, _ = described_by_brute_force(Bully, 2, timeouts, 1, 3, 1)
-    assert described(explorer, (1, 2), timeouts) < there
-    assert here < described(deeper, (1, 2), timeouts)
+    assert describe_state(explorer, (1, 2), timeouts) < there
+    assert here < describe_state(deeper, (1, 2), timeouts)
 
 
 class Patient(Beating):
-    """It takes very long to think node 1 dead."""
+    """It waits very long before it takes node 1 for dead."""
 
     name: ClassVar[str] = "patient"
     PATIENCE_T: ClassVar[int] = 7
 
 
 @pytest.mark.parametrize("old_t", [1, 2, 4])
-def test_how_old_is_old_is_learned(monkeypatch: pytest.MonkeyPatch, old_t: int) -> None:
-    """Wherever it is taken to begin: a protocol that tells greater ages apart is found out, and sees the same."""
+def test_the_oldest_age_is_learned(monkeypatch: pytest.MonkeyPatch, old_t: int) -> None:
+    """From any initial bound: a protocol that distinguishes greater ages is found out, with the same states."""
     monkeypatch.setattr("lab.worlds.explored.explorer._OLD_T", 40)
     wanted = explorer_of(Patient, 2, "synchronous", 1)
     wanted.run(20_000)
     monkeypatch.setattr("lab.worlds.explored.explorer._OLD_T", old_t)
     explorer = explorer_of(Patient, 2, "synchronous", 1)
     explorer.run(20_000)
-    assert described(explorer, (1, 2), "synchronous") == described(wanted, (1, 2), "synchronous")
-    assert explorer.tally.cut == wanted.tally.cut == ""
+    assert describe_state(explorer, (1, 2), "synchronous") == describe_state(wanted, (1, 2), "synchronous")
+    assert explorer.tally.stopped_by == wanted.tally.stopped_by == ""
     assert explorer.tally.states < wanted.tally.states

@@ -1,4 +1,4 @@
-"""A network that may be cut: what breaks by it, what does not, and what is recorded of it."""
+"""Exploration with network cuts: their violations, and their records."""
 
 from collections import Counter
 from itertools import product
@@ -11,10 +11,11 @@ from lab.recording.records import Commanded, Fault, Record
 from lab.replay.reexecution import Reexecution
 from lab.worlds.explored.cuts import WHOLE, Cuts
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.performing import Performance
+from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import CUT, CUTS, Move, Timeouts, links_of
 from tests.explored.performed import judged, performed
 from tests.explored.toys import (
+    Announcing,
     Asking,
     Cautious,
     Clinging,
@@ -22,7 +23,6 @@ from tests.explored.toys import (
     Joining,
     Numbering,
     Secluding,
-    Telling,
     Trusting,
     explorer_of,
     header_of,
@@ -34,25 +34,23 @@ from tests.explored.toys import (
     [
         # the Call is under way, two Pongs are, one is, none; cut before the Call, the first or the second Pong:
         # none heard, one under way, or one heard; the same healed
-        (Telling, "any", 1, 10, 14),
-        (Telling, "any", 2, 12, 16),
-        (Telling, "synchronous", 1, 15, 31),
+        (Announcing, "any", 1, 10, 14),
+        (Announcing, "any", 2, 12, 16),
+        (Announcing, "synchronous", 1, 15, 31),
         (Asking, "synchronous", 1, 13, 22),
         (Asking, "prompt", 1, 7, 8),
         (Cautious, "any", 1, 8, 14),
         (Joining, "synchronous", 1, 105, 171),
     ],
 )
-def test_how_many_there_are(
-    protocol: type[Election], timeouts: Timeouts, cuts: int, states: int, transitions: int
-) -> None:
-    """Exhaustive, and the same numbers as ever."""
+def test_counts(protocol: type[Election], timeouts: Timeouts, cuts: int, states: int, transitions: int) -> None:
+    """The search is exhaustive, with pinned numbers."""
     tally = explorer_of(protocol, 2, timeouts, cuts=cuts).run(1_000)
-    assert (tally.states, tally.transitions, tally.cut) == (states, transitions, "")
+    assert (tally.states, tally.transitions, tally.stopped_by) == (states, transitions, "")
 
 
 def test_where_a_network_can_be_cut() -> None:
-    """Into two sides, and between two nodes; what differs only where nothing can pass is one."""
+    """Into two sides, and between two nodes; cuts that differ only on idle links are one."""
     cuts = Cuts((1, 2, 3), lambda source, target: 10 * source + target)
     commands = [command for command, _ in cuts.without(frozenset())]
     assert commands == [
@@ -74,9 +72,9 @@ def test_where_a_network_can_be_cut() -> None:
 
 
 def explored(protocol: type[Election], cuts: int, kills: int = 0, restarts: int = 0) -> Explorer:
-    """All that may happen to two nodes, synchronous."""
+    """Explore all executions of two nodes, synchronous."""
     explorer = explorer_of(protocol, 2, "synchronous", kills, restarts, cuts=cuts)
-    assert explorer.run(10_000).cut == ""
+    assert explorer.run(10_000).stopped_by == ""
     return explorer
 
 
@@ -84,20 +82,22 @@ def explored(protocol: type[Election], cuts: int, kills: int = 0, restarts: int 
     ("breaks", "assertion", "holds"),
     [(Trusting, "A1.1", Cautious), (Secluding, "A2", None), (Clinging, "A4", Joining)],
 )
-def test_what_only_a_cut_breaks(breaks: type[Election], assertion: str, holds: type[Election] | None) -> None:
-    """Nothing without one; with one a failure, for it is promised whatever the network does. The judge agrees."""
+def test_a_violation_that_needs_a_cut(
+    breaks: type[Election], assertion: str, holds: type[Election] | None
+) -> None:
+    """With a cut, it is a failure, because the protocol promises it for any network. The judge agrees."""
     assert explored(breaks, 0).violated == []
     explorer = explored(breaks, 1)
     assert explorer.violated == [assertion]
     assert explorer.broken[assertion] == ()
-    path = [*explorer.path_to(explorer.first_found[assertion]), *explorer.round * 100]
+    path = [*explorer.path_to(explorer.first_found[assertion]), *explorer.cycle * 100]
     records = performed(breaks, 2, "synchronous", 0, path, quiet_us=10_000_000)
     assert [each.assertion for each in judged(breaks, 2, records) if each.is_failure] == [assertion]
     if holds is not None:
         assert explored(holds, 1, kills=1).violated == []
 
 
-def test_what_relies_on_the_network_is_outside_the_promise() -> None:
+def test_a_violation_is_excused_if_it_relies_on_the_network() -> None:
     """The bully's A1 needs assumption 8, which a cut breaks; broken without a cut it is a failure."""
     explorer = explorer_of(Bully, 2, "synchronous", settled=True, cuts=1)
     explorer.run(3_000)
@@ -117,35 +117,35 @@ def test_what_relies_on_the_network_is_outside_the_promise() -> None:
 
 
 @pytest.mark.parametrize("timeouts", ["synchronous", "any"])
-def test_an_identifier_that_is_used_again(timeouts: Timeouts) -> None:
-    """A5 is about a whole run: two lives that never are at one time have one number."""
+def test_an_identifier_that_recurs(timeouts: Timeouts) -> None:
+    """A5 is about a whole run: two incarnations that never coexist have one number."""
     explorer = explorer_of(Forgetting, 2, timeouts, 1, 1)
-    assert explorer.run(1_000).cut == ""
+    assert explorer.run(1_000).stopped_by == ""
     assert explorer.violated == ["A5"]
     records = performed(Forgetting, 2, timeouts, 1, explorer.path_to(explorer.first_found["A5"]))
     assert [each.assertion for each in judged(Forgetting, 2, records)] == ["A5"]
     never = explorer_of(Numbering, 2, timeouts, 2, 2)
-    assert never.run(1_000).cut == ""
+    assert never.run(1_000).stopped_by == ""
     assert never.violated == []
 
 
 def reached(explorer: Explorer, number: int, timeouts: Timeouts) -> tuple[list[Record], MemoryLog]:
-    """The records of the way to a state, and what they add up to."""
+    """Return the records of the path to a state, and the cluster after them."""
     log = MemoryLog(header_of(Bully, 3))
-    performance = Performance(Bully, log.header, log, timeouts, 0)
+    execution = PathExecution(Bully, log.header, log, timeouts, 0)
     for move in explorer.path_to(number):
-        performance.make(move)
+        execution.execute(move)
     return log.records, log
 
 
 def in_queue(explorer: Explorer, queue: int) -> int:
-    """How many messages it has."""
+    """Return the number of messages in a queue."""
     return 1 + in_queue(explorer, explorer.queues.rest[queue]) if queue else 0
 
 
 @pytest.mark.parametrize("timeouts", ["synchronous", "ordered", "any"])
-def test_real_nodes_come_to_the_same_in_a_real_network(timeouts: Timeouts) -> None:
-    """Commands as a user gives them cut it: each node has that state, that is on its way, and every step holds."""
+def test_real_nodes_reach_the_same_state_in_a_real_network(timeouts: Timeouts) -> None:
+    """Cut by commands of the language: same nodes, same messages in flight, and every step re-executes."""
     explorer = explorer_of(Bully, 3, timeouts, 1, settled=True, cuts=1)
     explorer.run(6_000)
     states = list(explorer.seen)
@@ -178,8 +178,8 @@ def test_real_nodes_come_to_the_same_in_a_real_network(timeouts: Timeouts) -> No
 
 
 def test_a_cut_strikes_between_two_messages() -> None:
-    """The first Pong passes, the second does not; or it does, once that is healed."""
-    explorer = explorer_of(Telling, 2, "any", cuts=1)
+    """The first Pong passes, the second does not; or it does, once the cut is healed."""
+    explorer = explorer_of(Announcing, 2, "any", cuts=1)
     explorer.run(100)
     moves = {explorer.path_to(number)[-1] for number in range(1, explorer.tally.states)}
     assert Move("deliver", 2, 1, during=((1, "partition 1 | 2"),)) in moves

@@ -1,9 +1,9 @@
-"""Cycles in graphs, beside a definition of them that is too slow to use."""
+"""Cycles in graphs, compared with a slow definition."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.worlds.explored.loops import Graph
+from lab.worlds.explored.cycles import StateGraph
 
 Nodes = list[tuple[bool, list[int], bool]]
 """Of each: whether it is wanted, what can follow it, and whether the first of that is by a wait."""
@@ -18,7 +18,7 @@ GRAPHS = st.integers(1, 7).flatmap(
 
 
 def reached(nodes: Nodes, begin: int) -> set[int]:
-    """What can be reached by wanted states alone."""
+    """Return the states reachable through wanted states alone."""
     found = {begin}
     for _ in nodes:
         found |= {after for at in found for after in nodes[at][1] if nodes[after][0]}
@@ -27,9 +27,9 @@ def reached(nodes: Nodes, begin: int) -> set[int]:
 
 @given(GRAPHS)
 def test_a_cycle_is_found_exactly_where_there_is_one(nodes: Nodes) -> None:
-    """And it is one: each state is wanted, and leads to the next, the first by a wait."""
+    """Each state on it is wanted, and leads to the next, the first by a wait."""
     waits = [ways[0] if ways and waits else None for _, ways, waits in nodes]
-    graph = Graph()
+    graph = StateGraph()
     for (_, ways, _), wait in zip(nodes, waits, strict=True):
         graph.add(ways, wait)
     cycle = graph.cycle(bytearray(wanted for wanted, _, _ in nodes))

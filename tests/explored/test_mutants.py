@@ -1,4 +1,4 @@
-"""The bully with a rule removed or inverted: two nodes, a kill and a restart are enough to find out."""
+"""The bully with a rule removed or inverted: two nodes, a kill and a restart are enough to catch it."""
 
 import pytest
 
@@ -24,17 +24,17 @@ from tests.explored.toys import explorer_of
     ],
 )
 def test_a_mutant_is_caught(mutant: type[Bully], settled: bool, assertion: str, moves: int) -> None:
-    """With all nine assumptions intact, by a shortest run: so many moves to the first state that must not be."""
+    """With all nine assumptions intact, by a shortest path: this many moves to the first violation."""
     explorer = explorer_of(mutant, 2, "synchronous", 1, 1, settled)
     explorer.run(30_000)
     assert explorer.violated
-    assert explorer.moves_to(assertion) == moves
+    assert explorer.count_moves_to(assertion) == moves
 
 
 @pytest.mark.parametrize("settled", [True, False])
 def test_the_bully_is_not(settled: bool) -> None:
-    """The same search finds nothing, and is exhaustive: A2 too is judged."""
+    """An equal search finds nothing, and is exhaustive: A2 is judged, too."""
     explorer = explorer_of(Bully, 2, "synchronous", 1, 1, settled)
-    assert explorer.run(30_000).cut == ""
+    assert explorer.run(30_000).stopped_by == ""
     assert explorer.judges_liveness
     assert explorer.violated == []

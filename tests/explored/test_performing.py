@@ -1,4 +1,4 @@
-"""What the explorer tells of a state is what real nodes come to by the same moves, recorded as any run is."""
+"""Real nodes reach the states that the explorer predicts, by the same moves, with an ordinary recording."""
 
 from collections import Counter
 from pathlib import Path
@@ -15,7 +15,7 @@ from lab.recording.records import Process, Record, Routed
 from lab.recording.writer import Writer
 from lab.replay.reexecution import reexecute
 from lab.worlds.explored.explorer import Explorer
-from lab.worlds.explored.performing import Performance
+from lab.worlds.explored.path_execution import PathExecution
 from lab.worlds.explored.states import State, Timeouts, links_of
 from tests.campaign.mutants import BlindCheck, NoTimeout
 from tests.explored.performed import judged, performed
@@ -25,7 +25,7 @@ from tests.explored.toys import Counting, Giving, Raising, explorer_of, header_o
 def found(
     protocol: type[Election], timeouts: Timeouts, assertion: str, kills: int = 0, quiet_us: int = 0
 ) -> tuple[list[Record], list[Violation]]:
-    """(the records of the shortest violation among three nodes, what the judge says of them)."""
+    """Return (the records of the shortest violation among three nodes, the judge's violations)."""
     explorer = explorer_of(protocol, 3, timeouts, kills, settled="A1.1" in protocol.promises)
     explorer.run(20_000)
     path = explorer.path_to(explorer.first_found[assertion])
@@ -34,26 +34,26 @@ def found(
 
 
 def follow(explorer: Explorer, number: int) -> State:
-    """The state with this number, by the explorer's own account of how it came about."""
+    """Return the state with this number, by the explorer's own path."""
     state = explorer.origin
     for wanted in explorer.path_to(number)[len(explorer.path_to(0)) :]:
-        ways = [*explorer.moves.steps(state), *explorer.moves.strikes(state, still=False)]
+        ways = [*explorer.moves.steps(state), *explorer.moves.fault_moves(state, stuck=False)]
         state = next(after for move, after in ways if move == wanted)
     return state
 
 
 @pytest.mark.parametrize("timeouts", ["synchronous", "ordered", "any"])
 @pytest.mark.parametrize(("protocol", "restarts"), [(Bully, 0), (Bully, 1), (Counting, 1)])
-def test_real_nodes_come_to_the_same(protocol: type[Election], restarts: int, timeouts: Timeouts) -> None:
-    """Whichever pasts were taken for one: every node has that state, and that is on its way."""
+def test_real_nodes_reach_the_same_state(protocol: type[Election], restarts: int, timeouts: Timeouts) -> None:
+    """Whichever pasts were merged: every node has that state, and the same messages are in flight."""
     explorer = explorer_of(protocol, 2, timeouts, 1, restarts)
     tally = explorer.run(4_000)
     for number in range(0, tally.states, max(1, tally.states // 150)):
         state = follow(explorer, number)
         log = MemoryLog(header_of(protocol, 2))
-        performance = Performance(protocol, log.header, log, timeouts, restarts)
+        execution = PathExecution(protocol, log.header, log, timeouts, restarts)
         for move in explorer.path_to(number):
-            performance.make(move)
+            execution.execute(move)
         for local, seen in zip(state, log.cluster.nodes.values(), strict=False):
             view = explorer.locals.views[local]
             assert view.process == seen.process
@@ -63,7 +63,7 @@ def test_real_nodes_come_to_the_same(protocol: type[Election], restarts: int, ti
 
 
 def in_flight(explorer: Explorer, state: State, count: int) -> Counter[tuple[int, int, str]]:
-    """The same of a state."""
+    """Return the messages in flight in a state."""
     queues = explorer.queues
     on_the_way: Counter[tuple[int, int, str]] = Counter()
     for queue in links_of(state, count):
@@ -77,7 +77,7 @@ def in_flight(explorer: Explorer, state: State, count: int) -> Counter[tuple[int
 
 @pytest.mark.parametrize("timeouts", ["ordered", "any"])
 def test_a_violation_is_a_recording(tmp_path: Path, timeouts: Timeouts) -> None:
-    """The two coordinators of the bully: it re-executes, and the judge sees them, outside the promise."""
+    """The two coordinators of the bully: it re-executes, and the judge reports them, excused."""
     records, violations = found(Bully, timeouts, "A1.1", kills=1)
     assert violations
     assert {each.assumption for each in violations[0].broken} == ({8} if timeouts == "ordered" else {8, 9})
@@ -90,8 +90,8 @@ def test_a_violation_is_a_recording(tmp_path: Path, timeouts: Timeouts) -> None:
     assert report.steps == sum(isinstance(record, Step) for record in records)
 
 
-def test_what_slowness_touched_is_told() -> None:
-    """The fault that stands for the model of time is not inert, and no node's clock ever goes back."""
+def test_the_fault_of_the_model_is_not_inert() -> None:
+    """The fault that stands for the model of time touches messages; no node's clock goes back."""
     records, _ = found(Bully, "any", "A1.1")
     cluster = ClusterState((1, 2, 3))
     clocks = dict.fromkeys((1, 2, 3), 0)
@@ -107,21 +107,21 @@ def test_what_slowness_touched_is_told() -> None:
 
 
 def test_a_deadlock_is_a_failure() -> None:
-    """Nothing can happen any more, and nobody is Normal: A2, seen by the judge when time has passed."""
+    """Nothing can happen any more, and no node is Normal: A2, found by the judge after its bound."""
     for protocol in (Giving, NoTimeout):
         _, violations = found(protocol, "synchronous", "A2", kills=1, quiet_us=60_000_000)
         assert violations[0].is_failure
 
 
 def test_an_error_is_a_failure() -> None:
-    """The node has failed, and it is recorded so."""
+    """The node has failed, and the recording shows it."""
     records, violations = found(Raising, "any", "raises")
     assert violations[0].is_failure
     assert [record.event for record in records if isinstance(record, Process)][-1] == "failed"
 
 
 def test_a_kill_strikes_between_two_messages() -> None:
-    """The first goes out, the second does not."""
+    """The first is sent, the second is not."""
     explorer = explorer_of(Giving, 2, "any", 1)
     explorer.run(100)
     paths = [explorer.path_to(number) for number in range(explorer.tally.states)]
@@ -131,21 +131,21 @@ def test_a_kill_strikes_between_two_messages() -> None:
     assert [record.event for record in records if isinstance(record, Process)] == ["started", "started", "killed"]
 
 
-def test_safe_storage_outlives_a_kill() -> None:
-    """Each node counts its lives in it; two kills and two restarts make three at most."""
+def test_stable_storage_survives_a_kill() -> None:
+    """Each node counts its incarnations in it; two kills and two restarts make three at most."""
     explorer = explorer_of(Counting, 2, "any", 2, 2)
     explorer.run(200_000)
-    assert explorer.tally.cut == ""
+    assert explorer.tally.stopped_by == ""
     lives = [view.state["lives"] for view in explorer.locals.views if view.process == "running"]
     assert set(lives) == {1, 2, 3}
 
 
-def test_going_round_for_ever_is_a_failure() -> None:
-    """A coordinator whose Check finds nothing, and a node that came back and is not missed: A2, by a cycle."""
+def test_an_endless_cycle_is_a_failure() -> None:
+    """A coordinator whose Check finds nothing, and a restarted node that it does not miss: A2, by a cycle."""
     explorer = explorer_of(BlindCheck, 2, "synchronous", 1, 1, settled=True)
     tally = explorer.run(20_000)
-    assert tally.cut == ""
-    assert tally.violated == {"A1.1": 0, "A1.2": 0, "A2": len(explorer.round), "raises": 0}
+    assert tally.stopped_by == ""
+    assert tally.violated == {"A1.1": 0, "A1.2": 0, "A2": len(explorer.cycle), "raises": 0}
     path = explorer.path_to(explorer.first_found["A2"])
-    records = performed(BlindCheck, 2, "synchronous", 1, [*path, *explorer.round * 100])
+    records = performed(BlindCheck, 2, "synchronous", 1, [*path, *explorer.cycle * 100])
     assert [each.assertion for each in judged(BlindCheck, 2, records) if each.is_failure] == ["A2"]

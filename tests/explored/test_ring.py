@@ -1,4 +1,4 @@
-"""The ring, explored: whatever order things happen in, with a coordinator that dies at any moment."""
+"""Exploration of the ring: every order of events, with a coordinator that dies at any moment."""
 
 from lab.protocols import Ring
 from tests.explored.toys import explorer_of
@@ -7,7 +7,7 @@ from tests.explored.toys import explorer_of
 def test_a_crash_and_a_restart_of_two() -> None:
     """A1.1 and A2, exhaustively, from all Normal."""
     explorer = explorer_of(Ring, 2, "synchronous", 1, 1, True)
-    assert explorer.run(60_000).cut == ""
+    assert explorer.run(60_000).stopped_by == ""
     assert explorer.judges_liveness
     assert explorer.violated == []
 
@@ -15,6 +15,6 @@ def test_a_crash_and_a_restart_of_two() -> None:
 def test_a_crash_among_three() -> None:
     """A1.1 and A2, exhaustively, from all Normal."""
     explorer = explorer_of(Ring, 3, "synchronous", 1, 0, True)
-    assert explorer.run(60_000).cut == ""
+    assert explorer.run(60_000).stopped_by == ""
     assert explorer.judges_liveness
     assert explorer.violated == []

@@ -1,7 +1,7 @@
-"""What ShiViz takes for a log, and where it draws arrows; written from its parser, without a look at ours.
+"""The rules of ShiViz for logs, and where it draws arrows; written from its parser, independently of our exporter.
 
-A file's first line is a regular expression, its second what parts runs (nothing: there is one), the rest the log.
-ShiViz runs the expression over the log again and again, from where it last matched, and takes what it finds.
+A file's first line is a regular expression, its second the separator of runs (empty: one run), the rest the log.
+ShiViz applies the expression repeatedly, from where it last matched.
 """
 
 import json
@@ -16,7 +16,7 @@ _Place = tuple[str, int]
 
 
 class NotTakenError(AssertionError):
-    """ShiViz refuses the file, or reads it otherwise than it is meant."""
+    """ShiViz would refuse the file, or misread it."""
 
 
 class Event(Struct):
@@ -28,15 +28,15 @@ class Event(Struct):
 
     @property
     def place(self) -> _Place:
-        """What names it: its host, and its own entry."""
+        """The identity of the event: its host and its own clock entry."""
         return self.host, self.clock[self.host]
 
 
 def events_in(file: str) -> list[Event]:
-    """The events of a file that keeps every rule. NotTakenError."""
-    expression, parting, log = file.split("\n", 2)
+    """Return the events of a file that obeys every rule. Raises NotTakenError."""
+    expression, separator, log = file.split("\n", 2)
     _must("\r" not in file, "a line ends in CRLF")
-    _must(not parting.strip(), "the second line is not empty")
+    _must(not separator.strip(), "the second line is not empty")
     events = _read(expression, log)
     _must(bool(events), "there are no events")
     _must(2 * len(events) == len(log.strip().split("\n")), "lines are left over, or taken for something else")
@@ -55,7 +55,7 @@ def events_in(file: str) -> list[Event]:
 
 
 def arrows_in(events: list[Event]) -> set[tuple[_Place, _Place]]:
-    """From which event to which ShiViz draws an arrow: where an entry grows, unless another tells the same."""
+    """Return the arrows that ShiViz draws: where an entry grows, unless another arrow implies it."""
     at = {event.place: event for event in events}
     known: dict[str, dict[str, int]] = {}
     arrows = set()
@@ -86,12 +86,12 @@ def _read(expression: str, log: str) -> list[Event]:
 
 
 def _check_clocks(events: list[Event]) -> None:
-    """A clock has all that the events have which it names, never less than before, and nothing of the future."""
+    """Check that clocks include those of the events they name, never decrease, and know nothing of the future."""
     at = {event.place: event for event in events}
     known: dict[str, dict[str, int]] = {}
     for event in events:
-        told = [known.get(event.host, {}), *(at[place].clock for place in event.clock.items())]
-        for clock in told:
+        result = [known.get(event.host, {}), *(at[place].clock for place in event.clock.items())]
+        for clock in result:
             for host, entry in clock.items():
                 _must(event.clock.get(host, 0) >= entry, f"{event.place} should know of {entry} of {host}")
         for place in event.clock.items():

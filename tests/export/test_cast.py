@@ -1,4 +1,4 @@
-"""A film of the interface: a player shows of it what the interface shows, and its chapters are the run's."""
+"""A film of the interface: a player shows what the interface shows, with the chapters of the run."""
 
 import asyncio
 import io
@@ -15,11 +15,11 @@ import pytest
 from msgspec import Struct
 
 from lab.export.chapters import chapters_of
-from lab.export.excerpt import ExportError, Wanted, excerpt_of
+from lab.export.excerpt import ExportError, ExportOptions, read_excerpt
 from lab.export.film import Film
 from lab.recording.reader import open_recording
 from lab.tui.saving.cast import write_cast
-from tests.export.struck import excerpt_in, exported
+from tests.export.fault_recordings import excerpt_in, exported
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay
 from tests.tui.terminal import Terminal
@@ -31,13 +31,13 @@ _CODES = re.compile(r"\x1b\[(\d+;\d+H|[\d;]*m|2J|\?25[hl])")
 
 
 class Cast(Struct):
-    """A file: its head, and its events."""
+    """A cast file: its header and its events."""
 
     head: dict[str, Any]
     events: list[tuple[float, str, str]]
 
     def shown(self, at_s: float) -> str:
-        """What a terminal shows at that time."""
+        """Return what a terminal shows at that time."""
         return _shown("".join(data for time_s, what, data in self.events if what == "o" and time_s <= at_s))
 
 
@@ -49,14 +49,14 @@ def _shown(output: str) -> str:
 
 def _cast(path: Path = TWO, view: str = "log", from_s: float = 4.0, until_s: float = 7.0) -> Cast:
     film = Film(COLUMNS, ROWS, frames_per_s=4, view=view)
-    wanted = Wanted(round(from_s * 1e6), round(until_s * 1e6), film=film)
-    head, *events = map(json.loads, exported(write_cast, path, wanted).splitlines())
+    options = ExportOptions(round(from_s * 1e6), round(until_s * 1e6), film=film)
+    head, *events = map(json.loads, exported(write_cast, path, options).splitlines())
     return Cast(head, events)
 
 
 @pytest.fixture(scope="module")
 def two() -> Cast:
-    """Of how a pause makes two coordinators."""
+    """The recording in which a pause makes two coordinators."""
     return _cast()
 
 
@@ -66,23 +66,23 @@ def _shows(seen: Seen, picture: str) -> bool:
 
 @pytest.mark.parametrize("view", ["log", "diagram"])
 def test_a_player_shows_what_the_interface_shows(view: str) -> None:
-    """At every second frame, cell by cell, but for the sign that it plays."""
+    """Every second frame is equal, cell by cell, except for the play symbol."""
     cast = _cast(view=view)
 
     async def compared(seen: Seen) -> None:
         if view != "log":
-            seen.run.turn_to(view)
+            seen.run.show_view(view)
         for half_s in range(1, 6):
             seen.player.seek(4_000_000 + half_s * 500_000)
-            seen.run.say("")
+            seen.run.show_message("")
             film = cast.shown(half_s / 2).replace("▶", "‖")
             await seen.until(partial(_shows, seen, film), f"the film's picture\n{film}")
 
     replay(compared, TWO, (COLUMNS, ROWS))
 
 
-def test_the_head_says_what_it_is(two: Cast) -> None:
-    """The version, the size, when the run began, and its name; a simulated run began at no time."""
+def test_the_header(two: Cast) -> None:
+    """It has the version, size, start date and name; a simulated run has no start date."""
     assert two.head == {
         "version": 2,
         "width": COLUMNS,
@@ -93,8 +93,8 @@ def test_the_head_says_what_it_is(two: Cast) -> None:
     assert "timestamp" not in _cast(RECORDINGS / "scenarios" / "figure-10-8.jsonl", until_s=4.2).head
 
 
-def test_events_are_in_order_and_only_what_changes_is_written(two: Cast) -> None:
-    """After the first picture, fewer rows than there are."""
+def test_events_are_in_order_and_hold_only_changes(two: Cast) -> None:
+    """After the first frame, each has fewer rows than the screen."""
     assert all(before[0] <= after[0] for before, after in pairwise(two.events))
     assert {what for _, what, _ in two.events} == {"o", "m"}
     pictures = [data for _, what, data in two.events if what == "o"]
@@ -105,8 +105,8 @@ def test_events_are_in_order_and_only_what_changes_is_written(two: Cast) -> None
 
 
 def test_chapters_are_markers(two: Cast) -> None:
-    """Each after the picture in which it is to be seen."""
-    chapters = chapters_of(excerpt_in(TWO, Wanted(4_000_000, 7_000_000)))
+    """Each marker follows the frame that shows it."""
+    chapters = chapters_of(excerpt_in(TWO, ExportOptions(4_000_000, 7_000_000)))
     markers = [(time_s, data) for time_s, what, data in two.events if what == "m"]
     assert [title for _, title in markers] == [chapter.title for chapter in chapters]
     for (time_s, _), chapter in zip(markers, chapters, strict=True):
@@ -116,18 +116,18 @@ def test_chapters_are_markers(two: Cast) -> None:
     assert "paused" not in two.shown(paused_s - 0.25)
 
 
-def test_a_film_is_twice_the_same() -> None:
-    """However the machine is loaded: nothing in it comes from a clock."""
+def test_a_film_is_deterministic() -> None:
+    """Nothing in it depends on a clock or on the load of the machine."""
     assert _cast(until_s=5.0) == _cast(until_s=5.0)
 
 
 def test_it_can_be_made_in_a_thread_while_the_interface_runs() -> None:
-    """As the dialog does: the screen that is filmed is not the one that is seen."""
+    """The export dialog does this: the filmed screen is not the visible one."""
     film = Film(COLUMNS, ROWS, frames_per_s=4)
 
     def filmed() -> str:
         out = io.StringIO()
-        write_cast(excerpt_of(open_recording(TWO), Wanted(4_500_000, 5_000_000, film=film)), out)
+        write_cast(read_excerpt(open_recording(TWO), ExportOptions(4_500_000, 5_000_000, film=film)), out)
         return out.getvalue()
 
     async def made(seen: Seen) -> None:
@@ -140,7 +140,7 @@ def test_it_can_be_made_in_a_thread_while_the_interface_runs() -> None:
 
 
 def test_no_codes_come_from_a_foreign_recording(tmp_path: Path) -> None:
-    """But those that put rows in their places and colour them there are none, in pictures and chapters."""
+    """Frames and chapters contain only the codes that position and colour rows."""
     rig = Rig([1, 2]).started()
     rig.do('at 100ms: say "x"')
     rig.run(500_000)
@@ -153,21 +153,21 @@ def test_no_codes_come_from_a_foreign_recording(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_filmed_is_refused() -> None:
-    """A view that there is not, or not in such a run; some of the nodes."""
-    with pytest.raises(ExportError, match=r"^there is no view 'x'; the views are exercise, log, diagram, "):
+    """An unknown view, a view that the run does not have, or only some of the nodes."""
+    with pytest.raises(ExportError, match=r"^unknown view 'x'; the views are exercise, log, diagram, "):
         _cast(view="x")
     with pytest.raises(ExportError, match=r"^--view bank: bully has no bank; "):
         _cast(view="bank")
-    with pytest.raises(ExportError, match=r"^a cast shows the interface, which has all nodes: leave out --nodes$"):
-        exported(write_cast, TWO, Wanted(nodes=(1,)))
+    with pytest.raises(ExportError, match=r"^a cast shows the interface with all nodes: leave out --nodes$"):
+        exported(write_cast, TWO, ExportOptions(nodes=(1,)))
 
 
 @pytest.mark.skipif(shutil.which("asciinema") is None, reason="asciinema is not installed")
 def test_asciinema_plays_it(tmp_path: Path) -> None:
-    """What ``asciinema cat`` writes leaves the last picture on the terminal."""
+    """``asciinema cat`` leaves the last frame on the terminal."""
     path = tmp_path / "run.cast"
     film = Film(COLUMNS, ROWS, frames_per_s=4)
-    path.write_text(exported(write_cast, TWO, Wanted(6_000_000, 7_000_000, film=film)), "utf-8")
+    path.write_text(exported(write_cast, TWO, ExportOptions(6_000_000, 7_000_000, film=film)), "utf-8")
     head, *events = map(json.loads, path.read_text("utf-8").splitlines())
     played = f"import os; os.execvp('asciinema', ['asciinema', 'cat', {str(path)!r}])"
     with Terminal("-c", played, environment={"LC_ALL": "C.UTF-8"}) as terminal:
@@ -176,8 +176,8 @@ def test_asciinema_plays_it(tmp_path: Path) -> None:
         assert _shown(terminal.output.decode()) == Cast(head, events).shown(9.0)
 
 
-def test_a_run_that_began_at_no_known_time_has_a_film_too(tmp_path: Path) -> None:
-    """A foreign header may say anything."""
+def test_a_run_with_an_invalid_start_date_can_be_filmed(tmp_path: Path) -> None:
+    """A foreign header may hold any text."""
     header, _, rest = TWO.read_bytes().partition(b"\n")
     path = tmp_path / "foreign.jsonl"
     path.write_bytes(re.sub(rb'"began":"[^"]*"', b'"began":"some day"', header) + b"\n" + rest)

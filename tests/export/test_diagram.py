@@ -1,4 +1,4 @@
-"""The space-time diagram as SVG: everything that there is, each thing where its node and its time are."""
+"""The space-time diagram as SVG: everything is drawn, at the position of its node and time."""
 
 import re
 from contextlib import closing
@@ -9,12 +9,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from lab.export.descriptions import status_label
 from lab.export.diagram import MOST_ARROWS, diagram_of, write_svg
 from lab.export.excerpt import Excerpt, ExportError
-from lab.export.paper import letters
-from lab.export.scale import Scale
+from lab.export.shapes import text_width
+from lab.export.scale import TimeScale
 from lab.recording.reader import FileRecords, open_recording
-from tests.export.cutting import EVIL, RECORDINGS, eventful_recording, evil_recording, excerpt_in, written
+from tests.export.windows import EVIL, RECORDINGS, eventful_recording, evil_recording, excerpt_in, written
 from tests.recording.samples import eventful_lines, write_lines
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -22,7 +23,7 @@ TIMES = ("down", "right")
 
 
 class Drawn(NamedTuple):
-    """A message as it is drawn: where it begins and ends, as (along time, across it), and what is at its end."""
+    """A drawn message: its ends as (along time, across time), and the symbol at its end."""
 
     start: tuple[float, float]
     stop: tuple[float, float]
@@ -31,8 +32,8 @@ class Drawn(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def lines(tmp_path_factory: pytest.TempPathFactory) -> FileRecords:
-    """A run with a little of everything."""
+def store(tmp_path_factory: pytest.TempPathFactory) -> FileRecords:
+    """A recording with all kinds of events."""
     return eventful_recording(tmp_path_factory.mktemp("run"))
 
 
@@ -68,7 +69,7 @@ def _of(group: ElementTree.Element, right: bool) -> Drawn:
 
 
 def _lanes(root: ElementTree.Element, excerpt: Excerpt, right: bool) -> dict[int, float]:
-    """Where the nodes' names stand, across time; that is where their lanes are."""
+    """Return the positions of the lanes, across time, from the names of the nodes."""
     lanes = {}
     for each in root.iter(f"{SVG}text"):
         named = re.fullmatch(r"node (\d+)", "".join(each.itertext()))
@@ -79,75 +80,77 @@ def _lanes(root: ElementTree.Element, excerpt: Excerpt, right: bool) -> dict[int
 
 
 @pytest.mark.parametrize("time", TIMES)
-def test_every_message_is_an_arrow_between_its_lanes(lines: FileRecords, time: str) -> None:
-    """It ends at its target's lane exactly if a step took it; what was lost ends before, in a cross."""
-    excerpt = excerpt_in(lines, heartbeats=True, time=time)
+def test_every_message_is_an_arrow_between_its_lanes(store: FileRecords, time: str) -> None:
+    """It ends at its receiver's lane if and only if a step received it; a lost message ends earlier, with a cross."""
+    excerpt = excerpt_in(store, heartbeats=True, time=time)
     root = _root(excerpt)
     lanes = _lanes(root, excerpt, time == "right")
     drawn = _drawn(root, time == "right")
-    assert len(drawn) == len(excerpt.arrows) > 100
-    for arrow, each in zip(excerpt.arrows, drawn, strict=True):
-        source, target = arrow.line.source, arrow.line.target
+    assert len(drawn) == len(excerpt.messages) > 100
+    for edge, each in zip(excerpt.messages, drawn, strict=True):
+        source, target = edge.line.source, edge.line.target
         assert source is not None
         assert target is not None
         assert each.start[1] == lanes[source]
-        assert (each.stop[1] == lanes[target]) == arrow.arrived
+        assert (each.stop[1] == lanes[target]) == edge.arrived
         assert min(lanes[source], lanes[target]) <= each.stop[1] <= max(lanes[source], lanes[target])
-        assert each.tip == ("head" if arrow.arrived else "circle" if arrow.end is None else "cross")
-        assert each.title.startswith(f"{arrow.line.kind} {source} → {target}, number {arrow.line.serial}\n")
+        assert each.tip == ("head" if edge.arrived else "circle" if edge.end is None else "cross")
+        assert each.title.startswith(f"{edge.line.kind} {source} → {target}, number {edge.line.serial}\n")
     assert {each.tip for each in drawn} == {"head", "cross"}
 
 
-def test_what_is_on_its_way_as_the_recording_ends_has_no_end(tmp_path: Path) -> None:
-    """It comes near its target's lane, at the last instant, to an open circle."""
+def test_a_message_in_flight_at_the_end_has_no_arrow_head(tmp_path: Path) -> None:
+    """It ends near its receiver's lane, at the last instant, with an open circle."""
     path = write_lines(tmp_path / "cut.jsonl", eventful_lines()[:30])
     excerpt = excerpt_in(open_recording(path))
     drawn = _drawn(_root(excerpt), False)
-    going = [each for arrow, each in zip(excerpt.arrows, drawn, strict=True) if arrow.end is None]
+    going = [each for edge, each in zip(excerpt.messages, drawn, strict=True) if edge.end is None]
     assert {each.tip for each in going} == {"circle"}
     assert {each.stop[0] for each in going} == {max(each.stop[0] for each in drawn)}
     assert all("in flight" in each.title for each in going)
 
 
 @pytest.mark.parametrize("time", TIMES)
-def test_places_are_in_the_order_of_times(lines: FileRecords, time: str) -> None:
-    """What was earlier is before, what was at once is at one place: for all ends of all arrows."""
-    excerpt = excerpt_in(lines, heartbeats=True, time=time)
+def test_positions_are_in_the_order_of_times(store: FileRecords, time: str) -> None:
+    """Earlier means before, simultaneous means the same position: for all ends of all arrows."""
+    excerpt = excerpt_in(store, heartbeats=True, time=time)
     places: dict[int, float] = {}
-    for arrow, each in zip(excerpt.arrows, _drawn(_root(excerpt), time == "right"), strict=True):
-        points = [(arrow.line.at_us, each.start[0])]
-        if arrow.arrived and arrow.end is not None:
-            points.append((arrow.end.at_us, each.stop[0]))
+    for edge, each in zip(excerpt.messages, _drawn(_root(excerpt), time == "right"), strict=True):
+        points = [(edge.line.at_us, each.start[0])]
+        if edge.arrived and edge.end is not None:
+            points.append((edge.end.at_us, each.stop[0]))
         for at_us, place in points:
             assert places.setdefault(at_us, place) == place
     ordered = [places[at_us] for at_us in sorted(places)]
     assert all(one < other for one, other in pairwise(ordered))
 
 
-def test_lanes_are_coloured_by_status_with_words(lines: FileRecords) -> None:
-    """A stretch for each stretch, with what it is under the mouse; every status that there is is named."""
-    excerpt = excerpt_in(lines)
+def test_lanes_are_coloured_by_status(store: FileRecords) -> None:
+    """Each status interval has a line with a tooltip, and each status is in the legend."""
+    excerpt = excerpt_in(store)
     root = _root(excerpt)
-    stretches = _groups(root, "s")
-    assert len(stretches) == len(excerpt.stretches)
-    for stretch, group in zip(excerpt.stretches, stretches, strict=True):
-        assert (group.findtext(f"{SVG}title") or "").startswith(f"node {stretch.node}: {stretch.shown}")
+    status_intervals = _groups(root, "s")
+    assert len(status_intervals) == len(excerpt.status_intervals)
+    for interval, group in zip(excerpt.status_intervals, status_intervals, strict=True):
+        assert (group.findtext(f"{SVG}title") or "").startswith(
+            f"node {interval.node}: {status_label(interval.shown)}"
+        )
     colours = {
-        (stretch.shown, group.findall(f"{SVG}path")[0].get("stroke"))
-        for stretch, group in zip(excerpt.stretches, stretches, strict=True)
+        (interval.shown, group.findall(f"{SVG}path")[0].get("stroke"))
+        for interval, group in zip(excerpt.status_intervals, status_intervals, strict=True)
     }
     assert len(colours) == len({shown for shown, _ in colours})  # one colour for each
-    shown = {each.shown for each in excerpt.stretches} - {"absent"}
+    shown = {each.shown for each in excerpt.status_intervals} - {"absent"}
     assert shown > {"Normal", "Election", "killed", "paused"}
     texts = _texts(root)
     assert all(any(text.startswith(each) for text in texts) for each in shown)
     assert "Normal ★" in texts
 
 
-def test_a_partition_is_a_ground_and_a_wall_between_its_sides() -> None:
-    """As long as it is in force, between the lanes of 2 and 3."""
-    lines = open_recording(RECORDINGS / "scenarios" / "partition-in-two.jsonl")
-    excerpt = excerpt_in(lines)
+def test_a_partition_is_a_background_and_a_wall() -> None:
+    """The wall lies between the lanes of 2 and 3 while the partition is in force."""
+    store = open_recording(RECORDINGS / "scenarios" / "partition-in-two.jsonl")
+    excerpt = excerpt_in(store)
     root = _root(excerpt)
     lanes = _lanes(root, excerpt, False)
     (fault,) = _groups(root, "f")
@@ -162,34 +165,34 @@ def test_a_partition_is_a_ground_and_a_wall_between_its_sides() -> None:
     )
 
 
-def test_the_margin_has_what_was_commanded_said_and_violated() -> None:
-    """Each violated assertion once, with how often."""
+def test_the_margin_has_commands_captions_and_violations() -> None:
+    """Each violated assertion occurs once, with the number of violations."""
     excerpt = excerpt_in(open_recording(RECORDINGS / "scenarios" / "partition-in-two.jsonl"))
-    said = " ".join(_texts(_root(excerpt)))
-    assert "▶ when all normal: partition 1 2 | 3 4 5 · 12 links" in said
-    assert "“ Two coordinators: 2 of 1 and 2, and 5 of the rest" in said
-    assert "✓ expect all normal · met" in said
-    assert said.count("outside the promise: A1.2") == 1
-    assert "(and 5 more)" in said
+    output = " ".join(_texts(_root(excerpt)))
+    assert "▶ when all normal: partition 1 2 | 3 4 5 · 12 links" in output
+    assert "“ Two coordinators: 2 of 1 and 2, and 5 of the rest" in output
+    assert "✓ expect all normal · met" in output
+    assert output.count("excused: A1.2") == 1
+    assert "(and 5 more)" in output
 
 
-def test_a_window_is_cut_at_its_edges(lines: FileRecords) -> None:
-    """What comes in or goes out begins or ends at the edge, between the lanes, and has no head out there."""
-    lines = open_recording(RECORDINGS / "two-coordinators.jsonl")
-    excerpt = excerpt_in(lines, from_us=5_200_000, until_us=5_600_000)
+def test_a_window_is_cut_at_its_edges(store: FileRecords) -> None:
+    """Arrows across the edge are cut there, between the lanes, and have no head outside."""
+    store = open_recording(RECORDINGS / "two-coordinators.jsonl")
+    excerpt = excerpt_in(store, from_us=5_200_000, until_us=5_600_000)
     lanes = set(_lanes(_root(excerpt), excerpt, False).values())
     crossing = 0
-    for arrow, each in zip(excerpt.arrows, _drawn(_root(excerpt), False), strict=True):
-        assert arrow.end is not None
-        assert (each.start[1] in lanes) == (arrow.line.at_us >= excerpt.from_us)
-        assert (each.tip == "none") == (arrow.end.at_us > excerpt.until_us)
-        crossing += arrow.line.at_us < excerpt.from_us < excerpt.until_us < arrow.end.at_us
+    for edge, each in zip(excerpt.messages, _drawn(_root(excerpt), False), strict=True):
+        assert edge.end is not None
+        assert (each.start[1] in lanes) == (edge.line.at_us >= excerpt.from_us)
+        assert (each.tip == "none") == (edge.end.at_us > excerpt.until_us)
+        crossing += edge.line.at_us < excerpt.from_us < excerpt.until_us < edge.end.at_us
     assert crossing == 4  # messages to a paused node, sent before, taken after
     assert "from 5.2s until 5.6s" in " ".join(_texts(_root(excerpt)))
 
 
 def test_foreign_text_stays_text(tmp_path: Path) -> None:
-    """Whatever names, kinds and texts hold: it is whole XML without a script, and none is in an attribute."""
+    """Hostile names, kinds and texts give valid XML without scripts, and never appear in attributes."""
     root = _root(excerpt_in(open_recording(evil_recording(tmp_path)), heartbeats=True))
     assert "document.title" in " ".join(root.itertext())
     for element in root.iter():
@@ -200,19 +203,19 @@ def test_foreign_text_stays_text(tmp_path: Path) -> None:
     assert EVIL[-1] not in "".join(root.itertext())
 
 
-def test_too_many_messages_are_refused(lines: FileRecords, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the number, and what to do."""
+def test_too_many_messages_are_refused(store: FileRecords, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error has the number, and what to do."""
     monkeypatch.setattr("lab.export.diagram.MOST_ARROWS", 100)
     with pytest.raises(ExportError, match=r"too many for a picture \(100 at most\).*--from"):
-        diagram_of(excerpt_in(lines))
+        diagram_of(excerpt_in(store))
     assert MOST_ARROWS == 3_000
 
 
-def test_a_longer_wait_looks_longer_and_none_is_nothing() -> None:
-    """From a microsecond to an hour; the same instant has one place."""
+def test_a_longer_wait_is_drawn_longer() -> None:
+    """From a microsecond to an hour; equal times have equal positions."""
     waits_us = (1, 10, 100, 1_000, 10_000, 1_000_000, 60_000_000, 3_600_000_000)
     instants = [sum(waits_us[:count]) for count in range(len(waits_us) + 1)]
-    scale = Scale([*instants, *instants], 5.0)
+    scale = TimeScale([*instants, *instants], 5.0)
     places = [scale.place(at_us) for at_us in instants]
     lengths = [other - one for one, other in pairwise(places)]
     assert places[0] == 5.0
@@ -224,13 +227,15 @@ def test_a_longer_wait_looks_longer_and_none_is_nothing() -> None:
 @pytest.mark.parametrize(
     "name", ["3pc-a-partition-breaks-it", "figure-10-9", "two-coordinators-invite-each-other"]
 )
-def test_no_remark_ends_outside_the_picture(name: str) -> None:
-    """Where time flows to the right, what is said last is turned inward."""
+def test_no_annotation_ends_outside_the_picture(name: str) -> None:
+    """If time runs to the right, the last annotations are moved inwards."""
     with closing(open_recording(RECORDINGS / "scenarios" / f"{name}.jsonl")) as found:
         excerpt = excerpt_in(found, time="right")
         root = _root(excerpt)
     width = float(root.get("width", "nan"))
-    said = [each for each in root.iter(f"{SVG}text") if each.get("text-anchor") == "start" and each.get("stroke")]
-    assert said
-    for each in said:
-        assert float(each.get("x", "nan")) + letters("".join(each.itertext()), 12) <= width
+    output = [
+        each for each in root.iter(f"{SVG}text") if each.get("text-anchor") == "start" and each.get("stroke")
+    ]
+    assert output
+    for each in output:
+        assert float(each.get("x", "nan")) + text_width("".join(each.itertext()), 12) <= width

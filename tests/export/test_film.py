@@ -1,4 +1,4 @@
-"""How a run is played as a film, and what its chapters are."""
+"""The timing of films, and their chapters."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -8,25 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.export.chapters import chapters_of
-from lab.export.excerpt import Wanted
+from lab.export.excerpt import ExportOptions
 from lab.export.film import Film, Pace, frames
-from tests.export.struck import SHIPPED, excerpt_in
+from tests.export.fault_recordings import SHIPPED, excerpt_in
 from tests.harness import Rig
 
 TWO = Path(__file__).parents[2] / "recordings" / "two-coordinators.jsonl"
 _moments = st.integers(0, 60_000_000)
 
 
-def test_time_passes_as_in_the_run_at_the_wanted_speed() -> None:
-    """Where something happens often enough."""
+def test_time_passes_at_the_given_speed() -> None:
+    """If events are frequent enough."""
     pace = Pace(range(0, 10_000_000, 500_000), 0, 10_000_000, Film(speed=2.0))
     assert pace.lasts_us == 5_000_000
     assert [pace.moment_us(at_us) for at_us in (0, 1_000_000, 5_000_000)] == [0, 2_000_000, 10_000_000]
     assert pace.seen_us(2_500_000) == 1_250_000
 
 
-def test_idle_times_are_kept_small() -> None:
-    """An hour in which nothing happens is seen in as long as is wanted."""
+def test_idle_time_is_bounded() -> None:
+    """An hour without events takes only the idle time."""
     pace = Pace([1_000_000, 3_601_000_000], 0, 3_602_000_000, Film(idle_us=3_000_000))
     assert pace.lasts_us == 5_000_000
     assert pace.moment_us(2_500_000) == 1_801_000_000
@@ -34,10 +34,10 @@ def test_idle_times_are_kept_small() -> None:
 
 
 @given(st.lists(_moments, max_size=30), _moments, _moments, st.floats(0.1, 100), st.integers(1, 60))
-def test_every_moment_is_seen_in_its_order(
+def test_moments_are_shown_in_order(
     busy_us: list[int], one_us: int, other_us: int, speed: float, frames_per_s: int
 ) -> None:
-    """Frames go from the first moment to the last, never back; what is seen when is the same both ways."""
+    """Frames go from the first moment to the last, never back; the mapping is its own inverse."""
     from_us, until_us = min(one_us, other_us), max(one_us, other_us)
     film = Film(speed=speed, frames_per_s=frames_per_s)
     pace = Pace(busy_us, from_us, until_us, film)
@@ -52,7 +52,7 @@ def test_every_moment_is_seen_in_its_order(
 
 
 def test_the_chapters_of_the_shipped_recording() -> None:
-    """Its faults and their ends, who calls an election and who wins it, and the first violation of each kind."""
+    """Faults and their ends, elections and their winners, and the first violation of each kind."""
     titles = [chapter.title.partition(" under")[0] for chapter in chapters_of(excerpt_in(TWO))]
     assert titles == [
         "node 5 calls an election",
@@ -65,8 +65,8 @@ def test_the_chapters_of_the_shipped_recording() -> None:
         "all agree on node 5",
         "pause 5",
         "node 4 calls an election",
-        "outside the promise: A1.1",
-        "outside the promise: A1.2",
+        "excused: A1.1",
+        "excused: A1.2",
         "all agree on node 4",
         "end of pause 5",
         "node 4 calls an election",
@@ -76,18 +76,18 @@ def test_the_chapters_of_the_shipped_recording() -> None:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_chapters_are_in_the_window_and_in_order(path: Path) -> None:
-    """Those of a window are those of the whole run that lie in it."""
+    """The chapters of a window are those of the whole run that lie in it."""
     whole = chapters_of(excerpt_in(path))
     assert whole == sorted(whole)
-    excerpt = excerpt_in(path, Wanted(until_us=excerpt_in(path).until_us // 2))
+    excerpt = excerpt_in(path, ExportOptions(until_us=excerpt_in(path).until_us // 2))
     inside = chapters_of(excerpt)
     assert {each.record for each in inside} <= set(range(excerpt.first, excerpt.last + 1))
-    faults = {each.fault.text for each in excerpt.strikes if each.since.record >= excerpt.first}
+    faults = {each.fault.text for each in excerpt.fault_intervals if each.since.record >= excerpt.first}
     assert faults <= {each.title for each in inside}
 
 
-def test_what_a_script_says_is_a_chapter(tmp_path: Path) -> None:
-    """Captions, marks and expectations that were not met; foreign text made safe."""
+def test_script_output_is_a_chapter(tmp_path: Path) -> None:
+    """Captions, marks and unmet expectations, sanitized."""
     rig = Rig([1, 2]).started()
     rig.do('say "look: \x1b"', 'mark "here"', "expect 1 leads within 100ms")
     rig.run(2_000_000)

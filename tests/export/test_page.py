@@ -1,4 +1,4 @@
-"""The page: one file that needs nothing else, in which only its own script can run."""
+"""The HTML page: one self-contained file, in which only its own script can run."""
 
 import json
 import re
@@ -12,14 +12,14 @@ import pytest
 
 from lab.export.page import write_html
 from lab.recording.reader import open_recording
-from tests.export.cutting import RECORDINGS, evil_recording, excerpt_in, written
+from tests.export.windows import RECORDINGS, evil_recording, excerpt_in, written
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 
 
 class _Elements(HTMLParser):
-    """All elements with their attributes, and the text of the scripts."""
+    """Collects all elements with their attributes, and the text of the scripts."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ def _page(path: Path) -> str:
 
 
 def _opened(page: str, folder: Path) -> str:
-    """The page as it is when a browser has run its script."""
+    """Return the page after a browser has run its script."""
     file = folder / "page.html"
     file.write_text(page, "utf-8")
     assert CHROMIUM is not None
@@ -59,7 +59,7 @@ def _opened(page: str, folder: Path) -> str:
 
 
 def test_it_loads_nothing() -> None:
-    """No link, image or address but the names of XML; all else is forbidden by its own policy."""
+    """It has no links, images or addresses except XML names, and its policy forbids all else."""
     page = _page(RECORDINGS / "two-coordinators.jsonl")
     elements = _Elements(page)
     assert {tag for tag, _ in elements.found}.isdisjoint({"link", "img", "iframe", "object", "base"})
@@ -72,20 +72,20 @@ def test_it_loads_nothing() -> None:
 
 
 def test_the_messages_are_those_of_the_diagram() -> None:
-    """The data of each arrow, in the same order."""
+    """One entry for each arrow, in the same order."""
     excerpt = excerpt_in(open_recording(RECORDINGS / "two-coordinators.jsonl"))
     data, _ = _Elements(written(write_html, excerpt)).scripts
     messages = json.loads(data)
-    assert len(messages) == len(excerpt.arrows)
-    for message, arrow in zip(messages, excerpt.arrows, strict=True):
-        assert excerpt.header.nodes[message["from"]] == arrow.line.source
-        assert excerpt.header.nodes[message["to"]] == arrow.line.target
-        assert message["taken"] == (arrow.end.record if arrow.arrived and arrow.end is not None else None)
-        assert tuple(message["clock"]) == excerpt.clocks[arrow.line.message]
+    assert len(messages) == len(excerpt.messages)
+    for message, edge in zip(messages, excerpt.messages, strict=True):
+        assert excerpt.header.nodes[message["from"]] == edge.line.source
+        assert excerpt.header.nodes[message["to"]] == edge.line.target
+        assert message["taken"] == (edge.end.record if edge.arrived and edge.end is not None else None)
+        assert tuple(message["clock"]) == excerpt.clocks[edge.line.message]
 
 
-def test_every_colour_of_the_diagram_has_one_on_a_dark_ground() -> None:
-    """So nothing is dark on dark."""
+def test_every_colour_has_a_dark_variant() -> None:
+    """So that nothing is drawn dark on dark."""
     page = _page(RECORDINGS / "scenarios" / "3pc-a-partition-breaks-it.jsonl")
     dark = set(re.findall(r'svg \[(?:fill|stroke)="(#[0-9a-f]{6})"\]', page))
     svg = ElementTree.fromstring(page[page.index("<svg") : page.index("</svg>") + len("</svg>")])
@@ -93,8 +93,8 @@ def test_every_colour_of_the_diagram_has_one_on_a_dark_ground() -> None:
     assert drawn <= dark
 
 
-def test_foreign_text_is_no_element(tmp_path: Path) -> None:
-    """A hostile recording adds no script, no attribute, and does not end the data."""
+def test_foreign_text_adds_no_elements(tmp_path: Path) -> None:
+    """A hostile recording adds no script and no attribute, and does not end the data."""
     page = _page(evil_recording(tmp_path))
     elements = _Elements(page)
     assert [tag for tag, _ in elements.found].count("script") == 2
@@ -106,15 +106,15 @@ def test_foreign_text_is_no_element(tmp_path: Path) -> None:
 
 @in_browser
 def test_its_script_runs_in_a_browser(tmp_path: Path) -> None:
-    """The policy lets it: it has counted the messages."""
+    """The policy allows the script, which has counted the messages."""
     excerpt = excerpt_in(open_recording(RECORDINGS / "two-coordinators.jsonl"))
     opened = _opened(written(write_html, excerpt), tmp_path)
-    assert f'for="sought">{len(excerpt.arrows)} messages</output>' in opened
+    assert f'for="query">{len(excerpt.messages)} messages</output>' in opened
 
 
 @in_browser
 def test_nothing_of_a_hostile_recording_runs_in_a_browser(tmp_path: Path) -> None:
-    """Its script would change the title."""
+    """The hostile script would change the title."""
     opened = _opened(_page(evil_recording(tmp_path)), tmp_path)
     assert " messages</output>" in opened
     title = opened[opened.index("<title>") : opened.index("</title>")]
@@ -123,14 +123,14 @@ def test_nothing_of_a_hostile_recording_runs_in_a_browser(tmp_path: Path) -> Non
 
 
 @in_browser
-def test_what_led_to_a_message_is_what_its_clock_says(tmp_path: Path) -> None:
-    """The script marks as past and as future what the clocks have so, for every message."""
+def test_causal_past_and_future_follow_the_clocks(tmp_path: Path) -> None:
+    """The script marks them by the vector clocks, for every message."""
     excerpt = excerpt_in(open_recording(RECORDINGS / "scenarios" / "figure-3-12.jsonl"))
     place = {node: n for n, node in enumerate(excerpt.header.nodes)}
     asked = """
-      const all = messages.map((_, number) => { hold(number); const marked = name =>
+      const all = messages.map((_, number) => { pin(number); const marked = name =>
         shown.flatMap((each, other) => each.classList.contains(name) ? [other] : []);
-        const found = [marked("is-past"), marked("is-future")]; hold(number); return found; });
+        const found = [marked("is-past"), marked("is-future")]; pin(number); return found; });
       document.title = JSON.stringify(all);
     """
     page = written(write_html, excerpt).replace("</body>", f"<script>{asked}</script></body>")
@@ -139,12 +139,12 @@ def test_what_led_to_a_message_is_what_its_clock_says(tmp_path: Path) -> None:
     marked = json.loads(opened[opened.index("<title>") + len("<title>") : opened.index("</title>")])
 
     def leads(before: int, after: int) -> bool:
-        arrow = excerpt.arrows[before]
-        if not arrow.arrived or arrow.end is None or arrow.line.target is None:
+        edge = excerpt.messages[before]
+        if not edge.arrived or edge.end is None or edge.line.target is None:
             return False
-        return excerpt.clocks[excerpt.arrows[after].line.message][place[arrow.line.target]] >= arrow.end.record
+        return excerpt.clocks[excerpt.messages[after].line.message][place[edge.line.target]] >= edge.end.record
 
-    every = range(len(excerpt.arrows))
+    every = range(len(excerpt.messages))
     for it, (past, future) in enumerate(marked):
         assert past == [other for other in every if other != it and leads(other, it)]
         assert future == [other for other in every if other != it and leads(it, other)]

@@ -1,4 +1,4 @@
-"""The trace for Perfetto keeps Chrome's format, and has all that was in the run."""
+"""The Perfetto trace obeys Chrome's format, and has everything in the run."""
 
 import json
 from collections.abc import Callable
@@ -9,49 +9,49 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from lab.export.excerpt import ExportError, Wanted
+from lab.export.excerpt import ExportError, ExportOptions
 from lab.export.perfetto import write_perfetto
 from lab.kernel import Received
-from tests.export.struck import SHIPPED, excerpt_in, exported, runs, windows
+from tests.export.fault_recordings import SHIPPED, excerpt_in, exported, runs, windows
 from tests.export.trace_rules import Counted, Instant, NoTraceError, trace_in
 from tests.harness import T_US, Rig
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_every_shipped_recording_is_a_trace(path: Path) -> None:
-    """With heartbeats and without; its messages are flows, its faults slices."""
-    for wanted in (Wanted(), Wanted(heartbeats=True)):
-        trace = trace_in(exported(write_perfetto, path, wanted))
-        excerpt = excerpt_in(path, wanted)
-        assert len(trace.slices("fault")) == len(excerpt.strikes)
-        arrived = [arrow for arrow in excerpt.arrows if arrow.arrived and arrow.line.serial > 0]
-        assert len(trace.flows()) == len(arrived) + sum(len(arrow.again) for arrow in arrived)
+    """With and without heartbeats; messages are flows, faults are slices."""
+    for options in (ExportOptions(), ExportOptions(heartbeats=True)):
+        trace = trace_in(exported(write_perfetto, path, options))
+        excerpt = excerpt_in(path, options)
+        assert len(trace.slices("fault")) == len(excerpt.fault_intervals)
+        arrived = [edge for edge in excerpt.messages if edge.arrived and edge.line.serial > 0]
+        assert len(trace.flows()) == len(arrived) + sum(len(edge.again) for edge in arrived)
 
 
 @given(runs(), windows())
 @settings(max_examples=40)
-def test_any_piece_of_any_run_is_a_trace(
-    tmp_path_factory: pytest.TempPathFactory, rig: Rig, wanted: Wanted
+def test_any_window_of_any_run_is_a_trace(
+    tmp_path_factory: pytest.TempPathFactory, rig: Rig, options: ExportOptions
 ) -> None:
-    """Struck in every way, in any window, of any nodes: flows that the window cuts have no loose ends."""
+    """With all kinds of faults, any window and any nodes: flows cut by the window have no loose ends."""
     path = rig.write(tmp_path_factory.mktemp("run") / "run.jsonl")
     try:
-        trace = trace_in(exported(write_perfetto, path, wanted))
+        trace = trace_in(exported(write_perfetto, path, options))
     except ExportError as error:
         if "nothing was recorded" not in str(error):
             raise
         return
-    excerpt = excerpt_in(path, wanted)
+    excerpt = excerpt_in(path, options)
     for status in trace.slices("status"):
         assert excerpt.from_us <= status.ts <= status.end <= excerpt.until_us
 
 
-def test_a_flow_is_a_message_from_the_step_that_sent_it_to_the_one_that_took_it(tmp_path: Path) -> None:
-    """At their times, between their nodes, duplicates too."""
+def test_a_flow_connects_the_sending_step_and_the_receiving_step(tmp_path: Path) -> None:
+    """With the right times and nodes; duplicates too."""
     rig = Rig([1, 2, 3], jitter_us=30_000).started()
     rig.do("duplicate all 50%", "at 500ms: lose all 30%")
     rig.run(40 * T_US)
-    trace = trace_in(exported(write_perfetto, rig.write(tmp_path / "run.jsonl"), Wanted(heartbeats=True)))
+    trace = trace_in(exported(write_perfetto, rig.write(tmp_path / "run.jsonl"), ExportOptions(heartbeats=True)))
     sent = {(message.source, message.serial): step for step in rig.steps for message in step.sent}
     taken = [
         (sent[step.input.source, step.input.serial].at_us, step.input.source, step.at_us, step.node)
@@ -61,17 +61,17 @@ def test_a_flow_is_a_message_from_the_step_that_sent_it_to_the_one_that_took_it(
     flows = [(start.ts, start.pid - 1, end.ts, end.pid - 1) for start, end in trace.flows()]
     assert sorted(flows) == sorted(taken)
     lost = [event for event in trace.traceEvents if isinstance(event, Instant) and event.cat == "lost"]
-    excerpt = excerpt_in(tmp_path / "run.jsonl", Wanted(heartbeats=True))
-    assert len(lost) == sum(arrow.fate == "lost" for arrow in excerpt.arrows) > 5
+    excerpt = excerpt_in(tmp_path / "run.jsonl", ExportOptions(heartbeats=True))
+    assert len(lost) == sum(edge.fate == "lost" for edge in excerpt.messages) > 5
 
 
-def test_statuses_fill_the_time_of_a_node(tmp_path: Path) -> None:
-    """From when it first started to the end of the window, one after the other, the last one closed there."""
+def test_statuses_cover_the_time_of_a_node(tmp_path: Path) -> None:
+    """From its first start to the end of the window, without gaps."""
     rig = Rig([1, 2]).started()
     rig.do("at 2s: kill 2", "at 4s: restart 2", "at 6s: pause 1")
     rig.run(60 * T_US)
     path = rig.write(tmp_path / "run.jsonl")
-    trace = trace_in(exported(write_perfetto, path, Wanted(from_us=1_000_000, until_us=7_000_000)))
+    trace = trace_in(exported(write_perfetto, path, ExportOptions(from_us=1_000_000, until_us=7_000_000)))
     for node in (1, 2):
         stood = [each for each in trace.slices("status") if each.pid == node + 1]
         assert (stood[0].ts, stood[-1].end) == (1_000_000, 7_000_000)
@@ -86,18 +86,18 @@ def test_statuses_fill_the_time_of_a_node(tmp_path: Path) -> None:
 
 
 def test_messages_in_flight_are_counted(tmp_path: Path) -> None:
-    """The counter is what the cluster has on its way, at every time at which it changes."""
+    """The counter equals the number of messages in flight at every change."""
     rig = Rig([1, 2, 3]).started()
     rig.run(20 * T_US)
     path = rig.write(tmp_path / "run.jsonl")
-    trace = trace_in(exported(write_perfetto, path, Wanted(heartbeats=True)))
+    trace = trace_in(exported(write_perfetto, path, ExportOptions(heartbeats=True)))
     counted = {each.ts: each.args["messages"] for each in trace.traceEvents if isinstance(each, Counted)}
-    excerpt = excerpt_in(path, Wanted(heartbeats=True))
+    excerpt = excerpt_in(path, ExportOptions(heartbeats=True))
     for at_us, number in counted.items():
         under_way = [
-            arrow
-            for arrow in excerpt.arrows
-            if arrow.sent.at_us <= at_us and (arrow.end is None or arrow.end.at_us > at_us)
+            edge
+            for edge in excerpt.messages
+            if edge.sent.at_us <= at_us and (edge.end is None or edge.end.at_us > at_us)
         ]
         assert len(under_way) == number
     assert max(counted.values()) > 1
@@ -135,10 +135,8 @@ def _broken(change: Callable[[list[dict[str, Any]]], object]) -> str:
         (lambda events: [event.update(pid=0) for event in events], "pid"),
     ],
 )
-def test_the_checker_finds_fault_with_what_is_no_trace(
-    change: Callable[[list[dict[str, Any]]], object], why: str
-) -> None:
-    """Or the tests above would show nothing."""
+def test_the_checker_rejects_invalid_traces(change: Callable[[list[dict[str, Any]]], object], why: str) -> None:
+    """Otherwise the tests above would prove nothing."""
     trace_in(_broken(lambda events: None))
     with pytest.raises(NoTraceError, match=why):
         trace_in(_broken(change))

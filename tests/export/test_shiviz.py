@@ -1,4 +1,4 @@
-"""ShiViz takes what is exported for it, and draws the arrows of the run."""
+"""ShiViz accepts the export, and draws the arrows of the run."""
 
 import re
 from pathlib import Path
@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from lab.export.excerpt import ExportError, Wanted
+from lab.export.excerpt import ExportError, ExportOptions
 from lab.export.shiviz import write_shiviz
 from lab.kernel import Received, Step
 from tests.export.shiviz_rules import Event, NotTakenError, arrows_in, events_in
-from tests.export.struck import SHIPPED, exported, runs, windows
+from tests.export.fault_recordings import SHIPPED, exported, runs, windows
 from tests.harness import T_US, Rig
 
 _SENT = re.compile(r"(?:^|; |: )sends (\w+) #(\d+) to (\d+)")
-_GOT = re.compile(r": gets (\w+) #(\d+) of (\d+)")
+_GOT = re.compile(r": gets (\w+) #(\d+) from (\d+)")
 _HEAD = "(?<event>.*)\\n(?<host>\\S*) (?<clock>{.*})\n\n"
 _Message = tuple[str, int]
 
@@ -30,7 +30,7 @@ def _got(event: Event) -> _Message | None:
 
 
 def _knowledge(events: list[Event]) -> dict[tuple[str, int], dict[str, int]]:
-    """The clocks, counted again by what the texts say was sent and got."""
+    """Return the clocks, computed from the messages sent and received in the texts."""
     clocks: dict[str, dict[str, int]] = {}
     carried: dict[_Message, dict[str, int]] = {}
     found = {}
@@ -46,35 +46,37 @@ def _knowledge(events: list[Event]) -> dict[tuple[str, int], dict[str, int]]:
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_every_shipped_recording_is_taken(path: Path) -> None:
-    """With heartbeats and without, and each clock knows just what messages have told its node."""
-    for wanted in (Wanted(), Wanted(heartbeats=True)):
-        events = events_in(exported(write_shiviz, path, wanted))
+def test_every_shipped_recording_is_accepted(path: Path) -> None:
+    """With and without heartbeats; each clock has exactly what messages have told its node."""
+    for options in (ExportOptions(), ExportOptions(heartbeats=True)):
+        events = events_in(exported(write_shiviz, path, options))
         assert {event.place: event.clock for event in events} == _knowledge(events)
 
 
 @given(runs(), windows())
 @settings(max_examples=40)
-def test_any_piece_of_any_run_is_taken(tmp_path_factory: pytest.TempPathFactory, rig: Rig, wanted: Wanted) -> None:
-    """Struck in every way, in any window, of any nodes: messages that the window cuts tell nothing."""
+def test_any_window_of_any_run_is_accepted(
+    tmp_path_factory: pytest.TempPathFactory, rig: Rig, options: ExportOptions
+) -> None:
+    """With all kinds of faults, any window and any nodes: messages cut by the window add no knowledge."""
     path = rig.write(tmp_path_factory.mktemp("run") / "run.jsonl")
     try:
-        file = exported(write_shiviz, path, wanted)
+        file = exported(write_shiviz, path, options)
     except ExportError as error:
-        if "no node did anything" not in str(error) and "nothing was recorded" not in str(error):
+        if "no events from" not in str(error) and "nothing was recorded" not in str(error):
             raise
         return
     events = events_in(file)
     assert {event.place: event.clock for event in events} == _knowledge(events)
-    if wanted.nodes:
-        assert {event.host for event in events} <= {f"node{node}" for node in wanted.nodes}
+    if options.nodes:
+        assert {event.host for event in events} <= {f"node{node}" for node in options.nodes}
 
 
-def test_every_message_that_arrived_is_an_arrow(tmp_path: Path) -> None:
-    """Where no message overtakes another, nor follows it, ShiViz draws one for each step that took a message."""
+def test_every_received_message_is_an_arrow(tmp_path: Path) -> None:
+    """If no message overtakes or follows another, ShiViz draws one for each step that received a message."""
     rig = Rig([1, 2]).started()
     rig.run(20 * T_US)
-    events = events_in(exported(write_shiviz, rig.write(tmp_path / "run.jsonl"), Wanted(heartbeats=True)))
+    events = events_in(exported(write_shiviz, rig.write(tmp_path / "run.jsonl"), ExportOptions(heartbeats=True)))
     taken = [step for step in rig.steps if isinstance(step.input, Received)]
     sent_by = {(message.source, message.serial): step for step in rig.steps for message in step.sent}
     alone = [step for step in taken if len(sent_by[step.input.source, step.input.serial].sent) == 1]  # type: ignore[union-attr]
@@ -83,12 +85,12 @@ def test_every_message_that_arrived_is_an_arrow(tmp_path: Path) -> None:
     assert sum(_got(event) is not None for event in events) == len(taken)
 
 
-def test_each_step_that_sends_or_gets_is_an_event(tmp_path: Path) -> None:
-    """As many messages are sent and got in the texts as in the records, lost and duplicated ones too."""
+def test_each_step_that_sends_or_receives_is_an_event(tmp_path: Path) -> None:
+    """The texts have as many messages as the records, lost and duplicated ones included."""
     rig = Rig([1, 2, 3], jitter_us=30_000).started()
     rig.do("duplicate all 50%", "at 500ms: lose all 30%", "at 900ms: kill 3", "at 2s: restart 3")
     rig.run(60 * T_US)
-    events = events_in(exported(write_shiviz, rig.write(tmp_path / "run.jsonl"), Wanted(heartbeats=True)))
+    events = events_in(exported(write_shiviz, rig.write(tmp_path / "run.jsonl"), ExportOptions(heartbeats=True)))
     assert sum(len(_sent(event)) for event in events) == sum(len(step.sent) for step in rig.steps)
     got = [step for step in rig.steps if isinstance(step.input, Received)]
     assert sum(_got(event) is not None for event in events) == len(got)
@@ -97,33 +99,32 @@ def test_each_step_that_sends_or_gets_is_an_event(tmp_path: Path) -> None:
 
 
 def test_heartbeats_are_left_out(tmp_path: Path) -> None:
-    """Unless they are asked for; steps that have nothing else are no events then."""
+    """Unless they are asked for; a step with nothing else is no event then."""
     rig = Rig([1, 2]).started()
     rig.run(40 * T_US)
     path = rig.write(tmp_path / "run.jsonl")
     few, all_ = (
-        len(events_in(exported(write_shiviz, path, Wanted(heartbeats=wanted)))) for wanted in (False, True)
+        len(events_in(exported(write_shiviz, path, ExportOptions(heartbeats=options))))
+        for options in (False, True)
     )
     heartbeats = set(rig.header.protocol.heartbeats)
     steps = [step for step in rig.steps if any(message.kind in heartbeats for message in step.sent)]
     assert few < all_ - len(steps) // 2
 
 
-def test_a_window_in_which_no_node_does_anything_is_refused(tmp_path: Path) -> None:
-    """ShiViz takes no file without events."""
+def test_a_window_without_events_is_refused(tmp_path: Path) -> None:
+    """ShiViz does not accept an empty log."""
     rig = Rig([1, 2]).started()
     rig.run(40 * T_US)
     path = rig.write(tmp_path / "run.jsonl")
     beats = rig.header.protocol.heartbeats
     silent_us = next(step.at_us for step in rig.steps[::-1] for message in step.sent if message.kind in beats)
-    with pytest.raises(
-        ExportError, match=r"no node did anything from .* until .*, and ShiViz needs an event: choose"
-    ):
-        exported(write_shiviz, path, Wanted(from_us=silent_us, until_us=silent_us + 1000))
+    with pytest.raises(ExportError, match=r"no events from .* until .*: choose a longer window"):
+        exported(write_shiviz, path, ExportOptions(from_us=silent_us, until_us=silent_us + 1000))
 
 
-def test_no_text_of_a_foreign_recording_is_taken_for_a_clock(tmp_path: Path) -> None:
-    """Notes and kinds may hold braces, newlines and codes: each stays the one line of its event."""
+def test_foreign_text_is_never_parsed_as_a_clock(tmp_path: Path) -> None:
+    """Notes and kinds may hold braces, newlines and escape codes: each event keeps one line of text."""
     rig = Rig([1, 2]).started()
     rig.run(5 * T_US)
     nasty = 'x {"node1":9}\nnode1 {"node1":1}\r\u2028\x1b[2J'
@@ -153,8 +154,8 @@ def test_no_text_of_a_foreign_recording_is_taken_for_a_clock(tmp_path: Path) -> 
         ("", "no events"),
     ],
 )
-def test_the_checker_finds_fault_with_what_shiviz_does_not_take(log: str, why: str) -> None:
-    """Or the tests above would show nothing."""
+def test_the_checker_rejects_invalid_logs(log: str, why: str) -> None:
+    """Otherwise the tests above would prove nothing."""
     if why:
         with pytest.raises(NotTakenError, match=why):
             events_in(_HEAD + log)

@@ -1,4 +1,4 @@
-"""Chrome's trace format, as far as we write it: the shape of every event, and what must fit together."""
+"""Chrome's trace format, as far as we use it: the shape of every event, and consistency rules."""
 
 from collections import defaultdict
 from typing import Annotated, Any, Literal
@@ -15,7 +15,7 @@ _Name = Annotated[str, Meta(min_length=1)]
 
 
 class NoTraceError(AssertionError):
-    """The file breaks a rule."""
+    """The file violates a rule."""
 
 
 class _Event(Struct, kw_only=True, forbid_unknown_fields=True, tag_field="ph"):
@@ -24,7 +24,7 @@ class _Event(Struct, kw_only=True, forbid_unknown_fields=True, tag_field="ph"):
 
 
 class Slice(_Event, kw_only=True, tag="X"):
-    """Something that lasts."""
+    """A slice: something with a duration."""
 
     tid: _Count
     ts: _Count
@@ -34,12 +34,11 @@ class Slice(_Event, kw_only=True, tag="X"):
 
     @property
     def end(self) -> int:
-        """When it is over."""
         return self.ts + self.dur
 
 
 class Instant(_Event, kw_only=True, tag="i"):
-    """Something that happens at once; ``s``: how far it is seen, here on its thread."""
+    """An instant event; ``s`` is its scope, here the thread."""
 
     tid: _Count
     ts: _Count
@@ -48,21 +47,21 @@ class Instant(_Event, kw_only=True, tag="i"):
 
 
 class Counted(_Event, kw_only=True, tag="C"):
-    """A number, from then on."""
+    """A counter value, valid until the next one."""
 
     ts: _Count
     args: dict[str, _Count]
 
 
 class Named(_Event, kw_only=True, tag="M"):
-    """What a process or a thread is called, and where it stands."""
+    """The name or position of a process or thread."""
 
     tid: _Count | None = None
     args: dict[str, str | int]
 
 
 class FlowStart(_Event, kw_only=True, tag="s"):
-    """A flow begins in the slice that is there."""
+    """The beginning of a flow, in the slice at that time."""
 
     tid: _Count
     ts: _Count
@@ -71,7 +70,7 @@ class FlowStart(_Event, kw_only=True, tag="s"):
 
 
 class FlowEnd(_Event, kw_only=True, tag="f"):
-    """It ends in the slice that is there (``bp``), and not in the next one."""
+    """The end of a flow, in the enclosing slice (``bp``) instead of the next one."""
 
     tid: _Count
     ts: _Count
@@ -88,17 +87,17 @@ class Trace(Struct, forbid_unknown_fields=True):
     otherData: dict[str, str]  # noqa: N815
 
     def slices(self, category: str) -> list[Slice]:
-        """Those of a category."""
+        """Return the slices of a category."""
         return [each for each in self.traceEvents if isinstance(each, Slice) and each.cat == category]
 
     def flows(self) -> list[tuple[FlowStart, FlowEnd]]:
-        """Each flow's two ends."""
+        """Return the two ends of each flow."""
         starts = {each.id: each for each in self.traceEvents if isinstance(each, FlowStart)}
         return [(starts[each.id], each) for each in self.traceEvents if isinstance(each, FlowEnd)]
 
 
 def trace_in(file: str) -> Trace:
-    """The trace in a file that keeps every rule. NoTraceError."""
+    """Return the trace in a file that obeys every rule. Raises NoTraceError."""
     try:
         trace = msgspec.json.decode(file, type=Trace)
     except msgspec.DecodeError as error:
@@ -115,7 +114,7 @@ def trace_in(file: str) -> Trace:
 
 
 def _check_nesting(slices: list[Slice]) -> None:
-    """Of two slices of a thread, either one is within the other, or they have nothing in common."""
+    """Check that two slices of a thread are nested or disjoint."""
     around: list[Slice] = []
     for each in sorted(slices, key=lambda slice_: (slice_.ts, -slice_.dur)):
         while around and around[-1].end <= each.ts:
@@ -143,7 +142,7 @@ def _near(spans: set[tuple[int, int]], ts: int) -> list[tuple[int, int]]:
 
 
 def _check_names(trace: Trace) -> None:
-    """Every process and thread with something on it has one name, and no two processes have the same."""
+    """Check that every process and thread with events has a name, and that process names are unique."""
     named: dict[tuple[int, int | None], list[str | int]] = defaultdict(list)
     for event in trace.traceEvents:
         if isinstance(event, Named) and event.name in ("process_name", "thread_name"):

@@ -1,4 +1,4 @@
-"""Every hole of a listing: the shipped recording shows it, byte for byte, and what closes it closes it.
+"""Every hole of a listing: the shipped recording shows it byte for byte, and the repaired protocol closes it.
 
 ``pytest tests/holes --rewrite`` writes the recordings.
 """
@@ -31,7 +31,7 @@ def _record(hole: Hole, path: Path, as_printed: bool) -> None:
 
 
 def _found(path: Path, hole: Hole) -> set[tuple[str, tuple[int, ...]]]:
-    """Which assertions are violated, and under which broken assumptions; the sign of no assertion is ""."""
+    """Return the violated assertions, each with its broken assumptions; the sign of no assertion is ""."""
     lines = open_recording(path)
     judge = Judge(lines.header)
     records = [record for record in lines.records() if record is not None]
@@ -45,8 +45,8 @@ def _found(path: Path, hole: Hole) -> set[tuple[str, tuple[int, ...]]]:
 
 
 @pytest.mark.parametrize("hole", HOLES, ids=lambda hole: hole.name)
-def test_as_printed_it_is_there(hole: Hole, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """The run is the recording, and the assertion fails in it under the assumptions that the case names."""
+def test_as_printed_the_hole_is_open(hole: Hole, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """The run equals the recording, and the assertion fails in it under the assumptions of the case."""
     shipped = RECORDINGS / f"{hole.name}.jsonl"
     if request.config.getoption("--rewrite"):
         _record(hole, shipped, as_printed=True)
@@ -57,8 +57,8 @@ def test_as_printed_it_is_there(hole: Hole, tmp_path: Path, request: pytest.Fixt
 
 
 @pytest.mark.parametrize("hole", HOLES, ids=lambda hole: hole.name)
-def test_closed_it_is_not(hole: Hole, tmp_path: Path) -> None:
-    """The same schedule: the assertion holds, and nothing else fails."""
+def test_the_repaired_protocol_closes_the_hole(hole: Hole, tmp_path: Path) -> None:
+    """With the same schedule the assertion holds, and nothing else fails."""
     _record(hole, tmp_path / "run.jsonl", as_printed=False)
     found = _found(tmp_path / "run.jsonl", hole)
     assert (hole.assertion, hole.broken) not in found
@@ -66,13 +66,13 @@ def test_closed_it_is_not(hole: Hole, tmp_path: Path) -> None:
 
 
 def test_every_recording_has_its_case() -> None:
-    """And every case a name of its own."""
+    """The names of the cases are unique."""
     names = [hole.name for hole in HOLES]
     assert sorted(names) == sorted({path.stem for path in RECORDINGS.iterdir()})
 
 
 @pytest.mark.parametrize("hole", HOLES, ids=lambda hole: hole.name)
 def test_the_protocol_names_its_recording(hole: Hole) -> None:
-    """Who reads the file finds the run that shows the hole."""
-    told = f"{hole.name}.jsonl" in hole.header(as_printed=True).protocol.source
-    assert told, f"{hole.header(as_printed=True).protocol.file} does not name {hole.name}.jsonl"
+    """A reader of the protocol's file finds the recording that shows the hole."""
+    is_named = f"{hole.name}.jsonl" in hole.header(as_printed=True).protocol.source
+    assert is_named, f"{hole.header(as_printed=True).protocol.file} does not name {hole.name}.jsonl"

@@ -1,4 +1,4 @@
-"""Requests and their answers: who is waited for, when the wait ends, and what comes too late."""
+"""Requests and their answers: which answers are awaited, when the wait ends, and which answers are late."""
 
 import pytest
 
@@ -9,28 +9,26 @@ WITHIN_US = 100
 
 
 class Pong(Payload, frozen=True):
-    """An answer."""
-
     number: int = 0
 
 
 class Ping(Request[Pong], frozen=True):
-    """A request."""
+    pass
 
 
 class Go(Payload, frozen=True):
-    """Begin to ask; ``enough`` 0 stands for all."""
+    """Start asking; ``enough`` 0 stands for all."""
 
     peers: tuple[int, ...]
     enough: int = 0
 
 
 class Stop(Payload, frozen=True):
-    """Stop asking."""
+    pass
 
 
 class Asker(Protocol):
-    """Asks whom it is told to ask, and notes the answers."""
+    """Asks the given peers and notes the answers."""
 
     wanted: Go = Go(())
 
@@ -50,9 +48,9 @@ class Asker(Protocol):
     @procedure
     async def asking(self) -> None:
         enough = self.wanted.enough or None
-        answers = await self.ask_all(self.wanted.peers, Ping(), within=WITHIN_US, enough=enough)
-        said = ", ".join(f"{peer}: {answer.number}" for peer, answer in answers.items())
-        self.note(f"got {said}" if said else "got nothing")
+        replies = await self.ask_all(self.wanted.peers, Ping(), within=WITHIN_US, enough=enough)
+        text = ", ".join(f"{peer}: {answer.number}" for peer, answer in replies.items())
+        self.note(f"got {text}" if text else "got nothing")
 
     @procedure
     async def asking_one(self) -> None:
@@ -71,7 +69,7 @@ def _asker() -> Solo:
 
 
 def test_answers_come_in_the_order_asked() -> None:
-    """Not in the order of arrival: a protocol that iterates over them is the same in every run."""
+    """The order is not that of arrival: a protocol that iterates over answers is deterministic."""
     solo = _asker()
     asked = solo.hear(1, Go((4, 1, 3))).sent
     assert [message.target for message in asked] == [4, 1, 3]
@@ -81,26 +79,26 @@ def test_answers_come_in_the_order_asked() -> None:
     assert solo.node.next_timer() is None
 
 
-def test_who_is_silent_is_missing_at_the_bound() -> None:
-    """At the bound the procedure goes on with the answers that there are."""
+def test_a_silent_peer_is_missing_at_the_bound() -> None:
+    """At the bound the procedure continues with the answers that arrived."""
     solo = _asker()
     asked = solo.hear(1, Go((1, 3))).sent
     solo.now_us = 40
     solo.reply(asked[1], Pong(30))
-    step = solo.fire()
+    step = solo.fire_timer()
     assert step.at_us == WITHIN_US
     assert step.notes == ("got 3: 30",)
 
 
-def test_the_wait_names_those_still_silent() -> None:
-    """The record of the step says for whom the procedure waits still."""
+def test_the_wait_names_the_silent_peers() -> None:
+    """The record of the step names the peers that have not answered."""
     solo = _asker()
     asked = solo.hear(1, Go((1, 3, 4))).sent
     (wait,) = solo.reply(asked[0], Pong()).waits
     assert (wait.what, wait.peers, wait.until_us) == ("Ping answers", (3, 4), WITHIN_US)
 
 
-def test_enough_is_enough() -> None:
+def test_enough_answers_end_the_wait() -> None:
     """With ``enough=2`` the second answer ends the wait, and the third is late."""
     solo = _asker()
     asked = solo.hear(1, Go((1, 3, 4), enough=2)).sent
@@ -118,30 +116,30 @@ def test_more_than_all_is_all() -> None:
 
 
 def test_asking_nobody_takes_no_time() -> None:
-    """The procedure goes on in the same step."""
+    """The procedure continues in the same step."""
     step = _asker().hear(1, Go(()))
     assert step.notes == ("got nothing",)
     assert (step.sent, step.waits) == ((), ())
 
 
-@pytest.mark.parametrize(("answers", "said"), [(True, "one: Pong(number=7)"), (False, "one: None")])
-def test_asking_one(answers: bool, said: str) -> None:
-    """``ask`` gives the answer, or None at the bound."""
+@pytest.mark.parametrize(("replies", "text"), [(True, "one: Pong(number=7)"), (False, "one: None")])
+def test_asking_one(replies: bool, text: str) -> None:
+    """``ask`` returns the answer, or None at the bound."""
     solo = Solo(Asker, node=2, ids=(2, 3, 9))
     (asked,) = solo.start().sent
-    step = solo.reply(asked, Pong(7)) if answers else solo.fire()
-    assert step.notes == (said,)
+    step = solo.reply(asked, Pong(7)) if replies else solo.fire_timer()
+    assert step.notes == (text,)
 
 
 def test_a_handlers_answer_names_the_request() -> None:
-    """What a handler returns is sent to whoever asked, with the serial of the request."""
+    """The return value of a handler is sent to the requester, with the serial of the request."""
     solo = _asker()
     (answer,) = solo.hear(4, Ping()).sent
-    assert (answer.target, answer.kind, answer.answers, bytes(answer.body)) == (4, "Pong", 1, b'{"number":4}')
+    assert (answer.target, answer.kind, answer.reply_to, bytes(answer.body)) == (4, "Pong", 1, b'{"number":4}')
 
 
 def test_B9_an_answer_to_an_earlier_request_is_late() -> None:
-    """B9: an answer counts for the one request that it answers, never for a later one to the same peer."""
+    """B9: an answer counts only for the request that it answers, not for a later one to the same peer."""
     solo = _asker()
     (before,) = solo.hear(1, Go((3,))).sent
     (after,) = solo.hear(1, Go((3,))).sent
@@ -154,10 +152,10 @@ def test_B9_an_answer_to_an_earlier_request_is_late() -> None:
 
 
 def test_B9_an_answer_after_the_bound_or_after_stop_is_late() -> None:
-    """B9: whoever asked has gone on, or was stopped; the answer changes nothing."""
+    """B9: the requester has continued, or was stopped; the answer has no effect."""
     solo = _asker()
     (asked,) = solo.hear(1, Go((3,))).sent
-    solo.fire()
+    solo.fire_timer()
     assert solo.reply(asked, Pong()).late
     (asked,) = solo.hear(1, Go((3,))).sent
     solo.hear(1, Stop())
@@ -167,7 +165,7 @@ def test_B9_an_answer_after_the_bound_or_after_stop_is_late() -> None:
 
 
 def test_B9_a_second_copy_of_an_answer_is_late() -> None:
-    """B9: a duplicated answer counts once, and cannot stand in for another peer's."""
+    """B9: a duplicated answer counts once, and does not replace another peer's."""
     solo = _asker()
     asked = solo.hear(1, Go((1, 3))).sent
     solo.reply(asked[0], Pong(1))
@@ -176,8 +174,8 @@ def test_B9_a_second_copy_of_an_answer_is_late() -> None:
     assert step.waits[0].peers == (3,)
 
 
-def test_B9_serials_go_on_in_the_next_life() -> None:
-    """B9: an answer to a request of an earlier life can answer nothing in this one."""
+def test_B9_serials_continue_in_the_next_incarnation() -> None:
+    """B9: an answer to a request of an earlier incarnation matches no request of this one."""
     solo = Solo(Asker, node=2, ids=(2, 3, 9))
     (before,) = solo.start().sent
     again = Solo(Asker, node=2, ids=(2, 3, 9))
@@ -187,7 +185,7 @@ def test_B9_serials_go_on_in_the_next_life() -> None:
 
 
 def test_a_message_of_another_protocol_is_noted() -> None:
-    """It does not fail the node."""
+    """The node does not fail."""
 
     class Alien(Payload, frozen=True):
         pass
@@ -198,12 +196,12 @@ def test_a_message_of_another_protocol_is_noted() -> None:
 
 
 def test_an_answer_that_names_no_request_is_noted() -> None:
-    """An answer has no handler; without the serial of a request it is nobody's."""
-    assert _asker().hear(3, Pong()).notes == ("Pong came without the request that it answers",)
+    """Answers have no handler; without the serial of a request they are ignored."""
+    assert _asker().hear(3, Pong()).notes == ("Pong arrived without a request that it answers",)
 
 
-def test_a_request_has_to_say_what_answers_it() -> None:
-    """The error says how to write it."""
+def test_a_request_must_declare_its_answer() -> None:
+    """The error shows the syntax."""
 
     class Mute(Request, frozen=True):  # type: ignore[type-arg]
         pass

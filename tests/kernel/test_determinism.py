@@ -1,4 +1,4 @@
-"""The same inputs give the same bytes: in this process, and in others whose hashes are different."""
+"""Determinism: the same inputs give the same bytes, also in processes with different hash seeds."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ LONG_US = 8_000_000
 
 
 def run_lines(seed: int) -> bytes:
-    """A run with kills, pauses and delays, as the lines of its recording."""
+    """Return the lines of the recording of a run with kills, pauses and delays."""
     rig = Rig([1, 2, 3, 4, 5], jitter_us=5_000, seed=seed)
     rig.do(*SCRIPT)
     rig.started().run(LONG_US)
@@ -22,14 +22,14 @@ def run_lines(seed: int) -> bytes:
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
-    """And another seed gives others, or this would show nothing."""
+    """Another seed gives other bytes; otherwise the test would show nothing."""
     assert run_lines(3) == run_lines(3)
     assert run_lines(3) != run_lines(4)
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "1", "4242"])
-def test_the_same_bytes_whatever_the_hash_seed(hash_seed: str) -> None:
-    """No set order and no ``hash()`` leaks into a run."""
+def test_the_same_bytes_for_every_hash_seed(hash_seed: str) -> None:
+    """No set order and no ``hash()`` affects a run."""
     code = "import sys; from tests.kernel.test_determinism import run_lines; sys.stdout.buffer.write(run_lines(3))"
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     path = os.pathsep.join(sys.path)
@@ -40,7 +40,7 @@ def test_the_same_bytes_whatever_the_hash_seed(hash_seed: str) -> None:
 
 
 def test_the_run_is_worth_comparing() -> None:
-    """It has elections, faults and late answers in it."""
+    """The run contains elections, faults and late answers."""
     rig = Rig([1, 2, 3, 4, 5], jitter_us=5_000, seed=3)
     rig.do(*SCRIPT)
     rig.started().run(LONG_US)

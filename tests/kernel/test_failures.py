@@ -1,4 +1,4 @@
-"""A protocol that raises, or waits for something of another event loop, fails its node, and the text helps."""
+"""A protocol that raises, or awaits something of another event loop, fails its node with a helpful error."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator
@@ -13,14 +13,14 @@ from tests.harness import Solo
 
 
 class Yielder:
-    """Something awaitable that belongs to nobody."""
+    """An awaitable of no known event loop."""
 
     def __await__(self) -> Generator[int, None, None]:
         yield 5
 
 
 class Listed:
-    """Something awaitable whose iterator has no code."""
+    """An awaitable whose iterator has no code object."""
 
     def __await__(self) -> Any:
         return iter([1])
@@ -83,17 +83,17 @@ FOREIGN: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_a_foreign_await_names_what_to_use(name: str) -> None:
-    """One module yields, the kernel's; anything else that is awaited is a TypeError that helps."""
-    thing, said = FOREIGN[name]
+def test_a_foreign_await_names_its_replacement(name: str) -> None:
+    """Only the kernel's traps yield; awaiting anything else is a TypeError that names the replacement."""
+    thing, message = FOREIGN[name]
     solo = Solo(_waiting_for(thing))
     solo.start()
     step = solo.hear(1, Go())
-    assert f"TypeError: {said}" in step.failed
+    assert f"TypeError: {message}" in step.failed
 
 
 def test_a_failing_handler_sends_and_stores_nothing() -> None:
-    """A failed step is a crash: what it did until then does not leave the node."""
+    """A failed step is a crash: none of its effects leave the node."""
     solo = Solo(_waiting_for(_raise))
     solo.start()
     step = solo.hear(1, Go(raises=True))
@@ -103,7 +103,7 @@ def test_a_failing_handler_sends_and_stores_nothing() -> None:
 
 
 def test_a_failing_procedure_sends_and_stores_nothing() -> None:
-    """The text has the lines of the protocol that led there, none of the kernel's, and no folders."""
+    """The traceback has the protocol's lines, but no lines of the kernel and no folders."""
     solo = Solo(_waiting_for(_raise))
     solo.start()
     step = solo.hear(1, Go())
@@ -116,7 +116,7 @@ def test_a_failing_procedure_sends_and_stores_nothing() -> None:
 
 
 def test_a_failed_node_has_halted() -> None:
-    """It takes no more input, and wants no timer."""
+    """It accepts no more input and has no timer."""
     solo = Solo(_waiting_for(_raise))
     solo.start()
     solo.hear(1, Go())
@@ -127,7 +127,7 @@ def test_a_failed_node_has_halted() -> None:
 
 
 def test_a_condition_that_raises_fails_the_node() -> None:
-    """Conditions are the protocol's code too."""
+    """Conditions are code of the protocol, too."""
 
     class Doubtful(Protocol):
         def started(self) -> None:
@@ -141,7 +141,7 @@ def test_a_condition_that_raises_fails_the_node() -> None:
 
 
 def test_a_message_that_cannot_be_read_fails_the_node() -> None:
-    """All nodes run the same algorithm (assumption 1), so this is a fault of the program."""
+    """All nodes run the same algorithm (assumption 1), so this is a bug in the program."""
 
     class Other(Payload, frozen=True):
         raises: str = "yes"
@@ -189,15 +189,15 @@ def test_waiting_while_being_stopped_fails_the_node() -> None:
     assert "RuntimeError: coroutine ignored GeneratorExit" in solo.hear(1, Go()).failed
 
 
-def test_what_goes_wrong_in_a_failing_node_does_not_hide_the_failure() -> None:
-    """The first error is what is reported, whatever the procedures do while they are closed."""
+def test_errors_while_a_node_fails_do_not_hide_the_failure() -> None:
+    """The first error is reported, whatever the procedures do while they are closed."""
     solo = Solo(_clings())
     solo.start()
     assert solo.hear(1, Go(raises=True)).failed.endswith("ValueError: out of order")
 
 
 def test_every_procedure_of_a_failed_node_is_closed() -> None:
-    """Nothing of it can run on."""
+    """None of their code can run afterwards."""
     closed: list[str] = []
 
     class Leaves(Protocol):
@@ -221,8 +221,8 @@ def test_every_procedure_of_a_failed_node_is_closed() -> None:
     assert closed == ["lasting"]
 
 
-def test_a_coroutine_that_is_made_by_a_helper_may_wait() -> None:
-    """A procedure may be split into several methods; it waits where they do."""
+def test_a_procedure_may_wait_in_helper_methods() -> None:
+    """A procedure may be split into several methods, which wait on its behalf."""
 
     class Split(Protocol):
         def started(self) -> None:
@@ -238,11 +238,11 @@ def test_a_coroutine_that_is_made_by_a_helper_may_wait() -> None:
 
     solo = Solo(Split)
     assert solo.start().waits[0].until_us == 5
-    assert solo.fire().notes == ("done",)
+    assert solo.fire_timer().notes == ("done",)
 
 
-def test_a_procedure_that_goes_round_without_waiting_is_a_failed_node() -> None:
-    """Not a hang: waiting for what holds already takes no time, so a loop of it would never end."""
+def test_a_procedure_that_loops_without_waiting_fails_the_node() -> None:
+    """A wait for a condition that already holds takes no time, so a loop of such waits would never end."""
 
     class Spins(Protocol):
         def started(self) -> None:
@@ -254,4 +254,4 @@ def test_a_procedure_that_goes_round_without_waiting_is_a_failed_node() -> None:
                 await self.until(lambda: True, "what holds already")
 
     step = Node(Spins, 1, (1,), Timing(1, 1)).step(Started({}, 1, 1), 0)
-    assert "spin goes round without waiting" in step.failed
+    assert "spin loops without waiting" in step.failed

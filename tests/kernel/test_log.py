@@ -1,4 +1,4 @@
-"""Logs that only grow: values like tuples, which share their entries."""
+"""Append-only logs: values like tuples that share their entries."""
 
 import pytest
 from hypothesis import given
@@ -11,16 +11,14 @@ def _longer(log: Log[int], *more: int) -> Log[int]:
     return log + more
 
 
-def test_what_a_log_was_before_it_stays() -> None:
-    """To append gives another log; the one before is as it was."""
+def test_appending_leaves_the_earlier_log_unchanged() -> None:
     first = _longer(Log(), 1)
     second = _longer(first, 2, 3)
     assert (list(first), list(second)) == ([1], [1, 2, 3])
     assert (len(Log()), len(first), len(second)) == (0, 1, 3)
 
 
-def test_two_that_append_to_the_same_part_company() -> None:
-    """What the one writes is not in the other."""
+def test_two_logs_that_extend_the_same_one_are_independent() -> None:
     both = Log((1, 2))
     left, right = _longer(both, 3), _longer(both, 4)
     assert (list(_longer(left, 5)), list(right), list(both)) == ([1, 2, 3, 5], [1, 2, 4], [1, 2])
@@ -28,14 +26,14 @@ def test_two_that_append_to_the_same_part_company() -> None:
 
 
 def test_logs_that_all_begin_empty_share_nothing() -> None:
-    """The value that a class declares is every node's first."""
+    """The default value of a class is the first value of every node."""
     empty: Log[int] = Log()
     one, two = _longer(empty, 1), _longer(empty, 2)
     assert (list(one), list(two), list(empty)) == ([1], [2], [])
 
 
-def test_what_is_new_behind_another() -> None:
-    """Nothing behind itself; None where it does not begin with that, be it shorter, or another."""
+def test_after_returns_the_new_entries() -> None:
+    """Empty after itself; None if the other log is longer or different."""
     before = Log((1, 2))
     log = _longer(before, 3)
     assert (log.after(before), log.after(log), log.after(Log((1, 2)))) == ((3,), (), (3,))
@@ -43,8 +41,8 @@ def test_what_is_new_behind_another() -> None:
 
 
 @given(st.lists(st.lists(st.integers(), max_size=3), max_size=8), st.data())
-def test_it_is_what_a_tuple_would_be(parts: list[list[int]], data: st.DataObject) -> None:
-    """Whatever is appended to whatever came of it before."""
+def test_a_log_equals_the_tuple_of_its_entries(parts: list[list[int]], data: st.DataObject) -> None:
+    """For any sequence of appends to any earlier log."""
     logs: list[tuple[Log[int], tuple[int, ...]]] = [(Log(), ())]
     for part in parts:
         log, known = data.draw(st.sampled_from(logs))
@@ -58,14 +56,13 @@ def test_it_is_what_a_tuple_would_be(parts: list[list[int]], data: st.DataObject
             assert log.after(other) == new
 
 
-def test_a_log_is_no_key() -> None:
-    """It is compared by what it holds, which may be much."""
+def test_a_log_is_not_hashable() -> None:
+    """Comparison is by contents, which may be long."""
     with pytest.raises(TypeError, match="unhashable"):
         hash(Log((1,)))
 
 
-def test_as_json_has_it() -> None:
-    """A list for each log; all else is the same."""
+def test_as_lists_converts_logs_only() -> None:
     other = {"x": [1]}
     assert as_lists({"log": Log((1, 2)), "other": other}) == {"log": [1, 2], "other": other}
     assert type(as_lists({"log": Log()})["log"]) is list

@@ -1,4 +1,4 @@
-"""The declared state: found by comparison, kept in safe storage where it says so, and never mutable."""
+"""The declared state: changes are found by comparison, safe fields are stored, and mutable values are refused."""
 
 from enum import Enum
 
@@ -10,7 +10,7 @@ from tests.harness import Solo
 
 
 class Set(Payload, frozen=True):
-    """Sets a field to a value by name."""
+    """Sets a field to a value, by name."""
 
     name: str
     value: object
@@ -30,7 +30,7 @@ class Pair(Payload, frozen=True):
 
 
 class Keeper(Protocol):
-    """One field of each kind."""
+    """A protocol with one field of each kind."""
 
     count: int = 0
     colour: Colour | None = None
@@ -63,7 +63,7 @@ def _keeper() -> Solo:
 
 
 def test_the_first_step_reports_the_whole_state() -> None:
-    """A reader need not know the defaults."""
+    """A reader does not need to know the defaults."""
     step = Solo(Keeper).start()
     assert step.changed == {"count": 0, "colour": None, "group": [], "pair": {"left": 0, "right": []}}
     assert step.stored == {"epoch": 0, "last": {"left": 0, "right": []}}
@@ -79,8 +79,8 @@ def test_the_first_step_reports_the_whole_state() -> None:
         ("count", True, True),
     ],
 )
-def test_what_changed_is_reported_as_plain_json(name: str, value: object, reported: object) -> None:
-    """Only what changed, as a reader of the recording will see it; sets in ascending order."""
+def test_changes_are_reported_as_plain_json(name: str, value: object, reported: object) -> None:
+    """Only changes are reported, as a reader of the recording gets them; sets in ascending order."""
     solo = _keeper()
     step = solo.hear(1, Set(name, value))
     assert step.changed == {name: reported}
@@ -94,13 +94,13 @@ def test_state_is_compared_not_reported() -> None:
 
 
 def test_M3_safe_fields_are_stored() -> None:
-    """M3: what lives in safe storage is for the driver to make durable, and is not among the other changes."""
+    """M3: changes of safe fields are for the driver to make durable, and not among the other changes."""
     step = _keeper().hear(1, Set("epoch", 4))
     assert (step.changed, step.stored) == ({}, {"epoch": 4})
 
 
-def test_M3_safe_fields_come_back_and_all_else_is_lost() -> None:
-    """M3: the next life begins with what safe storage held, in its proper types, and otherwise afresh."""
+def test_M3_safe_fields_are_restored_and_all_else_is_lost() -> None:
+    """M3: the next incarnation begins with the contents of safe storage, in the proper types."""
     solo = Solo(Keeper)
     step = solo.start({"epoch": 4, "last": {"left": 7, "right": [8]}})
     assert (solo.protocol.epoch, solo.protocol.last) == (4, Pair(7, (8,)))
@@ -110,29 +110,29 @@ def test_M3_safe_fields_come_back_and_all_else_is_lost() -> None:
 
 
 def test_only_safe_fields_are_restored() -> None:
-    """A value that storage holds under the name of an unsafe field is nobody's."""
+    """A stored value with the name of an unsafe field is ignored."""
     solo = Solo(Keeper)
     assert solo.start({"count": 9, "gone": 1}).changed["count"] == 0
 
 
 def test_storage_that_does_not_fit_fails_the_node() -> None:
-    """It says what was stored and what was expected."""
+    """The error has the stored value and the expected type."""
     step = Solo(Keeper).start({"epoch": "four"})
     assert "ValidationError: Expected `int`, got `str`" in step.failed
 
 
 @pytest.mark.parametrize(("value", "what"), [("list", "list"), ("nested", "dict")])
 def test_a_mutable_value_is_refused(value: str, what: str) -> None:
-    """It could be changed unseen; the text says which field, and what to use instead."""
+    """It could be changed unnoticed; the error names the field and the types to use instead."""
     step = _keeper().hear(1, Set("group", value))
     assert step.failed.endswith(
-        f"ProtocolError: Keeper.group is a {what}, which could be changed unseen: "
+        f"ProtocolError: Keeper.group is a {what}, which could be changed unnoticed: "
         "use a tuple, a frozenset or a frozen struct"
     )
 
 
 def test_a_struct_that_holds_something_mutable_is_refused() -> None:
-    """A frozen struct is no better than what is in it."""
+    """A frozen struct is only as immutable as its contents."""
     step = _keeper().hear(1, Set("pair", "pair"))
     assert not step.failed
 
@@ -146,15 +146,15 @@ def test_a_struct_that_holds_something_mutable_is_refused() -> None:
 
 
 def test_a_mutable_default_is_refused_when_the_class_is_made() -> None:
-    """Before anything runs."""
-    with pytest.raises(ProtocolError, match=r"Loose\.seen is a list, which could be changed unseen"):
+    """The error comes before anything runs."""
+    with pytest.raises(ProtocolError, match=r"Loose\.seen is a list, which could be changed unnoticed"):
 
         class Loose(Protocol):
             seen: list[int] = []  # noqa: RUF012 - this is what is refused
 
 
 def test_a_field_without_a_value_is_refused_when_the_class_is_made() -> None:
-    """Two fresh nodes would differ otherwise."""
+    """Otherwise two fresh nodes could differ."""
     with pytest.raises(ProtocolError, match=r"Bare.seen is declared without a value: seen: … = …"):
 
         class Bare(Protocol):
@@ -162,14 +162,14 @@ def test_a_field_without_a_value_is_refused_when_the_class_is_made() -> None:
 
 
 def test_an_undeclared_attribute_is_refused() -> None:
-    """State that is not declared would not be in the recording."""
+    """Undeclared state would be missing in the recording."""
     step = _keeper().hear(1, Set("secret", 1))
     assert "Keeper has no declared state 'secret': declare it as secret: … = … in the class" in step.failed
     assert "in set: setattr(self, message.name, value)" in step.failed
 
 
 def test_a_subclass_inherits_state_handlers_and_procedures() -> None:
-    """Fields in order of declaration, the base's first."""
+    """Fields are in order of declaration, those of the base first."""
 
     class Child(Keeper):
         more: int = 1
@@ -181,37 +181,36 @@ def test_a_subclass_inherits_state_handlers_and_procedures() -> None:
 
 
 class Grow(Payload, frozen=True):
-    """Make the log this."""
+    """Sets the log to these entries."""
 
     log: tuple[str, ...]
 
 
 class Diary(Protocol):
-    """A log in safe storage."""
+    """A protocol with a log in safe storage."""
 
     log: Log[str] = Log()
 
     @on(Grow)
     def grow(self, sender: int, message: Grow) -> None:
-        """As the message says."""
         self.log = Log(message.log)
 
 
-def test_of_a_log_only_what_is_new_is_written() -> None:
-    """Each step has the entries that it appended; a node that starts again has them all, and goes on."""
+def test_only_new_entries_of_a_log_are_written() -> None:
+    """Each step has the entries that it appended; a restarted node has all of them, and continues."""
     solo = Solo(Diary)
     assert solo.start().logged == {"log": []}
     first, second = solo.hear(1, Grow(("a", "b"))), solo.hear(1, Grow(("a", "b", "c")))
     assert (first.logged, first.stored, second.logged) == ({"log": ["a", "b"]}, {}, {"log": ["c"]})
-    assert second.kept(first.kept({"x": 1})) == {"x": 1, "log": ["a", "b", "c"]}
+    assert second.storage_after(first.storage_after({"x": 1})) == {"x": 1, "log": ["a", "b", "c"]}
     again = Solo(Diary)
     assert again.start({"log": ["a", "b", "c"]}).logged == {}
     assert again.hear(1, Grow(("a", "b", "c", "d"))).logged == {"log": ["d"]}
 
 
-def test_a_log_begins_as_one() -> None:
-    """The class itself is refused, and it is said what to write."""
-    with pytest.raises(ProtocolError, match=r"Wrong\.log is a log, and begins as one: log: Log\[…\] = Log\(\)"):
+def test_a_log_must_start_as_a_log() -> None:
+    """The class is refused, and the error shows the syntax."""
+    with pytest.raises(ProtocolError, match=r"Wrong\.log is a log and must start as one: log: Log\[…\] = Log\(\)"):
 
         class Wrong(Protocol):
             log: Log[str] = ()  # type: ignore[assignment]
@@ -219,8 +218,8 @@ def test_a_log_begins_as_one() -> None:
 
 @pytest.mark.parametrize("log", [(), ("a",), ("b", "a"), ("x", "b", "c")])
 def test_a_log_only_grows(log: tuple[str, ...]) -> None:
-    """Whoever takes an entry back, or changes one, fails, and says how it is done."""
+    """Removing or changing an entry fails, and the error shows how to append."""
     solo = Solo(Diary)
     solo.start()
     solo.hear(1, Grow(("a", "b")))
-    assert "which only grows: self.log += (entry,)" in solo.hear(1, Grow(log)).failed
+    assert "which can only be appended to: self.log += (entry,)" in solo.hear(1, Grow(log)).failed

@@ -1,4 +1,4 @@
-"""Begin, stop and restart are exact: when ``stop`` returns, nothing of the procedure can run."""
+"""Begin, stop and restart are exact: after ``stop`` returns, no code of the procedure can run."""
 
 from lab.kernel import Payload, Protocol, on, procedure
 from tests.harness import Solo
@@ -11,7 +11,7 @@ class Do(Payload, frozen=True):
 
 
 class Puppet(Protocol):
-    """Two procedures that say what they do, and a message that calls any method."""
+    """Two procedures that note their progress, and a message that calls any method."""
 
     go: bool = False
 
@@ -108,7 +108,7 @@ def _puppet() -> Solo:
 
 
 def test_a_procedure_begins_in_the_step_that_begins_it() -> None:
-    """The handler runs to its end first; then the procedure runs until it waits."""
+    """The handler runs to completion; then the procedure runs until it waits."""
     step = _puppet().hear(1, Do("begin_first"))
     assert step.notes == ("first begins",)
     assert [wait.procedure for wait in step.waits] == ["first"]
@@ -122,16 +122,16 @@ def test_beginning_a_running_procedure_does_nothing() -> None:
 
 
 def test_stopped_before_it_ran_at_all() -> None:
-    """A procedure that was begun and stopped within one handler never runs."""
+    """A procedure that is begun and stopped within one handler never runs."""
     step = _puppet().hear(1, Do("begin_and_stop"))
     assert step.notes == ("runs: False",)
     assert step.waits == ()
 
 
-def test_stopping_what_was_made_ready_in_the_same_step() -> None:
-    """Both conditions come to hold at once; the first to run stops the other, of which nothing runs then.
+def test_stopping_a_procedure_made_ready_in_the_same_step() -> None:
+    """Both conditions become true at once; the first to run stops the other, which then does not run.
 
-    The second procedure was begun before the first, so it is looked at before it.
+    The second procedure was begun before the first, so its condition is evaluated first.
     """
     solo = _puppet()
     solo.hear(1, Do("begin_second_and_first"))
@@ -141,7 +141,7 @@ def test_stopping_what_was_made_ready_in_the_same_step() -> None:
 
 
 def test_a_ready_procedure_that_is_stopped_by_another_ready_one() -> None:
-    """The answers of two requests cannot come at once, but a begun procedure can be stopped before its turn."""
+    """The answers of two requests cannot arrive at once, but a begun procedure can be stopped before it runs."""
 
     class Race(Protocol):
         @on(Do)
@@ -163,15 +163,15 @@ def test_a_ready_procedure_that_is_stopped_by_another_ready_one() -> None:
     assert solo.hear(1, Do("")).notes == ("victim runs: False",)
 
 
-def test_what_has_to_be_tidied_is_tidied_before_stop_returns() -> None:
-    """Closing a coroutine runs its ``finally`` there and then."""
+def test_cleanup_is_done_before_stop_returns() -> None:
+    """Closing a coroutine runs its ``finally`` at once."""
     solo = _puppet()
     solo.hear(1, Do("begin_tidy"))
     assert solo.hear(1, Do("stop_tidy")).notes == ("tidied", "stop has returned")
 
 
 def test_restart_begins_anew() -> None:
-    """A stopped instance is gone, with its timer; the new one begins at the beginning."""
+    """The stopped instance is gone, with its timer; the new one begins at the beginning."""
     solo = _puppet()
     solo.hear(1, Do("begin_first"))
     step = solo.hear(1, Do("restart_first"))
@@ -180,36 +180,35 @@ def test_restart_begins_anew() -> None:
 
 
 def test_a_procedure_restarts_itself_when_it_returns() -> None:
-    """What follows ``restart`` in the same instance still runs; then its successor begins, in the same step."""
+    """The rest of the instance still runs; then its successor begins, in the same step."""
     solo = _puppet()
     solo.hear(1, Do("begin_renew"))
-    step = solo.fire()
+    step = solo.fire_timer()
     assert step.notes == ("returns", "renewed")
     assert step.waits[0].since_us == step.at_us == 5
-    assert solo.fire().at_us == 10
+    assert solo.fire_timer().at_us == 10
 
 
 def test_waiting_after_beginning_a_successor_fails_the_node() -> None:
-    """There would be two instances of one procedure."""
+    """Otherwise there would be two instances of one procedure."""
     step = _puppet().hear(1, Do("begin_greedy"))
     assert "greedy began its successor and waited: it must return first" in step.failed
 
 
 def test_a_procedure_that_stops_itself_fails_the_node() -> None:
-    """It is told to return instead, and where it stands."""
+    """The error says to return instead, and has the line."""
     step = _puppet().hear(1, Do("begin_suicidal"))
     assert "suicidal cannot stop itself: return instead" in step.failed
     assert "in suicidal: self.stop(self.suicidal)" in step.failed
 
 
-def test_beginning_what_is_no_procedure_fails_the_node() -> None:
-    """The text names the decorator that is missing."""
+def test_beginning_a_plain_method_fails_the_node() -> None:
+    """The error names the missing decorator."""
     step = _puppet().hear(1, Do("begin_handler"))
     assert "stop_all is not a procedure: decorate it with @procedure" in step.failed
 
 
 def test_a_stopped_procedure_leaves_no_timer() -> None:
-    """Nothing is left to fire."""
     solo = _puppet()
     solo.hear(1, Do("begin_renew"))
     assert solo.node.next_timer() is not None

@@ -1,4 +1,4 @@
-"""Where a procedure waits: the line is that of the ``await`` in the source, which the interface shows."""
+"""The waits of procedures: the line is that of the ``await`` in the source, as the interface shows it."""
 
 import inspect
 import itertools
@@ -46,36 +46,36 @@ def _line(mark: str) -> int:
     return next(number for number, line in enumerate(source, 1) if line.endswith(f"# line of {mark}"))
 
 
-def test_a_wait_says_where_for_what_since_when_and_until_when() -> None:
-    """Procedures in the order in which they began; each at the line of its own ``await``."""
+def test_a_wait_has_line_reason_start_and_deadline() -> None:
+    """Procedures are in the order in which they began, each at the line of its own ``await``."""
     solo = Solo(Waiter)
     second, first = solo.start().waits
     assert (second.procedure, second.line) == ("second", _line("second"))
     assert (first.procedure, first.line, first.what) == ("first", _line("first"), "time to pass")
     assert (first.since_us, first.until_us) == (0, 10)
-    first = solo.fire().waits[1]
+    first = solo.fire_timer().waits[1]
     assert (first.line, first.what) == (_line("until"), "something")
     assert (first.since_us, first.until_us) == (10, 17)
-    first = solo.fire().waits[1]
+    first = solo.fire_timer().waits[1]
     assert (first.line, first.what, first.since_us) == (_line("helper"), "time to pass", 17)
 
 
 def test_a_wait_ends_with_its_procedure() -> None:
-    """Who runs no longer waits no longer."""
+    """A procedure that no longer runs has no wait."""
     solo = Solo(Waiter)
     solo.start()
-    solo.fire()
-    solo.fire()
-    assert [wait.procedure for wait in solo.fire().waits] == ["second"]
+    solo.fire_timer()
+    solo.fire_timer()
+    assert [wait.procedure for wait in solo.fire_timer().waits] == ["second"]
 
 
 @pytest.mark.parametrize("stage", range(4))
 def test_the_stages_of_the_election_wait_at_their_lines(stage: int) -> None:
-    """B4-B7: whoever watches an election sees the line of bully.py at which it stands."""
+    """B4-B7: an observer of an election sees the line of bully.py at which it waits."""
     solo = Solo(bully.Bully)
     step = solo.start()
     for _ in range(stage):
-        step = solo.fire() if step.sent[0].kind == "AreYouUp" else _answer_all(solo, step)
+        step = solo.fire_timer() if step.sent[0].kind == "AreYouUp" else _answer_all(solo, step)
     (wait,) = step.waits
     kind = ("AreYouUp", "EnterElection", "SetCoordinator", "NewState")[stage]
     source = inspect.getsource(bully).splitlines()
@@ -90,7 +90,7 @@ def _answer_all(solo: Solo, step: Step) -> Step:
 
 
 def test_bullys_lines_differ_by_stage() -> None:
-    """One ``await`` a line: the line tells the stage."""
+    """One ``await`` per line: the line identifies the stage."""
     source = inspect.getsource(bully.Bully).splitlines()
     waits = [line for line in source if "await " in line]
     assert all(line.count("await ") == 1 for line in waits)

@@ -1,4 +1,4 @@
-"""What each rule decides, of which messages, and which assumptions it breaks."""
+"""The decision of each rule, the messages it applies to, and the assumptions it breaks."""
 
 from random import Random
 from typing import Any
@@ -16,9 +16,9 @@ from lab.network import (
     Network,
     Reorder,
     Rule,
-    Sending,
+    SendResult,
     Slow,
-    Travel,
+    Transit,
     links_among,
 )
 
@@ -28,25 +28,23 @@ SPARE = Timing(50, 20)
 
 
 def network(*rules: Rule, latency_us: int = 10) -> Network:
-    """A network with these rules, numbered from 1."""
+    """Return a network with these rules, numbered from 1."""
     made: Network = Network(lambda source, target: Random(f"{source}->{target}"), latency_us)
     for number, rule in enumerate(rules, 1):
-        made.set_rule(number, rule)
+        made.add_rule(number, rule)
     return made
 
 
 def message(content: str = "x", source: int = 1, target: int = 2, kind: str = "Ping") -> Message:
-    """A message with this in it."""
     return Message(source, target, 1, kind, Raw(content.encode()))
 
 
-def told(carried: Message) -> str:
-    """What is in it."""
+def content_of(carried: Message) -> str:
     return bytes(carried.body).decode()
 
 
-def sent(net: Network, carried: Message, now_us: int) -> Sending:
-    """Send it; the network's decision, which is one that is recorded."""
+def sent(net: Network, carried: Message, now_us: int) -> SendResult:
+    """Send the message; return the network's decision, which must be one to record."""
     sending = net.send(carried, now_us)
     assert sending is not None
     return sending
@@ -63,8 +61,8 @@ def sent(net: Network, carried: Message, now_us: int) -> Sending:
         (Duplicate(links=LINK, probability=1.0), "", "", 110, 2),
     ],
 )
-def test_what_a_rule_decides(rule: Rule, fate: str, why: str, due_us: int | None, copies: int) -> None:
-    """Its decision and its number are in the answer, and the messages arrive accordingly."""
+def test_the_decision_of_each_rule(rule: Rule, fate: str, why: str, due_us: int | None, copies: int) -> None:
+    """The result has the decision and the rule's number, and the messages arrive accordingly."""
     net = network(rule)
     sending = sent(net, message(), 100)
     assert (sending.fate, sending.why, sending.due_us, sending.by) == (fate, why, due_us, (1,))
@@ -73,7 +71,6 @@ def test_what_a_rule_decides(rule: Rule, fate: str, why: str, due_us: int | None
 
 
 def test_without_a_rule_a_message_takes_the_latency() -> None:
-    """Nothing touched it."""
     net = network()
     assert net.send(message(), 100) is None
     assert net.next_due_us() == 110
@@ -87,16 +84,16 @@ def test_without_a_rule_a_message_takes_the_latency() -> None:
         Reorder(links=LINK, probability=0.0, spread_us=50),
     ],
 )
-def test_a_rule_that_does_not_strike_touches_nothing(rule: Rule) -> None:
-    """Whoever was spared is not counted: a fault that touched nothing is inert."""
+def test_a_rule_that_spares_a_message_is_not_in_its_result(rule: Rule) -> None:
+    """A fault that touched nothing is inert."""
     net = network(rule)
     assert net.send(message(), 0) is None
-    assert [due_us for due_us, _, _ in net.flying()] == [10]
+    assert [due_us for due_us, _, _ in net.in_flight()] == [10]
 
 
 @pytest.mark.parametrize("kind", [Lose, Duplicate, Reorder])
 def test_a_probability_is_met(kind: Any) -> None:
-    """Of 4,000 messages a third, give or take four standard deviations."""
+    """About a third of 4,000 messages, within four standard deviations."""
     more = {"spread_us": 5} if kind is Reorder else {}
     net = network(kind(links=LINK, probability=1 / 3, **more))
     touched = sum(net.send(message(), 0) is not None for _ in range(4_000))
@@ -104,7 +101,7 @@ def test_a_probability_is_met(kind: Any) -> None:
 
 
 def test_delays_and_their_jitter() -> None:
-    """A delay takes its time, give or take the jitter, and never less than none."""
+    """A delay varies by the jitter, and is never negative."""
     net = network(Delay(links=LINK, delay_us=20, jitter_us=30))
     dues = [sent(net, message(), 1_000 * n).due_us for n in range(300)]
     took = {(due or 0) - 1_000 * n for n, due in enumerate(dues)}
@@ -113,28 +110,28 @@ def test_delays_and_their_jitter() -> None:
 
 
 def test_delays_add_up() -> None:
-    """Rules act in the order in which they were set; both touched the message."""
+    """Rules act in the order in which they were added; both affected the message."""
     sending = sent(network(Delay(links=LINK, delay_us=30), Delay(links=LINK, delay_us=5)), message(), 0)
     assert (sending.due_us, sending.by) == (45, (1, 2))
 
 
-def test_what_is_dropped_meets_no_further_rule() -> None:
-    """The cut before it decides; the rule after it is not touched."""
+def test_a_dropped_message_meets_no_further_rule() -> None:
+    """The cut decides; the rule after it is not applied."""
     net = network(Delay(links=LINK, delay_us=1), Cut(links=LINK), Duplicate(links=LINK, probability=1.0))
     assert sent(net, message(), 0).by == (1, 2)
 
 
 def test_reordering() -> None:
-    """A touched message takes up to the spread longer, and those behind it do not wait for it."""
+    """A reordered message takes up to the spread longer, and later ones do not wait for it."""
     net = network(Reorder(links=LINK, probability=1.0, spread_us=100))
     first = sent(net, message("first"), 0)
-    net.lift_rule(1, 0)
+    net.remove_rule(1, 0)
     assert net.send(message("second"), 0) is None
     assert (first.fate, first.reordered, first.by) == ("delayed", True, (1,))
     assert first.due_us is not None
     assert 11 <= first.due_us <= 110
     assert net.next_due_us() == 10
-    assert [told(each) for each, _ in net.due(1_000)] == ["second", "first"]
+    assert [content_of(each) for each, _ in net.due(1_000)] == ["second", "first"]
 
 
 @pytest.mark.parametrize(
@@ -148,8 +145,8 @@ def test_reordering() -> None:
         Reorder(links=LINK, probability=1.0, spread_us=9),
     ],
 )
-def test_no_rule_touches_what_it_does_not_name(rule: Rule) -> None:
-    """Not the other direction, not another link, not a message of another kind."""
+def test_a_rule_applies_to_its_links_and_kinds_only(rule: Rule) -> None:
+    """Not to the other direction, another link, or a message of another kind."""
     net = network(rule)
     for other in (message(source=2, target=1), message(target=3), message(source=3)):
         assert net.send(other, 0) is None
@@ -182,17 +179,17 @@ def test_no_rule_touches_what_it_does_not_name(rule: Rule) -> None:
 )
 def test_the_assumptions_that_a_rule_breaks(rule: Rule, breaks: tuple[int, ...]) -> None:
     """3: no message out of nothing; 7: in order; 8: within Tm, 50 here; 9: within Tp, 20 here, for both ends."""
-    assert rule.broken(SPARE) == breaks
+    assert rule.broken_assumptions(SPARE) == breaks
 
 
 def test_the_base_rule_decides_nothing() -> None:
-    """Each rule says for itself."""
+    """Each subclass has its own decision."""
     with pytest.raises(NotImplementedError):
-        Rule(links=LINK).decide(Travel(), Random(1))
+        Rule(links=LINK).decide(Transit(), Random(1))
     with pytest.raises(NotImplementedError):
-        Rule(links=LINK).broken(SPARE)
+        Rule(links=LINK).broken_assumptions(SPARE)
 
 
 def test_links_among() -> None:
-    """Directed, from each of the one to each of the other, and never a node to itself."""
+    """Directed links from each source to each target, but never from a node to itself."""
     assert links_among(frozenset({1, 2}), frozenset({2, 3})) == {(1, 2), (1, 3), (2, 3)}

@@ -1,4 +1,4 @@
-"""One bully node alone, brought into each state by hand, with the messages of its peers."""
+"""A single bully node, driven by hand into each state by messages of its peers."""
 
 from msgspec import json
 
@@ -21,38 +21,38 @@ ENTERED = EnterElectionAnswer(Definition(), 0)
 
 
 def lone(node: int = 2, ids: tuple[int, ...] = (1, 2, 3), version: int = 0) -> tuple[Solo, Step]:
-    """A node that has just come up, and is at the first stage of its election."""
+    """Return a node that has just started and is in stage 1 of its election."""
     solo = Solo(Bully, node, ids)
     return solo, solo.start({"version": version} if version else {})
 
 
 def enter(solo: Solo, leader: int = 3) -> Step:
-    """The leader has it enter its election: Election."""
+    """Deliver EnterElection of the leader: Election."""
     return solo.hear(leader, EnterElection())
 
 
 def follow(solo: Solo, leader: int = 3) -> Step:
-    """... and makes itself its coordinator: Reorganization."""
+    """Deliver SetCoordinator, too: Reorganization."""
     enter(solo, leader)
     return solo.hear(leader, SetCoordinator())
 
 
 def normal(solo: Solo, leader: int = 3) -> Step:
-    """... and hands it the new state: Normal."""
+    """Deliver NewState, too: Normal."""
     follow(solo, leader)
     return solo.hear(leader, NewState(DEFINITION))
 
 
 def lead(members: tuple[int, ...] = (1, 2), node: int = 3, ids: tuple[int, ...] = (1, 2, 3)) -> Solo:
-    """A node that won its election: Normal, with these members."""
+    """Return a node that won its election and is Normal with these members."""
     solo, step = lone(node, ids)
     if step.sent[0].kind == "AreYouUp":
-        step = solo.fire()
+        step = solo.fire_timer()
     for message in step.sent:
         if message.target in members:
             step = solo.reply(message, ENTERED)
     if len(members) < node - 1:
-        step = solo.fire()
+        step = solo.fire_timer()
     step = reply_all(solo, step, SetCoordinatorAnswer())
     reply_all(solo, step, NewStateAnswer())
     assert solo.protocol.status is Status.NORMAL
@@ -60,21 +60,21 @@ def lead(members: tuple[int, ...] = (1, 2), node: int = 3, ids: tuple[int, ...] 
 
 
 def reply_all(solo: Solo, step: Step, payload: Payload) -> Step:
-    """All who were asked in that step give this answer; the last step of the node."""
+    """Deliver this answer of all nodes asked in that step; return the last step."""
     *_, last = (solo.reply(message, payload) for message in step.sent)
     return last
 
 
 def asked(step: Step) -> list[tuple[str, int]]:
-    """(kind, target) of the messages of a step."""
+    """Return (kind, target) of the messages of a step."""
     return [(message.kind, message.target) for message in step.sent]
 
 
 def begins(step: Step) -> bool:
-    """Whether an election began in this step: its first question is on its way, or its first wait is there."""
+    """Return whether an election began in this step: its first request or its first wait is in it."""
     return any(wait.procedure == "election" and wait.since_us == step.at_us for wait in step.waits)
 
 
 def body(message: Message) -> object:
-    """The content of a message."""
+    """Return the content of a message."""
     return json.decode(message.body)

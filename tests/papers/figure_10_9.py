@@ -1,8 +1,8 @@
-"""Figure 10.9: how it comes to its start, in any world, and the messages that it draws.
+"""Figure 10.9: the schedule that leads to its start, in any world, and its messages.
 
-1 is to lead itself, 2 itself, and 3 to lead 4 and 5, and 1 to look for the others first. Check is made so seldom
-that this is a matter of who comes up when: 3 does first, and finds 4 and 5, which are not due yet; 1 has come up
-behind a partition, which ends just before its Check. Times are in T.
+At the start, 1 leads itself, 2 leads itself, 3 leads 4 and 5, and 1 is the first to look for the others. Checks
+are so rare that only the start times of the nodes matter: 3 starts first and finds 4 and 5, which do not Check
+yet; 1 starts behind a partition, which heals just before its Check. Times are in T.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ HEARTBEATS = [kind.__name__ for kind in InvitationElection.heartbeats]
 
 
 def script(timing: Timing) -> tuple[str, ...]:
-    """The lines that bring the start about."""
+    """Return the commands that lead to the start of the figure."""
 
     def at(times: float) -> str:
         return f"at {round(times * timing.t_us)}us"
@@ -35,7 +35,7 @@ def script(timing: Timing) -> tuple[str, ...]:
 
 
 def assert_phases(steps: Sequence[Step], t_us: int) -> None:
-    """What is sent from 1's Check on, but for heartbeats: in this order, and nothing else."""
+    """Assert the messages from 1's Check on, without heartbeats: in this order, and no others."""
     sent = [message for step in steps for message in step.sent if message.kind not in HEARTBEATS]
     kinds = [message.kind for message in sent]
 

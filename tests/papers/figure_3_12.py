@@ -1,7 +1,7 @@
-"""Figure 3-12: of eight nodes 0 to 7 the coordinator 7 has just crashed, and 4 is the first to notice.
+"""Figure 3-12: of eight nodes 0 to 7 the coordinator 7 has just crashed, and 4 is the first to detect it.
 
-That 4 is the first is made so: all ask their coordinator at about the same time, and 7's answer to 4 alone is cut.
-Before 4 gives up, 7 crashes; the others would notice at their next question, which is a long time off.
+All nodes ask their coordinator at about the same time, and only 7's answer to 4 is cut. Before 4 times out, 7
+crashes; the others would detect it at their next question, which is far in the future.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,18 +24,18 @@ STAGES: dict[str, list[Sent]] = {
 
 
 def ask_every_us(timing: Timing) -> int:
-    """So seldom do the nodes ask."""
+    """Return the long interval between questions."""
     return 6 * timing.t_us
 
 
 def script(timing: Timing) -> tuple[str, ...]:
-    """The faults, once all are at work."""
+    """Return the faults, which begin once all nodes are Normal."""
     crash = f"on deliver AreYouThere 4->7 after {format_us(timing.t_us // 2)} kill 7"
     return "when all normal cut 7->4", f"when all normal {crash}"
 
 
 def messages_since_crash(records: Sequence[Record], heartbeats: Iterable[str]) -> list[Sent]:
-    """(kind, source, target) of all messages but heartbeats after 7 was killed, in the order sent."""
+    """Return (kind, source, target) of all messages but heartbeats after 7 was killed, in the order sent."""
     crashed = next(i for i, each in enumerate(records) if isinstance(each, Process) and each.event == "killed")
     return [
         (message.kind, message.source, message.target)
@@ -47,7 +47,7 @@ def messages_since_crash(records: Sequence[Record], heartbeats: Iterable[str]) -
 
 
 def assert_stages(sent: list[Sent]) -> None:
-    """These are the messages of the figure, and no others; each node sends its own in the order of the stages."""
+    """Assert that these are the messages of the figure, with those of each node in the order of the stages."""
     assert sorted(sent) == sorted(message for stage in STAGES.values() for message in stage)
     stages = [next(name for name, stage in STAGES.items() if message in stage) for message in sent]
     assert stages[:3] == ["a"] * 3

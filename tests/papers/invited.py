@@ -1,4 +1,4 @@
-"""One invitation node alone, brought into each state by hand, with the messages of its peers."""
+"""A single invitation node, driven by hand into each state by messages of its peers."""
 
 from typing import Any
 
@@ -17,23 +17,23 @@ DEFINITION = Definition(4, 3, (1, 2, 3))
 def lone(
     node: int = 2, ids: tuple[int, ...] = (1, 2, 3), counter: int = 0, **parameters: Any
 ) -> tuple[Solo, Step]:
-    """A node that has just come up: Normal, alone."""
+    """Return a node that has just started: Normal, alone."""
     solo = Solo(InvitationElection, node, ids, parameters=InvitationElection.Parameters(**parameters))
     return solo, solo.start({"counter": counter} if counter else {})
 
 
 def invited(solo: Solo) -> Message:
-    """Node 3 invites it: Election; its Accept."""
+    """Deliver an invitation of node 3: Election; its Accept."""
     return solo.hear(3, Invitation(3, GROUP)).sent[-1]
 
 
 def joins(solo: Solo) -> None:
-    """... and takes it in: Reorganization."""
+    """Deliver the answer to Accept: Reorganization."""
     solo.reply(invited(solo), AcceptAnswer(accepted=True))
 
 
 def participates(solo: Solo) -> None:
-    """... and is ready: Normal."""
+    """Deliver Ready: Normal."""
     joins(solo)
     solo.hear(3, Ready(GROUP, DEFINITION))
 
@@ -43,7 +43,7 @@ STATES = {"Election": invited, "Reorganization": joins, "Normal": participates}
 
 
 def in_status(status: str, **parameters: Any) -> Solo:
-    """Node 2, in that status under node 3."""
+    """Return node 2 in that status under node 3."""
     solo, _ = lone(**parameters)
     STATES[status](solo)
     assert solo.protocol.status.value == status
@@ -51,21 +51,21 @@ def in_status(status: str, **parameters: Any) -> Solo:
 
 
 def checks(solo: Solo, *coordinators: int) -> Step:
-    """Its Check begins, and these say that they lead; when all who do not are silent for T, the last step."""
-    step = solo.fire()
+    """Run its Check with answers of these coordinators; return the last step, at T if others are silent."""
+    step = solo.fire_timer()
     assert {message.kind for message in step.sent} == {"AreYouCoordinator"}
     for message in step.sent:
         if message.target in coordinators:
             last = solo.reply(message, AreYouCoordinatorAnswer(is_coordinator=True))
-    return last if len(coordinators) == len(step.sent) else solo.fire()
+    return last if len(coordinators) == len(step.sent) else solo.fire_timer()
 
 
 def merges(solo: Solo, *coordinators: int) -> Step:
-    """... and it merges them: the step of the Invitations."""
+    """Let it merge them; return the step with the Invitations."""
     step = checks(solo, *coordinators)
-    return step if any(message.kind == "Invitation" for message in step.sent) else solo.fire()
+    return step if any(message.kind == "Invitation" for message in step.sent) else solo.fire_timer()
 
 
 def runs(solo: Solo) -> set[str]:
-    """The procedures that run."""
+    """Return the running procedures."""
     return {name for name in ("check", "timeout", "merge", "join") if solo.node.is_running(name)}

@@ -29,29 +29,29 @@ def test_B1_a_silent_coordinator_is_asked_and_then_replaced(led: Callable[[Solo]
     solo, _ = lone(2, (1, 2, 3, 4))
     solo.now_us = 1_000
     led(solo)
-    step = solo.fire()
+    step = solo.fire_timer()
     assert step.at_us == 1_000 + TIMEOUT_US
     assert asked(step) == [("AreYouUp", 3)]
-    step = solo.fire()
+    step = solo.fire_timer()
     assert step.at_us == 1_000 + TIMEOUT_US + T_US
     assert asked(step) == [("AreYouUp", 3), ("AreYouUp", 4)]
     assert begins(step)
 
 
 def test_B1_a_coordinator_that_answers_is_kept() -> None:
-    """B1: its answer is a word of it, and the timeout begins anew."""
+    """B1: its answer counts as hearing it, so the timeout starts anew."""
     solo, _ = lone()
     normal(solo)
-    (question,) = solo.fire().sent
+    (question,) = solo.fire_timer().sent
     solo.now_us += 10
     step = solo.reply(question, UP)
     assert (step.sent, step.waits) == ((), ())
     assert solo.node.next_timer() is not None
-    assert solo.fire().at_us == step.at_us + TIMEOUT_US
+    assert solo.fire_timer().at_us == step.at_us + TIMEOUT_US
 
 
-def test_B1_only_the_coordinators_own_words_count() -> None:
-    """B1: whatever the coordinator says puts the timeout off; what others say does not."""
+def test_B1_only_messages_of_the_coordinator_count() -> None:
+    """B1: any message of the coordinator restarts the timeout; messages of others do not."""
     solo, _ = lone()
     normal(solo)
     solo.now_us = 100_000
@@ -75,10 +75,10 @@ def test_B3_the_coordinator_asks_all_others_periodically() -> None:
     solo = lead((1,), node=3, ids=(1, 2, 3, 4))
     began_us = solo.now_us
     for _ in range(3):
-        step = solo.fire()
+        step = solo.fire_timer()
         assert asked(step) == [("AreYouNormal", 1), ("AreYouNormal", 2), ("AreYouNormal", 4)]
         solo.reply(step.sent[0], NORMAL)
-        step = solo.fire()
+        step = solo.fire_timer()
         assert not begins(step), "nodes outside Up are silent, as they should be"
     assert solo.now_us == began_us + 3 * T_US
     enter(solo, 4)
@@ -88,7 +88,7 @@ def test_B3_the_coordinator_asks_all_others_periodically() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "why"),
+    ("replies", "why"),
     [
         ({1: False, 2: True}, "a node of Up is not normal"),
         ({1: True}, "a node of Up is silent"),
@@ -96,28 +96,28 @@ def test_B3_the_coordinator_asks_all_others_periodically() -> None:
         ({1: True, 2: True, 4: True}, "a node outside Up answers, and is Normal"),
     ],
 )
-def test_B3_what_makes_a_coordinator_call_election(answers: dict[int, bool], why: str) -> None:
-    """B3: a node of Up that is not normal or silent for T, and any answer from outside Up."""
+def test_B3_what_makes_a_coordinator_start_an_election(replies: dict[int, bool], why: str) -> None:
+    """B3: a node of Up that is silent for T or not Normal, and any answer from outside Up."""
     solo = lead((1, 2), node=3, ids=(1, 2, 3, 4))
-    step = solo.fire()
+    step = solo.fire_timer()
     for message in step.sent:
-        if message.target in answers:
-            solo.reply(message, AreYouNormalAnswer(answers[message.target]))
-    if len(answers) < 3:
-        step = solo.fire()
+        if message.target in replies:
+            solo.reply(message, AreYouNormalAnswer(replies[message.target]))
+    if len(replies) < 3:
+        step = solo.fire_timer()
     assert solo.protocol.is_running(solo.protocol.election), why
     assert not solo.protocol.is_running(solo.protocol.check)
 
 
 def test_B3_a_good_check_changes_nothing() -> None:
-    """B3: all of Up are Normal, and nobody else is there."""
+    """B3: all of Up are Normal, and no other node answers."""
     solo = lead((1, 2))
-    step = reply_all(solo, solo.fire(), NORMAL)
+    step = reply_all(solo, solo.fire_timer(), NORMAL)
     assert (step.changed, step.sent, step.waits) == ({}, (), ())
 
 
 def test_B4_any_answer_from_above_ends_the_attempt() -> None:
-    """B4: every higher node is asked, no lower one; the first answer is enough, whoever gives it."""
+    """B4: every higher node is asked, no lower one; the first answer of any of them is enough."""
     solo, step = lone(2, (1, 2, 3, 4, 5))
     assert asked(step) == [("AreYouUp", 3), ("AreYouUp", 4), ("AreYouUp", 5)]
     solo.now_us = 20_000
@@ -127,55 +127,57 @@ def test_B4_any_answer_from_above_ends_the_attempt() -> None:
     assert solo.protocol.status is Status.DOWN, "stage 1 changes no status"
 
 
-def test_B4_a_takeover_that_does_not_come_is_not_waited_for_for_ever() -> None:
-    """B4: nothing came of it within a further wait, so the node starts again; and again."""
+def test_B4_waiting_for_a_takeover_ends() -> None:
+    """B4: if no node takes over within a further wait, the node starts again, repeatedly."""
     solo, step = lone()
     for _ in range(3):
         answered_us = solo.now_us
         solo.reply(step.sent[0], UP)
-        step = solo.fire()
+        step = solo.fire_timer()
         assert asked(step) == [("AreYouUp", 3)]
         # the higher one's timeout, T to ask its coordinator, T for its stage 1, and the sources' T
         assert step.at_us == answered_us + TIMEOUT_US + 3 * T_US
 
 
 @pytest.mark.parametrize("silent_us", [0, TIMEOUT_US])
-def test_B4_who_is_led_after_the_wait_lets_the_matter_rest(silent_us: int) -> None:
+def test_B4_a_node_with_a_coordinator_after_the_wait_does_not_start_again(silent_us: int) -> None:
     """B4: only a coordinator that is not itself overdue counts as a takeover."""
     solo, step = lone(2, (1, 2, 3))
     normal(solo)
-    solo.fire()
-    step = solo.fire()
+    solo.fire_timer()
+    step = solo.fire_timer()
     assert asked(step) == [("AreYouUp", 3)]
     solo.reply(step.sent[0], UP)
     ends_us = solo.now_us + TIMEOUT_US + 3 * T_US
     solo.now_us = ends_us - silent_us - 1
     solo.hear(3, AreYouNormal())
-    step = solo.fire()
+    step = solo.fire_timer()
     assert begins(step) is (silent_us > 0)
 
 
 def test_B5_nobody_above() -> None:
-    """B5: after T without an answer, Election; the task stops; the node is its own leader, Up is empty; every
-    lower node is asked."""
+    """B5: after T without an answer: Election, the task stops, the node is its own leader, and Up is empty.
+
+    Every lower node is asked.
+    """
     solo, _ = lone(3, (1, 2, 3, 4))
     normal(solo, 4)
     assert solo.protocol.processing
-    solo.fire()
+    solo.fire_timer()
     assert solo.protocol.status is Status.NORMAL
-    solo.fire()
-    step = solo.fire()
+    solo.fire_timer()
+    step = solo.fire_timer()
     assert step.changed == {"status": "Election", "processing": False, "halted": 3, "up": []}
     assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)]
 
 
-def test_B5_who_answers_is_in_up() -> None:
-    """B5: a silent one is waited for up to T, and is not in Up."""
+def test_B5_nodes_that_answer_are_in_up() -> None:
+    """B5: a silent node is awaited for up to T and is not in Up."""
     solo, step = lone(3)
     assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)]
     solo.reply(step.sent[0], EnterElectionAnswer(Definition(), 0))
     assert solo.protocol.up == frozenset()
-    step = solo.fire()
+    step = solo.fire_timer()
     assert step.at_us == T_US
     assert step.changed["up"] == [1]
 
@@ -186,28 +188,28 @@ def _entered(members: tuple[int, ...] = (1, 2), versions: tuple[int, ...] = (0, 
         if message.target in members:
             answer = EnterElectionAnswer(Definition(), versions[message.target - 1])
             step = solo.reply(message, answer)
-    return solo, step if len(members) == 2 else solo.fire()
+    return solo, step if len(members) == 2 else solo.fire_timer()
 
 
-def test_B6_those_of_up_are_told_who_leads() -> None:
-    """B6: Coordinator ← self, Status ← Reorganization; SetCoordinator goes to Up and to nobody else."""
+def test_B6_the_members_of_up_learn_who_leads() -> None:
+    """B6: Coordinator ← self, Status ← Reorganization; SetCoordinator goes to Up only."""
     _, step = _entered((2,))
     assert step.changed == {"coordinator": 3, "status": "Reorganization", "up": [2]}
     assert asked(step) == [("SetCoordinator", 2)]
 
 
 def test_B6_an_answer_missing_starts_anew() -> None:
-    """B6: not before T is over; then from stage 1, which here is nobody above."""
+    """B6: after T, from stage 1, which has no higher node here."""
     solo, step = _entered()
     solo.reply(step.sent[0], SetCoordinatorAnswer())
-    step = solo.fire()
+    step = solo.fire_timer()
     assert step.at_us == T_US
     assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)]
     assert step.changed == {"status": "Election", "up": []}
 
 
-def test_B7_those_of_up_are_given_the_definition() -> None:
-    """B7: NewState with the Definition to all of Up; when all have answered, Normal, and the task goes on."""
+def test_B7_the_members_of_up_get_the_definition() -> None:
+    """B7: NewState with the Definition to all of Up; once all have answered, Normal, and the task resumes."""
     solo, step = _entered()
     step = reply_all(solo, step, SetCoordinatorAnswer())
     assert asked(step) == [("NewState", 1), ("NewState", 2)]
@@ -220,10 +222,10 @@ def test_B7_those_of_up_are_given_the_definition() -> None:
 
 
 def test_B7_an_answer_missing_starts_anew() -> None:
-    """B7: after T, from stage 1; the coordinator was not Normal meanwhile."""
+    """B7: after T, from stage 1; the coordinator was not Normal in between."""
     solo, step = _entered()
     step = reply_all(solo, step, SetCoordinatorAnswer())
     solo.reply(step.sent[1], NewStateAnswer())
-    step = solo.fire()
+    step = solo.fire_timer()
     assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)]
     assert solo.protocol.status is Status.ELECTION

@@ -9,8 +9,8 @@ from tests.harness import T_US, Rig
 Transcript = Callable[[str, str], None]
 
 
-def _told(rig: Rig, since: int) -> str:
-    """The steps as text: when, whose, why, what changed and what was sent."""
+def _format_steps(rig: Rig, since: int) -> str:
+    """Format the steps: time, node, input, changes and messages sent."""
     lines = []
     for record in rig.records[since:]:
         if isinstance(record, Step):
@@ -36,17 +36,20 @@ def _shown(message: Message) -> str:
 
 
 def test_figure_10_8(transcript: Transcript) -> None:
-    """B4-B7: node 3 of four, with 4 dead, tests those above; halts those below; makes itself their coordinator;
-    gives them the new state. At the cuts c1 to c4 it may conclude what the figure says it may."""
+    """B4-B7: node 3 of four, with 4 dead, goes through the four stages.
+
+    It tests the nodes above, halts those below, makes itself their coordinator, and sends them the new state. At
+    the cuts c1 to c4 it may conclude what the figure states.
+    """
     rig = Rig([1, 2, 3, 4]).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("kill 4")
     rig.run_until(lambda: "election" in _running(rig, 3), 20 * T_US, "3 begins an election")
     since = len(rig.records) - 1
     state = rig.protocol
 
     rig.run_until(lambda: state(3).status is Status.ELECTION, 2 * T_US, "c1")
-    assert 4 not in rig.lives, "c1: nobody above is Normal"
+    assert 4 not in rig.incarnations, "c1: nobody above is Normal"
     rig.run_until(lambda: state(3).status is Status.REORGANIZATION, 2 * T_US, "c2")
     assert [state(node).status for node in (1, 2)] == [Status.ELECTION] * 2, "c2: nobody is Normal, nobody leads"
     assert not any(state(node).processing for node in (1, 2, 3))
@@ -56,11 +59,11 @@ def test_figure_10_8(transcript: Transcript) -> None:
     rig.run_until(lambda: state(3).status is Status.NORMAL, 2 * T_US, "c4")
     assert [state(node).status for node in (1, 2, 3)] == [Status.NORMAL] * 3
     assert len({state(node).definition for node in (1, 2, 3)}) == 1, "c4: all of Up have one Definition"
-    transcript("figure_10_8", _told(rig, since))
+    transcript("figure_10_8", _format_steps(rig, since))
 
 
 def test_figure_10_8_takes_its_four_stages_in_order() -> None:
-    """B4-B7: no message of a stage leaves before the stage before it has ended."""
+    """B4-B7: no message of a stage is sent before the previous stage has ended."""
     rig = Rig([1, 2, 3, 4])
     rig.started(1, 2, 3).run(10 * T_US)
     sent = [kind for source, kind, _ in rig.sent() if source == 3]
@@ -69,12 +72,12 @@ def test_figure_10_8_takes_its_four_stages_in_order() -> None:
 
 
 def test_a_cluster_comes_up(transcript: Transcript) -> None:
-    """B2: all nodes start at once; all but the highest find one above; it leads after three rounds."""
+    """B2: all nodes start at once; all but the highest find a higher one, which leads after three rounds."""
     rig = Rig([1, 2, 3]).started()
     assert isinstance(rig.steps[0].input, Started)
-    assert rig.settle() == 3
+    assert rig.run_until_agreed() == 3
     assert rig.now_us == 6 * rig.header.link.latency_us
-    transcript("bully_comes_up", _told(rig, 0))
+    transcript("bully_comes_up", _format_steps(rig, 0))
 
 
 def _running(rig: Rig, node: int) -> list[str]:

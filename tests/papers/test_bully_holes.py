@@ -1,6 +1,6 @@
-"""The places at which the listings leave a node in the lurch, and what bully.py does there; and one that is open.
+"""The holes of the listings, and their repairs in bully.py; and one that remains open.
 
-Each begins with a cluster at work, and strikes at one message.
+Each test begins with a settled cluster, and strikes at one message.
 """
 
 import pytest
@@ -15,70 +15,74 @@ LED = (Status.REORGANIZATION, Status.NORMAL)
 
 def _at_work(nodes: int = 4) -> Rig:
     rig = Rig(range(1, nodes + 1)).started()
-    assert rig.settle() == nodes
+    assert rig.run_until_agreed() == nodes
     return rig
 
 
 def _statuses(rig: Rig) -> dict[int, str]:
-    return {node: rig.protocol(node).status.value for node in sorted(rig.lives)}
+    return {node: rig.protocol(node).status.value for node in sorted(rig.incarnations)}
 
 
 def test_the_leader_dies_after_enter_election() -> None:
-    """A2: whoever was told to enter an election whose leader is dead then elects by itself. Listing 10.18 looks
-    at Normal and Reorganization only, and would leave it in Election for ever."""
+    """A2: a node in the election of a dead leader then elects by itself.
+
+    Listing 10.18 covers only Normal and Reorganization, and would leave the node in Election for ever.
+    """
     rig = _at_work()
     rig.do("kill 4")
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("restart 4")
     rig.run_until(lambda: set(_statuses(rig).values()) == {"Election"}, T_US, "all were told")
     rig.do("kill 4")
     assert [rig.protocol(node).halted for node in (1, 2, 3)] == [4, 4, 4]
-    assert rig.settle() == 3
+    assert rig.run_until_agreed() == 3
 
 
 @pytest.mark.parametrize("index", [1, 2, 3])
 def test_the_leader_dies_between_two_messages_of_enter_election(index: int) -> None:
-    """A2: some were told, some not; the highest of them leads in the end."""
+    """A2: some nodes got it, some did not; the highest of them leads in the end."""
     rig = _at_work()
     rig.do("kill 4")
     rig.do(f"on send EnterElection 4->{index} kill 4")
     rig.run(50_000)
     rig.do("restart 4")
-    assert 4 not in rig.lives
-    told = {target for _, _, target in rig.sent("EnterElection")[-3:]}
-    assert index in told
-    assert rig.settle() == 3
+    assert 4 not in rig.incarnations
+    targets = {target for _, _, target in rig.sent("EnterElection")[-3:]}
+    assert index in targets
+    assert rig.run_until_agreed() == 3
 
 
 @pytest.mark.parametrize("kind", ["EnterElection", "SetCoordinator", "NewState"])
 @pytest.mark.parametrize("target", [1, 2, 3])
 def test_the_leader_dies_at_any_message_of_its_election(kind: str, target: int) -> None:
-    """A2: figure 10.8 cut short at each of its messages."""
+    """A2: figure 10.8, cut short at each of its messages."""
     rig = _at_work()
     rig.do("kill 4")
-    rig.settle()
+    rig.run_until_agreed()
     rig.do(f"on send {kind} 4->{target} kill 4", "restart 4")
-    rig.run_until(lambda: 4 not in rig.lives, 20 * T_US, "4 dies at that message")
-    assert rig.settle() == 3
+    rig.run_until(lambda: 4 not in rig.incarnations, 20 * T_US, "4 dies at that message")
+    assert rig.run_until_agreed() == 3
 
 
 def test_the_higher_one_dies_after_answering_are_you_up() -> None:
-    """A2, B4: the lower left the election to it, and starts again when nothing has come of that."""
+    """A2, B4: the lower one left the election to it, and starts again when there is no takeover."""
     rig = _at_work(3)
     rig.do("kill 3")
     since = len(rig.records)
     rig.do("on send AreYouUpAnswer 2->1 kill 2")
-    rig.run_until(lambda: 2 not in rig.lives, 20 * T_US, "2 answers 1, and dies")
+    rig.run_until(lambda: 2 not in rig.incarnations, 20 * T_US, "2 answers 1, and dies")
     left_us = rig.now_us
-    assert rig.settle() == 1
+    assert rig.run_until_agreed() == 1
     tries = [source for source, _, target in rig.sent("AreYouUp", since=since) if (source, target) == (1, 2)]
     assert len(tries) >= 2, "1 asked again"
     assert rig.now_us - left_us <= 6 * T_US + 2 * T_US
 
 
 def test_a_paused_coordinator_makes_two_and_then_one_again() -> None:
-    """Assumption 9 broken: a coordinator paused past its timeout is replaced; resumed, it and its successor both
-    lead; A2 then brings them back under one."""
+    """Assumption 9 broken: a coordinator paused past its timeout is replaced.
+
+    Once resumed, it and its successor both lead; A2 then brings all back under one.
+    """
     rig = _at_work()
     rig.do("pause 4")
     rig.run_until(lambda: rig.agreed() == 3, 20 * T_US, "3 has taken over")
@@ -86,13 +90,13 @@ def test_a_paused_coordinator_makes_two_and_then_one_again() -> None:
     rig.do("resume 4")
     leaders = [n for n in rig.ids if rig.protocol(n).status is Status.NORMAL and rig.protocol(n).coordinator == n]
     assert leaders == [3, 4], "A1.1 does not hold now"
-    assert rig.settle() == 4
-    assert {rig.protocol(node).coordinator for node in rig.lives} == {4}
+    assert rig.run_until_agreed() == 4
+    assert {rig.protocol(node).coordinator for node in rig.incarnations} == {4}
 
 
 @pytest.mark.parametrize("node", [1, 2, 3])
 def test_a_paused_member_is_left_out_and_comes_back(node: int) -> None:
-    """B3: silent for T, it is taken for dead; when it goes on it answers, and is taken in again."""
+    """B3: silent for T, it is taken for dead; once resumed it answers, and becomes a member again."""
     rig = _at_work()
     rig.do(f"pause {node}")
     rig.run_until(lambda: rig.agreed() == 4 and node not in rig.protocol(4).up, 20 * T_US, f"{node} is left out")
@@ -102,7 +106,7 @@ def test_a_paused_member_is_left_out_and_comes_back(node: int) -> None:
 
 @pytest.mark.parametrize("sides", ["1 2 | 3 4", "4", "1 | 2 | 3 | 4", "1 4 | 2 3"])
 def test_a_partition_heals_to_one_coordinator(sides: str) -> None:
-    """Assumption 8 broken: each side has its own coordinator; when it is whole again, the highest leads."""
+    """Assumption 8 broken: each side has its own coordinator; after the heal, the highest leads."""
     rig = _at_work()
     rig.do(f"partition {sides}")
     rig.run(30 * T_US)
@@ -113,25 +117,26 @@ def test_a_partition_heals_to_one_coordinator(sides: str) -> None:
 
 
 def test_A1_1_when_the_lower_of_two_leaders_is_heard_last() -> None:
-    """A1.1 with nothing but a crash: 2 has passed stage 1, 3 comes up. At node 1, 2's EnterElection, sent before
-    3's, arrives after it. By the listing 1 would follow 2, while 3 counts on the answer that 1 gave it before.
+    """A1.1 with just a crash: 2 has passed stage 1, and 3 starts.
 
-    All messages arrive within Tm, in order on each link. Also ``Schedule(2889)``, ``(17509)``, ``(19178)``.
+    At node 1, 2's EnterElection, sent before 3's, arrives after it. By the listing 1 would follow 2, while 3
+    relies on 1's earlier answer. All messages arrive within Tm and in order on each link. Also ``Schedule(2889)``,
+    ``(17509)``, ``(19178)``.
     """
     rig = Rig([1, 2, 3], latency_us=1_000).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("kill 3")
     rig.rule(Delay(links=frozenset({(2, 1)}), delay_us=20_000))
     rig.rule(Delay(links=frozenset({(3, 2)}), delay_us=30_000))
     assert rig.header.link.latency_us + 30_000 < TM_US
     rig.do("on send EnterElection 2->1 restart 3")
 
-    def look() -> None:
+    def check_coordinators() -> None:
         record = rig.records[-1]
         if isinstance(record, Step) and "status" in record.changed:
-            led = [node for node in rig.lives if rig.protocol(node).status in LED]
-            told = {node: rig.protocol(node).coordinator for node in led}
-            assert len(set(told.values())) <= 1, f"at {rig.now_us}: {told}"
+            led = [node for node in rig.incarnations if rig.protocol(node).status in LED]
+            coordinators = {node: rig.protocol(node).coordinator for node in led}
+            assert len(set(coordinators.values())) <= 1, f"at {rig.now_us}: {coordinators}"
 
-    rig.watchers.append(look)
+    rig.watchers.append(check_coordinators)
     rig.run(20 * T_US)

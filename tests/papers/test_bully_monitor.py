@@ -1,4 +1,4 @@
-"""B8-B10: what a bully node answers at any time, what it refuses, what is too late, and how new the state is."""
+"""B8-B10: the answers of a bully node at any time, its refusals, late answers, and versions of the state."""
 
 from collections.abc import Callable
 
@@ -37,7 +37,7 @@ def _in(status: str) -> Solo:
 
 @pytest.mark.parametrize("status", STATES)
 def test_B8_are_you_up(status: str) -> None:
-    """B8: yes, in every status; and nothing changes by it."""
+    """B8: yes, in every status; and no change of state."""
     step = _in(status).hear(1, AreYouUp())
     assert asked(step) == [("AreYouUpAnswer", 1)]
     assert step.changed == {}
@@ -45,7 +45,7 @@ def test_B8_are_you_up(status: str) -> None:
 
 @pytest.mark.parametrize("status", STATES)
 def test_B8_are_you_normal(status: str) -> None:
-    """B8: whether Status is Normal."""
+    """B8: the answer is whether the status is Normal."""
     (answer,) = _in(status).hear(3, AreYouNormal()).sent
     assert (answer.kind, body(answer)) == ("AreYouNormalAnswer", {"normal": status == "Normal"})
 
@@ -61,9 +61,9 @@ def test_B8_enter_election(status: str) -> None:
 
 
 def test_B8_enter_election_stops_the_nodes_own_election() -> None:
-    """B8: at whichever stage it is, nothing of it runs on, and the answers to it are late."""
+    """B8: at any stage: none of it runs on, and answers to it are late."""
     solo, step = lone(2, (1, 2, 3, 4))
-    step = solo.fire()
+    step = solo.fire_timer()
     assert asked(step) == [("EnterElection", 1)]
     halting = solo.hear(4, EnterElection())
     assert halting.waits == ()
@@ -75,17 +75,17 @@ def test_B8_enter_election_stops_the_nodes_own_election() -> None:
 
 
 def test_B8_enter_election_at_the_coordinator() -> None:
-    """B8: a coordinator in the midst of its Check follows the call like any other node."""
+    """B8: a coordinator in the middle of its Check enters the election like any other node."""
     solo = lead((1, 2), node=3, ids=(1, 2, 3, 4))
-    checked = solo.fire()
+    checked = solo.fire_timer()
     step = solo.hear(4, EnterElection())
     assert step.waits == ()
     assert solo.protocol.status is Status.ELECTION
     assert reply_all(solo, checked, AreYouUpAnswer()).late
 
 
-def test_B8_the_last_leader_to_call_is_the_one_that_counts() -> None:
-    """B8: halted is whoever sent EnterElection last, and only that leader may become coordinator."""
+def test_B8_the_last_leader_counts() -> None:
+    """B8: halted is the last sender of EnterElection, and only that leader may become coordinator."""
     solo, _ = lone(1, (1, 2, 3))
     enter(solo, 2)
     enter(solo, 3)
@@ -95,7 +95,7 @@ def test_B8_the_last_leader_to_call_is_the_one_that_counts() -> None:
 
 
 def test_B8_set_coordinator_accepted() -> None:
-    """B8: from the leader in whose election the node is: Coordinator, Reorganization, an answer."""
+    """B8: from the leader of the current election: Coordinator, Reorganization, an answer."""
     solo = _in("Election")
     step = solo.hear(3, SetCoordinator())
     assert step.changed == {"coordinator": 3, "status": "Reorganization"}
@@ -106,20 +106,20 @@ def test_B8_set_coordinator_accepted() -> None:
     ("status", "sender"), [("Election", 1), ("Down", 3), ("Reorganization", 3), ("Normal", 3), ("Normal", 1)]
 )
 def test_B8_set_coordinator_refused(status: str, sender: int) -> None:
-    """B8: from another one, or in another status, it changes nothing and is not answered."""
+    """B8: from another sender, or in another status, it has no effect and gets no answer."""
     _refused(_in(status).hear(sender, SetCoordinator()))
 
 
 def test_B8_set_coordinator_refused_by_a_leader() -> None:
-    """B8: a node that holds its own election has halted itself, and takes no other for its leader."""
+    """B8: a node that holds an election has halted itself, and accepts no other leader."""
     solo, _ = lone()
-    solo.fire()
+    solo.fire_timer()
     assert solo.protocol.status is Status.ELECTION
     _refused(solo.hear(3, SetCoordinator()))
 
 
 def test_B8_new_state_accepted() -> None:
-    """B8: from the coordinator, in Reorganization: the Definition, Normal, an answer; the task goes on."""
+    """B8: from the coordinator, in Reorganization: the Definition, Normal, an answer; the task resumes."""
     solo = _in("Reorganization")
     step = solo.hear(3, NewState(DEFINITION))
     assert solo.protocol.definition == DEFINITION
@@ -133,22 +133,22 @@ def test_B8_new_state_accepted() -> None:
     ("status", "sender"), [("Reorganization", 1), ("Down", 3), ("Election", 3), ("Normal", 3), ("Normal", 1)]
 )
 def test_B8_new_state_refused(status: str, sender: int) -> None:
-    """B8: from another one, or in another status, it changes nothing and is not answered."""
+    """B8: from another sender, or in another status, it has no effect and gets no answer."""
     _refused(_in(status).hear(sender, NewState(Definition(9, sender, (sender,)))))
 
 
-def test_B8_new_state_after_another_call_is_refused() -> None:
-    """B8: the leader's NewState is worth nothing once another election was entered."""
+def test_B8_new_state_after_another_election_is_refused() -> None:
+    """B8: NewState has no effect once another election was entered."""
     solo, _ = lone(1, (1, 2, 3))
     follow(solo, 2)
     enter(solo, 3)
     _refused(solo.hear(2, NewState(DEFINITION)))
 
 
-def test_B4_a_coordinator_that_leaves_it_to_a_higher_node_leads_no_longer() -> None:
-    """B4 with B3: it is astray to whoever checks from then on, and performs no task (M7)."""
+def test_B4_a_coordinator_that_leaves_the_election_to_a_higher_node_steps_down() -> None:
+    """B4 with B3: from then on any Check finds that it is not Normal, and it performs no task (M7)."""
     solo = lead((1,), node=2, ids=(1, 2, 3))
-    checked = solo.fire().sent
+    checked = solo.fire_timer().sent
     assert [message.target for message in checked] == [1, 3]
     for message in checked:
         step = solo.reply(message, AreYouNormalAnswer(True))
@@ -160,18 +160,18 @@ def test_B4_a_coordinator_that_leaves_it_to_a_higher_node_leads_no_longer() -> N
 
 
 def test_B9_a_late_answer_is_not_taken_for_a_later_requests() -> None:
-    """B9: an answer to EnterElection of the attempt before does not put its sender into this attempt's Up."""
+    """B9: an answer to EnterElection of an earlier attempt does not put its sender into this attempt's Up."""
     solo, step = lone(3)
     first = step.sent
     step = solo.reply(first[0], EnterElectionAnswer(Definition(), 0))
-    step = solo.fire()
+    step = solo.fire_timer()
     assert asked(step) == [("SetCoordinator", 1)]
-    step = solo.fire()
+    step = solo.fire_timer()
     assert asked(step) == [("EnterElection", 1), ("EnterElection", 2)], "the second attempt"
     late = solo.reply(first[1], EnterElectionAnswer(Definition(7), 7))
     assert late.late
     solo.reply(step.sent[0], EnterElectionAnswer(Definition(), 0))
-    step = solo.fire()
+    step = solo.fire_timer()
     assert step.changed["up"] == [1]
     step = reply_all(solo, step, SetCoordinatorAnswer())
     assert step.stored == {"version": 1}, "and its version counts for nothing"
@@ -181,8 +181,10 @@ def test_B9_a_late_answer_is_not_taken_for_a_later_requests() -> None:
 def test_B10_the_new_definition_is_newer_than_all_that_the_group_knows(
     own: int, others: tuple[int, ...], new: int
 ) -> None:
-    """B10: answers to EnterElection carry versions; the new coordinator begins from the newest of them or of its
-    own, and has stored its version before NewState leaves."""
+    """B10: answers to EnterElection carry versions; the new coordinator continues from the newest of all.
+
+    It has stored its version before NewState leaves.
+    """
     solo, step = lone(3, version=own)
     for message, version in zip(step.sent, others, strict=True):
         step = solo.reply(message, EnterElectionAnswer(Definition(version), version))
@@ -192,8 +194,8 @@ def test_B10_the_new_definition_is_newer_than_all_that_the_group_knows(
     assert solo.protocol.definition == Definition(new, 3, (1, 2, 3))
 
 
-def test_B10_a_member_tells_the_newest_that_it_knows() -> None:
-    """B10: its last Definition with the version; the version is known even to one that crashed since."""
+def test_B10_a_member_reports_the_newest_state_it_knows() -> None:
+    """B10: its last Definition and the version; the version survives a crash."""
     solo, _ = lone()
     normal(solo)
     (answer,) = enter(solo, 3).sent
@@ -203,7 +205,7 @@ def test_B10_a_member_tells_the_newest_that_it_knows() -> None:
     assert body(answer) == {"definition": {}, "version": 4}
 
 
-def test_B10_a_member_stores_the_version_of_what_it_takes() -> None:
+def test_B10_a_member_stores_the_version_of_its_definition() -> None:
     """B10: before its answer leaves, in the same step."""
     solo, _ = lone()
     step = normal(solo)
@@ -212,7 +214,7 @@ def test_B10_a_member_stores_the_version_of_what_it_takes() -> None:
 
 
 def test_every_message_of_the_listing_is_handled() -> None:
-    """B8: the five questions, and their answers, by the listing's names."""
+    """B8: the five requests and their answers, with the names of the listing."""
     assert set(Bully.handlers) == {"AreYouUp", "AreYouNormal", "EnterElection", "SetCoordinator", "NewState"}
     assert set(Bully.payloads) == {*Bully.handlers, *(f"{kind}Answer" for kind in Bully.handlers)}
 

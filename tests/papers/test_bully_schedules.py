@@ -1,8 +1,8 @@
-"""A1 and A2 under crashes: 300 random schedules of kills and restarts, looked at after every step.
+"""A1 and A2 under crashes: 300 random schedules of kills and restarts, checked after every step.
 
-Nothing but crashes happens and every message arrives within Tm, so all nine assumptions hold. Some strike at
-an instant, some as a message of some kind leaves or arrives, between two messages of one step too. Run one
-again with ``Schedule(seed).run()``.
+There are only crashes, and every message arrives within Tm, so all nine assumptions hold. Some crashes strike at
+an instant, some when a message of some kind is sent or arrives, also between two messages of one step. Repeat one
+with ``Schedule(seed).run()``.
 """
 
 from itertools import combinations
@@ -26,7 +26,7 @@ KINDS = ("AreYouUp", "EnterElection", "EnterElectionAnswer", "SetCoordinator", "
 
 
 class Schedule:
-    """A cluster of 3 to 6 nodes, a latency below Tm, crashes and restarts, all drawn from the seed."""
+    """A cluster of 3 to 6 nodes with a latency below Tm, crashes and restarts, all drawn from the seed."""
 
     def __init__(self, seed: int) -> None:
         chance = Random(f"schedule {seed}")
@@ -35,7 +35,7 @@ class Schedule:
         jitter_us = chance.choice([0, longest_us // 2])
         nodes = range(1, chance.randint(3, 6) + 1)
         self.rig = Rig(nodes, latency_us=longest_us - jitter_us, jitter_us=jitter_us, seed=seed)
-        self.rig.watchers.append(self.look)
+        self.rig.watchers.append(self.check_agreement)
         self.commands: list[str] = []
         self.last_fault_us = chance.randint(0, 8 * T_US)
         for _ in range(chance.randint(4, 14)):
@@ -50,24 +50,24 @@ class Schedule:
         self.commands.append(f"at {self.last_fault_us}us restart {chance.choice(nodes)}")
 
     def run(self) -> None:
-        """Run to the bound after the last fault; AssertionError where A1 or A2 does not hold."""
+        """Run to the bound after the last fault. Raises AssertionError if A1 or A2 does not hold."""
         self.rig.do(*self.commands)
         self.rig.started().run(self.last_fault_us)
         self.rig.director.finish()
         self.rig.run_until(lambda: self.rig.agreed() is not None, WITHIN_US, f"{self}: A2")
 
-    def look(self) -> None:
-        """A1.1 and A1.2, now."""
+    def check_agreement(self) -> None:
+        """Check A1.1 and A1.2 now."""
         record = self.rig.records[-1]
         if (isinstance(record, Step) and "status" in record.changed) or isinstance(record, Process):
             states: list[tuple[int, Any]] = [
-                (n, incarnation.node.protocol) for n, incarnation in self.rig.lives.items()
+                (n, incarnation.node.protocol) for n, incarnation in self.rig.incarnations.items()
             ]
             for (i, one), (j, other) in combinations(states, 2):
                 if one.status in LED and other.status in LED:
-                    assert one.coordinator == other.coordinator, f"{self}: A1.1 of {i}, {j}\n{self.rig.told()}"
+                    assert one.coordinator == other.coordinator, f"{self}: A1.1 of {i}, {j}\n{self.rig.tail()}"
                 if one.status is other.status is Status.NORMAL:
-                    assert one.definition == other.definition, f"{self}: A1.2 of {i}, {j}\n{self.rig.told()}"
+                    assert one.definition == other.definition, f"{self}: A1.2 of {i}, {j}\n{self.rig.tail()}"
 
     def __str__(self) -> str:
         return f"Schedule({self.seed}) of {self.rig.ids}: {', '.join(self.commands)}"
@@ -75,6 +75,6 @@ class Schedule:
 
 @pytest.mark.parametrize("first", SEEDS[::BATCH])
 def test_A1_A2_hold_while_the_assumptions_do(first: int) -> None:
-    """A1.1, A1.2: at no instant do two nodes that are led differ. A2: then all are Normal under one again."""
+    """A1.1, A1.2: nodes never disagree. A2: in the end all are Normal under one coordinator."""
     for seed in range(first, first + BATCH):
         Schedule(seed).run()

@@ -1,10 +1,10 @@
-"""Section 7, rules F1 to F3 and M7: the field of sensors, above every election, in simulated runs."""
+"""Section 7, rules F1 to F3 and M7: the field of sensors above every election, in simulated runs."""
 
 import pytest
 
 from lab.kernel import Step
 from lab.protocols import PROTOCOLS, Definition, Election, Field, Survey, stacked
-from lab.protocols.survey import NOBODY, Made, join
+from lab.protocols.survey import NOBODY, ReadingCount, join
 from lab.recording.records import Process, Record
 from tests.campaign.publishing import FAULTS, plain_trial
 from tests.harness import T_US, Rig, Solo
@@ -15,33 +15,33 @@ above_each = pytest.mark.parametrize("election", ELECTIONS, ids=lambda each: eac
 
 
 def rig(election: type[Election], ids: tuple[int, ...] = (1, 2, 3, 4, 5)) -> Rig:
-    """A cluster that surveys the field, all Normal under one coordinator."""
+    """Return a cluster that surveys the field, all nodes Normal under one coordinator."""
     started = Rig(ids, protocol=stacked(Field, election)).started()
-    started.settle()
+    started.run_until_agreed()
     return started.run(20 * T_US)
 
 
 def leader(rig: Rig) -> int:
-    """The coordinator of all."""
+    """Return the coordinator of all nodes."""
     agreed = rig.agreed()
     assert agreed is not None
     return agreed
 
 
 def survey(rig: Rig, node: int) -> Survey:
-    """What a node knows of the field."""
-    known: Survey = rig.protocol(node).above.survey
+    """Return a node's knowledge of the field."""
+    known: Survey = rig.protocol(node).upper_layer.survey
     return known
 
 
 def surveyed(rig: Rig, node: int, more: int) -> None:
-    """Let time pass until the node knows of so many more whole surveys."""
+    """Advance time until the node knows of that many more complete surveys."""
     number = survey(rig, node).number + more
     rig.run_until(lambda: survey(rig, node).number >= number, 100 * T_US, f"{more} more whole surveys")
 
 
 def states(records: list[Record]) -> list[tuple[Step, dict[str, object]]]:
-    """Every step, with the state that its node is in after it."""
+    """Yield every step with the node's state after it."""
     found: list[tuple[Step, dict[str, object]]] = []
     now: dict[int, dict[str, object]] = {}
     for record in records:
@@ -57,8 +57,8 @@ def states(records: list[Record]) -> list[tuple[Step, dict[str, object]]]:
 
 
 @above_each
-def test_F1_each_region_is_given_to_one_member(election: type[Election]) -> None:
-    """The Definition gives each of the 64 regions to one member of the group, to each as many as can be."""
+def test_F1_each_region_is_assigned_to_one_member(election: type[Election]) -> None:
+    """The Definition assigns each of the 64 regions to one member, in nearly equal numbers."""
     run = rig(election)
     definition: Definition = run.protocol(leader(run)).definition
     assert len(definition.regions) == REGIONS
@@ -71,16 +71,16 @@ def test_F1_a_field_of_another_size() -> None:
     """``regions`` is a parameter."""
     protocol = stacked(Field, ELECTIONS[0])
     run = Rig((1, 2, 3), protocol=protocol, parameters=protocol.Parameters(regions=7)).started()
-    run.settle()
+    run.run_until_agreed()
     assert len(run.protocol(3).definition.regions) == 7
     run.run(20 * T_US)
     assert survey(run, leader(run)).number > 2
-    assert run.protocol(leader(run)).above.duplicates == 0
+    assert run.protocol(leader(run)).upper_layer.duplicates == 0
 
 
 @above_each
 def test_F1_every_normal_member_surveys_its_own_regions_in_turn(election: type[Election]) -> None:
-    """One after the other, in their order, and no region of anybody else's."""
+    """In their order, and no regions of other members."""
     run = rig(election)
     since = len(run.records)
     surveyed(run, leader(run), 2)
@@ -100,23 +100,23 @@ def test_F1_every_normal_member_surveys_its_own_regions_in_turn(election: type[E
 
 @above_each
 def test_F1_readings_are_reported_to_the_coordinator(election: type[Election]) -> None:
-    """To nobody else, and there it is joined: a whole survey was made by all members."""
+    """To no other node; the coordinator joins them: all members contributed to a complete survey."""
     run = rig(election)
     since, coordinator = len(run.records), leader(run)
-    duplicates = run.protocol(coordinator).above.duplicates  # where each node began by itself
+    duplicates = run.protocol(coordinator).upper_layer.duplicates  # where each node began by itself
     surveyed(run, coordinator, 3)
     assert {target for _, _, target in run.sent("Reading", since=since)} == {coordinator}
     made = {each.node for each in survey(run, coordinator).made}
     assert made == set(run.ids)
-    assert run.protocol(coordinator).above.duplicates == duplicates
+    assert run.protocol(coordinator).upper_layer.duplicates == duplicates
 
 
 @above_each
 def test_F1_a_reading_that_is_lost_is_reported_again(election: type[Election]) -> None:
-    """A survey is complete, and nothing counted twice, though a node's reports, and answers to it, were lost."""
+    """A survey completes without double counts, though reports of a node and answers to it were lost."""
     run = rig(election)
     coordinator = leader(run)
-    duplicates = run.protocol(coordinator).above.duplicates
+    duplicates = run.protocol(coordinator).upper_layer.duplicates
     rule = run.lose(frozenset({(1, coordinator)}), "Reading")
     whole = survey(run, coordinator).number
     run.run(20 * T_US)
@@ -126,15 +126,15 @@ def test_F1_a_reading_that_is_lost_is_reported_again(election: type[Election]) -
     surveyed(run, coordinator, 1)
     run.release(rule)
     surveyed(run, coordinator, 2)
-    assert run.protocol(coordinator).above.duplicates == duplicates
+    assert run.protocol(coordinator).upper_layer.duplicates == duplicates
 
 
 def test_F1_the_same_report_twice_counts_once() -> None:
-    """Reports say all that was done so far: one more of them changes nothing."""
+    """Reports contain all work so far: a repeated one changes nothing."""
     run = rig(ELECTIONS[0])
     run.do("duplicate all 100%")
     surveyed(run, leader(run), 4)
-    assert run.protocol(leader(run)).above.duplicates == 0
+    assert run.protocol(leader(run)).upper_layer.duplicates == 0
 
 
 # F2
@@ -142,10 +142,10 @@ def test_F1_the_same_report_twice_counts_once() -> None:
 
 @above_each
 @pytest.mark.parametrize("victim", [1, 5])
-def test_F2_a_new_definition_covers_all_regions_with_the_members_that_there_are(
+def test_F2_a_new_definition_assigns_all_regions_to_the_remaining_members(
     election: type[Election], victim: int
 ) -> None:
-    """After the crash of a member, or of the coordinator, its regions are the others'."""
+    """After the crash of a member or the coordinator, the others get its regions."""
     run = rig(election)
     run.run(8 * T_US)
     run.do(f"kill {victim}")
@@ -161,8 +161,8 @@ def test_F2_a_new_definition_covers_all_regions_with_the_members_that_there_are(
 
 
 @above_each
-def test_F2_what_was_done_is_not_lost(election: type[Election]) -> None:
-    """B10: the new coordinator goes on from all that the members that are left know."""
+def test_F2_finished_work_is_not_lost(election: type[Election]) -> None:
+    """B10: the new coordinator continues from all that the remaining members know."""
     run = rig(election)
     coordinator = leader(run)
     surveyed(run, coordinator, 2)
@@ -179,22 +179,22 @@ def test_F2_what_was_done_is_not_lost(election: type[Election]) -> None:
     assert now.results(REGIONS) >= left.results(REGIONS) > 2 * REGIONS
 
 
-def test_F2_only_what_is_left_is_surveyed() -> None:
-    """In the survey that was going on, no region is surveyed a second time after a crash of a member."""
+def test_F2_only_pending_regions_are_surveyed() -> None:
+    """After a crash of a member, no region is surveyed a second time in the current survey."""
     run = rig(ELECTIONS[0])
     surveyed(run, 5, 2)
     run.run(T_US)
     run.do("kill 1")
     surveyed(run, 5, 3)
-    assert run.protocol(5).above.duplicates == 0
+    assert run.protocol(5).upper_layer.duplicates == 0
 
 
-def test_F2_what_is_left_is_shared_out_by_itself() -> None:
-    """Else the last regions of a survey could all fall to one member."""
+def test_F2_pending_regions_are_shared_out_separately() -> None:
+    """Otherwise the last regions of a survey could all be assigned to one member."""
     solo = Solo(stacked(Field, ELECTIONS[0]))
     done = tuple(9 if region < 56 else NOBODY for region in range(REGIONS))
-    reports = [Definition(survey=Survey(3, done, (Made(9, 0, 56 + 2 * REGIONS),)))]
-    divided = solo.protocol.above.divide(Definition(members=(1, 2, 3, 4)), reports)
+    reports = [Definition(survey=Survey(3, done, (ReadingCount(9, 0, 56 + 2 * REGIONS),)))]
+    divided = solo.protocol.upper_layer.divide(Definition(members=(1, 2, 3, 4)), reports)
     assert divided.regions[56:] == (1, 1, 2, 2, 3, 3, 4, 4)
     assert [divided.regions.count(member) for member in (1, 2, 3, 4)] == [16] * 4
 
@@ -204,7 +204,7 @@ def test_F2_what_is_left_is_shared_out_by_itself() -> None:
 
 @above_each
 def test_F3_two_groups_each_cover_the_whole_field(election: type[Election]) -> None:
-    """While the network is cut, both sides go on to survey all of it."""
+    """While the network is cut, both sides survey all of it."""
     run = rig(election)
     run.run(10 * T_US)
     run.do("partition 1 2 | 3 4 5")
@@ -220,7 +220,7 @@ def test_F3_two_groups_each_cover_the_whole_field(election: type[Election]) -> N
 
 @above_each
 def test_F3_at_a_merge_duplicates_are_counted_and_dropped_and_nothing_is_lost(election: type[Election]) -> None:
-    """The results are those of both sides, and what both did is counted, to the last reading."""
+    """The results are those of both sides, and duplicates are counted to the last reading."""
     run = rig(election)
     run.run(10 * T_US)
     run.do("partition 1 2 | 3 4 5")
@@ -243,7 +243,7 @@ def test_F3_at_a_merge_duplicates_are_counted_and_dropped_and_nothing_is_lost(el
         if each[0] == step.node
     }
     assert sum(made.values()) == join(survey(run, node) for node in run.ids).readings()
-    assert run.protocol(leader(run)).above.duplicates == now.readings() - now.results(REGIONS) >= REGIONS
+    assert run.protocol(leader(run)).upper_layer.duplicates == now.readings() - now.results(REGIONS) >= REGIONS
 
 
 # M7
@@ -251,7 +251,7 @@ def test_F3_at_a_merge_duplicates_are_counted_and_dropped_and_nothing_is_lost(el
 
 @above_each
 def test_M7_a_node_that_is_not_normal_surveys_nothing(election: type[Election]) -> None:
-    """Under all faults: no region under survey, no reading finished, none reported; and the records show it."""
+    """Under all faults: no region under survey, no reading finished, none reported."""
     seen = 0
     for seed in range(1, 9):
         stopped: dict[int, int] = {}
@@ -273,11 +273,11 @@ def _readings_of_this_life(node: int, state: dict[str, object]) -> int:
 
 
 def test_M7_it_stops_at_once() -> None:
-    """In the very step in which it leaves Normal."""
+    """In the same step in which it leaves Normal."""
     run = rig(ELECTIONS[0])
     run.run(5 * T_US)
     run.do("kill 5")
-    run.settle()
+    run.run_until_agreed()
     stopped = [step for step, state in states(run.records) if step.changed.get("status") == "Election"]
     started = [step for step in stopped if step.at_us > 10 * T_US]
     assert started
@@ -286,8 +286,8 @@ def test_M7_it_stops_at_once() -> None:
             assert state["surveying"] is None
 
 
-def test_M7_a_crash_costs_what_was_not_reported() -> None:
-    """What a node had reported is known; what it had not is lost with its state."""
+def test_M7_a_crash_loses_unreported_readings() -> None:
+    """Reported readings are known; unreported ones are lost with the state of the node."""
     run = rig(ELECTIONS[0], (1, 2, 3))
     surveyed(run, 3, 1)
     known = next(each for each in survey(run, 3).made if each.node == 1)
@@ -303,4 +303,4 @@ def test_M7_a_crash_costs_what_was_not_reported() -> None:
     assert made.readings > known.readings
     assert lives[0].readings < made.readings, "the readings of its first life that 3 had not been told are lost"
     assert len(lives) == 2
-    assert run.protocol(3).above.duplicates == 0
+    assert run.protocol(3).upper_layer.duplicates == 0

@@ -1,22 +1,22 @@
-"""I10 where groups are many: a group carries along how it came to be, and no more than a hundred groups."""
+"""I10 with many groups: a Definition carries the history of its group, up to a hundred groups."""
 
-from lab.protocols import Formed, Group
-from lab.protocols.history import history_of
+from lab.protocols import FormedGroup, Group
+from lab.protocols.history import extend_history
 
 
-def _line(node: int, groups: int) -> tuple[Formed, ...]:
-    """What a node knows that formed one group after the other."""
-    history: tuple[Formed, ...] = ()
+def _line(node: int, groups: int) -> tuple[FormedGroup, ...]:
+    """Return the history known to a node that formed one group after the other."""
+    history: tuple[FormedGroup, ...] = ()
     for counter in range(1, groups + 1):
-        history = history_of(Group(node, counter), node, (node,), [history])
+        history = extend_history(Group(node, counter), node, (node,), [history])
     return history
 
 
 def test_I10_each_group_comes_after_those_it_was_formed_from() -> None:
-    """Whatever the order in which the members tell what they know."""
+    """In any order of the members' reports."""
     one, two = _line(1, 3), _line(2, 2)
     for known in ([one, two], [two, one], [one, two, one]):
-        history = history_of(Group(2, 3), 2, (1, 2), known)
+        history = extend_history(Group(2, 3), 2, (1, 2), known)
         places = {formed.group: place for place, formed in enumerate(history)}
         assert set(places) == {Group(1, 1), Group(1, 2), Group(1, 3), Group(2, 1), Group(2, 2), Group(2, 3)}
         assert all(places[parent] < places[formed.group] for formed in history for parent in formed.of)
@@ -24,8 +24,8 @@ def test_I10_each_group_comes_after_those_it_was_formed_from() -> None:
 
 
 def test_I10_of_many_groups_the_nearest_are_remembered() -> None:
-    """Of two long histories, the latter halves; the groups that this one was formed from are among them."""
-    history = history_of(Group(3, 1), 3, (1, 2, 3), [_line(1, 100), _line(2, 100), ()])
+    """Of two long histories, the later halves; the direct parents of this group are among them."""
+    history = extend_history(Group(3, 1), 3, (1, 2, 3), [_line(1, 100), _line(2, 100), ()])
     groups = [formed.group for formed in history]
     assert len(groups) == 100
     assert groups[-1] == Group(3, 1)

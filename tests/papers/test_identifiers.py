@@ -52,7 +52,7 @@ def test_I1_killed_after_every_step(wipe: bool) -> None:
         while len(rig.steps) < struck_at:
             rig.step()
         node = rig.steps[-1].node
-        if node not in rig.lives:
+        if node not in rig.incarnations:
             continue
         rig.do(f"kill {node}", *([f"wipe {node}"] if wipe else []), f"restart {node}")
         rig.run(END_US - rig.now_us)

@@ -27,7 +27,7 @@ NO_COORDINATOR = AreYouCoordinatorAnswer(is_coordinator=False)
 
 
 def test_I1_the_counter_is_raised_and_stored_before_it_is_used() -> None:
-    """I1: in the very step that first has the identifier; no message of an earlier step names it."""
+    """I1: in the same step that first has the identifier; no message of an earlier step contains it."""
     solo, step = lone(counter=6)
     assert step.stored == {"counter": 7}
     assert step.changed["group"] == [2, 7]
@@ -37,8 +37,8 @@ def test_I1_the_counter_is_raised_and_stored_before_it_is_used() -> None:
     assert [body(message) for message in step.sent] == [{"coordinator": 2, "group": [2, 8]}]
 
 
-def test_I1_a_new_life_goes_on_counting() -> None:
-    """I1: also where the last life was cut off right after it had stored."""
+def test_I1_a_new_incarnation_continues_the_counter() -> None:
+    """I1: even if the last incarnation was killed right after it had stored it."""
     _, step = lone()
     assert step.changed["group"] == [2, 1]
     _, step = lone(counter=step.stored["counter"])
@@ -46,7 +46,7 @@ def test_I1_a_new_life_goes_on_counting() -> None:
 
 
 def test_I2_recovery() -> None:
-    """I2: a node that comes up is a group of its own, its coordinator and only member, and Normal."""
+    """I2: a node that starts is Normal in a group of its own, as coordinator and only member."""
     solo, step = lone()
     assert step.sent == ()
     assert (solo.protocol.status, solo.protocol.coordinator) == (Status.NORMAL, 2)
@@ -57,10 +57,10 @@ def test_I2_recovery() -> None:
 
 
 def test_I2_also_on_a_lost_coordinator() -> None:
-    """I2: with a new identifier, and what it knows of the task: the Definition is newer than the lost group's."""
+    """I2: with a new identifier and its state of the task: the Definition is newer than the lost group's."""
     solo = in_status("Normal")
-    solo.fire()
-    step = solo.fire()
+    solo.fire_timer()
+    step = solo.fire_timer()
     assert step.changed["group"] == [2, 2]
     assert solo.protocol.leads
     assert solo.protocol.definition.version == DEFINITION.version + 1
@@ -71,7 +71,7 @@ def test_I3_a_coordinator_asks_all_others_periodically() -> None:
     """I3: every other node, in its group or not, every T."""
     solo, _ = lone(2, (1, 2, 3, 4))
     for turn in (1, 2, 3):
-        step = solo.fire()
+        step = solo.fire_timer()
         assert step.at_us == turn * T_US
         assert asked(step) == [("AreYouCoordinator", 1), ("AreYouCoordinator", 3), ("AreYouCoordinator", 4)]
         for message in step.sent:
@@ -80,24 +80,24 @@ def test_I3_a_coordinator_asks_all_others_periodically() -> None:
 
 
 @pytest.mark.parametrize("status", ["Election", "Reorganization", "Normal"])
-def test_I3_nobody_else_does(status: str) -> None:
+def test_I3_only_coordinators_check(status: str) -> None:
     """I3: neither a participant, nor a node that is joining."""
     solo = in_status(status)
     while not solo.protocol.leads:
         due = solo.node.next_timer()
         assert due is not None
         assert due[1].procedure in ("join", "timeout")
-        solo.fire()
+        solo.fire_timer()
 
 
 @pytest.mark.parametrize(("node", "courtesy_us"), [(4, 0), (3, 2 * T_US), (2, 4 * T_US), (1, 6 * T_US)])
 def test_I3_the_wait_before_merge(node: int, courtesy_us: int) -> None:
-    """I3: the highest waits least: not at all, and each of the others 2·T longer than the next higher."""
+    """I3: the highest does not wait; each other node waits 2·T longer than the next higher one."""
     solo, _ = lone(node, (1, 2, 3, 4))
     other = 1 if node != 1 else 2
     found_us = checks(solo, other).at_us
     assert runs(solo) == {"check"}
-    assert solo.fire().at_us == found_us + courtesy_us
+    assert solo.fire_timer().at_us == found_us + courtesy_us
     assert runs(solo) == {"merge"}
     assert solo.protocol.status is Status.ELECTION
 
@@ -107,25 +107,25 @@ def test_I3_as_printed_the_wait_is_inversely_proportional_to_the_priority(node: 
     """I3, by the letter: T divided by the id."""
     solo, _ = lone(node, (1, 2, 3, 4), as_printed=True)
     found_us = checks(solo, 1 if node != 1 else 2).at_us
-    assert solo.fire().at_us == found_us + T_US // node
+    assert solo.fire_timer().at_us == found_us + T_US // node
 
 
 def test_I3_then_merge_only_if_it_still_leads() -> None:
-    """I3: whoever was invited during its wait merges nobody."""
+    """I3: a node that was invited during its wait does not merge."""
     solo, _ = lone()
     checks(solo, 1)
     assert runs(solo) == {"check"}
     joins(solo)
     assert runs(solo) == {"join"}
-    sent = [message.kind for _ in range(3) for message in solo.fire().sent]
+    sent = [message.kind for _ in range(3) for message in solo.fire_timer().sent]
     assert "Invitation" not in sent
 
 
 def test_I4_a_silent_coordinator_is_asked() -> None:
-    """I4: AreYouThere with the group; a yes in time, and all is well for the next timeout."""
+    """I4: AreYouThere with the group; after a yes in time, the next timeout starts."""
     solo = in_status("Normal")
     for turn in (1, 2):
-        step = solo.fire()
+        step = solo.fire_timer()
         assert step.at_us == turn * TIMEOUT_US
         assert asked(step) == [("AreYouThere", 3)]
         assert body(step.sent[0]) == {"group": [3, 7]}
@@ -136,21 +136,21 @@ def test_I4_a_silent_coordinator_is_asked() -> None:
 def test_I4_no_answer_within_T_starts_recovery() -> None:
     """I4: exactly at T."""
     solo = in_status("Normal")
-    asked_us = solo.fire().at_us
-    assert solo.fire().at_us == asked_us + T_US
+    asked_us = solo.fire_timer().at_us
+    assert solo.fire_timer().at_us == asked_us + T_US
     assert solo.protocol.leads
 
 
 def test_I4_a_no_starts_recovery_at_once() -> None:
-    """I4: the coordinator leads another group, or has this node in none."""
+    """I4: the coordinator leads another group, or this node is not in it."""
     solo = in_status("Normal")
-    step = solo.reply(solo.fire().sent[0], AreYouThereAnswer(is_coordinator=False))
+    step = solo.reply(solo.fire_timer().sent[0], AreYouThereAnswer(is_coordinator=False))
     assert step.changed["group"] == [2, 2]
     assert solo.protocol.leads
 
 
-def test_I4_a_coordinator_that_is_heard_is_asked_all_the_same() -> None:
-    """I4, and what the listing leaves open: as printed a word of it puts the question off."""
+def test_I4_a_coordinator_is_asked_even_if_it_is_heard() -> None:
+    """I4, a repaired hole: as printed, any message of the coordinator delays the question."""
     for as_printed, due_us in ((False, TIMEOUT_US), (True, 100_000 + TIMEOUT_US)):
         solo = in_status("Normal", as_printed=as_printed)
         solo.now_us = 100_000
@@ -161,7 +161,7 @@ def test_I4_a_coordinator_that_is_heard_is_asked_all_the_same() -> None:
 
 
 def test_I5_merge_invites_the_coordinators_and_the_old_members() -> None:
-    """I5: Election, the task stops, a new group, Up empty; each is sent Invitation(self, Group) once."""
+    """I5: Election, the task stops, a new group, Up empty; Invitation(self, Group) goes to each once."""
     solo = _leads((1,), node=4, ids=(1, 2, 3, 4))
     step = merges(solo, 2, 3)
     assert asked(step) == [("Invitation", 1), ("Invitation", 2), ("Invitation", 3)]
@@ -172,16 +172,19 @@ def test_I5_merge_invites_the_coordinators_and_the_old_members() -> None:
     assert step.changed["up"] == []
 
 
-def test_I5_accepts_are_collected_and_then_all_are_told_that_the_group_is_ready() -> None:
-    """I5: for T and the way of an invitation that was passed on; Ready to each that accepted, with one
-    Definition that is newer than any of theirs; Normal when all have answered that they are in the group."""
+def test_I5_accepts_are_collected_and_then_ready_goes_to_all() -> None:
+    """I5: Accepts are collected for T and the forwarding of an invitation; then Ready goes to those who accepted.
+
+    Its Definition is newer than any of theirs. The coordinator is Normal once all have answered that they are in
+    the group.
+    """
     solo, _ = lone(3)
     invited_us = merges(solo, 1, 2).at_us
     group = solo.protocol.group
     for node, version in ((1, 5), (2, 8)):
         (answer,) = solo.hear(node, Accept(group, Definition(version, node, (node,)))).sent
         assert body(answer) == {"accepted": True}
-    step = solo.fire()
+    step = solo.fire_timer()
     assert step.at_us == invited_us + ACCEPT_US
     assert step.changed["status"] == "Reorganization"
     assert asked(step) == [("Ready", 1), ("Ready", 2)]
@@ -193,43 +196,43 @@ def test_I5_accepts_are_collected_and_then_all_are_told_that_the_group_is_ready(
     assert step.changed == {"status": "Normal", "processing": True}
 
 
-def test_I5_who_does_not_accept_is_left_out() -> None:
-    """I5: of those invited, whoever accepts in time is the group."""
+def test_I5_nodes_that_do_not_accept_are_left_out() -> None:
+    """I5: the group consists of those invited that accept in time."""
     solo, _ = lone(3)
     merges(solo, 1, 2)
     solo.hear(2, Accept(solo.protocol.group, Definition()))
-    assert asked(solo.fire()) == [("Ready", 2)]
+    assert asked(solo.fire_timer()) == [("Ready", 2)]
     assert solo.protocol.up == {2}
 
 
-def test_I5_if_nobody_accepts_it_is_a_group_alone() -> None:
-    """I5: there is no answer to wait for, and no node to be missed."""
+def test_I5_if_nobody_accepts_it_is_a_group_of_one() -> None:
+    """I5: there is no answer to wait for."""
     solo, _ = lone(3)
     merges(solo, 1, 2)
-    step = solo.fire()
+    step = solo.fire_timer()
     assert step.sent == ()
     assert solo.protocol.leads
     assert solo.protocol.definition.members == (3,)
 
 
-@pytest.mark.parametrize("answers", [[True], [True, False], []])
-def test_I5_an_answer_missing_starts_recovery(answers: list[bool]) -> None:
-    """I5: not all answered *in group* within T: one has gone, or is in another group by now."""
+@pytest.mark.parametrize("replies", [[True], [True, False], []])
+def test_I5_an_answer_missing_starts_recovery(replies: list[bool]) -> None:
+    """I5: not all answered *in group* within T: one is dead, or in another group by now."""
     solo = _ready_sent()
     group = solo.protocol.group
-    step = solo.fire()
-    told_us = step.at_us
-    for message, in_group in zip(step.sent, answers, strict=False):
+    step = solo.fire_timer()
+    ready_us = step.at_us
+    for message, in_group in zip(step.sent, replies, strict=False):
         solo.reply(message, ReadyAnswer(in_group))
-    if len(answers) < 2:
-        assert solo.fire().at_us == told_us + T_US
+    if len(replies) < 2:
+        assert solo.fire_timer().at_us == ready_us + T_US
     assert solo.protocol.leads
     assert solo.protocol.group == Group(3, group.counter + 1)
     assert solo.protocol.up == frozenset()
 
 
 def test_I5_only_as_a_normal_coordinator() -> None:
-    """I5: Merge that is begun at any other time does nothing."""
+    """I5: at any other time Merge does nothing."""
     solo = in_status("Normal")
     solo.protocol.begin(solo.protocol.merge)
     step = solo.hear(1, Ready(Group(9, 9), DEFINITION))
@@ -247,12 +250,12 @@ def _ready_sent() -> Solo:
 
 
 def _leads(members: tuple[int, ...], node: int = 3, ids: tuple[int, ...] = (1, 2, 3)) -> Solo:
-    """A node that has merged these; its next Check is due."""
+    """Return a node that has merged these; its next Check is due."""
     solo, _ = lone(node, ids)
     merges(solo, *members)
     for member in members:
         solo.hear(member, Accept(solo.protocol.group, Definition()))
-    for message in solo.fire().sent:
+    for message in solo.fire_timer().sent:
         solo.reply(message, ReadyAnswer(in_group=True))
     assert solo.protocol.leads
     assert solo.protocol.up == set(members)
@@ -270,7 +273,7 @@ def test_I6_an_invitation_is_accepted() -> None:
 
 
 def test_I6_a_coordinator_passes_it_on_to_its_old_members() -> None:
-    """I6: the same invitation, before its own Accept; whoever sent it, the Accept is the new coordinator's."""
+    """I6: the same invitation, before its own Accept, which goes to the new coordinator, not to the sender."""
     solo = _leads((1, 2), node=3, ids=(1, 2, 3, 4))
     step = solo.hear(4, Invitation(4, Group(4, 9)))
     assert asked(step) == [("Invitation", 1), ("Invitation", 2), ("Accept", 4)]
@@ -280,7 +283,7 @@ def test_I6_a_coordinator_passes_it_on_to_its_old_members() -> None:
 
 
 def test_I6_a_participant_passes_it_to_nobody() -> None:
-    """I6: only if it was a coordinator."""
+    """I6: only coordinators forward it."""
     solo = in_status("Normal")
     assert solo.protocol.up == {1, 3}
     assert asked(solo.hear(1, Invitation(1, Group(1, 4)))) == [("Accept", 1)]
@@ -288,14 +291,14 @@ def test_I6_a_participant_passes_it_to_nobody() -> None:
 
 @pytest.mark.parametrize("status", ["Election", "Reorganization"])
 def test_I6_only_if_normal(status: str) -> None:
-    """I6: whoever is joining a group is not asked into another one."""
+    """I6: a node that is joining a group ignores other invitations."""
     step = in_status(status).hear(1, Invitation(1, Group(1, 4)))
     assert (step.changed, step.sent) == ({}, ())
 
 
 @pytest.mark.parametrize("accepted", [True, False])
 def test_I6_the_answer_to_accept(accepted: bool) -> None:
-    """I6: *accepted* ⇒ Reorganization; else Recovery, at once."""
+    """I6: *accepted* ⇒ Reorganization; otherwise Recovery, at once."""
     solo, _ = lone()
     step = solo.reply(invited(solo), AcceptAnswer(accepted))
     assert step.changed["status"] == ("Reorganization" if accepted else "Normal")
@@ -304,21 +307,21 @@ def test_I6_the_answer_to_accept(accepted: bool) -> None:
 
 
 def test_I6_no_answer_within_T_starts_recovery() -> None:
-    """I6: and the answer that comes after it changes nothing (B9)."""
+    """I6: an answer that arrives later has no effect (B9)."""
     solo, _ = lone()
     accept = invited(solo)
-    step = solo.fire()
+    step = solo.fire_timer()
     assert step.at_us == T_US
     assert solo.protocol.group == Group(2, 2)
     assert solo.reply(accept, AcceptAnswer(accepted=True)).late
     assert solo.protocol.leads
 
 
-def test_I6_an_invitation_stops_what_was_going_on() -> None:
-    """What the listing leaves open: as printed the old coordinator's *no* comes in the midst of joining."""
+def test_I6_an_invitation_stops_running_procedures() -> None:
+    """A repaired hole: as printed, the old coordinator's *no* arrives during joining."""
     for as_printed in (False, True):
         solo = in_status("Normal", as_printed=as_printed)
-        question = solo.fire()
+        question = solo.fire_timer()
         assert asked(question) == [("AreYouThere", 3)]
         accept = solo.hear(1, Invitation(1, Group(1, 4))).sent[-1]
         solo.reply(question.sent[0], AreYouThereAnswer(is_coordinator=False))
@@ -328,11 +331,11 @@ def test_I6_an_invitation_stops_what_was_going_on() -> None:
         assert (solo.protocol.coordinator == 2) is as_printed, "its own coordinator, and nothing more comes"
 
 
-def test_I6_nobody_is_invited_by_itself() -> None:
-    """What the listing leaves open: an invitation of its own that comes back from whoever passed it on."""
+def test_I6_a_node_ignores_its_own_invitation() -> None:
+    """A repaired hole: its own invitation, forwarded back to it."""
     solo, _ = lone(3)
     merges(solo, 1)
-    solo.fire()
+    solo.fire_timer()
     assert solo.protocol.leads
     step = solo.hear(1, Invitation(3, Group(3, 2)))
     assert (step.changed, step.sent) == ({}, ())
@@ -340,34 +343,34 @@ def test_I6_nobody_is_invited_by_itself() -> None:
 
 @pytest.mark.parametrize("status", ["Election", "Reorganization"])
 def test_I8_nothing_waits_for_ever(status: str) -> None:
-    """I8: in Election for T at most, in Reorganization until Ready can come no more; then I2."""
+    """I8: in Election for at most T, in Reorganization until Ready can no longer come; then I2."""
     solo = in_status(status)
-    step = solo.fire()
+    step = solo.fire_timer()
     assert step.at_us == (T_US if status == "Election" else ACCEPT_US + T_US)
     assert solo.protocol.leads
 
 
 def test_I8_as_printed_a_node_waits_for_ever_for_ready() -> None:
-    """I8, by the letter of listing 10.27: nothing runs in Reorganization but the timeout."""
+    """I8, by the letter of listing 10.27: only the timeout runs in Reorganization."""
     assert runs(in_status("Reorganization", as_printed=True)) == set()
     assert runs(in_status("Reorganization")) == {"join"}
 
 
 def steps_until_normal(solo: Solo) -> Step:
-    """Let its timers fire until it is Normal."""
+    """Fire the node's timers until it is Normal; return the steps."""
     while solo.protocol.status is not Status.NORMAL:
-        step = solo.fire()
+        step = solo.fire_timer()
     return step
 
 
 @pytest.mark.parametrize("at", ["invited", "accepted", "ready sent"])
 def test_I8_a_coordinator_that_hears_nothing_more_is_normal_again(at: str) -> None:
-    """I8: wherever its merge was."""
+    """I8: at any stage of its merge."""
     solo, _ = lone(3)
     merged_us = merges(solo, 1, 2).at_us
     if at != "invited":
         solo.hear(1, Accept(solo.protocol.group, Definition()))
     if at == "ready sent":
-        solo.fire()
+        solo.fire_timer()
     assert steps_until_normal(solo).at_us <= merged_us + ACCEPT_US + T_US
     assert solo.protocol.leads

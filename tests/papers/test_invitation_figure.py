@@ -34,8 +34,8 @@ def _sends(step: Step, kind: str) -> bool:
     return any(message.kind == kind for message in step.sent)
 
 
-def _told(rig: Rig, steps: Sequence[Step]) -> str:
-    """Every step in which something other than a heartbeat was sent, or the state changed."""
+def _format_steps(rig: Rig, steps: Sequence[Step]) -> str:
+    """Format every step that sent anything but heartbeats, or changed the state."""
     lines = []
     for step in steps:
         sent = [message for message in step.sent if message.kind not in HEARTBEATS]
@@ -71,8 +71,10 @@ def _shown(message: Message) -> str:
 
 
 def test_figure_10_9(transcript: Transcript) -> None:
-    """I5, I6: 1 leads itself, 2 itself, 3 leads 4 and 5. 1 has found 2 and 3, and merges; 2 accepts, and 3 passes
-    the invitation on; after the time for Accepts all who accepted are Up, and are told that they are ready."""
+    """I5, I6: 1 leads itself, 2 itself, 3 leads 4 and 5; 1 has found 2 and 3, and merges.
+
+    2 accepts, and 3 forwards the invitation; after the time for Accepts all who accepted are in Up and get Ready.
+    """
     rig = _at_the_start()
     nodes = {node: rig.protocol(node) for node in NODES}
     assert {node: each.coordinator for node, each in nodes.items()} == {1: 1, 2: 2, 3: 3, 4: 3, 5: 3}
@@ -93,4 +95,4 @@ def test_figure_10_9(transcript: Transcript) -> None:
 
     steps = rig.steps[since:]
     figure_10_9.assert_phases(steps, T_US)
-    transcript("figure_10_9", _told(rig, steps))
+    transcript("figure_10_9", _format_steps(rig, steps))

@@ -1,11 +1,11 @@
-"""I7, what an invitation node answers at any time; I9, its optional behaviours; I10, the history of groups."""
+"""I7, the answers of an invitation node at any time; I9, optional behaviours; I10, the history of groups."""
 
 from itertools import product
 from typing import Any
 
 import pytest
 
-from lab.protocols import Definition, Formed, Group, InvitationElection, Status
+from lab.protocols import Definition, FormedGroup, Group, InvitationElection, Status
 from lab.protocols.invitation import (
     Accept,
     AreYouCoordinator,
@@ -22,7 +22,7 @@ from tests.properties.recorded import judged
 @pytest.mark.parametrize("status", STATES)
 @pytest.mark.parametrize("group", [GROUP, Group(3, 6), Group(1, 7)])
 def test_I7_ready(status: str, group: Group) -> None:
-    """I7: only if the group matches and Status is Reorganization: the Definition, Normal, yes; else no."""
+    """I7: if the group matches and the status is Reorganization: the Definition, Normal, yes; otherwise no."""
     solo = in_status(status)
     step = solo.hear(3, Ready(group, Definition(8, 3, (2, 3))))
     taken = status == "Reorganization" and group == GROUP
@@ -37,7 +37,7 @@ def test_I7_ready(status: str, group: Group) -> None:
 
 @pytest.mark.parametrize("status", STATES)
 def test_I7_are_you_coordinator(status: str) -> None:
-    """I7: Normal and its own coordinator; so a participant is none, and nor is who is joining."""
+    """I7: yes if Normal and its own coordinator; participants and joining nodes answer no."""
     assert body(in_status(status).hear(1, AreYouCoordinator()).sent[0]) == {"is_coordinator": False}
     solo, _ = lone()
     assert body(solo.hear(1, AreYouCoordinator()).sent[0]) == {"is_coordinator": True}
@@ -49,7 +49,7 @@ def test_I7_are_you_coordinator(status: str) -> None:
     ("sender", "counter", "there"), [(1, 2, True), (2, 2, False), (1, 1, False), (1, 3, False)]
 )
 def test_I7_are_you_there(sender: int, counter: int, there: bool) -> None:
-    """I7: the group matches, it is the coordinator, and the sender is in Up."""
+    """I7: yes if the group matches, it is the coordinator, and the sender is in Up."""
     solo, _ = lone(3)
     merges(solo, 1, 2)
     solo.hear(1, Accept(Group(3, 2), Definition()))
@@ -58,20 +58,20 @@ def test_I7_are_you_there(sender: int, counter: int, there: bool) -> None:
 
 
 def test_I7_a_participant_is_never_there() -> None:
-    """I7: not even for a fellow member of the group."""
+    """I7: not even for another member of the group."""
     (answer,) = in_status("Normal").hear(1, AreYouThere(GROUP)).sent
     assert body(answer) == {"is_coordinator": False}
 
 
 def test_I7_accept() -> None:
-    """I7: only in Election, as its own coordinator, for the group: Up grows, and yes; else no."""
+    """I7: in Election, as its own coordinator, for the group: Up grows, and yes; otherwise no."""
     solo, _ = lone(3)
     assert body(solo.hear(1, Accept(Group(3, 1), Definition())).sent[0]) == {"accepted": False}, "Normal"
     merges(solo, 1, 2)
     assert body(solo.hear(1, Accept(Group(3, 1), Definition())).sent[0]) == {"accepted": False}, "an old group"
     assert body(solo.hear(1, Accept(Group(3, 2), Definition())).sent[0]) == {"accepted": True}
     assert solo.protocol.up == {1}
-    solo.fire()
+    solo.fire_timer()
     assert solo.protocol.status is Status.REORGANIZATION
     assert body(solo.hear(2, Accept(Group(3, 2), Definition())).sent[0]) == {"accepted": False}, "too late"
     assert solo.protocol.up == {1}
@@ -88,7 +88,7 @@ def _cluster(nodes: tuple[int, ...], seed: int = 1, **parameters: Any) -> Rig:
 
 
 def _in_one_group(rig: Rig) -> bool:
-    return rig.agreed() is not None and len({rig.protocol(node).group for node in rig.lives}) == 1
+    return rig.agreed() is not None and len({rig.protocol(node).group for node in rig.incarnations}) == 1
 
 
 def _until_one_group(rig: Rig) -> int:
@@ -96,13 +96,13 @@ def _until_one_group(rig: Rig) -> int:
 
 
 def test_I9_all_are_off_by_default() -> None:
-    """I9: as the listings are without them."""
+    """I9: the default is as in the listings."""
     given = InvitationElection.Parameters()
     assert {given.priority_invitations, given.informed_answers, given.quick_regroup, given.as_printed} == {False}
 
 
 def test_I9_priority_invitations_at_one_node() -> None:
-    """I9: the lower leaves the higher out of Others; the higher notes the lower that asked it, and merges soon."""
+    """I9: the lower one leaves the higher one out of Others; the higher one adds the lower one and merges soon."""
     for on in (False, True):
         solo, _ = lone(2, priority_invitations=on, check_every_us=5 * T_US)
         checks(solo, 3)
@@ -119,8 +119,11 @@ def test_I9_priority_invitations_at_one_node() -> None:
 
 @pytest.mark.parametrize(("on", "leader", "within_us"), [(False, 1, 5 * T_US), (True, 2, 3 * T_US)])
 def test_I9_priority_invitations_in_a_cluster(on: bool, leader: int, within_us: int) -> None:
-    """I9: 1 and 2 check every 20·T, 1 when 2 is half way; just before that they can talk again. 1 finds 2, and
-    waits 2·T before it merges; or 2 is asked, and merges itself at its next Check, which is at once."""
+    """I9: 1 and 2 check every 20·T, half an interval apart; the partition ends just before 1's Check.
+
+    1 finds 2, and waits 2·T before it merges; with the option, 2 is asked, and merges at its next Check, which is
+    at once.
+    """
     rig = _cluster((1, 2), priority_invitations=on, check_every_us=20 * T_US)
     rig.do("partition 1 | 2")
     rig.started(2).run(10 * T_US)
@@ -133,21 +136,21 @@ def test_I9_priority_invitations_in_a_cluster(on: bool, leader: int, within_us: 
 
 
 def test_I9_informed_answers_at_one_node() -> None:
-    """I9: a participant tells who leads it, and the coordinator that asked adds that one to Others."""
+    """I9: a participant answers with its coordinator, and the coordinator that asked adds that one to Others."""
     for on in (False, True):
         answer = body(in_status("Normal", informed_answers=on).hear(1, AreYouCoordinator()).sent[0])
         assert answer == ({"is_coordinator": False, "coordinator": 3} if on else {"is_coordinator": False})
     joining = in_status("Election", informed_answers=True)
     assert body(joining.hear(1, AreYouCoordinator()).sent[0]) == {"is_coordinator": False}
     asker, _ = lone(informed_answers=True)
-    (question, _) = asker.fire().sent
+    (question, _) = asker.fire_timer().sent
     asker.reply(question, AreYouCoordinatorAnswer(is_coordinator=False, coordinator=3))
-    asker.fire()
+    asker.fire_timer()
     assert asker.protocol.others == {3}
 
 
 def test_I9_informed_answers_in_a_cluster() -> None:
-    """I9: 3 leads 2. Whether 3 leads, 1 cannot hear; 2 tells it, or nobody ever does."""
+    """I9: 3 leads 2. 1 cannot hear 3; only 2's answer tells 1 of it."""
     for on in (False, True):
         rig = _cluster((1, 2, 3), informed_answers=on)
         rig.lose(frozenset({(3, 1)}), "AreYouCoordinator", "AreYouCoordinatorAnswer")
@@ -162,8 +165,10 @@ def test_I9_informed_answers_in_a_cluster() -> None:
 
 
 def test_I9_quick_regroup_in_a_cluster() -> None:
-    """I9: members whose coordinator died form one group without the next Check, which is 20·T later; the highest
-    invites at once, so the others' own invitations come to nothing."""
+    """I9: members whose coordinator died form one group without waiting for the next Check in 20·T.
+
+    The highest invites at once, so the invitations of the others have no effect.
+    """
     took: dict[bool, list[int]] = {False: [], True: []}
     for on, seed in product(took, range(10)):
         rig = _cluster((1, 2, 3, 4, 5), seed, quick_regroup=on, check_every_us=20 * T_US)
@@ -175,19 +180,19 @@ def test_I9_quick_regroup_in_a_cluster() -> None:
 
 
 def test_I9_quick_regroup_at_one_node() -> None:
-    """I9: its fellow members are invited, and not the coordinator that is lost; who restarts invites nobody."""
+    """I9: it invites its fellow members, but not the lost coordinator; a restarted node invites nobody."""
     for on in (False, True):
         solo, _ = lone(2, (1, 2, 3), quick_regroup=on)
         participates(solo)
-        solo.fire()
-        solo.fire()
+        solo.fire_timer()
+        solo.fire_timer()
         assert solo.protocol.leads
         assert solo.protocol.others == ({1} if on else frozenset())
-        assert asked(solo.fire()) == (
+        assert asked(solo.fire_timer()) == (
             [("Invitation", 1)] if on else [("AreYouCoordinator", 1), ("AreYouCoordinator", 3)]
         )
     solo, _ = lone(quick_regroup=True)
-    assert asked(solo.fire())[0][0] == "AreYouCoordinator"
+    assert asked(solo.fire_timer())[0][0] == "AreYouCoordinator"
 
 
 CUTS = (("cut 1->2",), ("cut 2->1",), ("cut 1->2", "cut 3->2", "cut 3->1"), ("cut 2->1", "cut 2->3", "cut 1->3"))
@@ -195,9 +200,11 @@ CUTS = (("cut 1->2",), ("cut 2->1",), ("cut 1->2", "cut 3->2", "cut 3->1"), ("cu
 
 @pytest.mark.parametrize("option", ["", "priority_invitations", "informed_answers", "quick_regroup"])
 @pytest.mark.parametrize("cuts", CUTS)
-def test_I9_who_is_heard_and_does_not_hear_keeps_nobody_busy(option: str, cuts: tuple[str, ...]) -> None:
-    """A4 while links are cut in one direction: whoever can talk to nobody both ways stays Normal, alone; to be
-    asked by one that does not hear the answers is no reason to merge."""
+def test_I9_one_way_links_cause_no_merges(option: str, cuts: tuple[str, ...]) -> None:
+    """A4 with links cut in one direction: a node without two-way links stays Normal alone.
+
+    A Check by a node that does not hear the answers is no reason to merge.
+    """
     for nodes in ((1, 2), (1, 2, 3))[-len(cuts) :]:
         rig = _cluster(nodes, **({option: True} if option else {}))
         rig.do(*(f"at 0s {cut}" for cut in cuts))
@@ -212,27 +219,29 @@ def test_I9_who_is_heard_and_does_not_hear_keeps_nobody_busy(option: str, cuts: 
 
 
 def test_I10_the_definition_has_the_history_of_its_group() -> None:
-    """I10: group → coordinator, members, and the groups it was formed from; what the members know is merged."""
+    """I10: group → coordinator, members, and the groups from which it was formed, merged from all reports."""
     solo, _ = lone(3)
-    alone = Formed(Group(3, 1), 3, (3,))
+    alone = FormedGroup(Group(3, 1), 3, (3,))
     assert solo.protocol.definition.history == (alone,)
     merges(solo, 1, 2)
     for node in (1, 2):
-        history = (Formed(Group(node, 1), node, (node,)),)
+        history = (FormedGroup(Group(node, 1), node, (node,)),)
         solo.hear(node, Accept(Group(3, 2), Definition(1, node, (node,), history)))
-    solo.fire()
+    solo.fire_timer()
     *before, last = solo.protocol.definition.history
     assert sorted(before, key=lambda formed: formed.group.id) == [
-        Formed(Group(1, 1), 1, (1,)),
-        Formed(Group(2, 1), 2, (2,)),
+        FormedGroup(Group(1, 1), 1, (1,)),
+        FormedGroup(Group(2, 1), 2, (2,)),
         alone,
     ]
-    assert last == Formed(Group(3, 2), 3, (1, 2, 3), (Group(3, 1), Group(1, 1), Group(2, 1)))
+    assert last == FormedGroup(Group(3, 2), 3, (1, 2, 3), (Group(3, 1), Group(1, 1), Group(2, 1)))
 
 
 def test_I10_it_is_a_directed_acyclic_graph_that_all_members_know() -> None:
-    """I10: after a partition, a crash and a heal: every group comes after those that it was formed from, none
-    comes twice, and the two sides are both in it."""
+    """I10: after a partition, a crash and a heal, every group comes after its parents.
+
+    No group comes twice, and both sides are in the history.
+    """
     rig = _cluster((1, 2, 3, 4, 5)).started()
     _until_one_group(rig)
     whole = rig.protocol(5).group
@@ -258,12 +267,12 @@ def test_I10_it_is_a_directed_acyclic_graph_that_all_members_know() -> None:
     assert {formed.group for formed in roots} >= {Group(node, 1) for node in rig.ids}
 
 
-def test_I10_a_history_goes_back_so_far_and_no_farther() -> None:
+def test_I10_a_history_is_bounded() -> None:
     """I10: a Definition does not grow for ever; the newest groups are kept."""
     solo, _ = lone(3)
     for _ in range(120):
         merges(solo, 1)
-        solo.fire()
+        solo.fire_timer()
     history = solo.protocol.definition.history
     assert len(history) == 100
     assert [formed.group.counter for formed in history] == list(range(22, 122))

@@ -1,7 +1,6 @@
-"""The model that the algorithms are written for: M1-M7, as far as one node or a simulated cluster can show it.
+"""The model of the algorithms: M1-M7, as far as one node or a simulated cluster can show it.
 
-What depends on real processes and files (M3's crash at any instant, M4's SIGKILL) is tested with the live
-world.
+What depends on real processes and files (M3's crash at any instant, M4's SIGKILL) is tested with the live world.
 """
 
 from itertools import pairwise
@@ -18,7 +17,7 @@ from tests.papers.alone import enter, lone, normal
 
 @given(st.sets(st.integers(1, 99), min_size=2, max_size=8))
 def test_M1_the_id_is_the_priority(ids: set[int]) -> None:
-    """M1: every node knows all ids, in whatever order they are given; a higher one outranks a lower one."""
+    """M1: every node knows all ids, given in any order; a higher id has a higher priority."""
     for node in sorted(ids):
         protocol = Solo(Bully, node, tuple(ids)).protocol
         assert protocol.peers == tuple(sorted(ids - {node}))
@@ -27,7 +26,7 @@ def test_M1_the_id_is_the_priority(ids: set[int]) -> None:
 
 
 def test_M1_no_node_knows_who_is_up() -> None:
-    """M1: a node that comes up asks those above, whether they are up or not."""
+    """M1: a starting node asks those above, up or not."""
     rig = Rig([3, 10, 2]).started(2)
     assert rig.sent() == [(2, "AreYouUp", 3), (2, "AreYouUp", 10)]
     rig.run(2 * T_US)
@@ -36,36 +35,36 @@ def test_M1_no_node_knows_who_is_up() -> None:
 
 @pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum])
 def test_M1_the_ids_may_start_at_0(protocol: type[Election]) -> None:
-    """M1: node 0 is a node like any other. With all ids one less the same messages are sent, to the last node."""
+    """M1: node 0 is a node like any other. With all ids lower by one, the same messages are sent."""
     sent = []
     for first in (0, 1):
         rig = Rig(range(first, first + 4), protocol=protocol).started()
         for left in (3, 2, 1):
-            assert rig.settle() == first + left
+            assert rig.run_until_agreed() == first + left
             rig.do("kill coordinator")
-        assert rig.settle() == first
+        assert rig.run_until_agreed() == first
         rig.do(f"restart {first + 3}")
-        assert rig.settle() == first + 3
+        assert rig.run_until_agreed() == first + 3
         sent.append([(source - first, kind, target - first) for source, kind, target in rig.sent()])
     assert sent[0] == sent[1]
 
 
 def test_M2_the_state_vector() -> None:
-    """M2: Status, Coordinator, Definition and Up are declared, so every change of them is in a step."""
+    """M2: Status, Coordinator, Definition and Up are declared, so steps report every change of them."""
     _, step = lone()
     assert {"status", "coordinator", "definition", "up"} <= set(step.changed)
     assert [status.value for status in Status] == ["Down", "Election", "Reorganization", "Normal"]
 
 
 def test_M3_only_the_version_is_in_safe_storage() -> None:
-    """M3: version numbers live there, and nothing else does."""
+    """M3: only version numbers are in safe storage."""
     assert [field.name for field in Bully.fields if field.safe] == ["version"]
 
 
 def test_M3_a_crash_loses_all_but_safe_storage() -> None:
     """M3: a restarted node has its version, and no coordinator, Definition or Up."""
     rig = Rig([1, 2, 3]).started()
-    rig.settle()
+    rig.run_until_agreed()
     version = rig.protocol(1).version
     assert version > 0
     rig.do("kill 1", "restart 1")
@@ -76,19 +75,19 @@ def test_M3_a_crash_loses_all_but_safe_storage() -> None:
 
 
 def test_M3_a_wiped_node_has_nothing() -> None:
-    """M3, assumption 4: wiping is what a user does to break it."""
+    """M3, assumption 4: a user breaks it by wiping a node."""
     rig = Rig([1, 2, 3]).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("kill 1", "wipe 1", "restart 1")
     assert rig.protocol(1).version == 0
     assert [fault.breaks for fault in rig.cluster.faults.values() if fault.kind == "wipe"] == [(4,)]
 
 
-def test_M3_a_version_is_never_older_than_one_that_was_told() -> None:
-    """M3: however often coordinators die, no node ever stores an older version than it had."""
+def test_M3_a_version_is_never_older_than_a_sent_one() -> None:
+    """M3: however often coordinators crash, no node ever stores an older version than before."""
     rig = Rig([1, 2, 3, 4]).started()
     for _ in range(6):
-        rig.settle()
+        rig.run_until_agreed()
         rig.do("kill coordinator")
         rig.run(7 * T_US)
         rig.do("restart all")
@@ -101,11 +100,11 @@ def test_M3_a_version_is_never_older_than_one_that_was_told() -> None:
 
 
 def test_M4_a_crash_stops_a_node_wholly() -> None:
-    """M4: a dead node makes no step; what is sent to it is lost; what it had sent still arrives."""
+    """M4: a dead node makes no step; messages to it are lost; messages that it had sent still arrive."""
     rig = Rig([1, 2, 3]).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("on send AreYouNormal 3->1 kill 3")
-    rig.run_until(lambda: 3 not in rig.lives, 3 * T_US, "3 dies while it checks")
+    rig.run_until(lambda: 3 not in rig.incarnations, 3 * T_US, "3 dies while it checks")
     died = len(rig.records)
     rig.run(T_US)
     after = [record for record in rig.records[died:] if isinstance(record, Step)]
@@ -114,9 +113,9 @@ def test_M4_a_crash_stops_a_node_wholly() -> None:
 
 
 def test_M4_a_restarted_node_is_down_until_recovery_moves_it_on() -> None:
-    """M4: its first step leaves it Down, with an election under way; before it, it shows as Down as well."""
+    """M4: its first step leaves it Down, with an election in progress; before that step, it shows as Down, too."""
     rig = Rig([1, 2, 3]).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("kill 2")
     assert rig.cluster.nodes[2].state == {"status": "Down"}
     rig.do("restart 2")
@@ -126,15 +125,15 @@ def test_M4_a_restarted_node_is_down_until_recovery_moves_it_on() -> None:
 
 
 def test_M5_the_bounds() -> None:
-    """M5: T is twice the journey and once the handling."""
+    """M5: T is twice Tm plus Tp."""
     assert TIMING.t_us == 2 * TIMING.tm_us + TIMING.tp_us == T_US
 
 
 @pytest.mark.parametrize("latency_us", [1, TM_US])
 def test_M5_an_answer_within_the_bounds_is_in_time(latency_us: int) -> None:
-    """M5: with journeys of up to Tm no answer is ever late, and nobody is taken for dead."""
+    """M5: with latencies of up to Tm, no answer is late, and no node is taken for dead."""
     rig = Rig([1, 2, 3], latency_us=latency_us).started()
-    rig.settle()
+    rig.run_until_agreed()
     since = len(rig.records)
     rig.run(20 * T_US)
     steps = [record for record in rig.records[since:] if isinstance(record, Step)]
@@ -142,10 +141,10 @@ def test_M5_an_answer_within_the_bounds_is_in_time(latency_us: int) -> None:
     assert not any(step.late or "status" in step.changed for step in steps)
 
 
-def test_M5_a_journey_beyond_the_bound_breaks_assumption_8() -> None:
-    """M5: a delay of T makes answers late, and the run says which assumption is broken."""
+def test_M5_a_latency_beyond_the_bound_breaks_assumption_8() -> None:
+    """M5: a delay of T makes answers late, and the run names the broken assumption."""
     rig = Rig([1, 2, 3]).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do(f"delay 1->3 {T_US // 1000}ms")
     rig.run(3 * T_US)
     (fault,) = rig.cluster.faults.values()
@@ -155,7 +154,7 @@ def test_M5_a_journey_beyond_the_bound_breaks_assumption_8() -> None:
 
 
 def test_M6_messages_arrive_in_the_order_sent() -> None:
-    """M6: with any jitter, the messages of each ordered pair arrive first-in first-out."""
+    """M6: with any jitter, the messages of each ordered pair arrive in FIFO order."""
     rig = Rig([1, 2, 3, 4], latency_us=20_000, jitter_us=20_000, seed=7).started()
     rig.do("at 1s kill 4", "at 2s restart 4")
     rig.run(4_000_000)
@@ -168,14 +167,14 @@ def test_M6_messages_arrive_in_the_order_sent() -> None:
 
 
 def test_M7_only_a_normal_node_performs_its_task() -> None:
-    """M7: at every step of a run with crashes, who is not Normal has stopped."""
+    """M7: at every step of a run with crashes, nodes that are not Normal have stopped."""
     rig = Rig([1, 2, 3, 4]).started()
     seen: set[tuple[Status, bool]] = set()
 
-    def look() -> None:
-        seen.update((rig.protocol(node).status, rig.protocol(node).processing) for node in rig.lives)
+    def observe_states() -> None:
+        seen.update((rig.protocol(node).status, rig.protocol(node).processing) for node in rig.incarnations)
 
-    rig.watchers.append(look)
+    rig.watchers.append(observe_states)
     rig.do("at 500ms kill 4", "at 1500ms restart 4", "at 2s kill 1", "at 2500ms restart 1")
     rig.run(4_000_000)
     assert seen == {

@@ -1,6 +1,7 @@
-"""Partition 1 2 | 3 4 5, and its end: under invitation, and under bully.
+"""Partition 1 2 | 3 4 5 and its end, under invitation and under bully.
 
-LAB_SOAK=2000 pytest tests/papers/test_partition.py   makes so many runs; with LAB_FIGURES=1 and -s what they took.
+LAB_SOAK=2000 pytest tests/papers/test_partition.py   makes that many runs; with LAB_FIGURES=1 and -s it prints
+durations.
 """
 
 import os
@@ -17,8 +18,8 @@ BOUND_US = T_US + 3 * T_US + TM_US + TIMING.tp_us
 """As ``test_I5_a_partition_heals_to_one_group`` derives it, with Check every T: 550 ms."""
 
 
-def _parted(seed: int) -> tuple[Rig, set[Group]]:
-    """A cluster whose two sides have come to rest, at some instant of it; the groups of the two sides."""
+def _partitioned(seed: int) -> tuple[Rig, set[Group]]:
+    """Return a cluster whose two sides have settled, at some instant, and the groups of the two sides."""
     chance = Random(f"partition {seed}")
     jitter_us = chance.choice([0, 5_000, 20_000])
     latency_us = chance.choice([1_000, 10_000, TM_US - 1 - jitter_us])
@@ -46,17 +47,16 @@ def _until_whole(rig: Rig, seed: int) -> int:
 
 
 def test_I5_a_partition_heals_to_one_group() -> None:
-    """I3, I5: two groups, each Normal under one of its own; healed, one with a new identifier, in a bounded time.
+    """I3, I5: two Normal groups; after the heal, one with a new identifier, within a bounded time.
 
-    Both coordinators check every ``check_every``, or every T where that is longer, for a Check that gets no answer
-    takes T: so 5's next one that is not of the partition begins so long after the heal at the latest, and finds 2
-    within T, for 2 is Normal: it may have found 5 before, but then waits 2·T for each of the nodes above it. 5
-    waits for nobody, collects Accepts for T + Tm + Tp, and has the answers to Ready within T. Together
-    max(check_every, T) + 3·T + Tm + Tp.
+    Both coordinators check every ``check_every``, or every T if that is longer, since a Check without an answer
+    takes T. So 5's next Check begins at the latest that long after the heal. It finds 2 within T, since 2 is
+    Normal: 2 may have found 5 before, but then waits 2·T for each of the nodes above it. 5 does not wait, collects
+    Accepts for T + Tm + Tp, and has the answers to Ready within T. Together max(check_every, T) + 3·T + Tm + Tp.
     """
     took = []
     for seed in range(RUNS):
-        rig, groups = _parted(seed)
+        rig, groups = _partitioned(seed)
         assert len(groups) == 2
         healed_us = rig.now_us
         rig.do("heal")
@@ -71,8 +71,8 @@ def test_I5_a_partition_heals_to_one_group() -> None:
 
 
 def test_A4_is_judged_while_the_partition_is_in_force() -> None:
-    """A4: both sides have to have come to rest within the bound that the protocol gives itself."""
-    rig, _ = _parted(1)
+    """A4: both sides must settle within the bound that the protocol declares."""
+    rig, _ = _partitioned(1)
     rig.run(rig.header.protocol.settles_within_us)
     judge = judged(rig.records)
     assert 0 < judge.decided_us < rig.now_us
@@ -80,8 +80,10 @@ def test_A4_is_judged_while_the_partition_is_in_force() -> None:
 
 
 def test_the_same_under_bully() -> None:
-    """Each side elects as if the other had crashed. So there are two coordinators, and A1.1 and A1.2 are broken,
-    outside the promise, under assumption 8; when it is healed, A2 brings all back under 5."""
+    """Each side elects as if the other had crashed, so there are two coordinators.
+
+    A1.1 and A1.2 are violated, excused by broken assumption 8; after the heal, A2 brings all back under 5.
+    """
     rig = Rig((1, 2, 3, 4, 5)).started()
     rig.run(20 * T_US)
     rig.do("partition 1 2 | 3 4 5")

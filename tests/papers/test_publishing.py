@@ -8,7 +8,7 @@ from lab.kernel import Message, Step
 from lab.properties import A9, Judge
 from lab.protocols import Bully, Election, Field, InvitationElection, Status, stacked
 from lab.protocols.publishing import AreYouReady, Outcome, OutcomeOf, Published, Publishing, Vote
-from lab.protocols.survey import Operation
+from lab.protocols.survey import PublishOperation
 from tests.harness import T_US, Rig, Solo
 
 IDS = (1, 2, 3, 4, 5)
@@ -17,27 +17,27 @@ above_each = pytest.mark.parametrize("election", ELECTIONS, ids=lambda each: eac
 
 
 def rig(election: type[Election] = Bully, ids: tuple[int, ...] = IDS) -> Rig:
-    """A cluster with little to survey, in one group."""
+    """Return a cluster with little to survey, in one group."""
     protocol = stacked(Field, election)
     started = Rig(ids, protocol=protocol, parameters=protocol.Parameters(reading_every_us=100 * T_US)).started()
-    started.settle()
+    started.run_until_agreed()
     return started.run(20 * T_US)
 
 
-def above(rig: Rig, node: int) -> Publishing:
-    """The task of a node."""
-    task = rig.protocol(node).above
+def publishing_of(rig: Rig, node: int) -> Publishing:
+    """Return the task of a node."""
+    task = rig.protocol(node).upper_layer
     assert isinstance(task, Publishing)
     return task
 
 
-def editions(rig: Rig, nodes: Iterable[int]) -> set[Operation]:
-    """The newest editions that these nodes know."""
-    return {above(rig, node).published for node in nodes}
+def editions(rig: Rig, nodes: Iterable[int]) -> set[PublishOperation]:
+    """Return the newest editions that these nodes know."""
+    return {publishing_of(rig, node).published for node in nodes}
 
 
 def held(rig: Rig) -> bool:
-    """Whether A9 holds of all records."""
+    """Return whether A9 holds over all records."""
     judge = Judge(rig.header)
     for record in rig.records:
         judge.observe(record)
@@ -54,28 +54,28 @@ def test_F4_a_group_with_a_majority_publishes(election: type[Election]) -> None:
     for edition in (1, 2, 3):
         run.do("publish")
         run.run(4 * T_US)
-        assert editions(run, IDS) == {Operation(edition, 5, edition)}
-        assert above(run, 5).outcome == f"edition {edition} is published"
+        assert editions(run, IDS) == {PublishOperation(edition, 5, edition)}
+        assert publishing_of(run, 5).outcome == f"edition {edition} is published"
     assert held(run)
 
 
 @above_each
-def test_F4_a_group_without_a_majority_refuses_and_says_why(election: type[Election]) -> None:
-    """Of two groups, the smaller refuses, in words, and sends nothing for it; the larger publishes."""
+def test_F4_a_group_without_a_majority_refuses_with_a_reason(election: type[Election]) -> None:
+    """Of two groups, the smaller one refuses with a text, and sends no messages; the larger one publishes."""
     run = rig(election)
     run.do("partition 1 2 | 3 4 5")
     run.run(60 * T_US)
     since = len(run.records)
     run.do("publish coordinators")
     run.run(4 * T_US)
-    assert above(run, 2).outcome == "refused: 2 of 5 nodes are no majority"
+    assert publishing_of(run, 2).outcome == "refused: 2 of 5 nodes are no majority"
     noted = [record for record in run.records[since:] if isinstance(record, Step) and record.notes]
     assert [record.node for record in noted] == [2, 5]
-    assert editions(run, (1, 2)) == {Operation()}
-    assert editions(run, (3, 4, 5)) == {Operation(1, 5, 1)}
+    assert editions(run, (1, 2)) == {PublishOperation()}
+    assert editions(run, (3, 4, 5)) == {PublishOperation(1, 5, 1)}
     run.do("heal")
     run.run(80 * T_US)
-    assert editions(run, IDS) == {Operation(1, 5, 1)}, "told with the Definition"
+    assert editions(run, IDS) == {PublishOperation(1, 5, 1)}, "told with the Definition"
     assert held(run)
 
 
@@ -86,31 +86,31 @@ def test_F4_exactly_half_is_no_majority() -> None:
     run.run(60 * T_US)
     run.do("publish coordinators")
     run.run(4 * T_US)
-    assert {above(run, node).outcome for node in (2, 4)} == {"refused: 2 of 4 nodes are no majority"}
+    assert {publishing_of(run, node).outcome for node in (2, 4)} == {"refused: 2 of 4 nodes are no majority"}
 
 
 def test_F4_the_dead_count_as_configured() -> None:
-    """Three of five are dead: the two that are left are no majority."""
+    """Three of five are dead: the remaining two are no majority."""
     run = rig()
     run.do("kill 3 4 5")
-    run.settle()
+    run.run_until_agreed()
     run.do("publish")
-    assert above(run, 2).outcome == "refused: 2 of 5 nodes are no majority"
+    assert publishing_of(run, 2).outcome == "refused: 2 of 5 nodes are no majority"
 
 
 def test_F4_only_a_coordinator_publishes() -> None:
-    """A participant refuses, and says why."""
+    """A participant refuses with a reason."""
     run = rig()
     run.do("publish 3")
-    assert above(run, 3).outcome == "refused: only a Normal coordinator publishes"
-    assert editions(run, IDS) == {Operation()}
+    assert publishing_of(run, 3).outcome == "refused: only a Normal coordinator publishes"
+    assert editions(run, IDS) == {PublishOperation()}
 
 
 # two-phase commit
 
 
 def test_F4_it_is_a_two_phase_commit_within_the_group() -> None:
-    """AreYouReady to all members, a vote of each, and then Published to all."""
+    """AreYouReady to all members, a vote of each, then Published to all."""
     run = rig()
     since = len(run.records)
     run.do("publish")
@@ -123,32 +123,34 @@ def test_F4_it_is_a_two_phase_commit_within_the_group() -> None:
 
 
 def test_F4_without_all_votes_nothing_is_published() -> None:
-    """A member that does not vote: the majority may be there no more."""
+    """A member does not vote: the majority may no longer exist."""
     run = rig()
     rule = run.lose(frozenset({(5, 2)}), "AreYouReady")
     run.do("publish")
     run.run(2 * T_US)
-    assert above(run, 5).outcome == "edition 1 is not published: 2 did not vote"
+    assert publishing_of(run, 5).outcome == "edition 1 is not published: 2 did not vote"
     run.release(rule)
     run.run(6 * T_US)
-    assert {above(run, node).pledge for node in IDS} == {None}, "who was pledged has learnt that it is over"
+    assert {publishing_of(run, node).pledge for node in IDS} == {None}, (
+        "who was pledged has learnt that it is over"
+    )
     run.do("publish")
     run.run(2 * T_US)
-    assert editions(run, IDS) == {Operation(1, 5, 2)}
+    assert editions(run, IDS) == {PublishOperation(1, 5, 2)}
 
 
-def test_F4_a_vote_against_it_says_why() -> None:
+def test_F4_a_vote_against_has_a_reason() -> None:
     """A member that is pledged to another operation names it."""
     run = rig()
-    above(run, 2).pledge = Operation(1, 4, 1)
+    publishing_of(run, 2).pledge = PublishOperation(1, 4, 1)
     run.do("publish")
     run.run(T_US)
     against = "2: it is pledged to an operation of 4 for edition 1"
-    assert above(run, 5).outcome == f"edition 1 is not published: {against}"
+    assert publishing_of(run, 5).outcome == f"edition 1 is not published: {against}"
 
 
 def test_F4_an_operation_ends_with_the_group() -> None:
-    """Who leaves Normal in the middle of it publishes nothing."""
+    """A coordinator that leaves Normal during the operation publishes nothing."""
     run = rig()
     run.hold(frozenset((node, 5) for node in (1, 2, 3, 4)), "Vote")
     run.do("publish")
@@ -156,15 +158,15 @@ def test_F4_an_operation_ends_with_the_group() -> None:
     run.run(T_US // 2)
     run.protocol(5).begin(run.protocol(5).election)
     run.run(40 * T_US)
-    assert above(run, 5).outcome.startswith("edition 1 is not published")
-    assert editions(run, (1, 2, 3, 5)) == {Operation()}
+    assert publishing_of(run, 5).outcome.startswith("edition 1 is not published")
+    assert editions(run, (1, 2, 3, 5)) == {PublishOperation()}
 
 
 # pledges
 
 
 def member() -> Solo:
-    """Node 2 of five, Normal under 5."""
+    """Return node 2 of five, Normal under 5."""
     solo = Solo(stacked(Field, Bully), 2, IDS)
     solo.start()
     solo.protocol.stop(solo.protocol.election)
@@ -173,142 +175,144 @@ def member() -> Solo:
 
 
 def answered(step: Step) -> Message:
-    """The one answer in it."""
-    (message,) = [message for message in step.sent if message.answers]
+    """Return the only answer in the step."""
+    (message,) = [message for message in step.sent if message.reply_to]
     return message
 
 
 def test_F4_a_vote_is_in_safe_storage_before_it_leaves() -> None:
-    """The pledge is stored in the very step that sends the vote."""
-    step = member().hear(5, AreYouReady(Operation(1, 5, 1)))
+    """The pledge is stored in the same step that sends the vote."""
+    step = member().hear(5, AreYouReady(PublishOperation(1, 5, 1)))
     assert step.stored == {"pledge": [1, 5, 1]}
     assert answered(step).kind == "Vote"
 
 
-def test_F4_the_decision_is_in_safe_storage_before_it_is_told() -> None:
-    """The step that sends the first Published stores the operation, and who has still to be told."""
+def test_F4_the_decision_is_in_safe_storage_before_it_is_sent() -> None:
+    """The step that sends the first Published stores the operation, and the nodes that must acknowledge it."""
     run = rig()
     run.do("publish")
     run.run(T_US)
     (first, *_) = [step for step in run.steps if any(message.kind == "Published" for message in step.sent)]
     assert first.stored["published"] == [1, 5, 1]
-    assert first.stored["untold"] == [1, 2, 3, 4]
+    assert first.stored["unacknowledged"] == [1, 2, 3, 4]
 
 
 def test_F4_a_pledged_member_votes_for_nothing_else() -> None:
-    """Not for another operation of the same coordinator either; for the same one again, it does."""
+    """Not even for another operation of the same coordinator; again for the same one."""
     solo = member()
-    solo.hear(5, AreYouReady(Operation(1, 5, 1)))
-    other = answered(solo.hear(5, AreYouReady(Operation(1, 5, 2))))
+    solo.hear(5, AreYouReady(PublishOperation(1, 5, 1)))
+    other = answered(solo.hear(5, AreYouReady(PublishOperation(1, 5, 2))))
     assert b"pledged to an operation of 5" in bytes(other.body)
-    again = answered(solo.hear(5, AreYouReady(Operation(1, 5, 1))))
+    again = answered(solo.hear(5, AreYouReady(PublishOperation(1, 5, 1))))
     assert b'"against":""' in bytes(again.body)
 
 
 def test_F4_nobody_votes_outside_its_group_or_for_an_edition_that_is_out() -> None:
-    """And the vote says which edition is the newest."""
+    """The vote contains the newest edition."""
     solo = member()
-    assert b"not of the group" in bytes(answered(solo.hear(4, AreYouReady(Operation(1, 4, 1)))).body)
-    solo.hear(5, Published(Operation(3, 5, 7)))
-    late = bytes(answered(solo.hear(5, AreYouReady(Operation(3, 5, 8)))).body)
+    assert b"not of the group" in bytes(answered(solo.hear(4, AreYouReady(PublishOperation(1, 4, 1)))).body)
+    solo.hear(5, Published(PublishOperation(3, 5, 7)))
+    late = bytes(answered(solo.hear(5, AreYouReady(PublishOperation(3, 5, 8)))).body)
     assert b"edition 3 is out" in late
     assert b"[3,5,7]" in late
 
 
 def test_F4_a_pledged_member_asks_for_the_outcome() -> None:
-    """All others, again and again; it is released by who began the operation, or by a later edition."""
+    """It asks all others repeatedly; the node that began the operation releases it, or a later edition does."""
     solo = member()
-    solo.hear(5, AreYouReady(Operation(1, 5, 1)))
+    solo.hear(5, AreYouReady(PublishOperation(1, 5, 1)))
     asked: list[Message] = []
     while not asked:
-        asked = [message for message in solo.fire().sent if message.kind == "OutcomeOf"]
+        asked = [message for message in solo.fire_timer().sent if message.kind == "OutcomeOf"]
     assert [message.target for message in asked] == [1, 3, 4, 5]
     for message in asked[:-1]:
-        solo.reply(message, Outcome(Operation(), over=False))
-    assert solo.protocol.above.pledge == Operation(1, 5, 1)
-    solo.reply(asked[-1], Outcome(Operation(), over=True))
-    assert solo.protocol.above.pledge is None
+        solo.reply(message, Outcome(PublishOperation(), over=False))
+    assert solo.protocol.upper_layer.pledge == PublishOperation(1, 5, 1)
+    solo.reply(asked[-1], Outcome(PublishOperation(), over=True))
+    assert solo.protocol.upper_layer.pledge is None
 
 
 def test_F4_a_later_edition_releases_a_pledge() -> None:
-    """Whatever became of the operation: nobody votes for its edition any more."""
+    """Nobody votes for its edition any more, whatever the outcome of the operation."""
     solo = member()
-    solo.hear(5, AreYouReady(Operation(1, 5, 1)))
-    step = solo.hear(4, Published(Operation(2, 4, 1)))
+    solo.hear(5, AreYouReady(PublishOperation(1, 5, 1)))
+    step = solo.hear(4, Published(PublishOperation(2, 4, 1)))
     assert step.stored == {"published": [2, 4, 1], "pledge": None}
     assert not [wait for wait in step.waits if wait.procedure == "inquire"]
 
 
 def test_F4_a_pledge_outlives_a_crash() -> None:
-    """A member that comes back pledged asks at once what became of it."""
+    """A member that restarts pledged asks for the outcome at once."""
     solo = Solo(stacked(Field, Bully), 2, IDS)
     step = solo.start({"pledge": [1, 5, 1], "published": [0, 0, 0]}, incarnation=2)
     assert [wait.what for wait in step.waits if wait.procedure == "inquire"] == ["the decision"]
-    assert solo.protocol.above.pledge == Operation(1, 5, 1)
+    assert solo.protocol.upper_layer.pledge == PublishOperation(1, 5, 1)
 
 
 def test_F4_presumed_abort() -> None:
-    """Who began an operation, and neither decided it nor is about it, says that it is over; others do not."""
+    """A node that began an operation, and neither decided nor runs it, answers that it is over; others do not."""
     solo = member()
-    body = bytes(answered(solo.hear(3, OutcomeOf(Operation(1, 2, 1)))).body)
+    body = bytes(answered(solo.hear(3, OutcomeOf(PublishOperation(1, 2, 1)))).body)
     assert b'"over":true' in body
-    body = bytes(answered(solo.hear(3, OutcomeOf(Operation(1, 4, 1)))).body)
+    body = bytes(answered(solo.hear(3, OutcomeOf(PublishOperation(1, 4, 1)))).body)
     assert b'"over":false' in body
 
 
-def test_F4_who_is_about_an_operation_does_not_say_that_it_is_over() -> None:
-    """The votes may still be coming in."""
+def test_F4_a_running_operation_is_not_reported_over() -> None:
+    """The votes may still arrive."""
     run = rig()
     run.hold(frozenset((node, 5) for node in (1, 2, 3, 4)), "Vote")
     run.do("publish")
     run.run(T_US // 2)
-    operation = above(run, 5).publishing
-    assert operation == Operation(1, 5, 1)
-    assert above(run, 5).outcome_of(1, OutcomeOf(operation)) == Outcome(Operation(), over=False)
+    operation = publishing_of(run, 5).publishing
+    assert operation == PublishOperation(1, 5, 1)
+    assert publishing_of(run, 5).on_outcome_of(1, OutcomeOf(operation)) == Outcome(PublishOperation(), over=False)
     run.run(T_US)
-    assert above(run, 5).outcome_of(1, OutcomeOf(operation)) == Outcome(Operation(), over=True)
+    assert publishing_of(run, 5).on_outcome_of(1, OutcomeOf(operation)) == Outcome(PublishOperation(), over=True)
 
 
 # crashes
 
 
 def test_F4_a_coordinator_that_crashes_without_a_decision_never_decides() -> None:
-    """The members were pledged; once it is back they learn that it is over."""
+    """The members are pledged; once it has restarted, they learn that the operation is over."""
     run = rig()
     run.do("on send Vote 3->5 kill 5", "publish")
     run.run(30 * T_US)
-    pledged = {node for node in (1, 2, 3, 4) if above(run, node).pledge is not None}
+    pledged = {node for node in (1, 2, 3, 4) if publishing_of(run, node).pledge is not None}
     assert pledged
     run.do("publish")
     run.run(4 * T_US)
-    assert "not published" in above(run, 4).outcome or "pledged" in above(run, 4).outcome, "they are blocked"
+    assert "not published" in publishing_of(run, 4).outcome or "pledged" in publishing_of(run, 4).outcome, (
+        "they are blocked"
+    )
     run.do("restart 5")
     run.run(40 * T_US)
-    assert {above(run, node).pledge for node in IDS} == {None}
+    assert {publishing_of(run, node).pledge for node in IDS} == {None}
     run.do("publish")
     run.run(4 * T_US)
     assert {operation.edition for operation in editions(run, IDS)} == {1}
     assert held(run)
 
 
-@pytest.mark.parametrize("told", [1, 2, 3, 4])
-def test_F4_a_coordinator_that_crashed_after_the_decision_sends_it_again(told: int) -> None:
-    """Killed between two messages of the step that decides: the edition is out, and in the end all know it."""
+@pytest.mark.parametrize("target", [1, 2, 3, 4])
+def test_F4_a_coordinator_that_crashed_after_the_decision_sends_it_again(target: int) -> None:
+    """Killed between two messages of the deciding step: the edition is out, and in the end all know it."""
     run = rig()
-    run.do(f"on send Published 5->{told} kill 5", "publish")
+    run.do(f"on send Published 5->{target} kill 5", "publish")
     run.run(30 * T_US)
     run.do("restart 5")
     run.run(60 * T_US)
-    assert editions(run, IDS) == {Operation(1, 5, 1)}
-    assert above(run, 5).untold == ()
-    assert {above(run, node).pledge for node in IDS} == {None}
+    assert editions(run, IDS) == {PublishOperation(1, 5, 1)}
+    assert publishing_of(run, 5).unacknowledged == ()
+    assert {publishing_of(run, node).pledge for node in IDS} == {None}
     assert held(run)
 
 
 @above_each
 @pytest.mark.parametrize("message", ["AreYouReady 5->3", "Vote 3->5", "Published 5->3", "PublishedAnswer 3->5"])
 def test_F4_a_partition_in_mid_operation(election: type[Election], message: str) -> None:
-    """Two groups that try at once, across a cut in the middle of it, never both succeed."""
+    """Two groups that try at once, with a cut during the operation, never both succeed."""
     run = rig(election)
     run.do(f"on send {message} partition 1 2 5 | 3 4", "publish")
     for _ in range(12):
@@ -323,46 +327,48 @@ def test_F4_a_partition_in_mid_operation(election: type[Election], message: str)
     assert newest.edition > 1
 
 
-def test_F4_a_vote_that_comes_too_late_changes_nothing() -> None:
+def test_F4_a_late_vote_has_no_effect() -> None:
     """The operation is over by then, and the voter learns it."""
     solo = Solo(stacked(Field, Bully), 5, IDS)
     solo.start()
     solo.protocol.stop(solo.protocol.election)
     solo.protocol.status, solo.protocol.coordinator = Status.NORMAL, 5
     solo.protocol.definition = solo.protocol.define(1, IDS, [solo.protocol.report()])
-    task = solo.protocol.above
+    task = solo.protocol.upper_layer
     solo.now_us += 1
     task.publish()
-    asked = [message for message in solo.hear(1, Published(Operation())).sent if message.kind == "AreYouReady"]
+    asked = [
+        message for message in solo.hear(1, Published(PublishOperation())).sent if message.kind == "AreYouReady"
+    ]
     assert len(asked) == 4
     for message in asked[1:]:
-        solo.reply(message, Vote("", Operation()))
+        solo.reply(message, Vote("", PublishOperation()))
     while not task.outcome:
-        solo.fire()
+        solo.fire_timer()
     assert task.outcome == "edition 1 is not published: 1 did not vote"
-    assert solo.reply(asked[0], Vote("", Operation())).late
-    assert task.published == Operation()
+    assert solo.reply(asked[0], Vote("", PublishOperation())).late
+    assert task.published == PublishOperation()
 
 
 # what is found in two operations at once
 
 
 def test_F4_a_refusal_leaves_the_operation_as_it_is() -> None:
-    """Whoever is about one refuses a second, and says so; the first goes on as if nothing had been asked."""
+    """A node with an operation in progress refuses a second one; the first continues unaffected."""
     run = rig()
     held_back = run.hold(frozenset({(4, 5)}), "Vote")
     run.do("publish 5")
-    operation = above(run, 5).publishing
+    operation = publishing_of(run, 5).publishing
     run.do("publish 5")
-    assert above(run, 5).publishing == operation == Operation(1, 5, 1)
-    assert above(run, 5).outcome == "refused: an operation for edition 1 is going on"
+    assert publishing_of(run, 5).publishing == operation == PublishOperation(1, 5, 1)
+    assert publishing_of(run, 5).outcome == "refused: an operation for edition 1 is in progress"
     run.release(held_back)
     run.run(4 * T_US)
-    assert editions(run, IDS) == {Operation(1, 5, 1)}
+    assert editions(run, IDS) == {PublishOperation(1, 5, 1)}
 
 
-def test_F4_an_operation_ends_with_its_group_however_often_it_was_asked_for() -> None:
-    """M7: the last vote comes when the coordinator is Normal no longer, and nothing is published."""
+def test_F4_an_operation_ends_with_its_group_despite_further_requests() -> None:
+    """M7: the last vote arrives when the coordinator is no longer Normal, and nothing is published."""
     run = rig()
     run.do("kill 1")
     run.run(10 * T_US)
@@ -371,22 +377,24 @@ def test_F4_an_operation_ends_with_its_group_however_often_it_was_asked_for() ->
     run.run_until(lambda: run.protocol(5).status is not Status.NORMAL, T_US, "5 has found 1")
     run.release(held_back)
     run.run(4 * T_US)
-    assert editions(run, IDS) == {Operation()}
-    assert above(run, 5).outcome == "edition 1 is not published: the group ended meanwhile"
+    assert editions(run, IDS) == {PublishOperation()}
+    assert publishing_of(run, 5).outcome == "edition 1 is not published: the group ended meanwhile"
 
 
 def test_F4_a_node_that_knows_an_edition_does_not_count_for_the_next() -> None:
-    """An answer to the edition before comes when the next is decided: that one is told to all all the same."""
+    """An answer to the previous edition arrives after the decision on the next, which is still sent to all."""
     run = rig()
     held_back = run.lose(frozenset({(2, 5)}), "PublishedAnswer")
     run.do("publish 5")
-    run.run_until(lambda: above(run, 5).untold == (2,), 4 * T_US, "all but 2 have said that they know")
+    run.run_until(
+        lambda: publishing_of(run, 5).unacknowledged == (2,), 4 * T_US, "all but 2 have said that they know"
+    )
     since = len(run.records)
     run.do("publish 5")
-    run.run_until(lambda: above(run, 5).published.edition == 2, 4 * T_US, "the next edition")
+    run.run_until(lambda: publishing_of(run, 5).published.edition == 2, 4 * T_US, "the next edition")
     run.release(held_back)
     run.run(8 * T_US)
-    told = {target for source, _, target in run.sent("Published", since=since) if source == 5}
-    assert told == {1, 2, 3, 4}
-    assert above(run, 5).untold == ()
-    assert editions(run, IDS) == {Operation(2, 5, 2)}
+    targets = {target for source, _, target in run.sent("Published", since=since) if source == 5}
+    assert targets == {1, 2, 3, 4}
+    assert publishing_of(run, 5).unacknowledged == ()
+    assert editions(run, IDS) == {PublishOperation(2, 5, 2)}

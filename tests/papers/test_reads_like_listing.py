@@ -1,8 +1,8 @@
-"""A protocol reads like its listing: every file in lab/protocols keeps to a few rules that can be checked.
+"""A protocol reads like its listing: every file in lab/protocols keeps to rules that can be checked.
 
-An ``await`` is the whole right side of a simple statement, one at most in each, so the line at which a node
-waits is one line and a suspended procedure has no hidden state. Nothing below the worlds has a clock, a
-source of chance or an order of its own.
+An ``await`` is the whole right side of a simple statement, at most one in each. So the wait of a procedure is at
+one line, and a suspended procedure has no hidden state. Nothing below the worlds has a clock, a random source or
+an order of its own.
 """
 
 import ast
@@ -20,7 +20,7 @@ UNORDERED = {"set", "frozenset"}
 
 
 def awaits_out_of_place(source: str) -> list[int]:
-    """The lines of every ``await`` that is not the whole right side of a simple statement."""
+    """Return the lines of every ``await`` that is not the whole right side of a simple statement."""
     tree = ast.parse(source)
     allowed = {
         id(node.value)
@@ -40,7 +40,7 @@ def awaits_out_of_place(source: str) -> list[int]:
 
 
 def impurities(source: str) -> list[str]:
-    """Imports of clocks and the like, global chance, ``id`` and ``hash``, and sets iterated without sorted()."""
+    """Return imports of clocks and the like, global randomness, ``id``, ``hash``, and iterations of sets."""
     tree = ast.parse(source)
     found = []
     for node in ast.walk(tree):
@@ -71,13 +71,13 @@ def _is_set(node: ast.expr) -> bool:
 
 @pytest.mark.parametrize("path", PROTOCOLS, ids=lambda path: path.name)
 def test_every_await_is_a_simple_statement(path: Path) -> None:
-    """None in comprehensions, conditions, f-strings and nested calls; one at most in a statement."""
+    """None in comprehensions, conditions, f-strings and nested calls; at most one in a statement."""
     assert awaits_out_of_place(path.read_text("utf-8")) == []
 
 
 @pytest.mark.parametrize("path", LOWER, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_the_lower_rooms_have_no_clock_and_no_chance(path: Path) -> None:
-    """Time and chance come in as arguments; where anything iterates, the order is the same in every run."""
+def test_the_lower_rooms_have_no_clock_and_no_random_source(path: Path) -> None:
+    """Time and randomness are arguments; every iteration has the same order in every run."""
     assert impurities(path.read_text("utf-8")) == []
 
 
@@ -108,7 +108,7 @@ def test_a_protocol_does_not_iterate_over_up(path: Path) -> None:
     ],
 )
 def test_the_check_finds_an_await_out_of_place(statement: str) -> None:
-    """Or it would show nothing."""
+    """Otherwise the test would show nothing."""
     assert awaits_out_of_place(f"async def f(self):\n    {statement}\n")
 
 
@@ -116,7 +116,7 @@ def test_the_check_finds_an_await_out_of_place(statement: str) -> None:
     "statement", ["await self.a()", "x = await self.a()", "x: int = await self.a()", "return await self.a()"]
 )
 def test_the_check_lets_a_simple_statement_pass(statement: str) -> None:
-    """The four forms there are."""
+    """The four permitted forms."""
     assert awaits_out_of_place(f"async def f(self):\n    {statement}\n") == []
 
 
@@ -135,5 +135,5 @@ def test_the_check_lets_a_simple_statement_pass(statement: str) -> None:
     ],
 )
 def test_the_check_finds_an_impurity(line: str) -> None:
-    """Or it would show nothing."""
+    """Otherwise the test would show nothing."""
     assert impurities(line + "\n")

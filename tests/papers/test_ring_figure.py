@@ -1,8 +1,8 @@
-"""Figure 3-13: nodes 2 and 5 notice at once that 7 has crashed, simulated and live.
+"""Figure 3-13: nodes 2 and 5 detect at once that 7 has crashed, simulated and live.
 
-Who notices first is decided by the links on which 7 answers 2 and 5: they are cut, in the simulation just before
-these two ask it, and 7 dies as the first of the two sends its ELECTION. Messages from 2 to 5 take longer, or 5
-would hear of 2's election before it notices by itself.
+The links on which 7 answers 2 and 5 are cut, in the simulation just before these two ask it, and 7 dies when the
+first of the two sends its ELECTION. Messages from 2 to 5 take longer; otherwise 5 would hear of 2's election
+before its own timeout.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,7 +33,7 @@ STRIKE = (
 
 
 def _circulating(records: Iterable[Record]) -> list[tuple[int, Message, dict[str, Any]]]:
-    """Every ELECTION and COORDINATOR sent: when, the message, and what is in it."""
+    """Return (time, message, content) of every ELECTION and COORDINATOR sent."""
     return [
         (record.at_us, message, msgspec.json.decode(message.body))
         for record in records
@@ -43,8 +43,8 @@ def _circulating(records: Iterable[Record]) -> list[tuple[int, Message, dict[str
     ]
 
 
-def _way(records: Iterable[Record], kind: str, starter: int) -> list[int]:
-    """The nodes that one starter's message was passed on by, in order; each once, whomever it tried."""
+def _route(records: Iterable[Record], kind: str, starter: int) -> list[int]:
+    """Return the nodes that passed on one starter's message, in order, each once."""
     sources = [
         message.source
         for _, message, body in _circulating(records)
@@ -54,7 +54,7 @@ def _way(records: Iterable[Record], kind: str, starter: int) -> list[int]:
 
 
 def _is_quiet(records: list[Record]) -> bool:
-    """Whether every node has asked 7 a few times since anything circulated."""
+    """Return whether every node has asked 7 a few times since anything circulated."""
     since = max(place for place, record in enumerate(records) if _circulating([record]))
     asked = [
         message
@@ -70,26 +70,28 @@ def _from(starter: int) -> list[int]:
     return [*LEFT[starter:], *LEFT[:starter]]
 
 
-def _both_go_round(records: list[Record]) -> None:
-    """R3, R4: each passes all that are left once in the order of the ring, and comes back as COORDINATOR, which
-    does the same: the same members, in the same order of the ring."""
+def _both_circulate(records: list[Record]) -> None:
+    """R3, R4: each ELECTION passes all remaining nodes once, in ring order, and returns as COORDINATOR.
+
+    That does the same: the same members, in the same order of the ring.
+    """
     for starter in (2, 5):
-        assert _way(records, "ELECTION", starter) == _from(starter)
-        assert _way(records, "COORDINATOR", starter) == _from(starter)
+        assert _route(records, "ELECTION", starter) == _from(starter)
+        assert _route(records, "COORDINATOR", starter) == _from(starter)
     for _, message, body in _circulating(records):
         if message.kind == "COORDINATOR":
             assert body["members"] == _from(body["number"]["starter"]), "it began elsewhere in the same ring"
 
 
 def test_figure_3_13(transcript: Transcript) -> None:
-    """R2-R4: both messages go all the way round, both become COORDINATOR, and all follow 6 in the ring 0 to 6."""
+    """R2-R4: both messages circulate fully, both become COORDINATOR, and all follow 6 in the ring 0 to 6."""
     rig = Rig(NODES, protocol=Ring).started()
-    assert rig.settle() == 7
+    assert rig.run_until_agreed() == 7
     rig.do(*STRIKE)
     since, struck_us = len(rig.records), rig.now_us
     rig.run_until(lambda: rig.agreed() == 6, 20 * T_US, "6 leads")
     rig.run(10 * T_US)
-    _both_go_round(rig.records[since:])
+    _both_circulate(rig.records[since:])
     assert {body["number"]["starter"] for _, _, body in _circulating(rig.records[since:])} == {2, 5}
     assert {rig.protocol(node).coordinator for node in LEFT} == {6}
     assert {rig.protocol(node).definition.members for node in LEFT} == {LEFT}
@@ -102,8 +104,11 @@ def test_figure_3_13(transcript: Transcript) -> None:
 
 
 def test_figure_3_13_live(tmp_path: Path) -> None:
-    """R2-R4: the same among real processes. Messages take longer than T from 2 to 5, and from 5 to 2, past the
-    dead 7: so each notices by itself, whichever does first. Others may, too; that does no harm."""
+    """R2-R4: the same among real processes.
+
+    Messages between 2 and 5 take longer than T: so each detects the failure by itself, in either order. Others
+    may, too; that does no harm.
+    """
     slow = ("delay 2->3 300ms", "delay 3->4 300ms", "delay 4->5 300ms")
     with LiveRun(tmp_path, nodes=NODES, protocol=Ring, timing=SLOW, link=Link(10_000)) as run:
         run.settled(7)
@@ -112,11 +117,11 @@ def test_figure_3_13_live(tmp_path: Path) -> None:
         for line in (*slow, *KILL, "on send AreYouThere 2->7 cut 7->2,5"):
             run.order(line)
         run.until(
-            lambda _: all(_way(run.tail.records[since:], "COORDINATOR", each) == _from(each) for each in (2, 5)),
+            lambda _: all(_route(run.tail.records[since:], "COORDINATOR", each) == _from(each) for each in (2, 5)),
             "both messages went round",
         )
         run.settled(6)
-        _both_go_round(run.tail.records[since:])
+        _both_circulate(run.tail.records[since:])
         run.until(
             lambda cluster: all(cluster.nodes[node].state["definition"]["members"] == list(LEFT) for node in LEFT),
             "the ring has seven members",

@@ -1,7 +1,7 @@
-"""Rules F2 and F3, of the arithmetic alone: what nodes know of the field is joined, and readings are counted.
+"""Rules F2 and F3 for surveys alone: knowledge is joined, and readings are counted.
 
-A model keeps for each node the set of the very readings that it knows of. Whatever the nodes survey, tell each
-other and forget, a ``Survey`` says of that set exactly how many results are in it, and how many were made twice.
+A model keeps the set of readings that each node knows. Whatever the nodes survey, send each other and forget, a
+``Survey`` gives exactly the number of results in that set, and the number of duplicates.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from lab.kernel import Node
 from lab.protocols import Bully, Definition, Field, stacked
-from lab.protocols.survey import NOBODY, Made, Survey, join
+from lab.protocols.survey import NOBODY, ReadingCount, Survey, join
 from tests.harness import TIMING
 
 REGIONS = 5
@@ -28,7 +28,7 @@ Reading = tuple[int, int, int, int, int]
 
 
 class Known(Struct):
-    """One life of a node: what it knows by ``Survey``, and by the readings themselves."""
+    """One incarnation of a node: its knowledge as a ``Survey``, and as a set of readings."""
 
     id: int
     incarnation: int = 1
@@ -43,16 +43,16 @@ class Known(Struct):
         self.made += 1
         self.known |= {(self.id, self.incarnation, self.made, self.survey.number, region)}
         done = tuple(self.id if each == region else NOBODY for each in range(REGIONS))
-        made = (Made(self.id, self.incarnation, self.made),)
+        made = (ReadingCount(self.id, self.incarnation, self.made),)
         self.survey = join((self.survey, Survey(self.survey.number, done, made)))
 
     def learn(self, other: "Known") -> None:
-        """All that the other knows."""
+        """Join all knowledge of the other node."""
         self.survey = join((self.survey, other.survey))
         self.known |= other.known
 
     def crash(self) -> None:
-        """Forget all."""
+        """Forget everything."""
         self.incarnation += 1
         self.survey, self.known, self.made = Survey(), frozenset(), 0
 
@@ -66,7 +66,7 @@ steps = st.one_of(
 
 
 def after(course: Iterable[tuple[str, int, int]]) -> list[Known]:
-    """The nodes, once all of this has happened to them."""
+    """Return the nodes after all of these events."""
     there = [Known(number) for number in range(NODES)]
     for verb, node, detail in course:
         if verb == "learn":
@@ -79,13 +79,13 @@ def after(course: Iterable[tuple[str, int, int]]) -> list[Known]:
 
 
 def results(known: Iterable[Reading]) -> set[tuple[int, int]]:
-    """The different results of these readings."""
+    """Return the distinct results of these readings."""
     return {(number, region) for _, _, _, number, region in known}
 
 
 @given(st.lists(steps, max_size=120))
 def test_F3_total_is_distinct_and_duplicates(course: list[tuple[str, int, int]]) -> None:
-    """Readings are the results and the duplicates, exactly those of the readings that a node knows of."""
+    """Readings are results plus duplicates, exactly as in the set of readings that a node knows."""
     for node in after(course):
         assert node.survey.readings() == len(node.known)
         assert node.survey.results(REGIONS) == len(results(node.known))
@@ -94,7 +94,7 @@ def test_F3_total_is_distinct_and_duplicates(course: list[tuple[str, int, int]])
 
 @given(st.lists(steps, max_size=120))
 def test_F3_no_result_is_lost(course: list[tuple[str, int, int]]) -> None:
-    """What anybody knows, all know once it is joined."""
+    """After a join, all nodes know what any node knew."""
     there = after(course)
     together = join(node.survey for node in there)
     for number, region in results(reading for node in there for reading in node.known):
@@ -103,7 +103,7 @@ def test_F3_no_result_is_lost(course: list[tuple[str, int, int]]) -> None:
 
 @given(st.lists(steps, max_size=80), st.permutations(range(NODES)))
 def test_F3_the_order_of_the_reports_does_not_matter(course: list[tuple[str, int, int]], order: list[int]) -> None:
-    """Joined in any order, in any grouping, and with a report that comes twice."""
+    """Joined in any order, in any grouping, and with a duplicated report."""
     known = [node.survey for node in after(course)]
     together = join(known)
     assert join(known[place] for place in order) == together
@@ -113,8 +113,8 @@ def test_F3_the_order_of_the_reports_does_not_matter(course: list[tuple[str, int
 
 
 @given(st.lists(steps, max_size=80))
-def test_F3_what_is_joined_never_goes_back(course: list[tuple[str, int, int]]) -> None:
-    """Nobody who learns more has fewer results, readings or duplicates for it."""
+def test_F3_a_join_is_monotonic(course: list[tuple[str, int, int]]) -> None:
+    """A join never reduces results, readings or duplicates."""
     known = [node.survey for node in after(course)]
     for one in known:
         for other in known:
@@ -125,10 +125,10 @@ def test_F3_what_is_joined_never_goes_back(course: list[tuple[str, int, int]]) -
 
 @given(st.lists(steps, max_size=60), st.permutations(range(NODES)), st.integers(1, NODES))
 def test_F2_a_division_covers_the_field(course: list[tuple[str, int, int]], order: list[int], count: int) -> None:
-    """Whatever is reported, in whatever order: every region is a member's, and nothing that is known is lost."""
+    """For any reports in any order, every region has a member, and no knowledge is lost."""
     reports = [Definition(survey=node.survey) for node in after(course)]
     members = tuple(range(count))
-    field = NODE.protocol.above
+    field = NODE.protocol.upper_layer
     assert isinstance(field, Field)
     new = field.divide(Definition(version=9, members=members), reports)
     assert new == field.divide(Definition(version=9, members=members), [reports[place] for place in order])
@@ -143,13 +143,13 @@ def test_F2_a_division_covers_the_field(course: list[tuple[str, int, int]], orde
 
 def test_F3_two_groups_that_surveyed_the_whole_field() -> None:
     """Each made all five readings; of ten, five are duplicates."""
-    one = Survey(2, (), (Made(1, 0, 5),))
-    other = Survey(2, (), (Made(2, 0, 3), Made(3, 0, 2)))
+    one = Survey(2, (), (ReadingCount(1, 0, 5),))
+    other = Survey(2, (), (ReadingCount(2, 0, 3), ReadingCount(3, 0, 2)))
     both = join((one, other))
     assert (both.results(REGIONS), both.readings(), both.duplicates(REGIONS)) == (5, 10, 5)
 
 
-def test_F2_a_whole_survey_is_the_next_one_not_begun() -> None:
+def test_F2_a_complete_survey_is_the_next_one_with_nothing_done() -> None:
     """When the last region is done, all are pending again."""
     half, rest = Survey(7, (1, 1, NOBODY, NOBODY, NOBODY)), Survey(7, (NOBODY, NOBODY, 2, 2, 3))
     assert join((half, rest)) == Survey(8)
@@ -157,7 +157,7 @@ def test_F2_a_whole_survey_is_the_next_one_not_begun() -> None:
 
 
 @pytest.mark.parametrize("surveys", [[], [Survey()], [Survey(), Survey()]])
-def test_F2_nothing_known_is_nothing(surveys: list[Survey]) -> None:
+def test_F2_no_reports_join_to_an_empty_survey(surveys: list[Survey]) -> None:
     """No reports, or empty ones."""
     assert join(surveys) == Survey()
     assert join(surveys).duplicates(REGIONS) == 0

@@ -17,13 +17,13 @@ _S = 1_000_000
 
 
 def _bank(nodes: int = 3, election: str = "bully", line: str = "withdraw 350") -> Rig:
-    """The highest node leads, and is told to withdraw: the participants are nodes 1 to 3, and itself."""
+    """Return a cluster whose highest node leads and is given withdraw: the participants are 1 to 3, and itself."""
     command, *words = line.split()
     rig = Rig(range(1, nodes + 1), protocol=find_protocol("3pc", {"election": election}), latency_us=10_000)
     rig.started()
-    leader = rig.settle()
+    leader = rig.run_until_agreed()
     rig.run(_S // 10)
-    rig.tell(leader, CommandInput(command, tuple(words)))
+    rig.give_command(leader, CommandInput(command, tuple(words)))
     return rig
 
 
@@ -32,7 +32,7 @@ def _log(rig: Rig, node: int) -> list[str]:
 
 
 def _reach(rig: Rig, what: str, *nodes: int) -> None:
-    """Until that is in their logs."""
+    """Run until these entries are in the logs of these nodes."""
     rig.run_until(lambda: all(what in _log(rig, node) for node in nodes), 30 * _S, f"{what} at {nodes}")
 
 
@@ -45,18 +45,18 @@ def _open(rig: Rig) -> list[int]:
 
 
 def test_P1_three_phases() -> None:
-    """Prepare, PreCommit and Commit, each to all and each answered: what is logged comes in this order."""
+    """Prepare, PreCommit and Commit, each to all and answered by all; the log entries are in this order."""
     rig = _bank(4)
     _reach(rig, "ended", 4)
     assert [_log(rig, node) for node in (1, 2, 3)] == [["prepared", "precommit", "committed"]] * 3
     assert _log(rig, 4) == ["begin", "prepared", "precommit", "committed", "ended"]
     kinds = ("Prepare", "Vote", "PreCommit", "PreAcknowledged", "Commit", "Acknowledged")
     assert [kind for _, kind, _ in rig.sent(*kinds)] == [kind for kind in kinds for _ in range(3)]
-    assert rig.cluster.nodes[4].state["dispensed"] == 350_00
+    assert rig.cluster.nodes[4].state["cash_out"] == 350_00
 
 
-def test_P1_who_does_not_acknowledge_is_taken_for_failed() -> None:
-    """A participant that crashes as PreCommit leaves does not keep the others: they commit, T later."""
+def test_P1_a_silent_participant_is_taken_for_failed() -> None:
+    """A participant that crashes when PreCommit is sent does not stop the others: they commit, T later."""
     rig = _bank(4)
     _until_sent(rig, "PreCommit")
     rig.kill(1)
@@ -69,8 +69,8 @@ def test_P1_who_does_not_acknowledge_is_taken_for_failed() -> None:
     assert _open(rig) == []
 
 
-def test_C3_who_has_not_voted_aborts_by_itself() -> None:
-    """The coordinator crashes before Prepare: the work is undone after the patience, and nobody is asked."""
+def test_C3_a_participant_that_has_not_voted_aborts_by_itself() -> None:
+    """The coordinator crashes before Prepare: the work is undone after the timeout, and nobody is asked."""
     rig = _bank(4)
     _until_sent(rig, "Perform")
     rig.run(15_000)
@@ -78,20 +78,20 @@ def test_C3_who_has_not_voted_aborts_by_itself() -> None:
     rig.kill(4)
     _reach(rig, "aborted", 1)
     assert rig.cluster.nodes[1].state["balances"] == [["savings", 1000_00]]
-    assert not rig.sent("Orphaned")
+    assert not rig.sent("InDoubt")
 
 
 @pytest.mark.parametrize("election", ["bully", "bully-tanenbaum", "ring", "invitation"])
 @pytest.mark.parametrize(("kind", "outcome"), [("Vote", "aborted"), ("PreAcknowledged", "committed")])
 def test_P2_P5_an_elected_coordinator_ends_it(election: str, kind: str, outcome: str) -> None:
-    """The coordinator dies between the phases: the rest elect another one, which ends it while that is down."""
+    """The coordinator dies between the phases: the others elect another one, which ends it in its absence."""
     rig = _bank(3, election)
-    dead = rig.settle()
+    dead = rig.run_until_agreed()
     _until_sent(rig, kind)
     rig.kill(dead)
     others = [node for node in rig.ids if node != dead]
     _reach(rig, outcome, *others)
-    assert rig.sent("Orphaned") or rig.sent("StateOf")
+    assert rig.sent("InDoubt") or rig.sent("StateOf")
     assert _open(rig) == []
     rig.restart(dead)
     _reach(rig, outcome, dead)
@@ -100,9 +100,9 @@ def test_P2_P5_an_elected_coordinator_ends_it(election: str, kind: str, outcome:
 
 
 def test_P5_two_phase_commit_blocks_where_this_does_not() -> None:
-    """The same crash, between the votes and the word: there the others wait for as long as it is down."""
+    """After such a crash between the votes and the decision, nodes of 2pc wait until it restarts."""
     rig = Rig(range(1, 4), protocol=find_protocol("2pc"), latency_us=10_000).started()
-    rig.tell(3, CommandInput("withdraw", ("350",)))
+    rig.give_command(3, CommandInput("withdraw", ("350",)))
     _until_sent(rig, "Vote")
     rig.kill(3)
     rig.run(60 * _S)
@@ -113,46 +113,46 @@ def test_P5_two_phase_commit_blocks_where_this_does_not() -> None:
     assert _open(rig) == []
 
 
-def _answers(*states: State, crashed: tuple[int, ...] = ()) -> Mapping[int, StateAnswer]:
+def _state_answers(*states: State, crashed: tuple[int, ...] = ()) -> Mapping[int, StateAnswer]:
     return {
         node: StateAnswer(state, Round(), Round(), node in crashed) for node, state in enumerate(states, start=1)
     }
 
 
 @pytest.mark.parametrize(
-    ("answers", "following"),
+    ("replies", "following"),
     [
-        (_answers(ABORTED), ABORTED),  # 1: whoever else answers
-        (_answers(UNCERTAIN, COMMITABLE, ABORTED), ABORTED),
-        (_answers(COMMITTED), COMMITTED),  # 2
-        (_answers(UNCERTAIN, UNCERTAIN, COMMITTED), COMMITTED),
-        (_answers(COMMITABLE, UNCERTAIN, UNCERTAIN), COMMITABLE),  # 3, before 4
-        (_answers(COMMITABLE, COMMITABLE, COMMITABLE), COMMITABLE),
-        (_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN), ABORTABLE),  # 4
-        (_answers(UNCERTAIN, ABORTABLE, UNCERTAIN), ABORTABLE),
-        (_answers(COMMITABLE, UNCERTAIN), None),  # 5: two of five are no majority (P4)
-        (_answers(UNCERTAIN, UNCERTAIN), None),
-        (_answers(), None),
-        (_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN, crashed=(1, 2)), ABORTABLE),
-        (_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN, crashed=(1, 2, 3)), None),
-        (_answers(*[UNCERTAIN] * 5, crashed=(1, 2, 3, 4, 5)), ABORTABLE),
+        (_state_answers(ABORTED), ABORTED),  # 1: whoever else answers
+        (_state_answers(UNCERTAIN, COMMITABLE, ABORTED), ABORTED),
+        (_state_answers(COMMITTED), COMMITTED),  # 2
+        (_state_answers(UNCERTAIN, UNCERTAIN, COMMITTED), COMMITTED),
+        (_state_answers(COMMITABLE, UNCERTAIN, UNCERTAIN), COMMITABLE),  # 3, before 4
+        (_state_answers(COMMITABLE, COMMITABLE, COMMITABLE), COMMITABLE),
+        (_state_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN), ABORTABLE),  # 4
+        (_state_answers(UNCERTAIN, ABORTABLE, UNCERTAIN), ABORTABLE),
+        (_state_answers(COMMITABLE, UNCERTAIN), None),  # 5: two of five are no majority (P4)
+        (_state_answers(UNCERTAIN, UNCERTAIN), None),
+        (_state_answers(), None),
+        (_state_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN, crashed=(1, 2)), ABORTABLE),
+        (_state_answers(UNCERTAIN, UNCERTAIN, UNCERTAIN, crashed=(1, 2, 3)), None),
+        (_state_answers(*[UNCERTAIN] * 5, crashed=(1, 2, 3, 4, 5)), ABORTABLE),
     ],
 )
-def test_P3_the_first_rule_that_fits(answers: Mapping[int, StateAnswer], following: State | None) -> None:
-    """Of five participants."""
-    assert next_state(answers, 5) is following
+def test_P3_the_first_rule_that_fits(replies: Mapping[int, StateAnswer], following: State | None) -> None:
+    """With five participants."""
+    assert next_state(replies, 5) is following
 
 
-def test_P3_what_the_newest_round_began_is_carried_on() -> None:
-    """Commitable beside abortable: they became so in different rounds."""
-    old, new = _answers(COMMITABLE, UNCERTAIN), {3: StateAnswer(ABORTABLE, Round(1, 4), Round(1, 4))}
+def test_P3_the_newest_round_is_continued() -> None:
+    """Commitable and abortable states coexist; they are of different rounds."""
+    old, new = _state_answers(COMMITABLE, UNCERTAIN), {3: StateAnswer(ABORTABLE, Round(1, 4), Round(1, 4))}
     assert next_state({**old, **new}, 5) is ABORTABLE
     newer = {4: StateAnswer(COMMITABLE, Round(2, 1), Round(2, 1))}
     assert next_state({**old, **new, **newer}, 5) is COMMITABLE
 
 
 def _alone(rig: Rig) -> None:
-    """The coordinator commits alone, all others being down, and crashes; they come back."""
+    """Let the coordinator commit alone, all others being down, and crash; then the others restart."""
     _until_sent(rig, "PreCommit")
     rig.kill(1)
     rig.kill(2)
@@ -164,8 +164,8 @@ def _alone(rig: Rig) -> None:
     rig.run(20 * _S)
 
 
-def test_uncertain_after_a_crash_tells_nothing() -> None:
-    """The coordinator committed alone while all others were down: they wait until they hear it."""
+def test_uncertain_after_a_crash_proves_nothing() -> None:
+    """The coordinator committed alone while all others were down: they wait until they learn it."""
     rig = _bank(3)
     _alone(rig)
     assert [_log(rig, node)[-1] for node in (1, 2)] == ["joined", "joined"]
@@ -174,10 +174,10 @@ def test_uncertain_after_a_crash_tells_nothing() -> None:
 
 
 def test_by_the_letter_of_rule_4_they_would_abort(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hole that this closes: one node has committed, and the others abort, with nothing but crashes."""
+    """The hole that this closes: one node has committed, and the others abort, with crashes only."""
 
-    def forgetful(answers: Mapping[int, StateAnswer], participants: int) -> State | None:
-        fresh = {node: msgspec.structs.replace(each, crashed=False) for node, each in answers.items()}
+    def forgetful(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
+        fresh = {node: msgspec.structs.replace(each, crashed=False) for node, each in replies.items()}
         return next_state(fresh, participants)
 
     monkeypatch.setattr(ThreePhaseCommit, "_next_state", staticmethod(forgetful))
@@ -187,7 +187,7 @@ def test_by_the_letter_of_rule_4_they_would_abort(monkeypatch: pytest.MonkeyPatc
 
 
 def _split() -> Rig:
-    """Node 1 alone is commitable, and down; the others begin to abort, and their leader crashes over it."""
+    """Node 1 alone is commitable, and down; the others begin to abort, and their leader crashes meanwhile."""
     rig = _bank(6, line="collect 10 savings")
     rig.do("on send PreCommit 6->1: kill 6")
     _reach(rig, "precommit", 1)
@@ -199,8 +199,8 @@ def _split() -> Rig:
     return rig
 
 
-def test_what_a_newer_round_decided_outweighs_what_an_older_one_began() -> None:
-    """Node 1 comes back, commitable beside abortable ones, while who has aborted is down: they abort, too."""
+def test_the_newest_round_outweighs_an_older_one() -> None:
+    """Node 1 restarts commitable, others are abortable, and the node that has aborted is down: they abort, too."""
     rig = _split()
     assert [_log(rig, node)[-1] for node in (2, 3, 4)] == ["preabort"] * 3
     rig.restart(1)
@@ -213,13 +213,13 @@ def test_what_a_newer_round_decided_outweighs_what_an_older_one_began() -> None:
 
 
 def test_by_the_letter_of_the_rules_they_would_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hole that this closes: 1 is commitable, so that rule 4 does not fit, and no majority fits rule 3."""
+    """The hole that this closes: 1 is commitable, so rule 4 does not fit, and no majority fits rule 3."""
 
-    def literal(answers: Mapping[int, StateAnswer], participants: int) -> State | None:
-        states = [answer.state for answer in answers.values()]
+    def literal(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
+        states = [answer.state for answer in replies.values()]
         if {COMMITABLE, ABORTABLE} <= set(states) and not {COMMITTED, ABORTED} & set(states):
             return None
-        return next_state(answers, participants)
+        return next_state(replies, participants)
 
     monkeypatch.setattr(ThreePhaseCommit, "_next_state", staticmethod(literal))
     rig = _split()
@@ -229,7 +229,7 @@ def test_by_the_letter_of_the_rules_they_would_wait_for_ever(monkeypatch: pytest
 
 
 def test_total_failure_ends_when_all_are_back() -> None:
-    """All crash when two of them are commitable: they commit, once all have answered."""
+    """All crash when two of them are commitable: they commit once all have answered."""
     rig = _bank(3)
     _reach(rig, "precommit", 1)
     for node in rig.ids:
@@ -243,7 +243,7 @@ def test_total_failure_ends_when_all_are_back() -> None:
 
 
 def test_a_partition_breaks_it() -> None:
-    """The famous counter-example: beyond the cut they are taken for failed, are uncertain, and abort (8)."""
+    """The famous counterexample: nodes beyond the cut are taken for failed, are uncertain, and abort (8)."""
     rig = _bank(4)
     _until_sent(rig, "PreCommit")
     rig.do("partition 4 | 1 2 3")
@@ -253,7 +253,7 @@ def test_a_partition_breaks_it() -> None:
 
 
 def test_a_cut_before_the_votes_does_no_harm() -> None:
-    """The same partition a phase earlier: a missing vote is a NO, so both sides abort."""
+    """A partition one phase earlier: a missing vote is a NO, so both sides abort."""
     rig = _bank(4)
     _until_sent(rig, "Prepare")
     rig.do("partition 4 | 1 2 3")

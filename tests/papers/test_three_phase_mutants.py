@@ -1,4 +1,4 @@
-"""Each rule of three-phase commit is needed: without it, crashes alone make one commit and another abort (A6)."""
+"""Each rule of three-phase commit is necessary: without it, crashes alone cause a commit and an abort (A6)."""
 
 import pytest
 
@@ -20,7 +20,7 @@ _SCHEDULES = list(dict.fromkeys(schedule for _, schedule in MUTANTS))
 
 @pytest.mark.parametrize("schedule", _SCHEDULES, ids=lambda schedule: schedule.__name__)
 def test_the_protocol_survives_it(schedule: Schedule) -> None:
-    """One outcome at all six, and nothing left open."""
+    """One outcome at all six nodes, and nothing left open."""
     rig = six()
     schedule(rig)
     assert len(_outcomes(rig)) == 1
@@ -29,7 +29,7 @@ def test_the_protocol_survives_it(schedule: Schedule) -> None:
 
 @pytest.mark.parametrize(("mutant", "schedule"), MUTANTS, ids=lambda each: each.__name__)
 def test_A6_a_mutant_does_not(mutant: type[ThreePhaseCommit], schedule: Schedule) -> None:
-    """The same schedule: committed at one, aborted at another."""
+    """One node commits, another aborts, in the same schedule."""
     rig = six(mutant)
     schedule(rig)
     assert _outcomes(rig) == {"committed", "aborted"}

@@ -12,8 +12,8 @@ from lab.protocols import Token
 from lab.protocols.token import PassToken, RequestToken, TokenStatus
 from lab.recording.records import Process
 from lab.worlds.campaign.draw import draw, plan_of
-from lab.worlds.campaign.trial import carry_out
-from tests.campaign.running import TIMING as CAMPAIGN_TIMING
+from lab.worlds.campaign.trial import run_trial
+from tests.campaign.trials import TIMING as CAMPAIGN_TIMING
 from tests.harness import T_US, Rig, Solo, simulated_header
 
 STAY_US = 10_000
@@ -23,7 +23,7 @@ MESSAGE_US = 1_000
 def rig_of(
     nodes: int, *, protocol: type[Token] = Token, by_itself: int | None = 0, jitter_us: int = 0, seed: int = 1
 ) -> Rig:
-    """Nodes from 1 on, with quick messages and short stays; they want to enter only when told."""
+    """Return nodes from 1 on, with low latency and short stays; they enter only on request."""
     parameters = Token.Parameters(hold_us=STAY_US, want_every_us=10 * STAY_US, by_itself=by_itself)
     ids = range(1, nodes + 1)
     rig = Rig(ids, protocol=protocol, latency_us=MESSAGE_US, jitter_us=jitter_us, seed=seed, parameters=parameters)
@@ -31,23 +31,23 @@ def rig_of(
 
 
 def entries(rig: Rig) -> dict[int, int]:
-    """How often each node was inside."""
+    """Return the number of entries of each node."""
     return {node: rig.protocol(node).entries for node in rig.ids}
 
 
 def ask(rig: Rig, *nodes: int) -> None:
-    """Tell nodes to want to enter."""
+    """Request entries of these nodes."""
     for node in nodes:
         rig.do(f"tell {node} request")
 
 
 def guesses(rig: Rig) -> dict[int, int]:
-    """Whom each node guesses."""
+    """Return the guess of each node."""
     return {node: rig.protocol(node).guess for node in rig.ids}
 
 
 def at_rest(rig: Rig) -> bool:
-    """Whether nobody waits or is inside."""
+    """Return whether no node waits or is inside."""
     quiet = (TokenStatus.IDLE, TokenStatus.HOLDING)
     return all(rig.protocol(node).status in quiet for node in rig.ids)
 
@@ -56,14 +56,14 @@ def at_rest(rig: Rig) -> bool:
 
 
 def test_K1_the_lowest_node_has_the_token_at_first() -> None:
-    """K1: one node holds it, and all others guess that."""
+    """K1: one node holds it, and all others guess that node."""
     rig = rig_of(4)
     assert [node for node in rig.ids if rig.protocol(node).status is TokenStatus.HOLDING] == [1]
     assert guesses(rig) == {1: 1, 2: 1, 3: 1, 4: 1}
 
 
-def test_K1_a_token_on_its_way_is_held_by_nobody() -> None:
-    """K1: between the step that passes it and the step that takes it."""
+def test_K1_a_token_in_flight_is_held_by_nobody() -> None:
+    """K1: between the step that passes it and the step that receives it."""
     rig = rig_of(2)
     ask(rig, 2)
     rig.run_until(lambda: bool(rig.sent("PassToken")), T_US, "the token is passed")
@@ -72,8 +72,8 @@ def test_K1_a_token_on_its_way_is_held_by_nobody() -> None:
     assert rig.protocol(2).status is TokenStatus.INSIDE
 
 
-def test_K1_a_copy_of_the_token_is_not_taken() -> None:
-    """K1: the same message again is no second token, when the first has been passed on or in a later life."""
+def test_K1_a_copy_of_the_token_is_not_accepted() -> None:
+    """K1: a duplicate is no second token, after the first has been passed on or in a later incarnation."""
     solo = Solo(Token)
     solo.start()
     assert solo.hear(1, PassToken(2)).changed["status"] == "Holding"
@@ -85,7 +85,7 @@ def test_K1_a_copy_of_the_token_is_not_taken() -> None:
 
 
 def test_K1_relies_on_safe_storage() -> None:
-    """K1: the lowest node, wiped, does not know that it had a token, and makes another; the judge says why."""
+    """K1: the lowest node, wiped, does not know that it had a token, and creates another; the judge says so."""
     rig = rig_of(2)
     ask(rig, 2)
     rig.run(5 * MESSAGE_US)
@@ -96,7 +96,7 @@ def test_K1_relies_on_safe_storage() -> None:
 
 
 def violations(rig: Rig) -> list[Violation]:
-    """What the judge finds in all that happened."""
+    """Return the judge's violations over all records."""
     judge = Judge(rig.header)
     for record in rig.records:
         judge.observe(record)
@@ -104,7 +104,7 @@ def violations(rig: Rig) -> list[Violation]:
 
 
 def late_copy(protocol: type[Token]) -> list[Violation]:
-    """What is violated where the token goes from 1 to 2, from 2 to 3, and then comes to 2 once more."""
+    """Return the violations if the token goes from 1 to 2, from 2 to 3, and a copy reaches 2 again."""
     rig = rig_of(3, protocol=protocol)
     ask(rig, 2, 3)
     rig.run_until(lambda: rig.protocol(3).entries == 1, 5 * STAY_US, "3 is inside")
@@ -114,13 +114,13 @@ def late_copy(protocol: type[Token]) -> list[Violation]:
     return violations(rig)
 
 
-def test_K1_a_copy_of_the_token_that_comes_late_is_not_taken() -> None:
+def test_K1_a_late_copy_of_the_token_is_not_accepted() -> None:
     """K1: not even long after the token has been passed on."""
     assert late_copy(Token) == []
 
 
-def test_K1_a_second_token_is_not_held_beside_the_first() -> None:
-    """K1: a node that has one, because somebody made another, leaves its stay alone."""
+def test_K1_a_second_token_is_not_held_with_the_first() -> None:
+    """K1: a node that has one ignores another one, created elsewhere, during its stay."""
     solo = Solo(Token)
     solo.start()
     solo.node.protocol.begin(solo.protocol.enter)
@@ -130,8 +130,8 @@ def test_K1_a_second_token_is_not_held_beside_the_first() -> None:
     assert solo.protocol.status is TokenStatus.INSIDE
 
 
-def test_K1_a_restarted_node_does_not_make_a_token() -> None:
-    """K1: the lowest made one when it came up first, and does not again; the token was lost with it."""
+def test_K1_a_restarted_node_does_not_create_a_token() -> None:
+    """K1: the lowest created one at its first start, and does not again; the token was lost with it."""
     rig = rig_of(3)
     rig.do("kill 1", "restart 1")
     rig.run(T_US)
@@ -143,7 +143,7 @@ def test_K1_a_restarted_node_does_not_make_a_token() -> None:
 
 
 def test_K1_a_node_that_asked_before_its_crash_keeps_the_token_for_others() -> None:
-    """K1: it is passed the token, wants it no longer, and gives it to whoever asks next."""
+    """K1: it receives the token, no longer wants it, and passes it to the next requester."""
     rig = rig_of(3)
     ask(rig, 1, 2)
     rig.run(MESSAGE_US)
@@ -156,12 +156,12 @@ def test_K1_a_node_that_asked_before_its_crash_keeps_the_token_for_others() -> N
 
 
 @pytest.mark.parametrize("seed", range(1, 41))
-def test_K1_holds_whatever_is_struck(seed: int) -> None:
-    """K1: crashes, pauses, cuts, delays, losses, copies and overtaking; none but a wipe breaks it."""
+def test_K1_holds_under_all_faults(seed: int) -> None:
+    """K1: crashes, pauses, cuts, delays, losses, copies and reordering; only a wipe breaks it."""
     faults = ("kill", "pause", "partition", "delay", "loss", "duplicate", "reorder")
     parameters = Token.Parameters(hold_us=20_000, want_every_us=200_000)
     base = simulated_header(Token, (1,), CAMPAIGN_TIMING, parameters=parameters)
-    trial = carry_out(Token, base, draw(plan_of(Token, (3, 7), faults, CAMPAIGN_TIMING), seed))
+    trial = run_trial(Token, base, draw(plan_of(Token, (3, 7), faults, CAMPAIGN_TIMING), seed))
     assert not trial.violations
     assert any(isinstance(record, Process) for record in trial.records)
 
@@ -169,8 +169,8 @@ def test_K1_holds_whatever_is_struck(seed: int) -> None:
 # K2
 
 
-def test_K2_whoever_asks_stands_in_line_and_is_served_in_turn() -> None:
-    """K2: the line is a linked list by next, and the token goes along it."""
+def test_K2_requesters_queue_and_are_served_in_turn() -> None:
+    """K2: the queue is a linked list by next, and the token moves along it."""
     rig = rig_of(4)
     ask(rig, 1, 2)
     rig.run(MESSAGE_US)
@@ -182,8 +182,8 @@ def test_K2_whoever_asks_stands_in_line_and_is_served_in_turn() -> None:
     assert rig.protocol(3).status is TokenStatus.HOLDING, "it stays where nobody asks for it"
 
 
-def test_K2_who_holds_the_token_enters_without_a_message() -> None:
-    """K2: as often as it likes."""
+def test_K2_the_holder_enters_without_a_message() -> None:
+    """K2: any number of times."""
     rig = rig_of(3)
     for _ in range(3):
         ask(rig, 1)
@@ -192,7 +192,7 @@ def test_K2_who_holds_the_token_enters_without_a_message() -> None:
     assert not rig.sent()
 
 
-def test_K2_a_node_that_wants_already_is_not_put_in_line_twice() -> None:
+def test_K2_a_waiting_node_is_not_queued_twice() -> None:
     """K2: one request, and one entry."""
     rig = rig_of(3)
     ask(rig, 2, 2, 2)
@@ -202,7 +202,7 @@ def test_K2_a_node_that_wants_already_is_not_put_in_line_twice() -> None:
 
 
 def test_K2_every_node_on_the_way_guesses_the_requester() -> None:
-    """Path compression: a request that goes 4, 3, 2, 1 leaves all three at 4, and the next takes one."""
+    """Path compression: a request along 4, 3, 2, 1 leaves all three at 4, and the next takes one message."""
     rig = rig_of(4)
     for node, guess in ((1, 1), (2, 1), (3, 2), (4, 3)):
         rig.protocol(node).guess = guess
@@ -217,9 +217,9 @@ def test_K2_every_node_on_the_way_guesses_the_requester() -> None:
 
 
 def test_K2_two_requests_at_once_as_the_text_has_it() -> None:
-    """Path compression: D stands in line, E's request comes to it, D points to E, and E is the last of the list.
+    """Path compression: D queues, E's request reaches it, D points to E, and E is the last in the list.
 
-    A to E are 1 to 5, and A is inside; E's request is still on its way to A when D's comes there.
+    A to E are 1 to 5, and A is inside; E's request is still in flight to A when D's arrives there.
     """
     rig = rig_of(5)
     ask(rig, 1)
@@ -239,7 +239,7 @@ def test_K2_two_requests_at_once_as_the_text_has_it() -> None:
     st.integers(1, 9), st.lists(st.tuples(st.integers(0, 8), st.integers(0, 6_000)), max_size=40), st.integers(0)
 )
 def test_K2_every_request_is_served(nodes: int, wants: list[tuple[int, int]], seed: int) -> None:
-    """K2: whoever asks, whenever, with messages of different lengths: nobody waits in the end."""
+    """K2: for any requests at any times and messages of any latency, nobody waits in the end."""
     rig = rig_of(nodes, jitter_us=MESSAGE_US - 100, seed=seed)
     due = dict.fromkeys(rig.ids, 0)
     for place, after_us in wants:
@@ -254,7 +254,7 @@ def test_K2_every_request_is_served(nodes: int, wants: list[tuple[int, int]], se
 
 
 def test_K2_nodes_want_to_enter_by_themselves_in_turn() -> None:
-    """K2: each as often as it may, with no command at all."""
+    """K2: each up to its limit, without commands."""
     rig = rig_of(5, by_itself=3)
     rig.run(100 * 10 * STAY_US)
     assert entries(rig) == dict.fromkeys(rig.ids, 3)
@@ -280,10 +280,10 @@ def _many(rig: Rig, chance: Random) -> int:
 @pytest.mark.parametrize("nodes", [4, 16, 64, 256])
 @pytest.mark.parametrize("who", [_alone, _many])
 def test_K2_messages_of_an_entry_are_logarithmic(nodes: int, who: object) -> None:
-    """K2: of m requests in a tree of n guesses, no more than log2(n)·(1 + n/2m) messages each; one for the token.
+    """K2: m requests in a tree of n guesses take at most log2(n)·(1 + n/2m) messages each, and one for the token.
 
-    So m reversals of paths cost at most, from whatever tree (Ginat, Sleator and Tarjan, 1989). That is the worst
-    case; of requests at random the ways are about the natural logarithm of n, and the measure is well below.
+    That is the cost of m path reversals in the worst case, from any tree (Ginat, Sleator and Tarjan, 1989). For
+    random requests, routes are about the natural logarithm of n, and the measurement is well below the bound.
     """
     rig, chance, served = rig_of(nodes, jitter_us=MESSAGE_US - 100), Random(f"entries/{nodes}"), 0
     while served < 2 * nodes:

@@ -16,14 +16,14 @@ def _bank(nodes: int = 4) -> Rig:
     return Rig(range(1, nodes + 1), protocol=find_protocol("2pc"), latency_us=10_000).started()
 
 
-def _tell(rig: Rig, node: int, line: str) -> None:
+def _give_command(rig: Rig, node: int, line: str) -> None:
     command, *words = line.split()
-    rig.tell(node, CommandInput(command, tuple(words)))
+    rig.give_command(node, CommandInput(command, tuple(words)))
 
 
-def _told(line: str = "withdraw 350", node: int = 4, nodes: int = 4) -> Rig:
+def _begun(line: str = "withdraw 350", node: int = 4, nodes: int = 4) -> Rig:
     rig = _bank(nodes)
-    _tell(rig, node, line)
+    _give_command(rig, node, line)
     return rig
 
 
@@ -32,7 +32,7 @@ def _log(rig: Rig, node: int) -> list[str]:
 
 
 def _money(rig: Rig, *nodes: int) -> list[int]:
-    """The balances of the accounts on these nodes, in whole units."""
+    """Return the balances of the accounts on these nodes, in whole units."""
     return [cents // 100 for node in nodes for _, cents in rig.cluster.nodes[node].state["balances"]]
 
 
@@ -49,41 +49,41 @@ def _is_clean(rig: Rig) -> bool:
 
 
 def test_C1_all_yes_commits() -> None:
-    """The lecture's plan: 100 and 300 come to checking, 350 goes out in cash, after the commit point."""
-    rig = _told()
+    """The lecture's plan: 100 and 300 go to checking, and 350 is cashed out after the commit point."""
+    rig = _begun()
     _reach(rig, "ended", 4)
     assert _log(rig, 4) == ["begin", "prepared", "committed", "ended"]
     assert [_log(rig, node) for node in (1, 2, 3)] == [["prepared", "committed"]] * 3
     assert _money(rig, SAVINGS, CHECKING, MONEYMARKET) == [900, 1050, 700]
-    assert rig.cluster.nodes[4].state["dispensed"] == 350_00
+    assert rig.cluster.nodes[4].state["cash_out"] == 350_00
     assert [note for step in rig.steps for note in step.notes] == ["4.1 hands out 350"]
     assert _is_clean(rig)
 
 
 def test_C1_the_decision_is_in_the_log_before_it_is_sent() -> None:
     """The step that sends Commit is the one that logs it, and a step is stored before its messages leave."""
-    rig = _told()
+    rig = _begun()
     _reach(rig, "ended", 4)
     (decisive,) = [step for step in rig.steps if any(message.kind == "Commit" for message in step.sent)]
     assert [entry["what"] for entry in decisive.logged["log"]] == ["committed"]
 
 
 def test_C1_a_no_decides_abort() -> None:
-    """Node 2 refuses: it logs that and forgets; the others, which voted YES, undo what they did."""
+    """Node 2 refuses: it logs abort and is done; the others, which voted YES, undo their work."""
     rig = _bank()
-    _tell(rig, 2, "refuse")
-    _tell(rig, 4, "withdraw 350")
+    _give_command(rig, 2, "refuse")
+    _give_command(rig, 4, "withdraw 350")
     _reach(rig, "ended", 4)
     assert _log(rig, 2) == ["aborted"]
     assert [_log(rig, node) for node in (1, 3)] == [["prepared", "aborted"]] * 2
     assert _money(rig, SAVINGS, CHECKING, MONEYMARKET) == [1000, 1000, 1000]
-    _tell(rig, 4, "withdraw 350")
+    _give_command(rig, 4, "withdraw 350")
     _reach(rig, "committed", 2)
 
 
 def test_C1_a_missing_vote_decides_abort() -> None:
-    """Node 2 crashes before it votes: T later it is decided, and node 2 is told when it comes back."""
-    rig = _told()
+    """Node 2 crashes before it votes: T later the decision is made, and node 2 gets it when it restarts."""
+    rig = _begun()
     _until_sent(rig, "Prepare")
     rig.kill(2)
     _reach(rig, "aborted", 1, 3, 4)
@@ -93,20 +93,20 @@ def test_C1_a_missing_vote_decides_abort() -> None:
     assert _log(rig, 2) == ["aborted"]
 
 
-def test_verify_what_checking_does_not_cover_is_not_handed_out() -> None:
+def test_an_amount_that_checking_does_not_cover_is_not_cashed_out() -> None:
     """Step 5 of the lecture: 1,400 are there by then, so 1,400.01 is refused, and 1,400 is not."""
-    rig = _told("withdraw 1400.01")
+    rig = _begun("withdraw 1400.01")
     _reach(rig, "ended", 4)
     assert _money(rig, SAVINGS, CHECKING, MONEYMARKET) == [1000, 1000, 1000]
-    _tell(rig, 4, "withdraw 1400")
+    _give_command(rig, 4, "withdraw 1400")
     rig.run(5 * _S)
     assert _money(rig, SAVINGS, CHECKING, MONEYMARKET) == [900, 0, 700]
-    assert rig.cluster.nodes[4].state["dispensed"] == 1400_00
+    assert rig.cluster.nodes[4].state["cash_out"] == 1400_00
 
 
-def test_C2_what_is_prepared_survives_a_crash() -> None:
-    """Savings votes YES and crashes: after the restart its part is done again, and locked, until it hears."""
-    rig = _told()
+def test_C2_prepared_work_survives_a_crash() -> None:
+    """Savings votes YES and crashes: after the restart its work is redone and locked until the decision."""
+    rig = _begun()
     _until_sent(rig, "Vote", 3)
     rig.kill(1)
     rig.kill(4)
@@ -122,9 +122,9 @@ def test_C2_what_is_prepared_survives_a_crash() -> None:
     assert _is_clean(rig)
 
 
-def test_C2_what_is_not_prepared_does_not() -> None:
+def test_C2_unprepared_work_does_not_survive_a_crash() -> None:
     """Savings crashes after its operation: the work is undone, so it votes NO, and nothing is lost."""
-    rig = _told()
+    rig = _begun()
     _until_sent(rig, "Performed")
     assert _money(rig, SAVINGS) == [900]
     rig.kill(1)
@@ -138,9 +138,9 @@ def _votes(rig: Rig) -> list[dict[str, str]]:
     return [msgspec.json.decode(m.body) for step in rig.steps for m in step.sent if m.kind == "Vote"]
 
 
-def test_C3_who_has_not_voted_aborts_by_itself() -> None:
-    """The coordinator crashes before Prepare: no question is asked, and the locks are free 3·T later."""
-    rig = _told()
+def test_C3_a_participant_that_has_not_voted_aborts_by_itself() -> None:
+    """The coordinator crashes before Prepare: nobody is asked, and the locks are free 3·T later."""
+    rig = _begun()
     _until_sent(rig, "Performed")
     rig.kill(4)
     _reach(rig, "aborted", 1)
@@ -149,8 +149,8 @@ def test_C3_who_has_not_voted_aborts_by_itself() -> None:
 
 
 def test_C4_another_participant_knows() -> None:
-    """The coordinator tells one and crashes: the others hear it from that one."""
-    rig = _told()
+    """The coordinator crashes after it told one: the others learn it from that one."""
+    rig = _begun()
     rig.do("on send Commit 4->1: kill 4")
     _reach(rig, "committed", 1, 2, 3)
     assert rig.cluster.nodes[4].process == "killed"
@@ -160,8 +160,8 @@ def test_C4_another_participant_knows() -> None:
 
 
 def test_C4_one_that_has_not_voted_aborts() -> None:
-    """Prepare reached two of three before the crash: the third, when it is asked, aborts, and all know it."""
-    rig = _told()
+    """Prepare reached two of three before the crash: the third aborts when it is asked, and all know it."""
+    rig = _begun()
     rig.do("on send Prepare 4->2: kill 4")
     _reach(rig, "aborted", 1, 2, 3)
     assert _log(rig, 1) == ["prepared", "aborted"]
@@ -170,8 +170,8 @@ def test_C4_one_that_has_not_voted_aborts() -> None:
 
 @pytest.mark.parametrize("rounds", [1, 20])
 def test_C4_all_uncertain_is_blocked(rounds: int) -> None:
-    """The coordinator crashes between votes and word: they hold their locks for as long as it takes."""
-    rig = _told()
+    """The coordinator crashes between votes and decision: they hold their locks until it is back."""
+    rig = _begun()
     _until_sent(rig, "Vote", 3)
     rig.kill(4)
     rig.run(rounds * 5 * _S)
@@ -186,9 +186,9 @@ def test_C4_all_uncertain_is_blocked(rounds: int) -> None:
     assert _is_clean(rig)
 
 
-def test_C5_a_coordinator_with_a_decision_tells_it_after_the_crash() -> None:
-    """It crashes at the commit point, before anybody hears of it: what is logged is done."""
-    rig = _told()
+def test_C5_a_coordinator_with_a_decision_sends_it_after_the_crash() -> None:
+    """It crashes at the commit point, before anybody hears of it: the logged decision stands."""
+    rig = _begun()
     rig.do("lose 4->1 Commit 100%", "on send Commit 4->1: kill 4")
     rig.run(10 * _S)
     assert [rig.cluster.nodes[node].status for node in (1, 2, 3)] == ["Blocked"] * 3
@@ -196,14 +196,14 @@ def test_C5_a_coordinator_with_a_decision_tells_it_after_the_crash() -> None:
     rig.restart(4)
     _reach(rig, "ended", 4)
     assert _money(rig, SAVINGS, CHECKING, MONEYMARKET) == [900, 1050, 700]
-    assert rig.cluster.nodes[4].state["dispensed"] == 350_00
+    assert rig.cluster.nodes[4].state["cash_out"] == 350_00
 
 
-def test_C3_who_was_never_asked_to_vote_need_not_be_told() -> None:
-    """The node of checking is dead: the transfer is aborted, told once, and ended, though it never hears it."""
+def test_C3_a_node_that_was_never_asked_to_vote_needs_no_decision() -> None:
+    """The node of checking is dead: the transfer is aborted, sent once, and ended, though it never arrives."""
     rig = _bank(4)
     rig.kill(2)
-    _tell(rig, 4, "transfer 100 savings checking")
+    _give_command(rig, 4, "transfer 100 savings checking")
     _reach(rig, "ended", 4)
     assert rig.cluster.nodes[2].process == "killed"
     assert _log(rig, 4) == ["begin", "aborted", "ended"]
@@ -211,23 +211,23 @@ def test_C3_who_was_never_asked_to_vote_need_not_be_told() -> None:
     assert not any(rig.cluster.nodes[node].state["open"] for node in (1, 3, 4))
 
 
-def test_C6_who_finds_a_lock_votes_no() -> None:
-    """Two coordinators want the same accounts: one gives way at once, and nobody waits."""
+def test_C6_a_node_that_finds_a_lock_votes_no() -> None:
+    """Two coordinators want the same accounts: one gives up at once, and nobody waits."""
     rig = _bank(5)
-    _tell(rig, 5, "transfer 100 savings checking")
+    _give_command(rig, 5, "transfer 100 savings checking")
     rig.run(15_000)
-    _tell(rig, 4, "transfer 50 savings moneymarket")
+    _give_command(rig, 4, "transfer 50 savings moneymarket")
     rig.run(_S // 2)
     assert _log(rig, 4)[-2:] == ["aborted", "ended"]
     assert rig.cluster.nodes[1].state["balances"] == [["savings", 900_00]]
     assert "4.1 is aborted: savings is locked by 5.1" in [note for step in rig.steps for note in step.notes]
 
 
-def test_a_copy_of_an_operation_is_not_done_again() -> None:
+def test_a_duplicated_operation_is_performed_once() -> None:
     """Every message arrives twice: no account changes twice."""
     rig = _bank()
     rig.do("duplicate all 100%")
-    _tell(rig, 4, "withdraw 350")
+    _give_command(rig, 4, "withdraw 350")
     _reach(rig, "ended", 4)
     rig.run(_S)
     assert _money(rig, SAVINGS, CHECKING, MONEYMARKET) == [900, 1050, 700]

@@ -1,4 +1,4 @@
-"""Schedules of crashes that three-phase commit survives, and mutated protocols that do not.
+"""Schedules of crashes that three-phase commit survives, and mutants that do not.
 
 Six nodes; node 6 leads, and has every other node send 10 to the savings, so that all six are participants.
 """
@@ -10,7 +10,7 @@ from lab.protocols import stacked
 from lab.protocols.bully import Bully
 from lab.protocols.ledger import Part
 from lab.protocols.termination import StateAnswer, next_state
-from lab.protocols.three_phase import Orphan, PreCommit, ThreePhaseCommit
+from lab.protocols.three_phase import InDoubtTransaction, PreCommit, ThreePhaseCommit
 from lab.protocols.transaction import DECIDED, Plan, Round, State, Transaction
 from tests.harness import Rig
 
@@ -21,21 +21,21 @@ Schedule = Callable[[Rig], None]
 
 
 def six(task: type[ThreePhaseCommit] = ThreePhaseCommit) -> Rig:
-    """Six nodes, of which the highest leads and is told to collect."""
+    """Return six nodes, of which the highest leads and is given collect."""
     rig = Rig(range(1, 7), protocol=stacked(task, Bully), latency_us=10_000).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.run(_S // 10)
     rig.do("tell 6 collect 10 savings")
     return rig
 
 
 def log_of(rig: Rig, node: int) -> list[str]:
-    """What the entries of a node's log are."""
+    """Return the kinds of a node's log entries."""
     return [entry["what"] for entry in rig.cluster.nodes[node].state["log"]]
 
 
 def reach(rig: Rig, what: str, *nodes: int) -> None:
-    """Until that is in their logs."""
+    """Run until these entries are in the logs of these nodes."""
     rig.run_until(lambda: all(what in log_of(rig, node) for node in nodes), 60 * _S, f"{what} at {nodes}")
 
 
@@ -51,7 +51,7 @@ def _restart(rig: Rig, *nodes: int) -> None:
 
 
 def _committed_with_one(rig: Rig) -> None:
-    """Only node 1 lives to be commitable; 6 commits, and dies before anybody hears of it; 2 to 5 come back."""
+    """Node 1 alone becomes commitable; 6 commits and dies before anybody learns it; 2 to 5 restart."""
     rig.run_until(lambda: bool(rig.sent("PreCommit")), 10 * _S, "PreCommit")
     _kill(rig, 2, 3, 4, 5)
     rig.do("lose 6->1 Commit 100%", "on send Commit 6->1: kill 6")
@@ -63,7 +63,7 @@ def _committed_with_one(rig: Rig) -> None:
 
 
 def _alone_with_the_uncertain(rig: Rig) -> None:
-    """Only node 1 is commitable when 6 dies. Node 2 is alone for a while; then all others are back, without 2."""
+    """Node 1 alone is commitable when 6 dies. Node 2 is alone for a while; then all others are up, without 2."""
     rig.do("on send PreCommit 6->1: kill 6")
     reach(rig, "precommit", 1)
     _kill(rig, 1, 3, 4, 5)
@@ -82,7 +82,7 @@ def _all_commitable(rig: Rig) -> None:
 
 
 def _decided_and_silent(rig: Rig) -> None:
-    """6 commits, and dies before anybody hears of it."""
+    """6 commits, and dies before anybody learns it."""
     rig.do(*(f"lose 6->{node} Commit 100%" for node in range(1, 6)), "on send Commit 6->1: kill 6")
     reach(rig, "committed", 6)
     rig.run(20 * _S)
@@ -100,7 +100,7 @@ def _decided_at_once(rig: Rig) -> None:
 
 
 def _one_was_commitable(rig: Rig) -> None:
-    """Only node 1 is commitable when it and 6 die; the others abort; 1 comes back."""
+    """Node 1 alone is commitable when it and 6 die; the others abort; 1 restarts."""
     rig.do("on send PreCommit 6->1: kill 6")
     reach(rig, "precommit", 1)
     _kill(rig, 1)
@@ -111,23 +111,23 @@ def _one_was_commitable(rig: Rig) -> None:
 
 class _Rule4BeforeRule3(ThreePhaseCommit):
     @staticmethod
-    def _next_state(answers: Mapping[int, StateAnswer], participants: int) -> State | None:
-        uncertain = [answer for answer in answers.values() if answer.state is State.UNCERTAIN]
-        return State.ABORTABLE if 2 * len(uncertain) > participants else next_state(answers, participants)
+    def _next_state(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
+        uncertain = [answer for answer in replies.values() if answer.state is State.UNCERTAIN]
+        return State.ABORTABLE if 2 * len(uncertain) > participants else next_state(replies, participants)
 
 
 class _MajorityOfTheReachable(ThreePhaseCommit):
     @staticmethod
-    def _next_state(answers: Mapping[int, StateAnswer], participants: int) -> State | None:
-        return next_state(answers, len(answers))
+    def _next_state(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
+        return next_state(replies, len(replies))
 
-    def _is_majority(self, taken: int, orphan: Orphan) -> bool:
+    def _is_majority(self, taken: int, in_doubt: InDoubtTransaction) -> bool:
         return taken > 0
 
 
 class _CoordinatorAbortsAfterPreCommit(ThreePhaseCommit):
     def recover(self, part: Part) -> None:
-        """As two-phase commit has it."""
+        """Recover as in two-phase commit."""
         if part.begun:
             self._decide(part.transaction, False)
         super().recover(part)
@@ -136,14 +136,14 @@ class _CoordinatorAbortsAfterPreCommit(ThreePhaseCommit):
 class _CommitableAbortsByItself(ThreePhaseCommit):
     @procedure
     async def terminate(self, transaction: Transaction) -> None:
-        """Nobody is asked."""
+        """Ask nobody."""
         if self._part(transaction).state not in DECIDED:
             self._decide(transaction, False)
 
 
 class _CommitableCommitsAfterACrash(ThreePhaseCommit):
     def recover(self, part: Part) -> None:
-        """Nobody is asked."""
+        """Ask nobody."""
         if part.state is State.COMMITABLE:
             self._decide(part.transaction, True)
         super().recover(part)
@@ -152,31 +152,31 @@ class _CommitableCommitsAfterACrash(ThreePhaseCommit):
 class _CommitsWithoutWaiting(ThreePhaseCommit):
     @procedure
     async def coordinate(self, plan: Plan) -> None:
-        """PreCommit is sent, and the decision made."""
+        """Send PreCommit and decide at once."""
         transaction = plan.transaction
         agreed = await self._is_agreed(plan)
         if agreed:
             for node in self._others(self._part(transaction).participants):
                 self.send(node, PreCommit(transaction, Round(0, self.id)))
         self._decide(transaction, agreed)
-        self.begin(self.tell_outcome, about=transaction)
+        self.begin(self.announce_outcome, key=transaction)
 
 
 class _LeaderAbortsUnasked(ThreePhaseCommit):
     @staticmethod
-    def _next_state(answers: Mapping[int, StateAnswer], participants: int) -> State | None:
+    def _next_state(replies: Mapping[int, StateAnswer], participants: int) -> State | None:
         return State.ABORTED
 
 
 class _CrashedCountAsUncertain(ThreePhaseCommit):
     def recover(self, part: Part) -> None:
-        """A node forgets that it crashed."""
+        """Forget the crash."""
         super().recover(part)
         self.crashed_in = ()
 
 
 def _all_but_one_crashed(rig: Rig) -> None:
-    """6 commits alone, all others being down, and dies; they come back without it."""
+    """6 commits alone, all others being down, and dies; they restart without it."""
     rig.run_until(lambda: bool(rig.sent("PreCommit")), 10 * _S, "PreCommit")
     _kill(rig, 1, 2, 3, 4, 5)
     reach(rig, "committed", 6)

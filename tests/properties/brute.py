@@ -1,7 +1,7 @@
-"""Every consistent cut of a small run, one by one, and what is broken in each: slow, and plainly right.
+"""Enumerate every consistent cut of a small run, and what is violated in each: slow, and obviously correct.
 
-Nothing of the judge's is used: the local states are those of ``ClusterState``, what happens before what is written
-down as pairs of records, and a cut is a set of records that holds, with each of them, whatever is before it.
+Nothing of the judge is used: the local states are those of ``ClusterState``, happens-before is a list of pairs of
+records, and a cut is a set of records that contains, with each of them, all that happened before it.
 """
 
 from collections import defaultdict
@@ -11,7 +11,7 @@ from itertools import combinations
 from msgspec import Struct
 
 from lab.kernel import Fired, Received, Step
-from lab.properties import Agreement, offend
+from lab.properties import Agreement, disagree
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Process, Record
 from lab.recording.snapshot import NodeState
@@ -28,7 +28,7 @@ class _Event(Struct):
 
 
 class Run:
-    """The events of each node, and for each event those that come right before it."""
+    """The events of each node, and for each event its immediate predecessors."""
 
     def __init__(self, records: list[Record]) -> None:
         header = records[0]
@@ -58,7 +58,7 @@ class Run:
             sent.update(((message.source, message.serial), number) for message in record.sent)
 
     def records_of(self, cut: Cut) -> set[int]:
-        """The records that have happened in it."""
+        """Return the records in the cut."""
         return {
             event.record
             for node, count in zip(self.nodes, cut, strict=True)
@@ -66,12 +66,12 @@ class Run:
         }
 
     def is_consistent(self, cut: Cut) -> bool:
-        """Whether it holds all that comes before what it holds."""
+        """Return whether it contains all predecessors of its records."""
         there = self.records_of(cut)
         return all(self.before[number] <= there for number in there)
 
     def cuts(self) -> Iterator[Cut]:
-        """All consistent cuts, each from another by one event more."""
+        """Yield all consistent cuts, each from another by adding one event."""
         first = (0,) * len(self.nodes)
         found, open_ = {first}, [first]
         while open_:
@@ -86,21 +86,21 @@ class Run:
                         open_.append(next_)
 
     def state(self, node: int, count: int) -> NodeState | None:
-        """The node's state after so many of its events; None while it is not up."""
+        """Return the node's state after this number of its events; None while it is not up."""
         view = self.events[node][count - 1].view if count else None
         return view if view is not None and view.process in ("running", "paused") else None
 
     def offending(self, agreement: Agreement) -> set[tuple[int, int]]:
-        """The pairs of nodes that offend in some consistent cut."""
+        """Return the pairs of nodes that violate the agreement in some consistent cut."""
         found = set()
         for cut in self.cuts():
             states = {n: self.state(n, count) for n, count in zip(self.nodes, cut, strict=True)}
             for one, other in combinations(self.nodes, 2):
                 this, that = states[one], states[other]
-                if this is not None and that is not None and offend(agreement, this, that):
+                if this is not None and that is not None and disagree(agreement, this, that):
                     found.add((one, other))
         return found
 
     def cut_at(self, last: dict[int, int]) -> Cut:
-        """The cut in which each node has come to this record."""
+        """Return the cut in which each node has reached this record."""
         return tuple(sum(event.record <= last[node] for event in self.events[node]) for node in self.nodes)

@@ -1,6 +1,6 @@
-"""Runs of no protocol: nodes that say anything at any time, and send messages to anybody.
+"""Runs of no protocol: nodes that enter any state at any time, and send messages to any node.
 
-Each ``Act`` does the next thing that it can be understood as, so any list of acts is a run.
+Each ``Act`` does the next thing that is possible, so any list of acts is a run.
 """
 
 from typing import Any
@@ -15,36 +15,36 @@ from lab.recording.records import Header, Link, Process, ProtocolInfo, Record, R
 __all__ = ["Act", "acts", "header", "run_of"]
 
 STATUSES = ("Down", "Election", "Reorganization", "Normal", "Normal")
-WHATS = (*("fire",) * 2, *("receive",) * 3, "kill", "fail", "restart", "pause", "duplicate", "drop")
+LINE_TYPES = (*("fire",) * 2, *("receive",) * 3, "kill", "fail", "restart", "pause", "duplicate", "drop")
 NOTHING = msgspec.Raw(b"{}")
 
 
 def header(nodes: tuple[int, ...] = (1, 2, 3), **info: Any) -> Header:
-    """A header that promises everything."""
+    """Return a header that promises everything."""
     given: dict[str, Any] = {"promises": ("A1.1", "A1.2", "A2"), "settles_within_us": 1_000_000, **info}
     protocol = ProtocolInfo("none", {}, "none.py", "", **given)
     return Header(1, "0", "test", "", "simulated", protocol, nodes, Timing(50_000, 20_000), Link(), 1)
 
 
 class Act(Struct, frozen=True):
-    """One thing that happens; what the numbers mean depends on ``what``."""
+    """One event; the meaning of the numbers depends on ``what``."""
 
     what: str
     node: int
     pick: int
-    says: tuple[str, int, int] | None
+    state: tuple[str, int, int] | None
     targets: tuple[int, ...]
 
 
 def acts(nodes: int, most: int) -> st.SearchStrategy[list[Act]]:
-    """Lists of acts for so many nodes."""
+    """Return a strategy for lists of acts of this number of nodes."""
     ids = st.integers(1, nodes)
-    says = st.none() | st.tuples(st.sampled_from(STATUSES), ids, st.integers(1, 2))
+    state = st.none() | st.tuples(st.sampled_from(STATUSES), ids, st.integers(1, 2))
     whats = st.sampled_from(
         ["fire", "fire", "receive", "receive", "receive", "kill", "fail", "restart", "pause", "duplicate", "drop"]
     )
     targets = st.lists(ids, max_size=2).map(tuple)
-    return st.lists(st.builds(Act, whats, ids, st.integers(0, 5), says, targets), max_size=most)
+    return st.lists(st.builds(Act, whats, ids, st.integers(0, 5), state, targets), max_size=most)
 
 
 class _Synthetic:
@@ -71,8 +71,8 @@ class _Synthetic:
 
     def step(self, act: Act, given: Received | Fired) -> None:
         changed: dict[str, Any] = {}
-        if act.says is not None:
-            status, coordinator, version = act.says
+        if act.state is not None:
+            status, coordinator, version = act.state
             changed = {"status": status, "coordinator": coordinator, "definition": {"version": version}}
             if act.pick > 2:
                 changed["group"] = [act.pick % 2, 1]
@@ -117,7 +117,7 @@ class _Synthetic:
 
 
 def run_of(nodes: int, happened: list[Act]) -> list[Record]:
-    """The records of a run."""
+    """Return the records of a run."""
     run = _Synthetic(tuple(range(1, nodes + 1)))
     for act in happened:
         run.act(act)

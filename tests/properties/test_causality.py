@@ -3,8 +3,8 @@
 from lab.analysis.causality import Causality
 
 
-def test_a_message_tells_what_its_sender_knew_then() -> None:
-    """Through others too, and nothing that came after it was sent."""
+def test_a_message_carries_the_knowledge_of_its_sender() -> None:
+    """Also through others, and nothing from after it was sent."""
     causality = Causality((1, 2, 3))
     sent = causality.stamp(1, 4)
     causality.stamp(1, 6)
@@ -16,14 +16,14 @@ def test_a_message_tells_what_its_sender_knew_then() -> None:
     assert causality.stamp(3, 10) == (4, 8, 10), "an older message takes nothing away"
 
 
-def test_a_timer_tells_of_every_crash_so_far_and_of_no_later_one() -> None:
-    """With all that the dead could know."""
+def test_a_timer_learns_of_all_crashes_so_far() -> None:
+    """With the knowledge of the crashed nodes, and of no later crash."""
     causality = Causality((1, 2, 3))
     causality.received(1, causality.stamp(2, 3))
-    causality.died(1, 5)
+    causality.crashed(1, 5)
     causality.fired(3)
     assert causality.stamp(3, 6) == (5, 3, 6)
-    causality.died(2, 7)
+    causality.crashed(2, 7)
     assert causality.stamp(3, 8) == (5, 3, 8)
     causality.fired(3)
     assert causality.stamp(3, 9) == (5, 7, 9)

@@ -1,4 +1,4 @@
-"""Which assumptions are broken, by what, from when to when. Each test looks at what excuses a clash of 1 and 2."""
+"""The broken assumptions, their causes, and times. Each test checks what excuses a conflict of 1 and 2."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from lab.kernel import Message
 from lab.recording.records import Injected, Routed
-from tests.properties.recorded import WITHIN_US, Records, said
+from tests.properties.recorded import WITHIN_US, Records, summaries
 
 
 def excuses(records: Records) -> dict[int, str]:
-    """What is broken now, by what a clash of 1 and 2 at this instant is excused with."""
+    """Return the broken assumptions that excuse a conflict of 1 and 2 now."""
     before = len(records.violations)
     for node in (1, 2):
-        records.says(node, "Election", 0)
+        records.enters(node, "Election", 0)
     records.normal(1, 1).normal(2, 2)
     clashes = [violation for violation in records.violations[before:] if violation.assertion == "A1.1"]
     assert clashes, "nobody offends"
@@ -24,7 +24,7 @@ def excuses(records: Records) -> dict[int, str]:
 
 
 def rest(records: Records, us: int = 2 * WITHIN_US) -> Records:
-    """All nodes agree, and time passes."""
+    """Let all nodes agree, and time pass."""
     return records.normal(1, 1, 2, 3).after(us).fires(3)
 
 
@@ -33,7 +33,7 @@ LINK_FAULTS = [("lose", 8), ("partition", 8), ("hold", 8), ("delay", 8), ("dupli
 
 @pytest.mark.parametrize(("kind", "assumption"), LINK_FAULTS)
 def test_a_fault_of_links_breaks_as_long_as_it_is_in_force(kind: str, assumption: int) -> None:
-    """And until all have come to rest after it; its text is the reason."""
+    """And until all nodes have come to rest after it; its text is the reason."""
     records = rest(Records())
     assert excuses(records) == {}
     number = rest(records).fault(kind, assumption)
@@ -46,7 +46,7 @@ def test_a_fault_of_links_breaks_as_long_as_it_is_in_force(kind: str, assumption
 
 
 def test_a_fault_may_break_several_and_be_narrowed() -> None:
-    """A second record with its number is no second fault, and does not end it."""
+    """A second record with its number is not a second fault, and does not end it."""
     records = Records()
     number = records.fault("reorder", 7, 8)
     records.add(records.records[-1])
@@ -64,13 +64,13 @@ def test_a_fault_within_the_bounds_breaks_nothing() -> None:
 
 
 def kinds(records: Records) -> dict[int, tuple[str, ...]]:
-    """Which kinds of faults what is broken now is by."""
+    """Return the kinds of the faults that broke what is broken now."""
     excuses(records)
     return {broken.assumption: broken.kinds for broken in records.violations[-1].broken}
 
 
-def test_what_broke_an_assumption_is_kept_by_its_kind() -> None:
-    """Of all faults that did since it held last; what is only observed is of none, and hides none."""
+def test_the_kinds_of_faults_that_broke_an_assumption() -> None:
+    """Of all faults since it last held; a mere observation has no kind, and hides none."""
     records = Records()
     records.gets(1, 3, records.after(51_000).sends(3, 1))
     late = records.sends(3, 1)
@@ -87,8 +87,8 @@ def test_what_broke_an_assumption_is_kept_by_its_kind() -> None:
 
 
 @pytest.mark.parametrize("event", ["resumed", "killed", "failed"])
-def test_a_pause_breaks_9_from_where_it_is_seen(event: str) -> None:
-    """However it ends, and whoever caused it; not the command, which may have struck nothing."""
+def test_a_pause_breaks_9_from_its_observation(event: str) -> None:
+    """However it ends, and whatever caused it; the command alone may have no effect."""
     records = Records()
     records.fault("pause", 9, nodes=(3, 2))
     assert excuses(records) == {}, "nothing has been paused"
@@ -104,7 +104,7 @@ def test_a_pause_breaks_9_from_where_it_is_seen(event: str) -> None:
 
 
 def test_a_wipe_is_an_event_of_an_instant() -> None:
-    """It is not in force afterwards, and shows its effect until the nodes have come to rest."""
+    """It is not in force afterwards, but has effects until the nodes have come to rest."""
     records = Records()
     records.process(3, "killed").fault("wipe", 4, nodes=(3, 2))
     assert excuses(records) == {}, "nothing has been wiped"
@@ -114,18 +114,18 @@ def test_a_wipe_is_an_event_of_an_instant() -> None:
 
 
 def test_a_late_message_breaks_8() -> None:
-    """When it arrives, and when it should have arrived and has not; one in time does not."""
+    """When it arrives late, and when it is overdue; a message in time does not."""
     records = Records()
     serial = records.sends(3, 1)
     assert excuses(records.after(50_000)) == {}
-    assert excuses(records.after(1_000)) == {8: "a message of 3 to 1 has been on its way for 51ms"}
+    assert excuses(records.after(1_000)) == {8: "a message of 3 to 1 has been in flight for 51ms"}
     records.gets(1, 3, serial)
     assert excuses(records) == {8: "a message of 3 took 51ms to 1"}
     assert excuses(rest(records)) == {}
 
 
-def test_a_message_that_a_slow_node_took_too_long_over_breaks_9() -> None:
-    """It may take Tm to get there, and the node Tp over it; more is not the network's fault."""
+def test_a_message_handled_too_slowly_breaks_9() -> None:
+    """It may take Tm in flight and Tp at the node; more is not the network's fault."""
     records = Records()
     slow = records.fault("slow")
     first, second = records.sends(3, 1), records.sends(3, 1)
@@ -134,22 +134,22 @@ def test_a_message_that_a_slow_node_took_too_long_over_breaks_9() -> None:
     records.after(70_000).gets(1, 3, first)
     assert excuses(records) == {}
     records.after(1_000)
-    assert excuses(records) == {9: "a message of 3 to 1 has been on its way for 71ms"}
+    assert excuses(records) == {9: "a message of 3 to 1 has been in flight for 71ms"}
     records.lift(slow).gets(1, 3, second)
     assert excuses(records) == {9: "node 1 took 71ms over a message of 3"}
     assert excuses(rest(records)) == {}
 
 
-def test_what_a_slow_node_did_not_get_breaks_8_as_ever() -> None:
-    """The fault is in force, but did not touch the message; or another had it before."""
+def test_other_messages_break_8_during_a_slow_fault() -> None:
+    """The fault did not touch the message, or another fault did."""
     records = Records()
     records.fault("slow")
     serial = records.sends(3, 1)
     assert excuses(records.after(51_000).gets(1, 3, serial)) == {8: "a message of 3 took 51ms to 1"}
 
 
-def test_a_forged_message_breaks_3_from_where_it_is_taken_in() -> None:
-    """Not the command: the node may be down, or stand still."""
+def test_a_forged_message_breaks_3_when_it_is_received() -> None:
+    """The command alone does not: the node may be down, or paused."""
     records = Records()
     forged = Message(3, 1, -records.fault("inject", 3), "Say", msgspec.Raw(b"{}"))
     records.add(Injected(records.at_us, forged))
@@ -163,17 +163,17 @@ def test_a_forged_message_breaks_3_from_where_it_is_taken_in() -> None:
     assert excuses(records) == {}
 
 
-def test_a_forged_message_is_of_no_cause() -> None:
-    """What its source did before is not known to its target by it: the states of both may be there at once."""
+def test_a_forged_message_has_no_cause() -> None:
+    """It carries no knowledge of its source: the states of both may be concurrent."""
     records = Records().normal(1, 1)
-    records.says(1, "Election", 0)
+    records.enters(1, "Election", 0)
     records.add(Injected(records.at_us, Message(1, 2, -1, "Say", msgspec.Raw(b"{}")))).gets(2, 1, -1)
     records.normal(2, 2)
-    assert [each[:2] for each in said(records.violations)] == [("A1.1", (1, 2))]
+    assert [each[:2] for each in summaries(records.violations)] == [("A1.1", (1, 2))]
 
 
-def test_what_waits_for_a_node_that_is_down_is_not_overdue() -> None:
-    """A message to a node that is dead; one to no node of the run."""
+def test_messages_to_a_dead_node_are_not_overdue() -> None:
+    """Nor is one to a node outside the run."""
     records = Records()
     records.sends(1, 3)
     records.sends(1, 77)
@@ -181,8 +181,8 @@ def test_what_waits_for_a_node_that_is_down_is_not_overdue() -> None:
 
 
 @pytest.mark.parametrize("stood", [1, 3])
-def test_a_message_that_waited_for_a_paused_node_is_the_pause_s_fault(stood: int) -> None:
-    """Whether the receiver or the sender stood still: 9, not 8."""
+def test_a_message_that_waited_for_a_paused_node_breaks_9(stood: int) -> None:
+    """A pause of the receiver or of the sender: 9, not 8."""
     records = Records().process(stood, "paused")
     serial = records.sends(3, 1)
     records.after(400_000).process(stood, "resumed").gets(1, 3, serial)
@@ -190,7 +190,7 @@ def test_a_message_that_waited_for_a_paused_node_is_the_pause_s_fault(stood: int
 
 
 def test_a_late_timer_breaks_9() -> None:
-    """More than Tp after its time; not if the node was paused by then, which is broken already."""
+    """More than Tp after its time; not if the node was paused then, which has broken 9 already."""
     records = Records().waits(3, 100_000).after(120_000).fires(3)
     assert excuses(records) == {}
     records = Records().waits(3, 100_000).after(120_001).fires(3)
@@ -208,7 +208,7 @@ ENDINGS: dict[str, Callable[[Records, int], object]] = {
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_message_that_a_fault_touched_keeps_it_broken(ending: str) -> None:
-    """All of its copies must be gone: the fault is over, its effect is not."""
+    """Until all of its copies are gone: the fault has ended, its effect has not."""
     records = Records()
     number = records.fault("duplicate", 3)
     serial = records.sends(3, 1)
@@ -220,8 +220,8 @@ def test_a_message_that_a_fault_touched_keeps_it_broken(ending: str) -> None:
     assert excuses(rest(records)) == {}
 
 
-def test_what_a_fault_dropped_or_a_fault_that_breaks_nothing_touched_keeps_nothing() -> None:
-    """There is no effect to come."""
+def test_dropped_messages_and_harmless_faults_keep_nothing_broken() -> None:
+    """No effect is pending."""
     records = Records()
     lossy, slow = records.fault("lose", 8), records.fault("delay")
     lost, delayed = records.sends(3, 1), records.sends(3, 2)
@@ -232,23 +232,23 @@ def test_what_a_fault_dropped_or_a_fault_that_breaks_nothing_touched_keeps_nothi
 
 
 def test_no_rest_without_agreement() -> None:
-    """Long after the fault, and no two agree: what broke it still counts."""
+    """Long after the fault, without agreement, what broke the assumption still counts."""
     records = Records()
-    records.lift(records.fault("lose", 8)).says(3, "Election", 0).after(5 * WITHIN_US)
-    assert [each for each in said(records.normal(1, 1).normal(2, 2).violations) if each[0] == "A1.1"] == [
+    records.lift(records.fault("lose", 8)).enters(3, "Election", 0).after(5 * WITHIN_US)
+    assert [each for each in summaries(records.normal(1, 1).normal(2, 2).violations) if each[0] == "A1.1"] == [
         ("A1.1", (1, 2), [8])
     ]
 
 
-def test_a_forged_message_is_an_excuse_for_who_does_not_rely_on_3() -> None:
-    """A copy does such a protocol no harm; but a forged message may say anything, and what it said stays."""
+def test_a_forged_message_excuses_a_protocol_that_does_not_rely_on_3() -> None:
+    """Such a protocol tolerates copies; but a forged message may contain anything, and its effect stays."""
     info: dict[str, Any] = {"promises": ("A3.1",), "relies_on": {"A3.1": (4,)}}
     copied = Records(**info)
     copied.fault("duplicate", 3)
     copied.grouped([1, 1], 1, 1).grouped([1, 1], 2, 2)
-    assert [each[2] for each in said(copied.violations)] == [[]]
+    assert [each[2] for each in summaries(copied.violations)] == [[]]
     forged = Records(**info)
     forged.add(Injected(0, Message(3, 1, -1, "Say", msgspec.Raw(b"{}")))).gets(1, 3, -1)
     forged.grouped([1, 1], 1, 1, 2, 3).after(3 * WITHIN_US).fires(3)
     forged.grouped([2, 1], 1, 1).grouped([2, 1], 2, 2)
-    assert [each[2] for each in said(forged.violations)] == [[3]]
+    assert [each[2] for each in summaries(forged.violations)] == [[3]]

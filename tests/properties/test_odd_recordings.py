@@ -1,4 +1,4 @@
-"""The judge and the account, on recordings that somebody has spoilt: they say something, and raise nothing."""
+"""The judge and the explanation, on damaged recordings: they give results, and raise nothing."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from lab.properties import Judge, account
+from lab.properties import Judge, explain_violation
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import encode
 from tests.recording.samples import eventful_lines
@@ -16,7 +16,7 @@ NUMBERS, BATCH = 400, 100
 
 
 def judge_file(path: Path) -> int:
-    """Judge it and tell how each violation came about; how many there are."""
+    """Judge the file and explain each violation; return their number."""
     try:
         lines = open_recording(path)
     except NotARecordingError:
@@ -28,7 +28,7 @@ def judge_file(path: Path) -> int:
         for verdict in judge.verdicts():
             assert str(verdict)
         for violation in judge.violations[:20]:
-            assert encode(account(lines, violation))
+            assert encode(explain_violation(lines, violation))
         assert encode(judge.violations)
         return len(judge.violations)
     finally:
@@ -37,7 +37,7 @@ def judge_file(path: Path) -> int:
 
 @pytest.mark.parametrize("first", range(0, NUMBERS, BATCH))
 def test_changed_values(first: int, tmp_path: Path) -> None:
-    """Values replaced, records repeated, left out and swapped; the failure names the number."""
+    """Values replaced, records repeated, removed and swapped; a failure names the number."""
     path = tmp_path / "run.jsonl"
     found = 0
     for number in range(first, first + BATCH):
@@ -49,7 +49,7 @@ def test_changed_values(first: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("first", range(0, NUMBERS, BATCH))
 def test_changed_bytes(first: int, tmp_path: Path) -> None:
-    """Bytes changed, cut out and put in: lines that cannot be read."""
+    """Bytes changed, removed and inserted: lines that cannot be read."""
     path = tmp_path / "run.jsonl"
     data = b"\n".join(eventful_lines()[:FIRST]) + b"\n"
     for number in range(first, first + BATCH):
@@ -59,7 +59,7 @@ def test_changed_bytes(first: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("field", ["status", "coordinator", "definition", "at_us", "node", "until_us", "source"])
 def test_an_impossible_value_everywhere(field: str, tmp_path: Path) -> None:
-    """The same odd value in every field of that name, at whatever depth."""
+    """One odd value in every field of that name, at any depth."""
     path = tmp_path / "run.jsonl"
     for value in (*ODD, 10**4299, -(10**4299)):
         lines = [json.dumps(_replaced(json.loads(line), field, value)).encode() for line in eventful_lines()[1:]]
@@ -68,8 +68,8 @@ def test_an_impossible_value_everywhere(field: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("depth", [300, 900, 960, *range(980, 1000)])
-def test_a_definition_as_deep_as_can_just_be_read(depth: int, tmp_path: Path) -> None:
-    """It is compared where it can be."""
+def test_a_deeply_nested_definition(depth: int, tmp_path: Path) -> None:
+    """It is compared if it can be."""
     deep = b'{"record":"step","at_us":1,"node":1,"life":1,"input":{"type":"fired","procedure":"x"},"changed":'
     deep += b'{"status":"Normal","coordinator":1,"definition":' + b"[" * depth + b"]" * depth + b"}}"
     path = tmp_path / "run.jsonl"

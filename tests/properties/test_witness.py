@@ -1,4 +1,4 @@
-"""How it came to a violation: the account, for whoever does not want to read the recording."""
+"""The explanation of a violation, for readers who do not want to read the recording."""
 
 import time
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import Step
-from lab.properties import Broken, LocalState, Violation, account
+from lab.properties import Broken, LocalState, Violation, explain_violation
 from lab.recording.reader import open_recording
 from tests.harness import Rig
 from tests.properties.recorded import Records, judged
@@ -14,7 +14,7 @@ from tests.properties.recorded import Records, judged
 
 @pytest.fixture(scope="module")
 def paused() -> Rig:
-    """The coordinator is paused, another one takes over."""
+    """The coordinator is paused, another node takes over."""
     rig = Rig([1, 2, 3]).started()
     rig.do("at 2s pause 3", "at 4s resume 3")
     return rig.run(6_000_000)
@@ -22,66 +22,66 @@ def paused() -> Rig:
 
 @pytest.fixture(scope="module")
 def first(paused: Rig) -> Violation:
-    """The first violation of it."""
+    """Its first violation."""
     return judged(paused.records).violations[0]
 
 
-def test_from_where_both_began_to_the_two_states(paused: Rig, first: Violation) -> None:
-    """Messages to their senders, timers to where their wait began; what broke the assumption is among it."""
-    assert [moment.text for moment in account(paused.records, first)] == [
-        "3 comes up, becomes Election and sends EnterElection to 2",
-        "2 gets EnterElection of 3, becomes Election and sends EnterElectionAnswer to 3",
-        "3 gets EnterElectionAnswer of 2, becomes Reorganization under 3 and sends SetCoordinator to 2",
-        "2 gets SetCoordinator of 3, becomes Reorganization under 3 and sends SetCoordinatorAnswer to 3",
-        "3 gets SetCoordinatorAnswer of 2 and sends NewState to 2",
-        "2 gets NewState of 3, becomes Normal and sends NewStateAnswer to 3",
-        "3 gets NewStateAnswer of 2 and becomes Normal under 3, definition 1",
+def test_the_causes_of_both_states(paused: Rig, first: Violation) -> None:
+    """Messages lead to their senders, timers to the begin of their wait; what broke the assumption is included."""
+    assert [line.text for line in explain_violation(paused.records, first)] == [
+        "3 starts, becomes Election and sends EnterElection to 2",
+        "2 receives EnterElection from 3, becomes Election and sends EnterElectionAnswer to 3",
+        "3 receives EnterElectionAnswer from 2, becomes Reorganization under 3 and sends SetCoordinator to 2",
+        "2 receives SetCoordinator from 3, becomes Reorganization under 3 and sends SetCoordinatorAnswer to 3",
+        "3 receives SetCoordinatorAnswer from 2 and sends NewState to 2",
+        "2 receives NewState from 3, becomes Normal and sends NewStateAnswer to 3",
+        "3 receives NewStateAnswer from 2 and becomes Normal under 3, definition 1",
         "pause of 3: breaks assumption 9",
         "coordinator_timeout of 2 is due and waits for AreYouUp answers",
-        "coordinator_timeout of 2: heard nothing of 3 and waits for AreYouUp answers",
-        "election of 2: heard nothing of 3, becomes Election and sends EnterElection to 1",
-        "1 gets EnterElection of 2, becomes Election and sends EnterElectionAnswer to 2",
-        "2 gets EnterElectionAnswer of 1 and becomes Reorganization under 2",
+        "coordinator_timeout of 2: heard nothing from 3 and waits for AreYouUp answers",
+        "election of 2: heard nothing from 3, becomes Election and sends EnterElection to 1",
+        "1 receives EnterElection from 2, becomes Election and sends EnterElectionAnswer to 2",
+        "2 receives EnterElectionAnswer from 1 and becomes Reorganization under 2",
     ]
 
 
-def test_every_moment_is_its_record_and_none_comes_twice(paused: Rig) -> None:
-    """In order; the states' own records are there."""
+def test_every_line_is_its_record_and_none_comes_twice(paused: Rig) -> None:
+    """In order; the records of the states are included."""
     for violation in judged(paused.records).violations:
-        told = account(paused.records, violation)
-        numbers = [moment.record for moment in told]
+        lines = explain_violation(paused.records, violation)
+        numbers = [line.record for line in lines]
         assert numbers == sorted(set(numbers))
         assert {state.record for state in violation.states} <= set(numbers)
-        for moment in told:
-            record = paused.records[moment.record]
-            assert moment.at_us == getattr(record, "at_us", None)
-            assert not isinstance(record, Step) or moment.node == record.node
+        for line in lines:
+            record = paused.records[line.record]
+            assert line.at_us == getattr(record, "at_us", None)
+            assert not isinstance(record, Step) or line.node == record.node
 
 
-def test_a_file_tells_the_same(paused: Rig, first: Violation, tmp_path: Path) -> None:
-    """Its lines are read as they are needed."""
+def test_a_file_gives_the_same(paused: Rig, first: Violation, tmp_path: Path) -> None:
+    """Its lines are read on demand."""
     lines = open_recording(paused.write(tmp_path / "run.jsonl"))
-    assert account(lines, first) == account(paused.records, first)
+    assert explain_violation(lines, first) == explain_violation(paused.records, first)
     lines.close()
 
 
-def test_a_long_account_is_cut_in_the_middle(paused: Rig, first: Violation) -> None:
-    """Its beginning and its end are left, and how much is missing."""
-    (whole, short) = (account(paused.records, first, most) for most in (12, 4))
-    texts = [moment.text for moment in short]
+def test_a_long_explanation_is_cut_in_the_middle(paused: Rig, first: Violation) -> None:
+    """Its beginning and its end remain, with the number of lines omitted."""
+    (whole, short) = (explain_violation(paused.records, first, most) for most in (12, 4))
+    texts = [line.text for line in short]
     assert texts.count("… 4 more") == 1
     assert whole[0] in short
     assert whole[-1] in short
     assert len(short) < len(whole)
 
 
-def test_a_fault_of_links_and_what_was_observed() -> None:
-    """In the order of the records; a step that is both a cause and what broke it is told once."""
+def test_faults_of_links_and_observations() -> None:
+    """In the order of the records; a step that is both a cause and an observation is listed once."""
     records = Records()
     records.fault("lose", 8)
     records.normal(2, 2).normal(1, 1)
     (violation,) = records.violations
-    assert [moment.text for moment in account(records.records, violation)] == [
+    assert [line.text for line in explain_violation(records.records, violation)] == [
         "lose 1 is in force: breaks assumption 8",
         "timer of 2 is due and becomes Normal under 2",
         "timer of 1 is due and becomes Normal under 1",
@@ -89,7 +89,7 @@ def test_a_fault_of_links_and_what_was_observed() -> None:
     records = Records().normal(2, 2)
     records.waits(1, 0).after(30_000).normal(1, 1)
     (violation,) = records.violations
-    assert [moment.text for moment in account(records.records, violation)][-2:] == [
+    assert [line.text for line in explain_violation(records.records, violation)][-2:] == [
         "other of 1 is due and waits for something",
         "timer of 1: waited 0s for something and becomes Normal under 1 "
         "(node 1 was 30ms late: breaks assumption 9)",
@@ -97,7 +97,7 @@ def test_a_fault_of_links_and_what_was_observed() -> None:
 
 
 def test_an_error_raised() -> None:
-    """What the node was fed when it failed."""
+    """The input of the step that failed."""
     records = Records()
     serial = records.sends(1, 2)
     records.gets(2, 1, serial)
@@ -105,25 +105,25 @@ def test_an_error_raised() -> None:
     assert isinstance(step, Step)
     records.add(Step(step.at_us, 2, 1, step.input, failed="x\nKeyError: 3"))
     (violation,) = records.violations
-    assert [moment.text for moment in account(records.records, violation)] == [
+    assert [line.text for line in explain_violation(records.records, violation)] == [
         "timer of 1 is due and sends Say to 2",
-        "2 gets Say of 1 and raises KeyError: 3",
+        "2 receives Say from 1 and raises KeyError: 3",
     ]
 
 
-def test_what_is_not_in_the_recording() -> None:
-    """A message nobody sent, a state of before the first record, an observation that cannot be read."""
+def test_missing_causes() -> None:
+    """A message that was never sent, a state from before the first record, an unreadable observation."""
     records = Records().gets(1, 2, 7).add(None)
     states = (LocalState(1, 4, 0, "Normal under 1"), LocalState(2, 0, 0, "Down"))
     violation = Violation("A1.1", 4, 0, states, {}, (Broken(8, "a message was late", 5),), "")
-    assert [moment.text for moment in account(records.records, violation)] == [
+    assert [line.text for line in explain_violation(records.records, violation)] == [
         "2 becomes Down",
-        "1 gets message 7 of 2 and becomes Normal under 1",
+        "1 receives message 7 from 2 and becomes Normal under 1",
         "a message was late: breaks assumption 8",
     ]
 
 
-def test_it_looks_back_from_the_state_alone(paused: Rig, first: Violation) -> None:
+def test_only_records_before_the_state_are_read(paused: Rig, first: Violation) -> None:
     """However long the recording goes on."""
 
     class Counting(list):  # type: ignore[type-arg]
@@ -135,6 +135,6 @@ def test_it_looks_back_from_the_state_alone(paused: Rig, first: Violation) -> No
 
     records = Counting([*paused.records, *[None] * 1_000_000])
     began = time.perf_counter()
-    assert account(records, first)
+    assert explain_violation(records, first)
     assert Counting.looked < 10 * max(state.record for state in first.states)
     assert time.perf_counter() - began < 5

@@ -1,4 +1,4 @@
-"""A recording in memory, for tests that look back and forth in one."""
+"""A recording in memory, for tests that search in it."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ __all__ = ["MemoryLines"]
 
 
 class MemoryLines(RecordStore):
-    """The header, and these records behind it."""
+    """The header, followed by these records."""
 
     def __init__(self, header: Header, records: Iterable[Record]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Recordings for the tests of the journal, made by the simulated cluster."""
+"""Sample recordings, made by the simulated cluster."""
 
 import functools
 import tempfile
@@ -41,7 +41,7 @@ EVENTFUL = (
 
 
 def eventful(us: int = 5_000_000) -> Rig:
-    """A run of four nodes in which every kind of record occurs."""
+    """Return a run of four nodes with every kind of record."""
     rig = Rig([1, 2, 3, 4], jitter_us=3_000, seed=5)
     rig.do(*EVENTFUL)
     return rig.started().run(us)
@@ -49,19 +49,18 @@ def eventful(us: int = 5_000_000) -> Rig:
 
 @functools.cache
 def eventful_lines() -> tuple[bytes, ...]:
-    """The lines of that run's recording, with a keyframe every 40 records, without newlines."""
+    """Return the lines of that run's recording, with a keyframe every 40 records, without newlines."""
     with tempfile.TemporaryDirectory() as folder, patch.object(chain, "KEYFRAME_EVERY", 40):
         return tuple(eventful().write(Path(folder) / "run.jsonl").read_bytes().splitlines())
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> Path:
-    """Write lines to a file."""
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     return path
 
 
 def fold(records: Iterable[Record | None], lines: RecordStore) -> ClusterState:
-    """The records, applied from the start."""
+    """Apply the records from the start."""
     cluster = ClusterState.of(lines.header)
     for record in records:
         cluster.apply(record)

@@ -1,4 +1,4 @@
-"""The fold: what the whole cluster has come to, with its messages in flight and the faults in force."""
+"""ClusterState: the state of the cluster, its messages in flight, and the faults in force."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.recording.samples import eventful
 
 def _rig(nodes: int = 3) -> Rig:
     rig = Rig(range(1, nodes + 1)).started()
-    rig.settle()
+    rig.run_until_agreed()
     return rig
 
 
@@ -22,26 +22,26 @@ def _fault(rig: Rig, kind: str) -> ActiveFault:
     return found
 
 
-def test_the_fold_shows_what_the_nodes_have() -> None:
-    """At every moment of a run with every fault in it, for every node that is up."""
+def test_states_match_the_nodes() -> None:
+    """At every record of a run with all kinds of faults, for every node that is up."""
     rig = eventful(0)
     wrong = []
 
-    def look() -> None:
-        for node, incarnation in rig.lives.items():
+    def check() -> None:
+        for node, incarnation in rig.incarnations.items():
             view = rig.cluster.nodes[node]
             if view.state and view.state.get("status") != rig.protocol(node).status.value:
                 wrong.append((rig.now_us, node))
             assert view.incarnation == incarnation.number
 
     rig.run(1)
-    rig.watchers.append(look)
+    rig.watchers.append(check)
     rig.run(5_000_000)
     assert wrong == []
 
 
 def test_a_killed_node_is_down_and_waits_for_nothing() -> None:
-    """M4. Its state is gone, and so is where its procedures waited; its life and its number stay."""
+    """M4: its state and its waits are gone; its incarnation and its id stay."""
     rig = _rig()
     rig.run_until(lambda: bool(rig.cluster.nodes[3].waits), 2 * T_US, "3 checks")
     rig.do("kill 3")
@@ -52,7 +52,6 @@ def test_a_killed_node_is_down_and_waits_for_nothing() -> None:
 
 
 def test_a_paused_node_keeps_its_state() -> None:
-    """It is where it was."""
     rig = _rig()
     before = rig.cluster.nodes[3]
     rig.do("pause 3")
@@ -63,7 +62,7 @@ def test_a_paused_node_keeps_its_state() -> None:
 
 
 def test_messages_in_flight() -> None:
-    """From the step that sends them to the one that takes them in."""
+    """From the step that sends them to the step that receives them."""
     rig = _rig()
     rig.run(15_000)
     assert not rig.cluster.in_flight
@@ -89,8 +88,8 @@ def test_a_duplicated_message_is_in_flight_twice() -> None:
     assert _fault(rig, "duplicate").messages == 1, "one message, however often it arrives"
 
 
-def test_nothing_is_in_flight_when_all_has_come_to_rest() -> None:
-    """Whatever became of a message, it is not left over."""
+def test_nothing_is_in_flight_at_rest() -> None:
+    """A message is removed with any final outcome."""
     rig = eventful(5_000_000)
     rig.do("kill 1")
     rig.run_until(lambda: rig.agreed() == 4, 60 * T_US, "a quiet cluster")
@@ -104,8 +103,8 @@ def test_nothing_is_in_flight_when_all_has_come_to_rest() -> None:
     ("command", "touched"),
     [("kill 1", 1), ("pause 1 2", 2), ("cut 1->2", 0), ("lose 3->1 100%", 1), ("delay 3->1 5ms", 1)],
 )
-def test_a_fault_counts_what_it_touched(command: str, touched: int) -> None:
-    """Nodes struck, or messages; a fault of a link that nobody uses is inert."""
+def test_a_fault_counts_its_effects(command: str, touched: int) -> None:
+    """Nodes or messages; a fault of an unused link is inert."""
     rig = _rig()
     rig.run(T_US // 2)
     rig.do(command)
@@ -113,8 +112,8 @@ def test_a_fault_counts_what_it_touched(command: str, touched: int) -> None:
     assert _fault(rig, command.partition(" ")[0]).touched == touched
 
 
-def test_what_a_dead_or_paused_node_missed_is_counted() -> None:
-    """Messages that came for it are the fault's doing."""
+def test_messages_to_a_dead_or_paused_node_are_counted() -> None:
+    """They count as effects of the fault."""
     rig = _rig()
     rig.do("kill 1", "pause 2")
     rig.run(T_US)
@@ -123,8 +122,8 @@ def test_what_a_dead_or_paused_node_missed_is_counted() -> None:
     assert _fault(rig, "kill").touched == 1, "what it struck is nodes"
 
 
-def test_a_fault_of_several_nodes_is_over_when_the_last_is_back() -> None:
-    """A kill by a restart, a pause by a resume."""
+def test_a_fault_of_several_nodes_ends_with_the_last() -> None:
+    """A kill ends with a restart, a pause with a resume."""
     rig = _rig()
     rig.do("kill 1 2", "restart 1")
     assert [fault.kind for fault in rig.cluster.faults.values()] == ["kill"]
@@ -134,13 +133,13 @@ def test_a_fault_of_several_nodes_is_over_when_the_last_is_back() -> None:
 
 
 def test_messages_are_counted_by_kind() -> None:
-    """As they are sent."""
+    """When they are sent."""
     rig = _rig()
     assert rig.cluster.messages["SetCoordinator"] == len(rig.sent("SetCoordinator")) == 2
 
 
 def test_a_snapshot_is_frozen_and_whole() -> None:
-    """Going on does not change it; it is as of one record."""
+    """Later records do not change it."""
     rig = _rig()
     snapshot = rig.cluster.snapshot()
     assert isinstance(snapshot, Snapshot)
@@ -153,7 +152,7 @@ def test_a_snapshot_is_frozen_and_whole() -> None:
 
 
 def test_agreement_counts_running_nodes_only() -> None:
-    """A2: every running node is Normal under one that runs and says so itself."""
+    """A2: every running node is Normal under a running node that agrees."""
     rig = _rig()
     assert agreed_coordinator(rig.cluster.nodes) == 3
     rig.do("pause 1")
@@ -165,35 +164,34 @@ def test_agreement_counts_running_nodes_only() -> None:
 
 
 def test_the_elections_of_a_run() -> None:
-    """When a coordinator was lost, and when all agreed on the next; the first has lost none before."""
+    """The loss of the coordinator, and the agreement on the next; before the first election nothing is lost."""
     rig = Rig([1, 2, 3])
     log = ElectionLog()
     rig.watchers.append(lambda: log.observe(rig.records[-1], rig.cluster))
     rig.started()
-    rig.settle()
+    rig.run_until_agreed()
     settled_us = rig.now_us
     rig.run(T_US)
     rig.do("kill 3")
     lost_us = rig.now_us
     assert rig.agreed() is None
-    rig.settle()
+    rig.run_until_agreed()
     assert log.settled == [SettledElection(None, settled_us, 3), SettledElection(lost_us, rig.now_us, 2)]
     assert log.coordinator == 2
     rig.do("restart 3")
-    rig.settle()
+    rig.run_until_agreed()
     assert [each.coordinator for each in log.settled] == [3, 2, 3]
     assert log.settled[2].lost_at_us is None, "2 was not lost: 3 took over"
 
 
 def test_the_summary_of_a_run() -> None:
-    """One object with what it came to."""
     rig = Rig([1, 2, 3])
     log = ElectionLog()
     rig.watchers.append(lambda: log.observe(rig.records[-1], rig.cluster))
     rig.started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("cut 1->2", "kill 1")
-    rig.settle()
+    rig.run_until_agreed()
     rig.run(5 * T_US)
     summary = summarize(rig.header, rig.cluster, log, NoteLog(), CommitLog(), "run.jsonl")
     assert (summary.world, summary.protocol, summary.recording) == ("simulated", "bully", "run.jsonl")

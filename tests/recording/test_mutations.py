@@ -1,7 +1,7 @@
-"""A recording may come from anybody: whatever is in it, readers show what can be read, and nothing breaks.
+"""Readers survive arbitrary recordings: they show what can be read, and raise nothing else.
 
-Two kinds of mutations, each drawn from its number, which is in the failure's message: bytes changed, cut out
-or put in anywhere, and values replaced in records that stay well-formed.
+Two kinds of mutations, each drawn from its number, which is in the message of a failure: bytes changed, removed or
+inserted anywhere, and values replaced in records that stay well-formed.
 """
 
 import json
@@ -52,7 +52,7 @@ ODD: tuple[Any, ...] = (
 
 
 def use(path: Path) -> None:
-    """Everything that is done with a recording, by whoever opens it."""
+    """Do everything that is ever done with a recording."""
     try:
         lines = open_recording(path)
     except NotARecordingError:
@@ -69,7 +69,7 @@ def use(path: Path) -> None:
         if record is not None:
             encode(record)
     for line in page.lines:
-        page.ending(line, len(lines))
+        page.outcome(line, len(lines))
     encode(cluster.snapshot())
     encode(summarize(lines.header, cluster, elections, notes, commits, str(path)))
     assert list(Marks().find_in(lines))[-1:] == [1.0]
@@ -86,7 +86,7 @@ def use(path: Path) -> None:
 
 
 def mutate_bytes(data: bytes, chance: Random) -> bytes:
-    """A few bytes changed, cut out, or put in; half of the time well behind the header."""
+    """Change, remove or insert a few bytes; half of the time far behind the header."""
     changed = bytearray(data)
     for _ in range(chance.randint(1, 12)):
         at = chance.randrange(chance.choice([0, 12_000]), len(changed))
@@ -103,7 +103,7 @@ def mutate_bytes(data: bytes, chance: Random) -> bytes:
 
 
 def mutate_values(lines: list[bytes], chance: Random) -> list[bytes]:
-    """Values in a few records replaced by others, records repeated, left out, and swapped."""
+    """Replace values in a few records; repeat, remove and swap records."""
     for _ in range(chance.randint(1, 6)):
         at = chance.randrange(chance.choice([0, 1]), len(lines))
         what = chance.randrange(6)
@@ -134,7 +134,7 @@ def _replace(value: Any, chance: Random) -> None:
 
 @pytest.mark.parametrize("first", range(0, BYTES, BATCH))
 def test_changed_bytes_break_nothing(first: int, tmp_path: Path) -> None:
-    """Opened, folded, laid out, sought in, summarized and re-executed: NotARecordingError, or it works."""
+    """Opened, folded, laid out, searched, summarized and re-executed: NotARecordingError, or it works."""
     data = b"\n".join(eventful_lines()[:FIRST]) + b"\n"
     path = tmp_path / "run.jsonl"
     for number in range(first, first + BATCH):
@@ -144,7 +144,7 @@ def test_changed_bytes_break_nothing(first: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("first", range(0, VALUES, BATCH))
 def test_changed_values_break_nothing(first: int, tmp_path: Path) -> None:
-    """The same, for records that can be read and mean something impossible."""
+    """As above, for records that can be read but are impossible."""
     path = tmp_path / "run.jsonl"
     for number in range(first, first + BATCH):
         lines = mutate_values(list(eventful_lines()[:FIRST]), Random(f"values {number}"))
@@ -154,7 +154,7 @@ def test_changed_values_break_nothing(first: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("field", ["status", "coordinator", "definition", "up", "processing"])
 def test_an_impossible_state_breaks_nothing(field: str, tmp_path: Path) -> None:
-    """Each of the odd values in the state that a node reports."""
+    """Each odd value in the state of a node."""
     path = tmp_path / "run.jsonl"
     for value in ODD:
         lines = list(eventful_lines()[:FIRST])
@@ -169,7 +169,7 @@ def test_an_impossible_state_breaks_nothing(field: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("field", ["at_us", "node", "life", "serial", "pid", "paused_us", "id", "due_us", "seed"])
 def test_an_impossible_number_breaks_nothing(field: str, tmp_path: Path) -> None:
-    """Each of some odd numbers in every field of that name, at whatever depth."""
+    """Each odd number in every field of that name, at any depth."""
     path = tmp_path / "run.jsonl"
     for value in (-1, 0, 2**63, 10**30):
         pattern = rb'"%s":-?\d+' % field.encode()
@@ -186,7 +186,7 @@ def _use(path: Path, name: str) -> None:
 
 
 def test_deeply_nested_state_breaks_nothing(tmp_path: Path) -> None:
-    """A record nested more deeply than can be decoded is damage like any other."""
+    """A record nested too deeply to be decoded is ordinary damage."""
     bomb = b'{"record":"step","at_us":1,"node":1,"life":1,"input":{"type":"fired","procedure":"x"},"changed":{"a":'
     bomb += b"[" * 100_000 + b"]" * 100_000 + b"}}"
     path = tmp_path / "run.jsonl"

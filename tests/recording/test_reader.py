@@ -1,4 +1,4 @@
-"""Reading recordings that are whole, cut off, damaged, newer, or none at all; from a file and from a feed."""
+"""Reading recordings that are complete, cut off, damaged, newer, or no recordings; from a file and from a feed."""
 
 import os
 import re
@@ -13,8 +13,8 @@ from lab.recording.records import FORMAT, End, decode
 from tests.recording.samples import eventful, eventful_lines, write_lines
 
 
-def test_a_whole_recording(tmp_path: Path) -> None:
-    """All its records, nothing torn, damaged or unknown."""
+def test_a_complete_recording(tmp_path: Path) -> None:
+    """All its records; nothing torn, damaged or unknown."""
     lines = open_recording(write_lines(tmp_path / "run.jsonl", eventful_lines()))
     assert len(lines) == len(eventful_lines())
     assert [record is not None for record in lines.records()] == [True] * len(lines)
@@ -25,7 +25,7 @@ def test_a_whole_recording(tmp_path: Path) -> None:
 
 
 def test_keyframes_are_at_most_half_of_a_recording(tmp_path: Path) -> None:
-    """However large they are beside the records between them: of many nodes they come less often."""
+    """Keyframes of many nodes are large, and come less often."""
     path = tmp_path / "run.jsonl"
     with patch.object(chain, "KEYFRAME_EVERY", 1):
         eventful().write(path)
@@ -35,7 +35,7 @@ def test_keyframes_are_at_most_half_of_a_recording(tmp_path: Path) -> None:
 
 
 def test_a_crash_at_any_byte_costs_at_most_the_last_line(tmp_path: Path) -> None:
-    """The recording is cut at every byte of its last two records; what was whole is there, the rest is torn."""
+    """The recording is cut at every byte of its last two records."""
     path = write_lines(tmp_path / "run.jsonl", eventful_lines())
     data = path.read_bytes()
     count = len(eventful_lines())
@@ -62,7 +62,7 @@ def test_a_header_alone_is_a_recording(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "reason"),
     [
         (b'{"record":"step","at_us":1', "truncated"),
         (b"\x00\xff not json", "malformed"),
@@ -73,20 +73,20 @@ def test_a_header_alone_is_a_recording(tmp_path: Path) -> None:
         (b"", "truncated"),
     ],
 )
-def test_a_damaged_line_is_reported_with_its_number(tmp_path: Path, line: bytes, said: str) -> None:
-    """The rest is shown, before it and behind it."""
+def test_a_damaged_line_is_reported_with_its_number(tmp_path: Path, line: bytes, reason: str) -> None:
+    """All other lines are readable."""
     kept = eventful_lines()
     lines = open_recording(write_lines(tmp_path / "run.jsonl", [*kept[:50], line, *kept[51:]]))
     records = list(lines.records())
     assert [number for number, record in enumerate(records) if record is None] == [50]
     assert list(lines.damage) == [50]
-    assert re.search(said, lines.damage[50])
+    assert re.search(reason, lines.damage[50])
     assert lines.unknown == set()
     assert records[51] == decode(kept[51])
 
 
 def test_unknown_kinds_are_skipped_and_counted(tmp_path: Path) -> None:
-    """A newer version may write records that this one does not know: no damage."""
+    """A newer version may write records that this one does not know: they are not damage."""
     kept = eventful_lines()
     news = [b'{"record":"verdict","at_us":5,"holds":true}', b'{"record":"weather"}']
     lines = open_recording(write_lines(tmp_path / "run.jsonl", [*kept[:9], *news, *kept[9:]]))
@@ -98,7 +98,7 @@ def test_unknown_kinds_are_skipped_and_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "reason"),
     [
         (b"", "is empty, not a recording"),
         (b"hello\nworld\n", "is not a recording: its first line is no header"),
@@ -114,16 +114,16 @@ def test_unknown_kinds_are_skipped_and_counted(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_recording_is_refused(tmp_path: Path, data: bytes, said: str) -> None:
-    """The text names the file, what is wrong with it, and where it helps what to do."""
+def test_other_files_are_refused(tmp_path: Path, data: bytes, reason: str) -> None:
+    """The text names the file, the problem and, where possible, the remedy."""
     path = tmp_path / "thing.jsonl"
     path.write_bytes(data)
-    with pytest.raises(NotARecordingError, match=f"(?s)thing.jsonl.* ?{said}|thing.jsonl {said}"):
+    with pytest.raises(NotARecordingError, match=f"(?s)thing.jsonl.* ?{reason}|thing.jsonl {reason}"):
         open_recording(path)
 
 
-def test_both_texts_about_a_newer_format_tell_what_to_do(tmp_path: Path) -> None:
-    """Whether the header can be read or not."""
+def test_a_newer_format_is_explained(tmp_path: Path) -> None:
+    """Also if the header cannot be decoded."""
     assert FORMAT == 1
     whole = eventful_lines()[0].replace(b'"format":1', b'"format":9', 1)
     for line in (whole, b'{"record":"header","format":9}'):
@@ -131,8 +131,8 @@ def test_both_texts_about_a_newer_format_tell_what_to_do(tmp_path: Path) -> None
             open_recording(write_lines(tmp_path / "run.jsonl", [line]))
 
 
-def test_what_cannot_be_opened_is_refused(tmp_path: Path) -> None:
-    """No such file, and a folder."""
+def test_unopenable_files_are_refused(tmp_path: Path) -> None:
+    """A missing file, and a folder."""
     with pytest.raises(NotARecordingError, match=r"none.jsonl cannot be opened: No such file"):
         open_recording(tmp_path / "none.jsonl")
     with pytest.raises(NotARecordingError, match="cannot be opened: Is a directory"):
@@ -140,7 +140,7 @@ def test_what_cannot_be_opened_is_refused(tmp_path: Path) -> None:
 
 
 def test_lines_from_a_feed_are_the_lines_of_the_file(tmp_path: Path) -> None:
-    """SpooledLines grows by a line at a time, and is then what RecordedLines is of the same recording."""
+    """FeedRecords grows by a line at a time, and then equals FileRecords of the same recording."""
     kept = [*eventful_lines()[:9], b'{"record":"weather"}', b"garbage", *eventful_lines()[9:]]
     recorded = FileRecords(write_lines(tmp_path / "run.jsonl", kept))
     spooled = FeedRecords(kept[0])
@@ -158,7 +158,7 @@ def test_lines_from_a_feed_are_the_lines_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_number_past_the_end_is_an_error(tmp_path: Path) -> None:
-    """IndexError, as of a list."""
+    """IndexError, as with a list."""
     lines = open_recording(write_lines(tmp_path / "run.jsonl", eventful_lines()))
     with pytest.raises(IndexError):
         lines.raw(len(lines))

@@ -82,7 +82,7 @@ EXAMPLES: dict[str, Record] = {
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_record_survives_a_round_trip(name: str) -> None:
-    """What is written is what is read; and it is one line that names its kind first."""
+    """It is one line that names its kind first."""
     record = EXAMPLES[name]
     line = encode(record)
     assert b"\n" not in line
@@ -93,7 +93,7 @@ def test_a_record_survives_a_round_trip(name: str) -> None:
 
 
 def test_a_message_keeps_its_body_byte_for_byte() -> None:
-    """The network never looks inside."""
+    """The network never decodes it."""
     step = EXAMPLES["step received"]
     assert isinstance(step, Step)
     again = decode(encode(step))
@@ -102,25 +102,26 @@ def test_a_message_keeps_its_body_byte_for_byte() -> None:
 
 
 def test_every_kind_of_record_has_an_example() -> None:
-    """Or the round trip would miss one."""
+    """Otherwise the round trip would miss one."""
     assert {type(record) for record in EXAMPLES.values()} == set(typing.get_args(Record))
 
 
-def test_a_field_of_a_newer_version_is_left_out() -> None:
+def test_unknown_fields_are_ignored() -> None:
     """A new field does not make a recording unreadable."""
     assert decode(b'{"record":"end","at_us":5,"why":"x","mood":[1,{"a":2}]}') == End(5, "x")
 
 
-def test_fields_that_say_nothing_are_not_written() -> None:
-    """A step of a heartbeat is short: what is at its default is left out."""
+def test_default_values_are_not_written() -> None:
+    """The step of a heartbeat is short."""
     assert encode(Step(5, 1, 1, Fired("check"))) == (
         b'{"record":"step","at_us":5,"node":1,"life":1,"input":{"type":"fired","procedure":"check"}}'
     )
 
 
 def test_the_schema(transcript: Callable[[str, str], None]) -> None:
-    """If this fails, the format has changed. A field never changes its meaning: give a new meaning a new name. If
-    versions that are about would misread what is written now, raise FORMAT. Then run pytest --rewrite."""
+    """A failure means a change of the format. A field never changes its meaning: a new meaning gets a new name.
+    If released versions would misread what is written now, raise FORMAT. Then run pytest --rewrite.
+    """
     lines = [f"format {FORMAT}"]
     seen: set[Any] = set()
     todo: list[Any] = list(typing.get_args(Record))
@@ -150,8 +151,8 @@ def _structs(kind: Any) -> list[Any]:
     return [struct for argument in typing.get_args(kind) for struct in _structs(argument)]
 
 
-def test_settings_are_what_set_takes() -> None:
-    """Times with their unit, words as they are, and no election: that is in the title."""
+def test_settings_have_the_form_of_set() -> None:
+    """Times with their unit, words unchanged, and no election, which is in the title."""
     parameters = {
         "as_printed": True,
         "check_every_us": 600_000,

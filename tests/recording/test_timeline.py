@@ -1,4 +1,4 @@
-"""Any moment of a recording: what a timeline says is what the records from the start add up to."""
+"""Timeline: the state after any record equals the fold of all records before it."""
 
 from pathlib import Path
 from random import Random
@@ -24,7 +24,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> FileRecords:
 
 @pytest.fixture(scope="module")
 def states(long: FileRecords) -> list[bytes]:
-    """The snapshot after each of its records, by a fold from the start."""
+    """The snapshot after each of its records, folded from the start."""
     cluster = ClusterState.of(long.header)
     found = []
     for record in long.records():
@@ -34,7 +34,7 @@ def states(long: FileRecords) -> list[bytes]:
 
 
 def test_a_long_recording_has_keyframes(long: FileRecords) -> None:
-    """One every thousand records, themselves included."""
+    """One every thousand records, keyframes included."""
     assert len(long) > 3_000
     assert long.keyframes == [
         number for number, record in enumerate(long.records()) if isinstance(record, Keyframe)
@@ -43,16 +43,15 @@ def test_a_long_recording_has_keyframes(long: FileRecords) -> None:
     assert len(long.keyframes) == len(long) // 1_000
 
 
-def test_every_moment_forwards(long: FileRecords, states: list[bytes]) -> None:
-    """One record after the other."""
+def test_every_record_forwards(long: FileRecords, states: list[bytes]) -> None:
     timeline = Timeline(long)
     assert [encode(timeline.at(number).snapshot()) == states[number] for number in range(len(long))].count(
         False
     ) == 0
 
 
-def test_moments_backwards_and_anywhere(long: FileRecords, states: list[bytes]) -> None:
-    """Stepping back, jumping over keyframes, and onto them."""
+def test_backwards_and_anywhere(long: FileRecords, states: list[bytes]) -> None:
+    """Step back, jump over keyframes, and onto them."""
     timeline = Timeline(long)
     chance = Random("moments")
     around = [number + by for number in long.keyframes for by in (2, 1, 0, -1, -2)]
@@ -62,23 +61,23 @@ def test_moments_backwards_and_anywhere(long: FileRecords, states: list[bytes]) 
 
 
 def test_before_the_first_record_and_past_the_last(long: FileRecords, states: list[bytes]) -> None:
-    """-1 is before anything happened; a number past the end means the last record."""
+    """-1 is before the first record; a number past the end means the last record."""
     timeline = Timeline(long)
     assert encode(timeline.at(10**9).snapshot()) == states[-1]
     assert encode(timeline.at(-1).snapshot()) == encode(ClusterState.of(long.header).snapshot())
     assert encode(timeline.at(-5).snapshot()) == encode(ClusterState.of(long.header).snapshot())
 
 
-def test_a_keyframe_is_what_the_records_before_it_add_up_to(long: FileRecords, states: list[bytes]) -> None:
-    """So a reader may begin there."""
+def test_a_keyframe_equals_the_fold_of_the_records_before_it(long: FileRecords, states: list[bytes]) -> None:
+    """So a reader may start there."""
     for number in long.keyframes:
         keyframe = long.record(number)
         assert isinstance(keyframe, Keyframe)
         assert encode(keyframe.snapshot) == states[number - 1]
 
 
-def test_a_cluster_goes_on_from_any_snapshot(long: FileRecords, states: list[bytes]) -> None:
-    """``resume`` is the inverse of ``snapshot``, as far as what is still in force is concerned."""
+def test_a_cluster_resumes_from_any_snapshot(long: FileRecords, states: list[bytes]) -> None:
+    """``resume`` is the inverse of ``snapshot``, except for faults that have ended."""
     timeline = Timeline(long)
     for number in range(0, 500, 7):
         cluster = ClusterState.resume(timeline.at(number).snapshot())
@@ -86,8 +85,8 @@ def test_a_cluster_goes_on_from_any_snapshot(long: FileRecords, states: list[byt
         assert encode(cluster.snapshot()) == states[number + 1], number
 
 
-def test_a_damaged_keyframe_is_done_without(tmp_path: Path) -> None:
-    """The timeline goes back to the one before it, or to the start."""
+def test_a_damaged_keyframe_is_skipped(tmp_path: Path) -> None:
+    """The timeline goes back to an earlier one, or to the start."""
     kept = list(eventful_lines())
     frames = [number for number, line in enumerate(kept) if line.startswith(b'{"record":"keyframe"')]
     assert len(frames) > 5
@@ -105,7 +104,7 @@ def _folded(lines: FileRecords, number: int) -> Snapshot:
 
 
 def test_a_feed_has_the_same_timeline(tmp_path: Path) -> None:
-    """It grows while it is looked at."""
+    """It grows while it is read."""
     recorded = FileRecords(write_lines(tmp_path / "run.jsonl", eventful_lines()))
     spooled = FeedRecords(eventful_lines()[0])
     timeline, other = Timeline(spooled), Timeline(recorded)
@@ -116,7 +115,7 @@ def test_a_feed_has_the_same_timeline(tmp_path: Path) -> None:
 
 
 def test_the_record_at_an_instant(long: FileRecords) -> None:
-    """The last that is not later; before the first there is the header, past the last the end."""
+    """The last that is not later; before the first the header, past the last the end."""
     timeline = Timeline(long)
     times = [getattr(record, "at_us", 0) for record in long.records()]
     chance = Random("instants")

@@ -1,4 +1,4 @@
-"""Who writes a recording has it alone."""
+"""A recording has one writer at a time."""
 
 from pathlib import Path
 
@@ -7,12 +7,12 @@ import pytest
 from lab.protocols import Bully
 from lab.recording.reader import open_recording
 from lab.recording.records import End
-from lab.recording.writer import BeingWrittenError, Writer, open_alone
+from lab.recording.writer import BeingWrittenError, Writer, open_exclusive
 from tests.harness import simulated_header
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
-    """The second is refused, and has not touched what is there; when the first is done it may."""
+    """The second is refused and changes nothing; when the first has closed the file, another may write."""
     path = tmp_path / "run.jsonl"
     first = Writer(path, simulated_header(Bully, (1, 2)))
     first.flush()
@@ -27,10 +27,10 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     assert open_recording(path).header.nodes == (1, 2, 3)
 
 
-def test_a_look_leaves_it_as_it_was(tmp_path: Path) -> None:
-    """``open_alone`` truncates nothing, and makes way when it is closed."""
+def test_opening_leaves_the_file_unchanged(tmp_path: Path) -> None:
+    """``open_exclusive`` truncates nothing, and unlocks when it is closed."""
     path = tmp_path / "run.jsonl"
     path.write_bytes(b"something")
     for _ in range(2):
-        with open(open_alone(path), "wb"):
+        with open(open_exclusive(path), "wb"):
             assert path.read_bytes() == b"something"

@@ -1,4 +1,4 @@
-"""Where two recordings part: the first record that differs, whatever it is that differs in it."""
+"""The divergence of two recordings: the first record that differs, in any field."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from lab.kernel import Timing
 from lab.recording import digest_chain as chain
 from lab.recording.reader import FileRecords, RecordStore, open_recording
 from lab.recording.records import Header, ProtocolInfo
-from lab.replay.divergence import Parting, header_differences, parting_of
+from lab.replay.divergence import Divergence, find_divergence, header_differences
 from tests.recording.samples import eventful, eventful_lines, write_lines
 
 KEYFRAME = b'{"record":"keyframe"'
@@ -22,97 +22,98 @@ def _lines(path: Path, lines: Sequence[bytes]) -> RecordStore:
     return FileRecords(write_lines(path, lines))
 
 
-def _parting(tmp_path: Path, one: Sequence[bytes], other: Sequence[bytes]) -> Parting:
-    return parting_of(_lines(tmp_path / "a.jsonl", one), _lines(tmp_path / "b.jsonl", other))
+def _divergence(tmp_path: Path, one: Sequence[bytes], other: Sequence[bytes]) -> Divergence:
+    return find_divergence(_lines(tmp_path / "a.jsonl", one), _lines(tmp_path / "b.jsonl", other))
 
 
 def _plain_lines() -> list[bytes]:
-    """Those that say what happened."""
+    """Return the lines other than keyframes."""
     return [line for line in eventful_lines() if not line.startswith(KEYFRAME)]
 
 
-def test_the_same(tmp_path: Path) -> None:
-    """Nothing parts them, and all records but the header and the keyframes are counted."""
-    found = _parting(tmp_path, eventful_lines(), eventful_lines())
-    assert (found, found.parts) == (Parting(len(_plain_lines()) - 1, None, None), False)
+def test_equal_recordings(tmp_path: Path) -> None:
+    """All records except the header and the keyframes are counted."""
+    found = _divergence(tmp_path, eventful_lines(), eventful_lines())
+    assert (found, found.diverges) == (Divergence(len(_plain_lines()) - 1, None, None), False)
 
 
 @pytest.mark.parametrize("at", [1, 7, 100, 300])
 def test_the_first_record_that_differs(tmp_path: Path, at: int) -> None:
-    """By its number in each; later ones do not matter."""
+    """By its number in each; later differences do not matter."""
     lines = _plain_lines()
     other = list(lines)
     other[at] = other[at].replace(b'"at_us":', b'"at_us":9')
     other[at + 3] = b'{"record":"end","at_us":1,"why":"?"}'
-    found = _parting(tmp_path, lines, other)
-    assert (found, found.parts) == (Parting(at - 1, at, at), True)
+    found = _divergence(tmp_path, lines, other)
+    assert (found, found.diverges) == (Divergence(at - 1, at, at), True)
 
 
-def test_one_is_the_beginning_of_the_other(tmp_path: Path) -> None:
-    """The other has a next record, and this one has none."""
+def test_one_is_a_prefix_of_the_other(tmp_path: Path) -> None:
+    """The other has a next record, this one has none."""
     lines = _plain_lines()
-    assert _parting(tmp_path, lines[:50], lines) == Parting(49, None, 50)
-    assert _parting(tmp_path, lines, lines[:50]) == Parting(49, 50, None)
+    assert _divergence(tmp_path, lines[:50], lines) == Divergence(49, None, 50)
+    assert _divergence(tmp_path, lines, lines[:50]) == Divergence(49, 50, None)
 
 
-def test_keyframes_are_passed_over(tmp_path: Path) -> None:
-    """However many there are: they only say again what the others say. The numbers are those of the files."""
+def test_keyframes_are_skipped(tmp_path: Path) -> None:
+    """With any number of them. The record numbers are those of the files."""
     with patch.object(chain, "KEYFRAME_EVERY", 60):
         seldom = eventful().write(tmp_path / "c.jsonl").read_bytes().splitlines()
     assert len(seldom) < len(eventful_lines())
-    assert not _parting(tmp_path, eventful_lines(), seldom).parts
+    assert not _divergence(tmp_path, eventful_lines(), seldom).diverges
     number = next(n for n, line in enumerate(seldom) if n > 200 and not line.startswith(KEYFRAME))
     changed = [*seldom[:number], b'{"record":"end","at_us":1,"why":"?"}', *seldom[number + 1 :]]
-    found = _parting(tmp_path, eventful_lines(), changed)
+    found = _divergence(tmp_path, eventful_lines(), changed)
     assert found.other == number
     assert found.one is not None
     assert found.one > number
     assert eventful_lines()[found.one] == seldom[number]
 
 
-def test_unknown_lines_are_compared_as_they_stand(tmp_path: Path) -> None:
-    """Two lines that are the same are, even where nobody can read them."""
+def test_unknown_lines_are_compared_as_bytes(tmp_path: Path) -> None:
     lines = _plain_lines()
     strange = [*lines[:20], b"{garbage", b'{"record":"weather"}', *lines[20:]]
-    assert not _parting(tmp_path, strange, strange).parts
-    assert _parting(tmp_path, lines, [*lines[:20], b'{"record":"weather"}', *lines[20:]]) == Parting(19, 20, 20)
+    assert not _divergence(tmp_path, strange, strange).diverges
+    assert _divergence(tmp_path, lines, [*lines[:20], b'{"record":"weather"}', *lines[20:]]) == Divergence(
+        19, 20, 20
+    )
 
 
 @pytest.mark.parametrize("garbage", [b"{}", b"[]", b"{garbage", b"", b"\xff"])
-def test_damaged_lines_are_passed_over(tmp_path: Path, garbage: bytes) -> None:
-    """With the record that has their place in the other recording; they are known by then."""
+def test_damaged_lines_are_skipped(tmp_path: Path, garbage: bytes) -> None:
+    """Together with the record in their place in the other recording; they are listed as damage."""
     lines = _plain_lines()
     changed = [*lines[:20], garbage, *lines[21:]]
     one, other = _lines(tmp_path / "a.jsonl", lines), _lines(tmp_path / "b.jsonl", changed)
-    assert parting_of(one, other) == Parting(len(lines) - 2, None, None)
+    assert find_divergence(one, other) == Divergence(len(lines) - 2, None, None)
     assert (list(one.damage), list(other.damage)) == ([], [20])
-    assert _parting(tmp_path, changed, lines[:30]) == Parting(28, 30, None)
+    assert _divergence(tmp_path, changed, lines[:30]) == Divergence(28, 30, None)
 
 
 def test_a_torn_line_is_left_out(tmp_path: Path) -> None:
-    """It is as if the recording ended before it."""
+    """As if the recording ended before it."""
     lines = _plain_lines()
     (tmp_path / "torn.jsonl").write_bytes(b"\n".join(lines[:30])[:-4])
-    found = parting_of(open_recording(tmp_path / "torn.jsonl"), _lines(tmp_path / "b.jsonl", lines))
-    assert found == Parting(28, None, 29)
+    found = find_divergence(open_recording(tmp_path / "torn.jsonl"), _lines(tmp_path / "b.jsonl", lines))
+    assert found == Divergence(28, None, 29)
 
 
-def test_it_tells_how_far_it_has_come(tmp_path: Path) -> None:
-    """From the first on."""
-    told: list[int] = []
+def test_progress_is_reported(tmp_path: Path) -> None:
+    """From the start."""
+    progress: list[int] = []
     lines = _lines(tmp_path / "a.jsonl", eventful_lines())
-    parting_of(lines, lines, told.append)
-    assert told == [0]
+    find_divergence(lines, lines, progress.append)
+    assert progress == [0]
 
 
 def _header(edit: Callable[[dict[str, Any]], object] = lambda header: None) -> Header:
-    told = msgspec.json.decode(eventful_lines()[0])
-    edit(told)
-    return msgspec.convert(told, Header)
+    fields = msgspec.json.decode(eventful_lines()[0])
+    edit(fields)
+    return msgspec.convert(fields, Header)
 
 
-def test_headers_that_tell_of_the_same_run_elsewhere_do_not_differ() -> None:
-    """Which run it was, when it began, with which version, and from where it branched."""
+def test_headers_of_the_same_run_elsewhere_do_not_differ() -> None:
+    """Run id, start time, version and parent do not count."""
 
     def edit(header: dict[str, Any]) -> None:
         parent = {"recording": "x.jsonl", "run": "x", "record": 5, "at_us": 9}
@@ -122,7 +123,7 @@ def test_headers_that_tell_of_the_same_run_elsewhere_do_not_differ() -> None:
 
 
 @pytest.mark.parametrize(
-    ("edit", "told"),
+    ("edit", "difference"),
     [
         (lambda header: header.update(seed=6), ("seed", "5", "6")),
         (lambda header: header.update(world="live"), ("world", '"simulated"', '"live"')),
@@ -133,15 +134,17 @@ def test_headers_that_tell_of_the_same_run_elsewhere_do_not_differ() -> None:
         (lambda header: header["link"].update(jitter_us=0), ("link", None, '{"latency_us":10000,"jitter_us":0}')),
     ],
 )
-def test_headers_that_differ(edit: Callable[[dict[str, Any]], object], told: tuple[str, str | None, str]) -> None:
-    """What makes another run of it, with both values."""
+def test_headers_that_differ(
+    edit: Callable[[dict[str, Any]], object], difference: tuple[str, str | None, str]
+) -> None:
+    """Everything that makes another run, with both values."""
     ((name, one, other),) = header_differences(_header(), _header(edit))
-    assert (name, other) == (told[0], told[2])
-    assert told[1] in (None, one)
+    assert (name, other) == (difference[0], difference[2])
+    assert difference[1] in (None, one)
 
 
 def test_sources_that_differ() -> None:
-    """Not the whole text, but the first line that is another."""
+    """The first line that differs is named."""
 
     def edit(source: str) -> Header:
         info = ProtocolInfo("x", {}, "x.py", source)

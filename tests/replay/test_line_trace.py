@@ -1,4 +1,4 @@
-"""What ran in a step, line by line: found by re-execution, or not at all; and what is guessed where it is not."""
+"""The lines that a step ran: traced by re-execution, or unavailable; and the estimate for that case."""
 
 import sys
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from lab.recording.memory import MemoryLog
 from lab.recording.reader import RecordStore, open_recording
 from lab.recording.records import Record
 from lab.replay import line_trace as rerun
-from lab.replay.approximate_lines import lines_about
-from lab.replay.line_trace import CannotTellError, installed, lines_run
+from lab.replay.approximate_lines import approximate_lines
+from lab.replay.line_trace import TraceUnavailableError, installed_protocol, trace_lines
 from lab.replay.source_listing import Listing
 from tests.harness import T_US, Rig, simulated_header
 from tests.recording.in_memory import MemoryLines
@@ -28,7 +28,7 @@ def _of(rig: Rig) -> RecordStore:
 
 
 def _run(lines: RecordStore, number: int, protocol: type[Algorithm]) -> tuple[int, ...]:
-    running = lines_run(lines, number, protocol)
+    running = trace_lines(lines, number, protocol)
     while True:
         try:
             next(running)
@@ -49,16 +49,15 @@ def _first(lines: RecordStore, wanted: Callable[[Step], bool]) -> tuple[int, Ste
     raise AssertionError("there is no such step")
 
 
-def _is_halted(step: Step) -> bool:
-    """It is told to enter an election, and does."""
+def _enters_election(step: Step) -> bool:
     return isinstance(step.input, Received) and step.changed.get("halted") not in (None, step.node)
 
 
 @pytest.fixture(scope="module")
 def bully() -> RecordStore:
-    """Three nodes elect, 3 is killed and comes back."""
+    """Three nodes elect; 3 is killed and recovers."""
     rig = Rig((1, 2, 3)).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("kill 3")
     rig.run(20 * T_US)
     rig.do("restart 3")
@@ -66,9 +65,9 @@ def bully() -> RecordStore:
     return _of(rig)
 
 
-def test_a_handler_s_lines_run_for_the_message_that_it_handles(bully: RecordStore) -> None:
-    """Those of its body that were reached, in the order of running, and those of what it calls."""
-    number, _ = _first(bully, _is_halted)
+def test_a_message_runs_the_lines_of_its_handler(bully: RecordStore) -> None:
+    """The reached lines of its body, in execution order, and those of the functions it calls."""
+    number, _ = _first(bully, _enters_election)
     assert _texts(bully, _run(bully, number, Bully)) == [
         "if self._is_halted_above(sender):",
         "not self.parameters.as_printed",
@@ -82,8 +81,8 @@ def test_a_handler_s_lines_run_for_the_message_that_it_handles(bully: RecordStor
     ]
 
 
-def test_a_procedure_runs_from_where_it_waited_to_where_it_waits(bully: RecordStore) -> None:
-    """Both lines are among those that ran; nothing before the one, nothing behind the other."""
+def test_a_procedure_runs_from_one_wait_to_the_next(bully: RecordStore) -> None:
+    """Both lines ran; nothing before the first, nothing after the second."""
     number, step = _first(bully, lambda each: each.input == Fired("election") and bool(each.waits))
     before = LastSteps(bully).at(number - 1, step.node)
     assert before is not None
@@ -98,8 +97,8 @@ def test_a_procedure_runs_from_where_it_waited_to_where_it_waits(bully: RecordSt
     assert "self._step_down()" in _texts(bully, ran)
 
 
-def test_an_answer_that_is_not_the_last_one_runs_nothing() -> None:
-    """It is the kernel that keeps it."""
+def test_an_incomplete_set_of_replies_runs_nothing() -> None:
+    """The kernel stores the reply."""
     lines = open_recording(SHIPPED)
     steps = LastSteps(lines)
 
@@ -123,16 +122,16 @@ def test_an_answer_that_is_not_the_last_one_runs_nothing() -> None:
     lines.close()
 
 
-def test_what_the_kernel_asks_about_timers_is_not_what_ran(bully: RecordStore) -> None:
-    """A timer that fires runs the procedure, not the function that says when it is due."""
+def test_evaluating_timers_is_not_traced(bully: RecordStore) -> None:
+    """A timer that fires runs the procedure, not the function that computes its time."""
     number, _ = _first(bully, lambda step: step.input == Fired("check"))
     texts = _texts(bully, _run(bully, number, Bully))
-    assert texts[0].startswith("answers = await self.ask_all(self.peers, AreYouNormal()")
+    assert texts[0].startswith("replies = await self.ask_all(self.peers, AreYouNormal()")
     assert not any("_check_due_us" in text or "begun_us" in text for text in texts)
 
 
-def test_a_second_life_begins_with_what_was_stored(bully: RecordStore) -> None:
-    """Only the inputs of the step's own life are executed."""
+def test_a_second_incarnation_begins_with_its_storage(bully: RecordStore) -> None:
+    """Only the inputs of its own incarnation are executed."""
     number, step = _first(bully, lambda each: isinstance(each.input, Started) and each.input.incarnation == 2)
     assert step.node == 3
     assert _texts(bully, _run(bully, number, Bully))[0] == "self.recovery()"
@@ -143,10 +142,10 @@ def test_a_second_life_begins_with_what_was_stored(bully: RecordStore) -> None:
 
 
 def test_the_lines_of_a_task_are_in_its_own_file() -> None:
-    """Above an election whose file comes first."""
+    """The file of the election comes first."""
     protocol = stacked(Field, Bully)
     rig = Rig((1, 2, 3), protocol=protocol).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.run(10 * T_US)
     lines = _of(rig)
     listing = Listing(lines.header.protocol)
@@ -160,10 +159,10 @@ def test_the_lines_of_a_task_are_in_its_own_file() -> None:
 
 
 @pytest.mark.parametrize("node", [1, 2, 3])
-def test_every_step_of_a_run_can_be_told(bully: RecordStore, node: int) -> None:
-    """And the line at which a wait began in it is one of those that ran."""
+def test_every_step_of_a_run_can_be_traced(bully: RecordStore, node: int) -> None:
+    """And the line of a wait begun in it is among those that ran."""
     listing = Listing(bully.header.protocol)
-    told = 0
+    traced = 0
     seen: set[tuple[str, int]] = set()
     for number, record in enumerate(bully.records()):
         if isinstance(record, Step) and record.node == node:
@@ -171,13 +170,13 @@ def test_every_step_of_a_run_can_be_told(bully: RecordStore, node: int) -> None:
             for wait in record.waits:
                 if (wait.procedure, wait.since_us) not in seen:
                     assert listing.line_of(wait) in ran
-                    told += 1
+                    traced += 1
                 seen.add((wait.procedure, wait.since_us))
-    assert told > 3
+    assert traced > 3
 
 
-def test_another_trace_goes_on_afterwards(bully: RecordStore) -> None:
-    """A debugger, a measurement of coverage."""
+def test_another_trace_is_restored(bully: RecordStore) -> None:
+    """A debugger, or a measurement of coverage."""
     was = sys.gettrace()
     mine = lambda frame, event, argument: None  # noqa: E731
     sys.settrace(mine)
@@ -199,38 +198,37 @@ def _edited(lines: RecordStore, number: int, change: Callable[[Step], Record]) -
     return MemoryLines(lines.header, records[1:])
 
 
-def test_an_edited_recording_is_not_told_of(bully: RecordStore) -> None:
-    """A step that is not what its inputs give: neither it nor what comes after it."""
+def test_an_edited_recording_is_not_traced(bully: RecordStore) -> None:
+    """Neither the edited step, nor later ones."""
     number, _ = _first(bully, lambda step: step.changed.get("status") == "Normal")
     edited = _edited(bully, number, lambda step: replace(step, changed={**step.changed, "coordinator": 7}))
-    with pytest.raises(CannotTellError, match=f"record {number} is not what re-execution gives"):
+    with pytest.raises(TraceUnavailableError, match=f"record {number} differs from its re-execution"):
         _run(edited, number, Bully)
     assert _run(edited, number - 1, Bully) == _run(bully, number - 1, Bully)
 
 
-def test_inputs_that_cannot_be_are_told_of(bully: RecordStore) -> None:
-    """A timer that was never set, a message that nobody sent, a life without a beginning."""
+def test_impossible_inputs_are_reported(bully: RecordStore) -> None:
+    """A timer that was never set, a message that was never sent, an incarnation without a start."""
     number, step = _first(bully, lambda each: each.input == Fired("election"))
     node = step.node
     for given in (Fired("nonsense"), Received(9, 9)):
         edited = _edited(bully, number, lambda step, given=given: replace(step, input=given))  # type: ignore[misc]
-        with pytest.raises(CannotTellError):
+        with pytest.raises(TraceUnavailableError):
             _run(edited, number, Bully)
     begun, _ = _first(bully, lambda step: isinstance(step.input, Started) and step.node == node)
     headless = _edited(bully, begun, lambda step: replace(step, node=99))
-    with pytest.raises(CannotTellError):
+    with pytest.raises(TraceUnavailableError):
         _run(headless, number, Bully)
-    with pytest.raises(CannotTellError, match="record 0 is no step"):
+    with pytest.raises(TraceUnavailableError, match="record 0 is not a step"):
         _run(bully, 0, Bully)
 
 
-def test_it_goes_back_only_so_far(bully: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long life is not executed again for one step."""
+def test_a_long_incarnation_is_not_re_executed(bully: RecordStore, monkeypatch: pytest.MonkeyPatch) -> None:
     number, _ = _first(bully, lambda step: step.input == Fired("check"))
     for bound in ("_MOST_RECORDS", "_MOST_STEPS"):
         with monkeypatch.context() as patch:
             patch.setattr(rerun, bound, 5)
-            with pytest.raises(CannotTellError, match="the node's life began too far back"):
+            with pytest.raises(TraceUnavailableError, match="the incarnation of the node began too far back"):
                 _run(bully, number, Bully)
 
 
@@ -239,7 +237,7 @@ class _Poke(Payload, frozen=True):
 
 
 class Raising(Algorithm):
-    """Not in the program: a protocol of a test's own, which raises where its parameters are looked at."""
+    """A protocol of this test, which raises where its parameters are read."""
 
     name = "raising"
 
@@ -248,12 +246,10 @@ class Raising(Algorithm):
         """Nothing."""
 
     def started(self) -> None:
-        """The node comes up."""
         raise RuntimeError("on purpose")
 
 
-def test_a_protocol_that_raises_has_run_up_to_there() -> None:
-    """The step in which a node failed can be told like any other."""
+def test_a_failed_step_is_traced_up_to_the_error() -> None:
     rig = Rig((1,), protocol=Raising).started()
     lines = _of(rig)
     number, step = _first(lines, lambda each: True)
@@ -262,59 +258,58 @@ def test_a_protocol_that_raises_has_run_up_to_there() -> None:
 
 
 def test_the_installed_protocol_has_to_be_the_recorded_one() -> None:
-    """Nothing out of a recording is executed: not a changed source, nor one of a protocol that is not here."""
+    """Nothing out of a recording is executed: neither a changed source, nor a protocol that is not installed."""
     info = simulated_header(Bully, (1, 2)).protocol
-    assert installed(info) is Bully
-    with pytest.raises(CannotTellError, match="the recorded source is not the installed one"):
-        installed(replace(info, source=info.source + "\nraise SystemExit\n"))
-    with pytest.raises(CannotTellError, match="the recorded source is not the installed one"):
-        installed(replace(info, file="other.py"))
-    with pytest.raises(CannotTellError, match="not the program's own"):
-        installed(replace(info, name="./mine.py:Mine"))
-    with pytest.raises(CannotTellError, match="not the program's own"):
-        installed(replace(info, name="field", parameters={"election": "nope"}))
+    assert installed_protocol(info) is Bully
+    with pytest.raises(TraceUnavailableError, match="the recorded source differs from the installed one"):
+        installed_protocol(replace(info, source=info.source + "\nraise SystemExit\n"))
+    with pytest.raises(TraceUnavailableError, match="the recorded source differs from the installed one"):
+        installed_protocol(replace(info, file="other.py"))
+    with pytest.raises(TraceUnavailableError, match="the protocol is not installed"):
+        installed_protocol(replace(info, name="./mine.py:Mine"))
+    with pytest.raises(TraceUnavailableError, match="the protocol is not installed"):
+        installed_protocol(replace(info, name="field", parameters={"election": "nope"}))
 
 
-def test_one_of_the_users_own_counts_once_it_is_loaded() -> None:
-    """As it is where a run of it was begun from the same process."""
-    assert installed(simulated_header(Raising, (1,)).protocol) is Raising
+def test_a_users_protocol_counts_once_it_is_loaded() -> None:
+    """As in the process that began a run of it."""
+    assert installed_protocol(simulated_header(Raising, (1,)).protocol) is Raising
     stack = stacked(Field, Bully)
-    assert installed(simulated_header(stack, (1,)).protocol) is stack
+    assert installed_protocol(simulated_header(stack, (1,)).protocol) is stack
 
 
 # about what ran
 
 
-def test_about_what_ran_is_the_handler_of_the_message(bully: RecordStore) -> None:
-    """All of it."""
+def test_the_estimate_for_a_message_is_its_handler(bully: RecordStore) -> None:
     listing = Listing(bully.header.protocol)
-    _, step = _first(bully, _is_halted)
-    handler = listing.named("enter_election")[0]
-    about = lines_about(listing, replace(step, waits=()), "EnterElection", ())
-    assert about == tuple(range(handler.line, handler.last + 1))
+    _, step = _first(bully, _enters_election)
+    handler = listing.named("on_enter_election")[0]
+    estimate = approximate_lines(listing, replace(step, waits=()), "EnterElection", ())
+    assert estimate == tuple(range(handler.line, handler.last + 1))
 
 
-def test_about_what_ran_is_between_two_waits(bully: RecordStore) -> None:
-    """And what exactly ran of the procedure is among that."""
+def test_the_estimate_of_a_procedure_is_between_two_waits(bully: RecordStore) -> None:
+    """It includes all lines that ran."""
     listing = Listing(bully.header.protocol)
     steps = LastSteps(bully)
     looked_at = 0
     for number, record in enumerate(bully.records()):
         before = None if not isinstance(record, Step) else steps.at(number - 1, record.node)
         if isinstance(record, Step) and before is not None and record.input == Fired("election"):
-            about = lines_about(listing, record, "", before.step.waits)
+            estimate = approximate_lines(listing, record, "", before.step.waits)
             ran = _run(bully, number, Bully)
             function = listing.named("election")[0]
-            assert {line for line in ran if function.has(line)} <= set(about)
+            assert {line for line in ran if function.has(line)} <= set(estimate)
             looked_at += 1
     assert looked_at
 
 
-def test_about_what_ran_there_may_be_nothing() -> None:
-    """Where the source is no Python, or names other lines than there are."""
+def test_the_estimate_may_be_empty() -> None:
+    """If the source is not Python, or has no such lines."""
     header = simulated_header(Bully, (1, 2))
     log = MemoryLog(header)
     assert log.records
     listing = Listing(replace(header.protocol, source="no Python"))
     for given in (Started({}, 1, 1), Fired("election"), Received(1, 1)):
-        assert lines_about(listing, Step(0, 1, 1, given), "AreYouUp", ()) == ()
+        assert approximate_lines(listing, Step(0, 1, 1, given), "AreYouUp", ()) == ()

@@ -1,4 +1,4 @@
-"""Re-execution: the recorded inputs, fed to fresh nodes, must give the recorded steps; every edit is found."""
+"""Re-execution: recorded inputs, fed to new nodes, must give the recorded steps; every edit is found."""
 
 import json
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def _is_step(record: dict[str, Any], with_field: str) -> bool:
 
 
 def test_an_untouched_recording_holds(tmp_path: Path) -> None:
-    """With kills, pauses, every fault of links, restarts and wiped storage in it."""
+    """With kills, pauses, all faults of links, restarts and wiped storage."""
     report = _run(tmp_path, list(eventful_lines()))
     assert report.holds
     assert report.differences == []
@@ -48,7 +48,7 @@ def test_an_untouched_recording_holds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("nth", [0, 10, 40])
 def test_an_edited_state_change_is_found(tmp_path: Path, nth: int) -> None:
-    """At its record, with what was recorded and what it should be."""
+    """At its record, with the recorded and the re-executed value."""
     lines = list(eventful_lines())
     number = _find(lines, lambda record: _is_step(record, "changed") and "status" in record["changed"], nth)
     _edit(lines, number, lambda record: record["changed"].update(status="Perfect"))
@@ -61,7 +61,7 @@ def test_an_edited_state_change_is_found(tmp_path: Path, nth: int) -> None:
 
 
 def test_an_edited_message_is_found(tmp_path: Path) -> None:
-    """The body of a message that was sent."""
+    """The body of a message."""
     lines = list(eventful_lines())
     number = _find(lines, lambda r: any(m["kind"] == "NewState" for m in r.get("sent", [])))
     _edit(lines, number, lambda r: r["sent"][0]["body"]["definition"].update(version=99))
@@ -71,7 +71,7 @@ def test_an_edited_message_is_found(tmp_path: Path) -> None:
 
 
 def test_a_removed_step_is_found(tmp_path: Path) -> None:
-    """Some later step does not follow without it."""
+    """Some later step depends on it."""
     lines = list(eventful_lines())
     number = _find(lines, lambda record: any(m["kind"] == "EnterElection" for m in record.get("sent", [])), 2)
     del lines[number]
@@ -98,17 +98,17 @@ def test_a_swapped_pair_is_found(tmp_path: Path) -> None:
 
 
 def test_an_invented_delivery_is_found(tmp_path: Path) -> None:
-    """A message is received once more than it was on its way."""
+    """A message is received more often than it was in flight."""
     lines = list(eventful_lines())
     number = _find(lines, lambda r: r["record"] == "step" and r["input"]["type"] == "received", 30)
     lines.insert(number + 1, lines[number])
     report = _run(tmp_path, lines)
     assert report.differences[0].record == number + 1
-    assert "which is not on its way to it" in report.differences[0].text
+    assert "which is not in flight to it" in report.differences[0].text
 
 
 def test_a_delivery_to_another_node_is_found(tmp_path: Path) -> None:
-    """It is on its way, but not there."""
+    """It is in flight, but not to that node."""
     lines = list(eventful_lines())
     number = _find(lines, lambda r: r["record"] == "step" and r["input"]["type"] == "received" and r["node"] == 1)
     _edit(lines, number, lambda record: record.update(node=2))
@@ -118,40 +118,42 @@ def test_a_delivery_to_another_node_is_found(tmp_path: Path) -> None:
 
 
 def test_an_invented_timer_is_found(tmp_path: Path) -> None:
-    """The node was not due."""
+    """It was not due."""
     lines = list(eventful_lines())
     number = _find(lines, lambda r: r["record"] == "step" and r["input"].get("procedure") == "check", 3)
     _edit(lines, number, lambda record: record.update(at_us=record["at_us"] - 1))
     report = _run(tmp_path, lines)
     assert report.differences[0].record == number
-    assert "its input cannot be: node 3: the timer of check is not the next one due" in report.differences[0].text
+    assert (
+        "its input is impossible: node 3: the timer of check is not the next one due" in report.differences[0].text
+    )
 
 
 @pytest.mark.parametrize(
-    ("edit", "said"),
+    ("edit", "text"),
     [
-        (lambda record: record["input"].update(incarnation=7), "started life 7"),
+        (lambda record: record["input"].update(life=7), "started incarnation 7"),
         (lambda record: record["input"].update(serial=1), "with serial 1;"),
-        (lambda record: record.update(node=9), "a step of node 9, which the header does not name"),
+        (lambda record: record.update(node=9), "a step of node 9, which is not in the header"),
         (lambda record: record["input"]["stored"].update(version=77), None),
     ],
 )
 def test_an_edited_start_is_found(
-    tmp_path: Path, edit: Callable[[dict[str, Any]], object], said: str | None
+    tmp_path: Path, edit: Callable[[dict[str, Any]], object], text: str | None
 ) -> None:
-    """The life, the first serial, the node, and what safe storage held."""
+    """The incarnation, the first serial, the node, and the stable storage."""
     lines = list(eventful_lines())
     number = _find(lines, lambda r: r["record"] == "step" and r["input"].get("life", 0) > 1 and r["node"] == 4)
     _edit(lines, number, edit)
     report = _run(tmp_path, lines)
     assert not report.holds
-    if said is not None:
+    if text is not None:
         assert report.differences[0].record == number
-        assert said in report.differences[0].text
+        assert text in report.differences[0].text
 
 
 def test_a_step_before_the_start_is_found(tmp_path: Path) -> None:
-    """Here the start itself was removed."""
+    """The start itself is removed."""
     lines = list(eventful_lines())
     number = _find(lines, lambda record: record["record"] == "step" and record["input"]["type"] == "started")
     del lines[number]
@@ -159,27 +161,27 @@ def test_a_step_before_the_start_is_found(tmp_path: Path) -> None:
 
 
 def test_an_invented_drop_is_found(tmp_path: Path) -> None:
-    """Nothing can be lost that is not on its way."""
+    """Only messages in flight can be lost."""
     lines = list(eventful_lines())
     number = _find(lines, lambda record: record.get("fate") == "dropped")
     lines.insert(number + 1, lines[number])
     report = _run(tmp_path, lines)
     assert report.differences[0].record == number + 1
-    assert "which is not on its way, was dropped" in report.differences[0].text
+    assert "which is not in flight, was dropped" in report.differences[0].text
 
 
 def test_an_edited_keyframe_is_found(tmp_path: Path) -> None:
-    """It is not what the records before it add up to."""
+    """It differs from the fold of the records before it."""
     lines = list(eventful_lines())
     number = _find(lines, lambda record: record["record"] == "keyframe", 2)
     _edit(lines, number, lambda record: record["snapshot"].update(lines=5))
     report = _run(tmp_path, lines)
     assert [difference.record for difference in report.differences] == [number]
-    assert "the keyframe is not what the records before it add up to" in report.differences[0].text
+    assert "the keyframe differs from the state after the records before it" in report.differences[0].text
 
 
 def test_damage_is_a_difference_and_an_unknown_kind_is_not(tmp_path: Path) -> None:
-    """A line that cannot be read may have been anything; a kind of a newer version is skipped, and counted."""
+    """A line that cannot be read may have been anything; a kind of a newer version is skipped and counted."""
     lines = list(eventful_lines())
     lines.insert(-1, b'{"record":"weather"}')
     report = _run(tmp_path, lines)
@@ -191,56 +193,54 @@ def test_damage_is_a_difference_and_an_unknown_kind_is_not(tmp_path: Path) -> No
 
 
 def test_a_second_header_is_found(tmp_path: Path) -> None:
-    """Two recordings were put together."""
+    """Two recordings were concatenated."""
     lines = list(eventful_lines())
     lines.append(lines[0])
     (difference,) = _run(tmp_path, lines).differences
     assert (difference.record, difference.text) == (len(lines) - 1, "a second header")
 
 
-def test_a_cut_off_recording_holds_as_far_as_it_goes(tmp_path: Path) -> None:
-    """And the report says that it is torn."""
+def test_a_cut_off_recording_holds_up_to_its_end(tmp_path: Path) -> None:
+    """The report marks it as torn."""
     path = write_lines(tmp_path / "run.jsonl", eventful_lines())
     path.write_bytes(path.read_bytes()[:-5])
     report = execute_again(path)
     assert (report.holds, report.torn) == (True, True)
 
 
-def test_it_stops_after_so_many_differences(tmp_path: Path) -> None:
-    """A recording of another protocol has too many to read."""
-
+def test_it_stops_at_the_limit_of_differences(tmp_path: Path) -> None:
     class Idle(Protocol):
         pass
 
     lines = FileRecords(write_lines(tmp_path / "run.jsonl", eventful_lines()))
-    told: list[int] = []
-    report = reexecute(lines, Idle, "", most=7, progress=told.append)
+    progress: list[int] = []
+    report = reexecute(lines, Idle, "", most=7, progress=progress.append)
     assert len(report.differences) == 7
     assert report.source_differs
-    assert told == [0]
+    assert progress == [0]
 
 
 def test_only_the_installed_protocol_is_run(tmp_path: Path) -> None:
-    """The source in the recording is for display: what is in it is never executed."""
+    """The source in the recording is only displayed."""
     lines = list(eventful_lines())
     _edit(lines, 0, lambda header: header["protocol"].update(source="raise SystemExit('executed')"))
     report = _run(tmp_path, lines)
     assert (report.holds, report.source_differs) == (True, True)
 
 
-def test_parameters_that_are_not_the_protocols_are_refused(tmp_path: Path) -> None:
-    """It says which, and what is wrong with them."""
+def test_foreign_parameters_are_refused(tmp_path: Path) -> None:
+    """The message names them."""
     lines = list(eventful_lines())
     _edit(lines, 0, lambda header: header["protocol"].update(parameters={"check_every_us": "often"}))
-    said = (
+    text = (
         r"the parameters in the header are not those of bully: Expected `int`, got `str` - at `\$.check_every_us`"
     )
-    with pytest.raises(NotARecordingError, match=said):
+    with pytest.raises(NotARecordingError, match=text):
         _run(tmp_path, lines)
 
 
-def test_the_source_is_that_of_the_file(tmp_path: Path) -> None:
-    """What the header carries is what is installed, byte for byte."""
+def test_the_recorded_source_is_the_file(tmp_path: Path) -> None:
+    """Byte for byte."""
     header = msgspec.json.decode(eventful_lines()[0])
     assert header["protocol"]["source"] == source_of(Bully)[1]
     assert header["protocol"]["file"] == "bully.py"

@@ -1,4 +1,4 @@
-"""Which line of a protocol's source is meant by a line in a record: files, functions, handlers."""
+"""Resolving lines in records to the source of a protocol: files, functions, handlers."""
 
 import sys
 from pathlib import Path
@@ -24,25 +24,27 @@ def _listing(source: str, file: str = "mine.py") -> Listing:
 
 
 def _of(listing: Listing, name: str) -> int:
-    """The line with the only ``await`` of that function."""
+    """Return the line of the only ``await`` in that function."""
     function = listing.named(name)[0]
     return next(n for n in range(function.line, function.last + 1) if "await" in listing.lines[n - 1])
 
 
 @pytest.mark.parametrize("protocol", EVERY, ids=lambda each: each.name)
-def test_the_files_of_a_source_are_found_again(protocol: type) -> None:
-    """With their names, their texts, and where each begins: what puts the text together is what takes it apart."""
+def test_a_source_is_split_into_its_files(protocol: type) -> None:
+    """With their names, their texts, and their offsets."""
     name, source = source_of(protocol)
-    found, installed = files_in(name, source), files_of(protocol)
-    assert [(each.name, each.before) for each in found] == [(each.name, each.before) for each in installed]
-    assert [each.text for each in found] == [each.text for each in installed]
-    for file in installed:
+    found, installed_protocol = files_in(name, source), files_of(protocol)
+    assert [(each.name, each.before) for each in found] == [
+        (each.name, each.before) for each in installed_protocol
+    ]
+    assert [each.text for each in found] == [each.text for each in installed_protocol]
+    for file in installed_protocol:
         assert source.split("\n")[file.before :][:3] == file.text.split("\n")[:3]
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda each: each.stem)
 def test_every_wait_in_the_recordings_has_its_line(path: Path) -> None:
-    """In tasks above an election too, where the number is that of a line in another file."""
+    """In tasks above an election too, where the number belongs to another file."""
     lines = open_recording(path)
     listing = Listing(lines.header.protocol)
     waits = [wait for record in lines.records() if isinstance(record, Step) for wait in record.waits]
@@ -58,7 +60,7 @@ def test_every_wait_in_the_recordings_has_its_line(path: Path) -> None:
 
 
 def test_a_line_of_a_task_is_in_the_file_of_the_task() -> None:
-    """And not in that of the election, which comes first."""
+    """Not in that of the election, which comes first."""
     listing = Listing(simulated_header(FIELD, (1, 2)).protocol)
     line = _of(listing, "survey_regions")
     file, number = listing.place_of(line)
@@ -67,14 +69,14 @@ def test_a_line_of_a_task_is_in_the_file_of_the_task() -> None:
     assert listing.line_of(Wait("election", number, "", 0)) is None
 
 
-def test_a_procedure_may_be_about_something() -> None:
-    """That is no part of its function's name."""
+def test_a_procedure_may_have_a_key() -> None:
+    """The key is no part of the function's name."""
     listing = _listing("class A:\n    async def tell(self, what):\n        await self.sleep(1)\n")
     assert listing.line_of(Wait("tell 4.1", 3, "", 0)) == 3
 
 
-def test_what_a_class_writes_anew_comes_before_what_its_base_has() -> None:
-    """Of two functions of one name that which has the line is meant; a handler is the first one."""
+def test_overrides_come_before_the_methods_of_bases() -> None:
+    """Of two functions of one name, the one with the line counts; of two handlers, the first."""
     own = "class A(B):\n    def hear(self, sender, message):\n        return 1\n"
     base = "\n\n\nclass B:\n    @on(Hello)\n    def hear(self, sender, message):\n        return 2\n"
     listing = _listing(f"{own}\n# ---- base.py ----\n{base}")
@@ -86,21 +88,20 @@ def test_what_a_class_writes_anew_comes_before_what_its_base_has() -> None:
     assert listing.place_of(12) == ("base.py", 7)
 
 
-def test_functions_are_known_by_what_they_handle_and_by_their_rules() -> None:
-    """The rules are those that a docstring names at its beginning."""
+def test_functions_have_handled_kinds_and_rules() -> None:
+    """The rules are those in the first paragraph of the docstring."""
     listing = Listing(simulated_header(Bully, (1, 2)).protocol)
     assert listing.named("election")[0].rules == ("B4-B7",)
     handler = listing.handler_of("EnterElection")
     assert handler is not None
-    assert (handler.name, handler.rules) == ("enter_election", ("B8",))
+    assert (handler.name, handler.rules) == ("on_enter_election", ("B8",))
     assert "@on(EnterElection)" in listing.lines[handler.first - 1]
-    assert "def enter_election" in listing.lines[handler.line - 1]
+    assert "def on_enter_election" in listing.lines[handler.line - 1]
     assert listing.handler_of("Nonsense") is None
 
 
 @pytest.mark.parametrize("line", [0, -1, -5, 4, 10**9, -(10**30)])
-def test_lines_that_there_are_not(line: int) -> None:
-    """Are none, whatever a recording says."""
+def test_missing_lines(line: int) -> None:
     assert _listing("async def a():\n    pass\n").line_of(Wait("a", line, "", 0)) is None
     assert _listing("no Python\n\x1b[2J\n").line_of(Wait("a", line, "", 0)) is None
 
@@ -121,7 +122,7 @@ def test_lines_that_there_are_not(line: int) -> None:
     ids=["words", "torn", "null", "nothing", "brackets", "minuses", "escape", "surrogate", "returns"],
 )
 def test_a_source_need_not_be_python(source: str) -> None:
-    """It has lines, and no functions; where it is a single file, the number of a line is that in it."""
+    """It has lines, but no functions; in a single file, the number of a line is that in the file."""
     listing = _listing(source)
     assert listing.functions == ()
     assert listing.line_of(Wait("a", 1, "", 0)) == 1
@@ -129,13 +130,12 @@ def test_a_source_need_not_be_python(source: str) -> None:
 
 
 def test_nothing_of_a_source_is_executed() -> None:
-    """It is only read."""
     _listing("import sys\nsys.executed = True\nraise SystemExit\n")
     assert not hasattr(sys, "executed")
 
 
-def test_a_torn_file_does_not_hide_the_others() -> None:
-    """Its own lines are not found, those of the others are."""
+def test_a_broken_file_does_not_hide_the_others() -> None:
+    """Only its own lines are not found."""
     info = simulated_header(FIELD, (1, 2)).protocol
     torn = replace(info, source="def (\n" + info.source)
     line = _of(Listing(torn), "survey_regions")

@@ -1,1 +1,1 @@
-"""Tests of scenarios: reading their files, running them, and what the report says."""
+"""Tests of scenarios: reading their files, running them, and reporting on them."""

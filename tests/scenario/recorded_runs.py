@@ -1,4 +1,4 @@
-"""Recordings of simulated runs for tests: of a session with some commands, and random ones."""
+"""Recordings of simulated runs for tests: of a session with given commands, and random ones."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,7 +27,7 @@ def session(
     script: str = "",
     header: Header | None = None,
 ) -> Path:
-    """A recording in which these commands were given at these times in milliseconds, as at a keyboard."""
+    """Record a session in which these commands are given at these times in milliseconds."""
     writer = Writer(path, header or simulated_header(protocol, IDS, link=Link(12_000, 6_000)))
     simulation = Simulation(protocol, writer.header, writer)
     simulation.director.add_script(read_script(script))
@@ -47,7 +47,7 @@ def session(
 
 
 def random_recording(path: Path, seed: int) -> tuple[Path, str]:
-    """A recording of some protocol under random faults, given beforehand or in a session; and what they were."""
+    """Record a run under random faults, given beforehand or in a session. Return its path and a description."""
     chance = Random(f"recorded/{seed}")
     protocol = EVERY[seed % len(EVERY)]
     link = chance.choice([Link(5_000), Link(12_000, 6_000), Link(20_000, 10_000)])

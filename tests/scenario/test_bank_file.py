@@ -1,4 +1,4 @@
-"""A scenario of the bank: its commands and what is expected of its money, in simulation as live; and its typos."""
+"""A scenario of the bank, simulated and live, and mistakes in it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from lab.scenario.file import Scenario, ScenarioError
 from lab.scenario.report import Report
-from lab.scenario.running import run_live, run_simulated
+from lab.scenario.run_scenario import run_live, run_simulated
 from tests.scenario.writing import written
 
 DAY = """
@@ -34,32 +34,32 @@ when 3.state == undecided: kill 3
 
 @pytest.mark.parametrize("run", [run_simulated, run_live])
 def test_a_day_of_the_bank(run: Callable[[Scenario, Path], Report], tmp_path: Path) -> None:
-    """Every line is done, each when the one before it is."""
+    """Every line runs, each when the one before it is done."""
     report = run(written(tmp_path, DAY, *SETTINGS), tmp_path / "day.jsonl")
     assert report.passed, report.findings
 
 
-def test_what_was_is_told_in_dollars(tmp_path: Path) -> None:
-    """Where an expectation is not met."""
+def test_values_are_reported_in_dollars(tmp_path: Path) -> None:
+    """If an expectation is not met."""
     script = "transfer 12.50 savings checking\nthen when committed == 1: expect balance(savings) == 987"
-    report = run_simulated(written(tmp_path, script, *SETTINGS), tmp_path / "told.jsonl")
+    report = run_simulated(written(tmp_path, script, *SETTINGS), tmp_path / "run.jsonl")
     assert any("balance(savings) was 987.50" in str(finding) for finding in report.findings), report.findings
 
 
-def test_each_typo_is_told_with_its_line_and_what_was_meant(tmp_path: Path) -> None:
-    """The accounts depend on the head: one for each node, or two."""
+def test_each_typo_is_reported_with_its_line_and_a_suggestion(tmp_path: Path) -> None:
+    """The accounts depend on the head: one per node, or two."""
     with pytest.raises(ScenarioError) as caught:
         written(tmp_path, WRONG, *SETTINGS)
-    told = [each.partition("tested.scenario:")[2] for each in caught.value.mistakes]
-    assert [each.partition(":")[0] for each in told] == ["7", "8", "9", "10", "11"]
-    said = [
-        "there is no account savngs; there are savings, checking, moneymarket; did you mean savings?",
-        "'1.505' is no amount: write 350, or 12.50",
-        "there is no account savings-2; there are savings, checking, moneymarket; did you mean savings?",
-        "refuse is for the nodes that you name: refuse 2",
+    mistakes = [each.partition("tested.scenario:")[2] for each in caught.value.mistakes]
+    assert [each.partition(":")[0] for each in mistakes] == ["7", "8", "9", "10", "11"]
+    expected = [
+        "unknown account savngs; the accounts are savings, checking, moneymarket; did you mean savings?",
+        "'1.505' is not an amount: write 350 or 12.50",
+        "unknown account savings-2; the accounts are savings, checking, moneymarket; did you mean savings?",
+        "refuse needs nodes: refuse 2",
         "'undecided:' is not expected here",
     ]
-    for got, wanted in zip(told, said, strict=True):
+    for got, wanted in zip(mistakes, expected, strict=True):
         assert wanted in got
     fine = "expect balance(savings-2) == 1000\ntransfer 5 savings-2 checking-2"
     assert written(tmp_path, fine, *SETTINGS, "set = { accounts = 2 }").parameters == {"accounts": 2}

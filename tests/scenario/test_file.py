@@ -1,4 +1,4 @@
-"""Reading a scenario: what is in it, and a typo in every kind of place, each with the line that a user needs."""
+"""Reading a scenario: its contents, and mistakes in every kind of place, each with its line."""
 
 import os
 import re
@@ -30,7 +30,7 @@ set = { check_every = "400ms", as_printed = true }
 worlds = ["simulated"]
 for = "8s"
 ---
-# a remark
+# a comment
 when all normal: kill 5
 
 on send EnterElection 4->1 #2: say "the second"  # and one more
@@ -106,14 +106,14 @@ expect no violation A1.1 => at 2s expect violation A1.1
 
 @pytest.fixture
 def right(tmp_path: Path) -> Scenario:
-    """The file above."""
+    """The scenario above."""
     path = tmp_path / "pause.scenario"
     path.write_text(RIGHT)
     return read_scenario(path)
 
 
-def test_what_is_in_it(right: Scenario) -> None:
-    """Every key of the head, as values; the script with the numbers of the file's lines."""
+def test_the_contents(right: Scenario) -> None:
+    """Every key of the head, as values; the script with the line numbers of the file."""
     assert (right.name, right.title, right.source) == (
         "pause",
         "A pause makes two coordinators",
@@ -129,16 +129,16 @@ def test_what_is_in_it(right: Scenario) -> None:
     assert isinstance(right.lines[2].command, Expect)
 
 
-def test_what_need_not_be_said(tmp_path: Path) -> None:
-    """Five nodes, T of 200 ms, seed 1, both worlds, and messages as lab run has them."""
+def test_the_defaults(tmp_path: Path) -> None:
+    """Five nodes, T of 200 ms, seed 1, both worlds, and the latency of lab run."""
     text = 'title = "Short"\nprotocol = "ring"\nfor = "1s"\n---\nexpect all normal\n'
     found = scenario_in(text, tmp_path / "short.scenario")
     assert (found.nodes, found.timing.t_us, found.seed) == ((1, 2, 3, 4, 5), 200_000, 1)
     assert (found.worlds, found.link, found.parameters) == (("simulated", "live"), None, {})
 
 
-def test_a_protocol_of_ones_own_stands_beside_it(tmp_path: Path) -> None:
-    """A file is looked for from the scenario's folder, wherever that is run from; above it there may be a task."""
+def test_a_protocol_file_is_relative_to_the_scenario(tmp_path: Path) -> None:
+    """Also if a task runs on top of it, and wherever the scenario is run from."""
     (tmp_path / "mine.py").write_text("from lab.protocols import Bully\n\n\nclass Mine(Bully):\n    pass\n")
     for target in ("mine.py:Mine", "field above mine.py:Mine"):
         text = RIGHT.replace('"bully"', f'"{target}"')
@@ -146,8 +146,8 @@ def test_a_protocol_of_ones_own_stands_beside_it(tmp_path: Path) -> None:
         assert found.protocol == target.replace("mine.py", str(tmp_path / "mine.py"))
 
 
-def test_a_task_above_an_election(tmp_path: Path) -> None:
-    """As lab run takes it: by name, and with the election in set."""
+def test_a_task_on_top_of_an_election(tmp_path: Path) -> None:
+    """As in lab run: by name, and with the election in set."""
     text = RIGHT.replace('protocol = "bully"', 'protocol = "field"').replace("check_every = ", "election = ")
     text = text.replace('"400ms", as_printed = true', '"invitation"')
     found = scenario_in(
@@ -164,67 +164,67 @@ def _mistakes(text: str) -> str:
 
 
 def test_a_typo_in_every_kind_of_place(transcript: Callable[[str, str], None]) -> None:
-    """File, line and column, what was got, what was expected, and the nearest word."""
-    said = []
+    """File, line and column, what was got, what was expected, and the closest word."""
+    texts = []
     for change in MISTAKES.strip().splitlines():
         old, _, new = change.partition(" =>")
         assert old in RIGHT
-        told = _mistakes(RIGHT.replace(old, new.strip().replace("|", "\n"), 1))
-        assert all(re.match(r"pause\.scenario:\d+(:\d+)?: ", line) for line in told.splitlines())
-        said.append(f"{change}\n{told.replace(f'{Path.cwd()}/', '')}\n")
-    transcript("scenario_mistakes", "\n".join(said))
+        mistakes = _mistakes(RIGHT.replace(old, new.strip().replace("|", "\n"), 1))
+        assert all(re.match(r"pause\.scenario:\d+(:\d+)?: ", line) for line in mistakes.splitlines())
+        texts.append(f"{change}\n{mistakes.replace(f'{Path.cwd()}/', '')}\n")
+    transcript("scenario_mistakes", "\n".join(texts))
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_together() -> None:
     """In the order of the lines, of the head and of the script."""
     text = RIGHT.replace('"1-5"', '"5-1"').replace("kill 5", "kil 5").replace("for =", "fro =")
     places = [line.split(":")[1] for line in _mistakes(text).splitlines()]
     assert places == ["1", "8", "16", "19"]
 
 
-def test_an_empty_script_is_no_scenario() -> None:
-    """Nor one that has remarks alone."""
+def test_an_empty_script_is_a_mistake() -> None:
+    """Also one of comments only."""
     head = RIGHT.partition("---\n")[0]
     for script in ("", "# nothing yet\n"):
         assert "the script is empty" in _mistakes(f"{head}---\n{script}")
 
 
-def test_what_chooses_is_for_simulation_alone() -> None:
-    """deliver, fire and choose are refused where it may be live; freeze and speed are for those who watch."""
+def test_commands_that_choose_the_next_event_are_for_simulation_only() -> None:
+    """deliver, fire and choose are refused if the scenario may be live; freeze and speed are not."""
     live = RIGHT.replace('["simulated"]', '["simulated", "live"]')
     for line in ("deliver 5->1", "fire 2", "choose 2"):
-        told = _mistakes(live.replace("when all normal: kill 5", line))
-        assert told.startswith(f"pause.scenario:19:1: {line.split()[0]}: only a simulated run obeys")
+        mistakes = _mistakes(live.replace("when all normal: kill 5", line))
+        assert mistakes.startswith(f"pause.scenario:19:1: {line.split()[0]} works only in simulation")
         scenario_in(RIGHT.replace("when all normal: kill 5", line), Path("pause.scenario"))
     for line in ("when all normal: freeze", "speed 0.1"):
         scenario_in(live.replace("when all normal: kill 5", line), Path("pause.scenario"))
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
-    """One that is not there, a folder, a pipe, which is not waited for, bytes, and one as long as a recording."""
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    """A missing one, a folder, a pipe (without blocking), binary data, and one as long as a recording."""
     os.mkfifo(tmp_path / "pipe.scenario")
     (tmp_path / "bytes.scenario").write_bytes(bytes(range(256)))
     (tmp_path / "long.scenario").write_text("#" * 70_000)
-    for name, said in [
+    for name, message in [
         ("gone.scenario", "No such file or directory; name a scenario file"),
-        ("", "is no file; name a scenario file"),
-        ("pipe.scenario", "is no file; name a scenario file"),
-        ("bytes.scenario", "it is no text"),
-        ("long.scenario", "a scenario has at most 64 kB"),
+        ("", "is not a file; name a scenario file"),
+        ("pipe.scenario", "is not a file; name a scenario file"),
+        ("bytes.scenario", "not a text file"),
+        ("long.scenario", "a scenario can have at most 64 kB"),
     ]:
-        with pytest.raises(ScenarioError, match=said):
+        with pytest.raises(ScenarioError, match=message):
             read_scenario(tmp_path / name)
 
 
-def test_only_the_ends_of_lines_are_ends_of_lines() -> None:
-    """Whatever else Unicode takes for one, in the head and in the script."""
+def test_only_line_feeds_end_lines() -> None:
+    """Not the other line separators of Unicode, in the head and in the script."""
     text = RIGHT.replace("What to look at,", "What\u2028to\u0085look at,").replace('"the second"', '"a\u2028b"')
     for number, key, wrong in ((8, "1-5", "5-1"), (23, "expect no", "expects no")):
         assert _mistakes(text.replace(key, wrong)).startswith(f"pause.scenario:{number}:")
 
 
-def test_the_rule_is_the_first_that_is_in_no_text() -> None:
-    """Blanks may follow it; where a text does not end, that is what is told."""
+def test_the_separator_is_the_first_outside_of_a_string() -> None:
+    """Blanks may follow it; a string that is not closed is reported."""
     for text in (
         RIGHT.replace("What to look at,", "---"),
         RIGHT.replace('"""', "'''").replace("What to look at,", '"""\n---'),
@@ -234,28 +234,27 @@ def test_the_rule_is_the_first_that_is_in_no_text() -> None:
         found = scenario_in(text, Path("pause.scenario"))
         assert found.lines[0].source == "when all normal: kill 5"
         assert text.split("\n")[found.lines[0].line - 1] == "when all normal: kill 5"
-    told = _mistakes(RIGHT.replace('nodes = 3 of them.\n"""', "nodes = 3 of them."))
-    assert "Unterminated string" in told or "Expected" in told
-    assert len(told.splitlines()) == 1
+    mistakes = _mistakes(RIGHT.replace('nodes = 3 of them.\n"""', "nodes = 3 of them."))
+    assert "Unterminated string" in mistakes or "Expected" in mistakes
+    assert len(mistakes.splitlines()) == 1
 
 
-def test_a_mark_of_the_byte_order_is_none_of_the_text(tmp_path: Path) -> None:
-    """As some editors put it in front."""
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "pause.scenario"
     path.write_text(RIGHT, "utf-8-sig")
     assert read_scenario(path).text == RIGHT
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ("1" * 5_000, "too many digits"),
         ("0x" + "f" * 5_000, "too many digits"),
-        ("[" * 20_000, "too much is nested"),
+        ("[" * 20_000, "nested too deeply"),
         ("0x" + "f" * 30, "write a whole number"),
     ],
     ids=["digits", "hex", "nested", "large"],
 )
-def test_a_head_of_bad_faith_is_told(value: str, said: str) -> None:
-    """More digits or nesting than can be read is a mistake as any other."""
-    assert said in _mistakes(RIGHT.replace("seed = 7", f"seed = {value}"))
+def test_a_malicious_head_is_a_mistake(value: str, message: str) -> None:
+    """Too many digits, or too much nesting."""
+    assert message in _mistakes(RIGHT.replace("seed = 7", f"seed = {value}"))

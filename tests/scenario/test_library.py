@@ -1,4 +1,4 @@
-"""The scenarios that come with the program: each of them comes out as it says.
+"""The built-in scenarios: each has the outcome that it expects.
 
 LAB_SOAK=100 pytest tests/scenario/test_library.py   runs each so often in each of its worlds, with other seeds.
 """
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.scenario_report import report_lines
+from lab.cli.scenario_report import format_report
 from lab.protocols import PROTOCOLS, TASKS
+from lab.scenario.batch import jobs_of, run_all
 from lab.scenario.file import ScenarioError, World, read_scenario
 from lab.scenario.library import find, names, shipped
-from lab.scenario.many import jobs_of, run_all
-from lab.scenario.running import run_simulated
+from lab.scenario.run_scenario import run_simulated
 
 FILES = shipped()
 ALWAYS_LIVE = ("coordinator-dies", "pause-makes-two-coordinators", "figure-10-9")
@@ -22,16 +22,16 @@ SOAK = int(os.environ.get("LAB_SOAK", "0"))
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_it_passes_in_simulation(path: Path) -> None:
-    """Every expectation is met, every line comes, every fault touches something."""
+    """Every expectation is met, every line runs, no fault is inert."""
     scenario = read_scenario(path)
     if "simulated" in scenario.worlds:
         report = run_simulated(scenario)
-        assert report.passed, "\n".join(report_lines(report))
+        assert report.passed, "\n".join(format_report(report))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_it_says_what_it_is_for(path: Path) -> None:
-    """Two or three sentences that say what to look at, and the source."""
+def test_it_has_a_description(path: Path) -> None:
+    """Two or three sentences on what to look at, and the source."""
     scenario = read_scenario(path)
     assert len(scenario.shows) > 40
     assert scenario.source
@@ -42,11 +42,11 @@ def _failed(wanted: list[Path], worlds: tuple[World, ...], runs: int, folder: Pa
     assert jobs
     reports = list(run_all(jobs, 2))
     assert len(reports) == len(jobs)
-    return [line for report in reports if not report.passed for line in report_lines(report)]
+    return [line for report in reports if not report.passed for line in format_report(report)]
 
 
 def test_some_pass_live(tmp_path: Path) -> None:
-    """On real processes, with every run of the tests."""
+    """On real processes, in every run of the tests."""
     failed = _failed([find(name) for name in ALWAYS_LIVE], ("live",), 1, tmp_path)
     assert not failed, "\n".join(failed)
 
@@ -54,20 +54,19 @@ def test_some_pass_live(tmp_path: Path) -> None:
 @pytest.mark.skipif(not SOAK, reason="takes long: LAB_SOAK=1")
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("world", ["simulated", "live"])
-def test_all_pass_again_and_again(world: World, tmp_path: Path) -> None:
-    """With the next seed each time."""
+def test_all_pass_with_many_seeds(world: World, tmp_path: Path) -> None:
     failed = _failed(FILES, (world,), SOAK, tmp_path)
     assert not failed, "\n".join(failed)
 
 
 def test_there_are_enough() -> None:
-    """Thirty situations at least, none with the name of a protocol, as lab run takes both."""
+    """At least thirty situations, none named like a protocol, as lab run accepts both."""
     assert len(names()) >= 30
     assert not {*names()} & {*PROTOCOLS, *TASKS}
 
 
 def test_they_are_found_by_name() -> None:
-    """Or by path; an unknown name brings the nearest, or where they are listed."""
+    """Or by path; an unknown name gets a suggestion, or the command that lists them."""
     assert find("coordinator-dies") in FILES
     assert find("mine.scenario") == Path("mine.scenario")
     with pytest.raises(ScenarioError, match="did you mean coordinator-dies"):

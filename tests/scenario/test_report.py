@@ -1,4 +1,4 @@
-"""The report: what fails a scenario, each with the words that a user needs; and what does not."""
+"""The report: what makes a scenario fail, with the messages for the user; and what does not."""
 
 import json
 import re
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.cli.scenario_report import report_lines
+from lab.cli.scenario_report import format_report
 from lab.scenario.junit import as_junit
 from lab.scenario.report import Report
-from lab.scenario.running import report_on, run_simulated
+from lab.scenario.run_scenario import report_on, run_simulated
 from lab.script import Expect, parse
 from tests.scenario.writing import written
 
@@ -24,11 +24,11 @@ from lab.protocols.bully import NewState, NewStateAnswer
 class Brittle(Bully):
     """Node 2 raises when it is to be led by node 4."""
 
-    def new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
+    def on_new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
         """Break."""
         if (self.id, sender) == (2, 4):
             raise RuntimeError("node 2 does not like node 4")
-        return super().new_state(sender, message)
+        return super().on_new_state(sender, message)
 
 
 class Everyone(Election):
@@ -46,24 +46,24 @@ CASES = {
         when all normal: kill 5
         expect all.coordinator == 3 within 1s
     """,
-    "an expectation at an instant": """
+    "an expectation at a time": """
         when all normal: kill 5
         then expect all normal
         at 2s expect 1.coordinator == 3 or groups > 2
     """,
-    "an expectation of the end": """
+    "an expectation at the end": """
         when all normal: kill 5
         expect all.coordinator == 5 and live == 5
         expect not all normal
         expect all.up == 4.up
         expect 5 up
     """,
-    "an inert fault in whose record another line strikes": """
+    "an inert fault whose record triggers another line": """
         when faults == 1: lose 5->1 100%
         at 2s: lose 3->4 0%
         after 200ms: heal
     """,
-    "an expectation that all are normal, and who keeps it from that": """
+    "an expectation that all are normal, and the nodes that are not": """
         when all normal: expect always all normal
         at 1s kill 5
         then when any election: expect all normal
@@ -74,35 +74,35 @@ CASES = {
         expect always coordinators >= 1
         expect never 4 suspects 5
     """,
-    "a violation that does not come": """
+    "a violation that does not happen": """
         when all normal: kill 5
         expect violation A1.1
     """,
-    "a violation that comes from something else": """
+    "a violation with another cause": """
         when all normal: partition 1 2 | 3 4 5
         expect violation A1.1 under pause
     """,
-    "a violation that must not be": """
+    "a violation that must not happen": """
         when all normal: partition 1 2 | 3 4 5
         expect no violation A1.1
     """,
-    "a fault that touches nothing": """
+    "an inert fault": """
         when all normal: lose 4->3 EnterElection 100%
         expect all normal
     """,
-    "a trigger that never comes, and what waits behind it": """
+    "a trigger that never fires, and the lines after it": """
         when 4.coordinator == 3: kill 3
         then expect all.coordinator == 4 within 1s
         then say "over"
         on send EnterElection 4->1: kill 4
         at 3s: after 2s: restart 3
     """,
-    "what waits behind an expectation that is not met": """
+    "the lines after an expectation that is not met": """
         when all normal: kill 5
         expect 1 leads within 1s
         restart 5
     """,
-    "a line whose turn does not come any more": """
+    "a line that is not due before the end": """
         at 3900ms kill 5
         after 1s restart 5
     """,
@@ -118,22 +118,22 @@ CASES = {
 }
 
 
-def _told(report: Report) -> str:
-    return "\n".join(report_lines(report)).replace(str(Path(report.path).parent) + "/", "")
+def _format_report(report: Report) -> str:
+    return "\n".join(format_report(report)).replace(str(Path(report.path).parent) + "/", "")
 
 
-def test_what_fails(tmp_path: Path, transcript: Callable[[str, str], None]) -> None:
+def test_failures(tmp_path: Path, transcript: Callable[[str, str], None]) -> None:
     """Each with the line, what was expected, what was, and the record that shows it."""
-    said = []
+    texts = []
     for what, script in CASES.items():
         report = run_simulated(written(tmp_path, script.replace("\n        ", "\n")))
         assert not report.passed
-        said.append(f"# {what}\n{script.strip().replace('        ', '')}\n\n{_told(report)}\n")
-    transcript("scenario_reports", "\n".join(said))
+        texts.append(f"# {what}\n{script.strip().replace('        ', '')}\n\n{_format_report(report)}\n")
+    transcript("scenario_reports", "\n".join(texts))
 
 
 def test_a_node_that_fails(tmp_path: Path) -> None:
-    """An error of the protocol's own fails the scenario, and is told with its place in the file."""
+    """An error in the protocol makes the scenario fail, and is reported with its place in the file."""
     (tmp_path / "broken.py").write_text(BROKEN)
     script = "when all normal: kill 5\nexpect 4 leads within 2s"
     scenario = written(tmp_path, script, 'protocol = "broken.py:Brittle"')
@@ -141,7 +141,7 @@ def test_a_node_that_fails(tmp_path: Path) -> None:
     assert (finding.line, finding.expected) == (0, "no node fails by an error of its own code")
     assert finding.was.startswith("node 2 failed at 1.")
     assert finding.was.endswith(
-        "RuntimeError: node 2 does not like node 4 (broken.py:14 in new_state: "
+        "RuntimeError: node 2 does not like node 4 (broken.py:14 in on_new_state: "
         'raise RuntimeError("node 2 does not like node 4"))'
     )
     expected = written(tmp_path, f"{script}\nexpect violation raises", 'protocol = "broken.py:Brittle"')
@@ -149,7 +149,7 @@ def test_a_node_that_fails(tmp_path: Path) -> None:
 
 
 def test_a_failure_that_no_line_expects(tmp_path: Path) -> None:
-    """A1.1 broken with all assumptions intact fails it; where a line expects that, it does not."""
+    """A violation of A1.1 with all assumptions intact is a failure, unless a line expects it."""
     (tmp_path / "broken.py").write_text(BROKEN)
     own = 'protocol = "broken.py:Everyone"'
     (finding,) = run_simulated(written(tmp_path, 'at 1s say "all lead"', own)).findings
@@ -157,18 +157,18 @@ def test_a_failure_that_no_line_expects(tmp_path: Path) -> None:
     assert finding.was.startswith("A1.1 fails with all assumptions intact: node 1 is Normal under 1")
     assert run_simulated(written(tmp_path, "expect violation A1.1", own)).passed
     (finding,) = run_simulated(written(tmp_path, "expect no violation", own)).findings
-    assert finding.line > 0, "said once, at the line"
+    assert finding.line > 0, "reported once, at the line"
 
 
-def test_what_is_outside_the_promise_fails_nothing(tmp_path: Path) -> None:
-    """A violation under a broken assumption is no failure, whether a line expects it or not."""
+def test_an_excused_violation_is_no_failure(tmp_path: Path) -> None:
+    """Even if no line expects it."""
     script = "when all normal: partition 1 2 | 3 4 5\nexpect 2 leads within 2s"
     assert run_simulated(written(tmp_path, script)).passed
     assert run_simulated(written(tmp_path, f"{script}\nexpect violation A1.1 under partition")).passed
 
 
-def test_the_record_that_is_named_shows_it(tmp_path: Path) -> None:
-    """Its number is that of the record that says that it was not met."""
+def test_the_record_of_a_finding(tmp_path: Path) -> None:
+    """It is the record of the unmet expectation."""
     file = tmp_path / "run.jsonl"
     report = run_simulated(written(tmp_path, "when all normal: kill 5\nexpect 3 leads within 1s"), file)
     assert report.recording == str(file)
@@ -179,8 +179,8 @@ def test_the_record_that_is_named_shows_it(tmp_path: Path) -> None:
     assert f'"line":{finding.line}' in line
 
 
-def test_a_machine_that_is_too_slow_is_said_to_be(tmp_path: Path) -> None:
-    """In the last line on a live run that failed; not where a fault was the cause, nor where it is in the head."""
+def test_a_machine_that_is_too_slow_is_reported(tmp_path: Path) -> None:
+    """In the last line on a failed live run; not if a fault or the head is the cause."""
     file = tmp_path / "run.jsonl"
     slow = written(tmp_path, "expect always all normal", 'latency = "100ms"', 'jitter = "0s"')
     assert run_simulated(slow, file).too_slow == ""
@@ -193,7 +193,7 @@ def test_a_machine_that_is_too_slow_is_said_to_be(tmp_path: Path) -> None:
     assert re.fullmatch(
         r"  the machine was too slow for T = 200ms \(a message of \d took 100ms to \d\): "
         r"run it again, or give a larger t",
-        report_lines(report)[-1],
+        format_report(report)[-1],
     )
     assert report.too_slow in as_junit([report])
 
@@ -207,8 +207,8 @@ def test_a_machine_that_is_too_slow_is_said_to_be(tmp_path: Path) -> None:
     assert report.too_slow == "", "it was the script that did it"
 
 
-def test_a_recording_is_reported_on_alike(tmp_path: Path) -> None:
-    """From the file alone, again and again; cut off, it fails for that."""
+def test_reports_on_a_recording_are_the_same(tmp_path: Path) -> None:
+    """From the file alone, repeatedly; a truncated one fails for that reason."""
     scenario = written(tmp_path, "when all normal: kill 5\nexpect 4 leads within 2s\nexpect all normal")
     file = tmp_path / "run.jsonl"
     assert run_simulated(scenario, file).passed
@@ -216,11 +216,10 @@ def test_a_recording_is_reported_on_alike(tmp_path: Path) -> None:
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(lines[: len(lines) // 2]))
     was = [finding.was for finding in report_on(scenario, file, 0).findings]
-    assert was == ["the run ended before it was known", "the recording was cut off"]
+    assert was == ["the run ended before its result was known", "the recording is truncated"]
 
 
-def test_the_example_in_the_module_is_right(tmp_path: Path) -> None:
-    """Values are told of the nodes that offend alone."""
+def test_only_values_of_the_offending_nodes_are_reported(tmp_path: Path) -> None:
     assert isinstance(parse("expect all.coordinator == 4").command, Expect)
     report = run_simulated(written(tmp_path, "at 1s expect all.coordinator == 5 and live < 5 and 3 down"))
     assert report.findings[0].was == "live was 5, 3 was running"
@@ -230,8 +229,8 @@ def test_the_example_in_the_module_is_right(tmp_path: Path) -> None:
     ("script", "seeds"),
     [("when all normal: kill 5\nexpect 4 leads within 2s\nexpect no violation", range(1, 6))],
 )
-def test_what_passes(tmp_path: Path, script: str, seeds: range) -> None:
-    """With whatever seed, and the same seed gives the same report."""
+def test_scenarios_that_pass(tmp_path: Path, script: str, seeds: range) -> None:
+    """With any seed; the same seed gives the same report."""
     for seed in seeds:
         scenario = written(tmp_path, script, f"seed = {seed}")
         first, second = (run_simulated(scenario) for _ in range(2))

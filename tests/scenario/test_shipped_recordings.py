@@ -1,4 +1,4 @@
-"""The recordings of scenarios that come with the program are what the scenarios come to, byte for byte.
+"""The built-in recordings are those of the built-in scenarios, byte for byte.
 
 ``pytest tests/scenario/test_shipped_recordings.py --rewrite`` writes them again.
 """
@@ -9,19 +9,18 @@ import pytest
 
 from lab.scenario.file import read_scenario
 from lab.scenario.library import find
-from lab.scenario.running import run_simulated
+from lab.scenario.run_scenario import run_simulated
 
 SHIPPED = sorted((Path(__file__).parents[2] / "recordings" / "scenarios").glob("*.jsonl"))
 
 
 def test_there_are_some() -> None:
-    """Of the best."""
     assert len(SHIPPED) >= 10
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_it_is_what_the_scenario_comes_to(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """In simulation, which is all of its seed."""
+def test_it_is_the_recording_of_the_scenario(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """In simulation, where the seed determines everything."""
     wanted = path if request.config.getoption("--rewrite") else tmp_path / "run.jsonl"
     wanted.unlink(missing_ok=True)
     assert run_simulated(read_scenario(find(path.stem)), wanted).passed

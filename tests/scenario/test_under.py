@@ -1,4 +1,4 @@
-"""``expect violation … under …``: what a violation is under, in the report and in outcomes."""
+"""``expect violation … under …``: the cause of a violation, in the report and in outcomes."""
 
 from pathlib import Path
 
@@ -9,9 +9,9 @@ from lab.properties import Judge
 from lab.properties.verdicts import Broken, Violation
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Header, Link, ProtocolInfo
-from lab.scenario.outcome import Outcome
-from lab.scenario.report import is_meant
-from lab.scenario.running import run_simulated
+from lab.scenario.expected_outcome import ExpectedOutcome
+from lab.scenario.report import matches_violation
+from lab.scenario.run_scenario import run_simulated
 from lab.script import ExpectViolation
 from tests.scenario.writing import written
 
@@ -23,8 +23,8 @@ HEADER = Header(
 )
 
 
-def _violation(*broken: Broken, beside: tuple[Broken, ...] = ()) -> Violation:
-    return Violation("A1.1", 4, 0, (), {}, broken, "", beside)
+def _violation(*broken: Broken, other_broken: tuple[Broken, ...] = ()) -> Violation:
+    return Violation("A1.1", 4, 0, (), {}, broken, "", other_broken)
 
 
 @pytest.mark.parametrize(
@@ -40,24 +40,24 @@ def _violation(*broken: Broken, beside: tuple[Broken, ...] = ()) -> Violation:
         (_violation(CUT), "lose", True),
         (_violation(CUT), "delay", False),
         (_violation(CUT, PAUSE), "pause", True),
-        (_violation(beside=(PAUSE,)), "pause", False),
-        (_violation(CUT, beside=(PAUSE,)), "pause", False),
-        (_violation(beside=(PAUSE,)), "", True),
+        (_violation(other_broken=(PAUSE,)), "pause", False),
+        (_violation(CUT, other_broken=(PAUSE,)), "pause", False),
+        (_violation(other_broken=(PAUSE,)), "", True),
     ],
 )
-def test_it_is_by_the_faults_that_broke_what_matters(violation: Violation, under: str, meant: bool) -> None:
-    """Any of them; where none is known, by any that breaks the same. What is no excuse does not count."""
+def test_the_cause_is_a_fault_that_broke_an_assumption(violation: Violation, under: str, meant: bool) -> None:
+    """Any such fault; if none is known, any that breaks the same assumption."""
     expected = ExpectViolation("A1.1", under)
-    assert is_meant(expected, violation) is meant
+    assert matches_violation(expected, violation) is meant
     judge = Judge(HEADER)
     judge.violations.append(violation)
-    outcome = Outcome(None, (), (expected,))
+    outcome = ExpectedOutcome(None, (), (expected,))
     assert outcome.missed(ClusterState((1, 2)), judge) == ([] if meant else [expected])
 
 
-def test_no_violation_is_missed_where_there_is_one() -> None:
-    """And met where there is none."""
-    outcome = Outcome(None, (), (ExpectViolation("A1.1", none=True), ExpectViolation("A1.2", none=True)))
+def test_no_violation_is_unmet_if_there_is_one() -> None:
+    """And met if there is none."""
+    outcome = ExpectedOutcome(None, (), (ExpectViolation("A1.1", none=True), ExpectViolation("A1.2", none=True)))
     judge = Judge(HEADER)
     assert outcome.missed(ClusterState((1, 2)), judge) == []
     judge.violations.append(_violation())
@@ -68,8 +68,10 @@ def test_no_violation_is_missed_where_there_is_one() -> None:
     ("fault", "right", "wrong"),
     [("pause coordinator", "pause", "slow"), ("lose 5 100%", "lose", "partition"), ("cut 5", "cut", "hold")],
 )
-def test_a_scenario_fails_where_another_fault_did_it(tmp_path: Path, fault: str, right: str, wrong: str) -> None:
-    """Though that would have broken the same assumption."""
+def test_a_scenario_fails_if_another_fault_is_the_cause(
+    tmp_path: Path, fault: str, right: str, wrong: str
+) -> None:
+    """Even one that would have broken the same assumption."""
     script = f"when all normal: {fault}\nexpect 4 leads within 2s\nexpect violation A1.1 under "
     assert run_simulated(written(tmp_path, script + right)).passed
     (finding,) = run_simulated(written(tmp_path, script + wrong)).findings

@@ -1,4 +1,4 @@
-"""Scenario files for tests: a head that is right, and a script."""
+"""Scenario files for tests: a valid head, and a script."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ for = "4s"
 
 
 def written(folder: Path, script: str, *settings: str, name: str = "tested") -> Scenario:
-    """The scenario with this script; ``settings`` are lines of the head that stand for those that ``HEAD`` has."""
+    """Write and read a scenario with this script; ``settings`` replace lines of ``HEAD``."""
     keys = [line.partition(" =")[0] for line in settings]
     kept = [line for line in HEAD.splitlines() if line.partition(" =")[0] not in keys]
     path = folder / f"{name}.scenario"

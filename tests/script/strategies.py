@@ -1,4 +1,4 @@
-"""Lines of the language, drawn as structs: all that ``parse`` can give."""
+"""Hypothesis strategies for statements of the language: everything that ``parse`` can return."""
 
 from decimal import Decimal
 from typing import Any
@@ -22,17 +22,17 @@ from lab.script import (
     OnMessage,
     OnStatus,
     Partition,
-    Scripted,
+    ProtocolCommandLine,
     Slow,
-    Tell,
+    Statement,
     Trigger,
     When,
     WorldCommand,
 )
 from lab.script import predicates as p
-from lab.script.banking import COUNTS_OF_BANK
+from lab.script.bank_terms import COUNTS_OF_BANK
 from lab.script.commands import LinkSet, Nodes
-from lab.script.expectations import CAUSES, is_of_whole_run
+from lab.script.expectations import CAUSES, covers_whole_run
 
 NUMBERS = st.integers(1, 5)
 WHO = NUMBERS | st.sampled_from(("all", "any", "coordinator"))
@@ -96,11 +96,14 @@ COMMANDS = st.one_of(
     st.builds(Partition, st.lists(NODES, min_size=1, max_size=3).map(tuple)),
     st.builds(Inject, NUMBERS, NUMBERS, ELECTION_KINDS, st.sampled_from(("{}", '{"a": [1, "}"]}', '{ "#": 2 }'))),
     st.builds(
-        Tell, NODES, st.just("publish"), st.lists(st.sampled_from(("a", "b|c", "3%", ":")), max_size=2).map(tuple)
+        ProtocolCommandLine,
+        NODES,
+        st.just("publish"),
+        st.lists(st.sampled_from(("a", "b|c", "3%", ":")), max_size=2).map(tuple),
     ),
-    st.builds(Tell, st.none() | NODES, st.sampled_from(("publish", "refuse"))),
+    st.builds(ProtocolCommandLine, st.none() | NODES, st.sampled_from(("publish", "refuse"))),
     st.builds(
-        Tell,
+        ProtocolCommandLine,
         st.none() | NODES,
         st.sampled_from(("transfer", "withdraw", "transactions")),
         st.lists(st.sampled_from(("100", "12.50", "savings", "at", "20/s", ":")), max_size=3).map(tuple),
@@ -187,7 +190,7 @@ EVERY = st.builds(Every, st.integers(1000, 3_000_000))
 
 
 @st.composite
-def scripted(draw: st.DrawFn) -> Scripted:
+def scripted(draw: st.DrawFn) -> Statement:
     """A line; of ``text`` and ``source`` there is nothing in it."""
     triggers: list[Trigger] = draw(st.lists(TRIGGERS, max_size=3))
     command = draw(COMMANDS | EXPECTATIONS | WORLD_COMMANDS)
@@ -197,5 +200,5 @@ def scripted(draw: st.DrawFn) -> Scripted:
     elif draw(st.booleans()) and not isinstance(command, Expect | ExpectThroughout):
         triggers.append(draw(EVERY))
     first, others = (triggers[0], triggers[1:]) if triggers else (None, [])
-    must = isinstance(first, After) or (first is None and not is_of_whole_run(command))
-    return Scripted(command, "", first, "", tuple(others), must or (not alone and draw(st.booleans())))
+    must = isinstance(first, After) or (first is None and not covers_whole_run(command))
+    return Statement(command, "", first, "", tuple(others), must or (not alone and draw(st.booleans())))

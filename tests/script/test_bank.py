@@ -1,4 +1,4 @@
-"""The bank in the language: its commands, who they are for, and what a script may ask of its money."""
+"""Commands and predicates of the bank: their syntax, their target nodes, and their values."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from lab.protocols import PROTOCOLS, TASKS, find_protocol
 from lab.protocols.accounts import parse_cents
 from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
-from lab.script import CommandError, Tell, When, check_line, nodes_told, parse
+from lab.script import CommandError, ProtocolCommandLine, When, check_line, parse, target_nodes
 from lab.script.commands import Nodes
-from lab.script.holding import Suspicions, holds
+from lab.script.evaluation import Suspicions, holds
 from lab.script.predicates import Attribute, Compare, Text
-from lab.script.printing import said
+from lab.script.printing import unparse
 from tests.harness import T_US, Rig
 
 TWO = PROTOCOLS["2pc"]
@@ -33,54 +33,57 @@ IDS = (1, 2, 3, 4, 5)
         ("tell 2 refuse", Nodes((2,)), "refuse", ()),
     ],
 )
-def test_what_is_behind_a_command_are_its_words_or_nodes(
+def test_a_command_is_followed_by_arguments_or_by_nodes(
     text: str, nodes: Nodes | None, command: str, words: tuple[str, ...]
 ) -> None:
-    """A command that takes words has them behind it, and its nodes before it; another has nodes behind it."""
+    """Nodes of a command that takes arguments come before it, with tell."""
     line = parse(text)
-    assert line.command == Tell(nodes, command, words)
-    assert parse(said(line)).command == line.command
+    assert line.command == ProtocolCommandLine(nodes, command, words)
+    assert parse(unparse(line)).command == line.command
 
 
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
-        ("transfer 100 savngs checking", "there is no account savngs; there are savings, checking, moneymarket, "),
+        (
+            "transfer 100 savngs checking",
+            "unknown account savngs; the accounts are savings, checking, moneymarket, ",
+        ),
         ("transfer 100 savngs checking", "; did you mean savings?"),
-        ("transfer 100 account3 checking", "there is no account account3; "),
-        ("transfer x savings checking", "'x' is no amount: write 350, or 12.50"),
-        ("transfer 12.555 savings checking", "'12.555' is no amount"),
-        ("transfer 1,00 savings checking", "'1,00' is no amount"),
+        ("transfer 100 account3 checking", "unknown account account3; "),
+        ("transfer x savings checking", "'x' is not an amount: write 350 or 12.50"),
+        ("transfer 12.555 savings checking", "'12.555' is not an amount"),
+        ("transfer 1,00 savings checking", "'1,00' is not an amount"),
         ("transfer savings checking 100", "the amount comes before the accounts: transfer 100 savings checking"),
         ("collect checking 10", "the amount comes before the accounts: collect 10 checking"),
-        ("transfer -5 savings checking", "'-5' is no amount"),
-        ("transfer 0.00 savings checking", "an amount of 0.00 moves nothing"),
-        ("withdraw 1000000001", "1000000001 is too large an amount: 1,000,000,000 is the most"),
-        ("withdraw 0", "an amount of 0 moves nothing: write 350, or 12.50"),
-        ("transfer 5 savings savings", "savings is named twice: name two accounts"),
-        ("collect 10", "the words of collect are AMOUNT TARGET; got 10: collect 10 checking"),
-        ("collect 10 chekcing", "there is no account chekcing; "),
-        ("collect 0 checking", "an amount of 0 moves nothing"),
-        ("transfer 5 savings", "the words of transfer are AMOUNT SOURCE TARGET; got 5 savings: transfer 100 "),
-        ("withdraw", "the words of withdraw are AMOUNT; got none: withdraw 350"),
-        ("transactions 0", "0 is no number of transactions: from 1 to 100,000 at once"),
-        ("transactions ten", "ten is no number of transactions"),
-        ("transactions 9999999999", "9999999999 is no number of transactions"),
-        ("transactions 5 at 20", "at 20 is no rate: write at 20/s, from 1/s to 1000/s"),
-        ("transactions 5 at 0/s", "at 0/s is no rate"),
-        ("transactions 5 at 1001/s", "at 1001/s is no rate"),
-        ("transactions 5 20/s", "the word at is missing: transactions 5 at 20/s"),
-        ("transactions 5 at", "at is no rate"),
-        ("transactions 5 at 20/s now", "the words of transactions are COUNT [at RATE]; got 5 at 20/s now: "),
-        ("refuse", "refuse is for the nodes that you name: refuse 2"),
-        ("refuse 9", "there is no node 9; there are 1 2 3 4 5"),
-        ("tell 2 refuse 3", "refuse takes no words; got 3: refuse 2"),
-        ("tell 9 withdraw 3", "there is no node 9; there are 1 2 3 4 5"),
+        ("transfer -5 savings checking", "'-5' is not an amount"),
+        ("transfer 0.00 savings checking", "the amount 0.00 is zero"),
+        ("withdraw 1000000001", "the amount 1000000001 is too large: the maximum is 1,000,000,000"),
+        ("withdraw 0", "the amount 0 is zero: write 350 or 12.50"),
+        ("transfer 5 savings savings", "source and target are both savings: name two"),
+        ("collect 10", "usage: collect AMOUNT TARGET; got 10: collect 10 checking"),
+        ("collect 10 chekcing", "unknown account chekcing; "),
+        ("collect 0 checking", "the amount 0 is zero"),
+        ("transfer 5 savings", "usage: transfer AMOUNT SOURCE TARGET; got 5 savings: transfer 100 "),
+        ("withdraw", "usage: withdraw AMOUNT; got none: withdraw 350"),
+        ("transactions 0", "0 is not a number of transactions: expected 1 to 100,000"),
+        ("transactions ten", "ten is not a number of transactions"),
+        ("transactions 9999999999", "9999999999 is not a number of transactions"),
+        ("transactions 5 at 20", "at 20 is not a rate: expected at 1/s to at 1000/s"),
+        ("transactions 5 at 0/s", "at 0/s is not a rate"),
+        ("transactions 5 at 1001/s", "at 1001/s is not a rate"),
+        ("transactions 5 20/s", "the word 'at' is missing: transactions 5 at 20/s"),
+        ("transactions 5 at", "at is not a rate"),
+        ("transactions 5 at 20/s now", "usage: transactions COUNT [at RATE]; got 5 at 20/s now: "),
+        ("refuse", "refuse needs nodes: refuse 2"),
+        ("refuse 9", "there is no node 9; the nodes are 1 2 3 4 5"),
+        ("tell 2 refuse 3", "refuse takes no arguments; got 3: refuse 2"),
+        ("tell 9 withdraw 3", "there is no node 9; the nodes are 1 2 3 4 5"),
         ("at 2s tell 3 withdrw 3", "2pc has no command withdrw; "),
     ],
 )
-def test_a_mistake_in_a_command_is_told_before_the_run(text: str, mistake: str) -> None:
-    """What was got, what was expected, and the next step."""
+def test_a_mistake_in_a_command_is_reported_before_the_run(text: str, mistake: str) -> None:
+    """With what was got, what was expected, and the next step."""
     with pytest.raises(CommandError) as caught:
         check_line(parse(text), TWO, IDS)
     assert mistake in str(caught.value)
@@ -90,22 +93,22 @@ def test_a_mistake_in_a_command_is_told_before_the_run(text: str, mistake: str) 
     ("amount", "cents"), [("12.5", 1250), ("1,000", 100_000), ("$10", 1000), ("$1,000.05", 100_005)]
 )
 def test_an_amount_may_be_written_as_it_is_printed(amount: str, cents: int) -> None:
-    """With commas between the thousands, one place for cents, and a dollar sign."""
+    """With commas between thousands, one digit of cents, and a dollar sign."""
     check_line(parse(f"transfer {amount} savings checking"), TWO, IDS)
     assert parse_cents(amount) == cents
 
 
-def test_which_accounts_there_are_is_up_to_the_parameters() -> None:
-    """Two for each node, and of a task above an election too."""
+def test_the_accounts_depend_on_the_parameters() -> None:
+    """For a task on top of an election too."""
     line = parse("transfer 100 savings-2 checking")
     for protocol in (TWO, find_protocol("3pc")):
         check_line(line, protocol, IDS, {"accounts": 2})
-        with pytest.raises(CommandError, match="there is no account savings-2"):
+        with pytest.raises(CommandError, match="unknown account savings-2"):
             check_line(line, protocol, IDS)
 
 
 def _cluster(leaders: tuple[int, ...] | None, **processes: Any) -> ClusterState:
-    """Four nodes that run, but for those of which something else is said; None: they elect nobody."""
+    """Return four nodes, running unless ``processes`` says otherwise; ``leaders`` None: they elect nobody."""
     cluster = ClusterState((1, 2, 3, 4))
     for node in cluster.nodes:
         state: dict[str, Any] = {"status": "Normal", "coordinator": node if node in (leaders or ()) else 9}
@@ -128,22 +131,21 @@ def _cluster(leaders: tuple[int, ...] | None, **processes: Any) -> ClusterState:
         (_cluster((2, 3), n3="killed"), 2),
     ],
 )
-def test_a_transaction_is_for_one_node(cluster: ClusterState, node: int) -> None:
-    """The highest that leads, or, where nobody is elected, that is up; one that runs rather than a paused one."""
+def test_a_transaction_runs_on_one_node(cluster: ClusterState, node: int) -> None:
+    """The highest that leads, or, without elections, that is up; running nodes before paused ones."""
     elects = "coordinator" in cluster.nodes[1].state
     protocol = find_protocol("3pc") if elects else TWO
-    assert nodes_told(Tell(None, "withdraw", ("5",)), cluster, protocol) == (node,)
-    assert nodes_told(Tell(Nodes((1,)), "withdraw", ("5",)), cluster, protocol) == (1,)
+    assert target_nodes(ProtocolCommandLine(None, "withdraw", ("5",)), cluster, protocol) == (node,)
+    assert target_nodes(ProtocolCommandLine(Nodes((1,)), "withdraw", ("5",)), cluster, protocol) == (1,)
 
 
-def test_while_nobody_leads_or_is_up_it_is_for_nobody() -> None:
-    """The former where there are elections."""
+def test_a_transaction_is_refused_without_a_coordinator_or_a_node_that_is_up() -> None:
     with pytest.raises(
         CommandError, match="nobody is coordinator at present; wait for the election: when all normal: withdraw 5"
     ):
-        nodes_told(Tell(None, "withdraw", ("5",)), _cluster(()), find_protocol("3pc"))
+        target_nodes(ProtocolCommandLine(None, "withdraw", ("5",)), _cluster(()), find_protocol("3pc"))
     with pytest.raises(CommandError, match="no node is up at present; restart one"):
-        nodes_told(Tell(None, "withdraw", ("5",)), ClusterState(IDS), TWO)
+        target_nodes(ProtocolCommandLine(None, "withdraw", ("5",)), ClusterState(IDS), TWO)
 
 
 # what may be asked
@@ -161,16 +163,16 @@ def rig() -> Rig:
     return Rig((1, 2, 3), protocol=TWO).started()
 
 
-def _is_so(rig: Rig, *texts: str) -> None:
+def _assert_holds(rig: Rig, *texts: str) -> None:
     for text in texts:
         check_line(parse(f"when {text}: heal"), TWO, rig.ids)
         assert _holds(text, rig.cluster), text
 
 
 def test_before_and_after_the_lectures_plan(rig: Rig) -> None:
-    """100 and 300 to checking, 350 of that in cash: nothing is lost, and the cash was handed out once."""
+    """100 and 300 to checking, 350 of that as cash: no money is lost, and the cash is paid out once."""
     before = ["money == 3000", "balance(savings) == 1000", "committed + aborted == 0", "locks == 0"]
-    _is_so(rig, *before, "all.open == 0", "all.log == 0", "3.state == none", "all.dispensed == 0")
+    _assert_holds(rig, *before, "all.open == 0", "all.log == 0", "3.state == none", "all.dispensed == 0")
     rig.do("withdraw 350")
     rig.run(20 * T_US)
     after = [
@@ -179,67 +181,72 @@ def test_before_and_after_the_lectures_plan(rig: Rig) -> None:
         "balance(checking) == 1050",
         "balance(moneymarket) == 700",
     ]
-    _is_so(rig, *after, "committed == 1 and aborted == 0", "locks == 0", "all.open == 0", "all.state == committed")
-    _is_so(rig, "1.log == 2", "3.log == 4", "3.dispensed == 350", "1.dispensed == 0", "any.dispensed > 0")
+    _assert_holds(
+        rig, *after, "committed == 1 and aborted == 0", "locks == 0", "all.open == 0", "all.state == committed"
+    )
+    _assert_holds(rig, "1.log == 2", "3.log == 4", "3.dispensed == 350", "1.dispensed == 0", "any.dispensed > 0")
 
 
-def test_cents_are_written_behind_a_point(rig: Rig) -> None:
-    """As in the command."""
+def test_cents_are_written_after_a_point(rig: Rig) -> None:
     rig.do("transfer 12.50 savings checking")
     rig.run(20 * T_US)
-    _is_so(rig, "balance(savings) == 987.50", "balance(checking) - 12.50 == balance(savings) + 12.50")
-    _is_so(rig, "balance(savings) < 988", "money == 3000.00", "not balance(savings) == 987")
+    _assert_holds(rig, "balance(savings) == 987.50", "balance(checking) - 12.50 == balance(savings) + 12.50")
+    _assert_holds(rig, "balance(savings) < 988", "money == 3000.00", "not balance(savings) == 987")
 
 
-def test_amid_a_transaction(rig: Rig) -> None:
-    """It is open and locked where it has come to, and uncertain where it was voted for."""
+def test_predicates_during_a_transaction(rig: Rig) -> None:
+    """It is open and locked at the participants, and uncertain after their votes."""
     rig.do("hold 3->1 Commit", "transfer 100 savings checking")
     rig.run_until(lambda: _holds("3.state == committed", rig.cluster), 20 * T_US, "it is decided")
-    _is_so(rig, "1.state == uncertain", "any.state == uncertain", "1.locks == 1 and locks >= 1", "1.open == 1")
-    _is_so(rig, "committed == 1", "1.locks + 1.open == 2")
+    _assert_holds(
+        rig, "1.state == uncertain", "any.state == uncertain", "1.locks == 1 and locks >= 1", "1.open == 1"
+    )
+    _assert_holds(rig, "committed == 1", "1.locks + 1.open == 2")
 
 
-def test_each_transaction_counts_once_and_of_the_dead_too(rig: Rig) -> None:
-    """What a log says it says for good; but how much money there is is not known while a node is down."""
+def test_each_transaction_counts_once_also_from_crashed_nodes(rig: Rig) -> None:
+    """Logs are final; the amount of money is unknown while a node is down."""
     rig.do("transfer 100 savings checking")
     rig.run(20 * T_US)
     rig.do("refuse 1", "transfer 100 savings checking")
     rig.run(20 * T_US)
-    _is_so(rig, "committed == 1 and aborted == 1")
+    _assert_holds(rig, "committed == 1 and aborted == 1")
     rig.do("kill 1 2 3")
-    _is_so(rig, "committed == 1 and aborted == 1", "locks == 0", "money == none", "balance(savings) == none")
+    _assert_holds(
+        rig, "committed == 1 and aborted == 1", "locks == 0", "money == none", "balance(savings) == none"
+    )
     assert not any(_holds(text, rig.cluster) for text in ("money == 3000", "money != 3000", "3.open == 0"))
 
 
-def test_committed_is_a_state_beside_a_state_and_a_count_elsewhere() -> None:
-    """One word, and what it is compared with says which it is."""
+def test_committed_is_a_state_next_to_state_and_a_count_elsewhere() -> None:
+    """The other side of the comparison decides."""
     trigger = parse("when 3.state == committed: heal").trigger
     assert trigger == When(Compare("==", Attribute(3, "state"), Text("committed")))
-    assert said(trigger) == "when 3.state == committed"
-    assert parse(f"{said(trigger)}: heal").trigger == trigger
+    assert unparse(trigger) == "when 3.state == committed"
+    assert parse(f"{unparse(trigger)}: heal").trigger == trigger
 
 
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
-        ("balance(savngs) == 5", "there is no account savngs; there are savings, checking, moneymarket, "),
-        ("3.state == Uncertain", "state is never Uncertain; it is initial, uncertain, commitable, "),
-        ("3.state == 5", "state is a state, and 5 is a number: they are never equal"),
-        ("3.state < uncertain", "neither less nor more"),
+        ("balance(savngs) == 5", "unknown account savngs; the accounts are savings, checking, moneymarket, "),
+        ("3.state == Uncertain", "state is never Uncertain; expected initial, uncertain, commitable, "),
+        ("3.state == 5", "state is a state, and 5 is a number, so they are never equal"),
+        ("3.state < uncertain", "cannot be ordered"),
         ("money == savings or 3 up", "'savings' is not expected here"),
         ("committed == 1.50", "committed is a number, and 1.50 is an amount of dollars and cents"),
         ("3.open == none", "open is never none"),
         ("3.open == 2.50", "they are never equal"),
-        ("3.open < 2.open", "a list is neither less nor more"),
-        ("3.status + 1 == 2", "status is no number"),
+        ("3.open < 2.open", "a list cannot be ordered"),
+        ("3.status + 1 == 2", "status is not a number"),
         ("money == Normal", "money is never Normal"),
         ("balance(savings) == true", "balance is never true"),
-        ("3 == 3.00", "neither side ever changes"),
+        ("3 == 3.00", "both sides are constant"),
         ("3.stat == 5", "did you mean state?"),
     ],
 )
-def test_a_mistake_in_what_is_asked_is_told(text: str, mistake: str) -> None:
-    """What could only come out one way is refused."""
+def test_a_mistake_in_a_predicate_is_reported(text: str, mistake: str) -> None:
+    """Comparisons with a constant result are refused."""
     with pytest.raises(CommandError) as caught:
         check_line(parse(f"when {text}: heal"), TWO, IDS)
     assert mistake in str(caught.value)
@@ -248,14 +255,13 @@ def test_a_mistake_in_what_is_asked_is_told(text: str, mistake: str) -> None:
 @pytest.mark.parametrize(
     "text", ["money == 5", "balance(savings) == 5", "locks == 0", "committed > 1", "3.state == 4"]
 )
-def test_who_keeps_no_accounts_has_no_money(text: str) -> None:
-    """Of a protocol without a bank there is nothing to ask."""
-    with pytest.raises(CommandError, match=r"keeps no accounts|has no state"):
+def test_predicates_on_a_bank_are_refused_for_other_protocols(text: str) -> None:
+    with pytest.raises(CommandError, match=r"keeps no accounts|has no attribute state"):
         check_line(parse(f"when {text}: heal"), PROTOCOLS["bully"], IDS)
 
 
-def test_three_phase_commit_is_asked_the_same() -> None:
-    """Above an election its nodes have the election's state, too."""
+def test_predicates_on_three_phase_commit() -> None:
+    """On top of an election its nodes also have the election's state."""
     assert "3pc" in TASKS
     line = parse("when money == 5000 and all.state == commitable and 3.log > 2 and coordinator up: withdraw 350")
     check_line(line, find_protocol("3pc"), IDS)

@@ -1,4 +1,4 @@
-"""The director: each line is due once, when its triggers have come and what it follows is done."""
+"""The director: each line is due once, after its triggers have fired and its predecessor is done."""
 
 from itertools import pairwise
 from typing import Any
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from lab.kernel import Message, Step
 from lab.recording.records import Captioned, Commanded, Expected, Fault, Injected, Process, Record
-from lab.script import Director, Scripted, parse, read_script
+from lab.script import Director, Statement, parse, read_script
 from lab.worlds.targets import load_protocol
 from tests.harness import T_US, Rig
 
@@ -29,7 +29,7 @@ def _script(text: str, rig: Rig | None = None) -> Director:
     return director
 
 
-def _texts(lines: list[Scripted]) -> list[str]:
+def _texts(lines: list[Statement]) -> list[str]:
     return [line.text for line in lines]
 
 
@@ -75,8 +75,8 @@ def _when(rig: Rig, line: int) -> int:
 # single lines
 
 
-def test_at_an_instant() -> None:
-    """What is due by now, in the order of the times; of equal times, as they were added."""
+def test_at_a_time() -> None:
+    """In the order of times; lines of the same time in the order of addition."""
     director = _director("at 3s kill 3", "at 1s kill 1", "at 2s kill 2", "at 1s heal", "when all normal kill 5")
     assert director.next_due_us == 1_000_000
     assert director.due(999_999) == []
@@ -87,14 +87,14 @@ def test_at_an_instant() -> None:
     assert director.next_due_us is None
 
 
-def test_after_counts_from_when_it_was_given() -> None:
-    """A line that is given alone has nothing else before it."""
+def test_after_counts_from_the_time_the_line_was_added() -> None:
+    """A single line has no predecessor."""
     director = _director("after 2s kill 3", now_us=5 * SECOND_US)
     assert director.next_due_us == 7 * SECOND_US
 
 
-def test_every_comes_again_and_again() -> None:
-    """And keeps its beat; where the clock has made a leap, it comes once."""
+def test_every_repeats() -> None:
+    """It keeps its period; after a leap of the clock it comes once."""
     director = _director("every 2s kill 3")
     assert director.due(1_999_999) == []
     assert _texts(director.due(2 * SECOND_US)) == ["kill 3"]
@@ -104,7 +104,7 @@ def test_every_comes_again_and_again() -> None:
 
 
 def test_on_a_message() -> None:
-    """By its kind, and by its link where one is named; as it leaves, as it arrives, or as it is dropped."""
+    """By its kind, and by its link if one is given; as it is sent, delivered or dropped."""
     director = _director(
         "on send NewState kill 1",
         "on deliver NewState kill 2",
@@ -113,48 +113,47 @@ def test_on_a_message() -> None:
         "on send Accept kill 5",
         "on drop NewState kill 6",
     )
-    assert _texts(director.on("send", _message("NewState"))) == ["kill 1", "kill 3"]
-    assert _texts(director.on("send", _message("NewState"))) == []
-    assert _texts(director.on("deliver", _message("NewState"))) == ["kill 2"]
-    assert _texts(director.on("drop", _message("NewState"))) == ["kill 6"]
-    assert _texts(director.on("send", _message("NewState", 1, 3))) == ["kill 4"]
-    assert _texts(director.on("send", _message("Accept"))) == ["kill 5"]
+    assert _texts(director.on_message("send", _message("NewState"))) == ["kill 1", "kill 3"]
+    assert _texts(director.on_message("send", _message("NewState"))) == []
+    assert _texts(director.on_message("deliver", _message("NewState"))) == ["kill 2"]
+    assert _texts(director.on_message("drop", _message("NewState"))) == ["kill 6"]
+    assert _texts(director.on_message("send", _message("NewState", 1, 3))) == ["kill 4"]
+    assert _texts(director.on_message("send", _message("Accept"))) == ["kill 5"]
 
 
-def test_the_so_manieth_message_is_counted_from_when_it_is_waited_for() -> None:
-    """Those of other links do not count, nor those before."""
+def test_the_nth_message_is_counted_from_the_start_of_the_wait() -> None:
+    """Messages on other links, and earlier ones, do not count."""
     director = _director("on send NewState 1->2 #2 kill 1", "after 1s on send NewState #2 kill 2")
-    assert director.on("send", _message("NewState")) == []
-    assert director.on("send", _message("NewState", 3, 2)) == []
+    assert director.on_message("send", _message("NewState")) == []
+    assert director.on_message("send", _message("NewState", 3, 2)) == []
     director.due(SECOND_US)
-    assert _texts(director.on("send", _message("NewState"))) == ["kill 1"]
-    assert _texts(director.on("send", _message("NewState"))) == ["kill 2"]
+    assert _texts(director.on_message("send", _message("NewState"))) == ["kill 1"]
+    assert _texts(director.on_message("send", _message("NewState"))) == ["kill 2"]
 
 
-def test_a_command_that_is_given_twice_fires_twice() -> None:
-    """On two messages, or at the same one, as often as it was added."""
+def test_a_command_that_is_given_twice_runs_twice() -> None:
+    """On two messages, or on the same one, as often as it was added."""
     director = _director("on send NewState kill 1", "on send NewState kill 1")
-    assert _texts(director.on("send", _message("NewState"))) == ["kill 1", "kill 1"]
-    assert director.on("send", _message("NewState")) == []
+    assert _texts(director.on_message("send", _message("NewState"))) == ["kill 1", "kill 1"]
+    assert director.on_message("send", _message("NewState")) == []
 
 
-def test_a_predicate_that_holds_already_comes_at_once() -> None:
-    """None stands for whatever came before."""
+def test_a_predicate_that_holds_already_fires_at_once() -> None:
     rig = Rig((1, 2)).started()
-    rig.settle()
-    assert _texts(_director("when all normal heal", rig=rig).after(None)) == ["heal"]
-    assert _texts(_director("when all normal: when 2 leads: heal", rig=rig).after(None)) == ["heal"]
-    assert _director("when 1 leads heal", rig=rig).after(None) == []
+    rig.run_until_agreed()
+    assert _texts(_director("when all normal heal", rig=rig).on_record(None)) == ["heal"]
+    assert _texts(_director("when all normal: when 2 leads: heal", rig=rig).on_record(None)) == ["heal"]
+    assert _director("when 1 leads heal", rig=rig).on_record(None) == []
 
 
-def test_a_predicate_is_not_looked_at_before_all_nodes_have_been_started() -> None:
-    """So ``4 down`` is no news of a run that has just begun, and a law for the whole of it is not broken then."""
+def test_a_predicate_is_not_evaluated_before_all_nodes_have_been_started() -> None:
+    """Otherwise ``4 down`` would hold in every run, and an invariant would be violated at its start."""
     rig = _played("when any down: heal\nwhen live < 3: heal\nexpect always live == 3\nexpect never any down")
     assert _came(rig) == [(3, "met"), (4, "met")]
 
 
 def test_on_a_status() -> None:
-    """As a node enters it, in an instant between two others; Down is entered as the process goes."""
+    """As a node enters it, even for an instant; it enters Down as its process ends."""
     rig = _played(
         "on status 1 Reorganization: heal\non status any Normal: heal\non status 3 Down: heal\n"
         "on status 1 Down: heal\nat 2s: kill 3"
@@ -164,17 +163,17 @@ def test_on_a_status() -> None:
 
 
 def test_on_drop() -> None:
-    """As the network loses it, or as it comes to a node that is down."""
+    """As the network loses a message, or as it reaches a node that is down."""
     rig = _played('lose 3->1 NewState 100%\non drop NewState 3->1: say "lost"')
     assert _numbers(rig) == [1, 2]
     rig = _played('when all normal: kill 1\non drop AreYouNormal 3->1: say "nobody was there"')
     assert _numbers(rig) == [1, 2]
 
 
-def test_suspicion_is_known_of_a_line_that_comes_late() -> None:
-    """The requests that wait for an answer as the line is given count."""
+def test_a_line_that_is_added_late_knows_the_suspicions() -> None:
+    """The requests that wait for an answer at that time count."""
     rig = Rig((1, 2, 3)).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("kill 3")
     rig.run_until(
         lambda: any(3 in wait.peers for view in rig.cluster.nodes.values() for wait in view.waits if view.id == 1),
@@ -182,34 +181,33 @@ def test_suspicion_is_known_of_a_line_that_comes_late() -> None:
         "1 asks 3",
     )
     rig.do('when 1 suspects 3: say "it has noticed"')
-    assert rig.director.attends
+    assert rig.director.needs_records
     rig.run_until(lambda: any(isinstance(record, Captioned) for record in rig.records), 3 * T_US, "1 suspects 3")
 
 
-def test_nothing_waits_nothing_is_due() -> None:
-    """An empty director costs nothing: it need not be shown anything."""
+def test_an_empty_director_needs_no_records() -> None:
     director = _director()
-    assert not director.attends
-    assert director.on("send", _message("NewState")) == []
-    assert director.after(None) == []
+    assert not director.needs_records
+    assert director.on_message("send", _message("NewState")) == []
+    assert director.on_record(None) == []
     assert director.due(10**12) == []
     assert director.next_due_us is None
 
 
-def test_a_director_that_waits_for_the_clock_alone_need_not_be_shown_anything() -> None:
-    """Nor one whose lines have all come, whatever they waited for."""
-    assert not _director("at 2s kill 5", "every 3s kill 4").attends
+def test_a_director_that_waits_only_for_the_clock_needs_no_records() -> None:
+    """Nor does one whose lines have all run."""
+    assert not _director("at 2s kill 5", "every 3s kill 4").needs_records
     director = _director("on send NewState kill 5")
-    assert director.attends
-    director.on("send", _message("NewState"))
-    assert not director.attends
+    assert director.needs_records
+    director.on_message("send", _message("NewState"))
+    assert not director.needs_records
 
 
 # scripts
 
 
 def test_lines_follow_each_other() -> None:
-    """One without a trigger, or that begins with then or after, waits until the one before it is done."""
+    """A line that has no trigger, or begins with then or after, waits until the line before it is done."""
     rig = _played(
         "# a sequence\n"
         "when all normal: kill 3\n"
@@ -223,58 +221,58 @@ def test_lines_follow_each_other() -> None:
     assert _when(rig, 5) == _when(rig, 6) == _when(rig, 4) + 500_000
 
 
-def test_lines_with_a_trigger_wait_on_their_own() -> None:
-    """From the start of the run, in whatever order they stand."""
+def test_lines_with_a_trigger_wait_independently() -> None:
+    """From the start of the run, in any order."""
     rig = _played('at 2s: say "b"\nat 1s: say "a"\non send AreYouUp: say "0"')
     assert _numbers(rig) == [3, 2, 1]
 
 
-def test_what_is_first_and_has_no_trigger_is_done_at_once() -> None:
-    """A whole run's expectation takes no turn in front of it."""
+def test_a_first_line_without_a_trigger_runs_at_once() -> None:
+    """Expectations of the whole run before it do not delay it."""
     rig = _played("expect always live >= 2\nkill 1\nexpect 1 down within 1s")
     assert _came(rig) == [(2, "kill 1"), (3, "met"), (1, "met")]
     assert _when(rig, 2) == 0
 
 
-def test_a_long_script_without_triggers_is_carried_out() -> None:
-    """However many lines are done at one instant."""
+def test_a_long_script_without_triggers_runs() -> None:
+    """However many lines are due at the same time."""
     rig = _played("\n".join(f'say "{number}"' for number in range(500)), us=1000)
     assert len(_numbers(rig)) == 500
 
 
-def test_every_behind_a_chain() -> None:
-    """Its beat begins when the triggers before it have come; what follows comes once, behind the first."""
+def test_every_after_other_triggers() -> None:
+    """Its period starts after the triggers before it; the line after it runs once, after its first execution."""
     rig = _played('when all normal every 300ms: say "a"\nthen say "b"')
     assert _numbers(rig)[:4] == [1, 2, 1, 1]
     at_us = [record.at_us for record in rig.records if isinstance(record, Captioned) and record.line == 1]
     assert {later - earlier for earlier, later in pairwise(at_us)} == {300_000}
 
 
-def test_a_line_waits_until_the_process_is_seen_dead() -> None:
-    """Signals take their time; each process is looked for, and one that goes on to live again has been seen."""
+def test_a_line_waits_until_the_crash_of_its_predecessor_is_recorded() -> None:
+    """For each process, even if it is restarted in between."""
     rig = Rig((1, 2, 3)).started()
-    rig.settle()
+    rig.run_until_agreed()
     director = _script("at 1s: kill 2 3\nheal\nkill 1", rig)
     (kill,) = director.due(SECOND_US)
-    director.begun(kill, (1, 2, 3), ("killed", "failed"))
-    assert director.done(kill, (2, 3)) == []
-    assert director.attends
-    assert director.after(_seen(rig, Process(2 * SECOND_US, 2, "killed"))) == []
-    assert director.after(_seen(rig, Process(2 * SECOND_US, 2, "started", 2))) == []
-    (heal,) = director.after(_seen(rig, Process(2 * SECOND_US, 3, "failed")))
+    director.line_started(kill, (1, 2, 3), ("killed", "failed"))
+    assert director.line_done(kill, (2, 3)) == []
+    assert director.needs_records
+    assert director.on_record(_seen(rig, Process(2 * SECOND_US, 2, "killed"))) == []
+    assert director.on_record(_seen(rig, Process(2 * SECOND_US, 2, "started", 2))) == []
+    (heal,) = director.on_record(_seen(rig, Process(2 * SECOND_US, 3, "failed")))
     assert heal.text == "heal"
-    director.begun(heal, (), ())
-    assert _texts(director.done(heal)) == ["kill 1"]
+    director.line_started(heal, (), ())
+    assert _texts(director.line_done(heal)) == ["kill 1"]
 
 
-def test_what_is_seen_while_a_line_is_carried_out_counts() -> None:
-    """A kill that something undoes at once was a kill, in simulation as on processes."""
+def test_process_records_during_the_execution_of_a_line_count() -> None:
+    """A kill that another line undoes at once was a kill, in simulation and live."""
     rig = _played('when all normal: kill 3\nsay "after"\nwhen 3 down: restart 3')
     assert sorted(_numbers(rig)) == [1, 2, 3]
 
 
-def test_a_line_that_strikes_in_the_record_of_a_fault() -> None:
-    """Each fault has its number, and is in force; what ends one at once ends it."""
+def test_a_line_triggered_by_the_record_of_a_fault() -> None:
+    """The fault has its number and is in force; a line that ends it ends it."""
     rig = _played("when 1->2 cut: cut 3->1\nwhen all normal: cut 1->2", nodes=3)
     faults = [record for record in rig.records if isinstance(record, Fault)]
     assert [(fault.id, fault.text, fault.line) for fault in faults] == [(1, "cut 1->2", 2), (2, "cut 3->1", 1)]
@@ -289,8 +287,8 @@ def test_a_line_that_strikes_in_the_record_of_a_fault() -> None:
 
 
 @pytest.mark.parametrize("strike", ["heal", "cut 2->1"])
-def test_a_line_that_ends_what_the_line_under_way_was_to_end(strike: str) -> None:
-    """Each fault of links ends once, whichever of the two came to it."""
+def test_a_line_that_ends_a_fault_which_the_current_line_is_about_to_end(strike: str) -> None:
+    """Each link fault ends once."""
     rig = _played(
         f"when all normal: cut 1->2\nthen cut 2->1\nthen heal\nwhen 1->2 cut when not 1->2 cut: {strike}"
     )
@@ -300,11 +298,11 @@ def test_a_line_that_ends_what_the_line_under_way_was_to_end(strike: str) -> Non
     assert list(rig.network.rules) == ([] if strike == "heal" else [3])
 
 
-def test_two_messages_forged_in_one_anothers_records() -> None:
-    """Each has a serial of its own."""
+def test_two_messages_forged_within_each_others_records() -> None:
+    """Each has its own serial number."""
     rig = _played("when faults == 1: inject 1->3 AreYouUp\nwhen all normal: inject 2->3 AreYouUp")
-    forged = [record.message.serial for record in rig.records if isinstance(record, Injected)]
-    assert sorted(forged) == [-2, -1]
+    forged_payload = [record.message.serial for record in rig.records if isinstance(record, Injected)]
+    assert sorted(forged_payload) == [-2, -1]
 
 
 def _seen(rig: Rig, record: Record) -> Record:
@@ -312,8 +310,8 @@ def _seen(rig: Rig, record: Record) -> Record:
     return record
 
 
-def test_a_line_sees_the_messages_that_the_line_before_it_brings_about() -> None:
-    """Of a restart and of a forged message; and the status that a kill brings about."""
+def test_a_line_sees_the_messages_that_its_predecessor_causes() -> None:
+    """Of a restart and of a forged message; and the status that a kill causes."""
     rig = _played(
         """when all normal: kill 2
         then when 1.coordinator == 3 and all normal: restart 2
@@ -326,33 +324,32 @@ def test_a_line_sees_the_messages_that_the_line_before_it_brings_about() -> None
     assert sorted(_numbers(rig)) == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_what_never_will_be_seen_is_not_waited_for() -> None:
-    """A kill of who is down already; what is behind it waits for its message."""
+def test_records_that_never_come_are_not_awaited() -> None:
+    """A kill of a node that is down already; the line after it waits for its message."""
     rig = _played('kill 2\nthen when live == 2: kill 2\nthen on status 1 Normal: mark "1 is Normal"')
     assert _numbers(rig) == [1, 2, 3]
 
 
-def test_a_step_that_only_stores_is_looked_at() -> None:
-    """A pledge of the field is in safe storage alone, and is given before the vote leaves."""
-    above = load_protocol("field above bully")
-    rig = _played('when all normal: publish\nthen when 1.pledge != none: mark "pledged"', protocol=above)
+def test_a_step_that_only_stores_can_fire_a_predicate() -> None:
+    """A pledge of the field is only in safe storage, and stored before the vote is sent."""
+    stacked = load_protocol("field above bully")
+    rig = _played('when all normal: publish\nthen when 1.pledge != none: mark "pledged"', protocol=stacked)
     pledged = next(record for record in rig.records if isinstance(record, Captioned))
     steps = [record for record in rig.records if isinstance(record, Step) and record.node == 1]
     assert pledged.at_us == next(step.at_us for step in steps if step.stored.get("pledge") is not None)
 
 
-def test_done_of_a_line_that_was_given_alone_lets_nothing_follow() -> None:
-    """It has no number, and no script."""
+def test_a_single_line_has_no_successor() -> None:
     director = _script("at 1s: kill 2\nheal")
-    director.begun(parse("kill 2"), (), ())
-    assert director.done(parse("kill 2")) == []
+    director.line_started(parse("kill 2"), (), ())
+    assert director.line_done(parse("kill 2")) == []
     (kill,) = director.due(SECOND_US)
-    director.begun(kill, (), ())
-    assert _texts(director.done(kill)) == ["heal"]
-    assert director.done(kill) == []
+    director.line_started(kill, (), ())
+    assert _texts(director.line_done(kill)) == ["heal"]
+    assert director.line_done(kill) == []
 
 
-def test_a_line_that_is_due_while_another_is_carried_out() -> None:
+def test_a_line_that_becomes_due_during_the_execution_of_another() -> None:
     """Commands make records, and records make lines due: each once, and none is lost."""
     rig = _played(
         "when all normal: kill 3\n"
@@ -368,34 +365,34 @@ def test_a_line_that_is_due_while_another_is_carried_out() -> None:
 
 
 def test_expect_within_counts_from_the_line_before_it() -> None:
-    """Met as soon as it holds; what follows goes on then."""
+    """Met as soon as it holds; then the next line starts."""
     rig = _played('when all normal: kill 3\nexpect 2 leads within 2s\nthen say "x"')
     assert _came(rig) == [(1, "kill 3"), (2, "met"), (3, "x")]
     assert _when(rig, 1) < _when(rig, 2) == _when(rig, 3) < _when(rig, 1) + 2 * SECOND_US
 
 
-def test_what_is_not_met_in_time_lets_nothing_follow() -> None:
+def test_nothing_follows_an_expectation_that_timed_out() -> None:
     """Its deadline is exact."""
     rig = _played('at 1s: kill 3\nexpect 3 leads within 700ms\nthen say "x"\nafter 1s: say "y"\nexpect all up')
-    assert _came(rig) == [(1, "kill 3"), (2, "not met, its time is up"), (5, "not met")]
+    assert _came(rig) == [(1, "kill 3"), (2, "not met, timed out"), (5, "not met")]
     assert _when(rig, 2) == 1_700_000
 
 
 def test_a_deadline_beyond_the_end_of_the_run() -> None:
-    """It cannot be met any more, and that is said."""
+    """It can no longer be met, and is reported so."""
     rig = _played("at 3s: kill 3\nexpect 3 leads within 700s")
     assert _came(rig)[1:] == [(2, "not met, the run ended")]
 
 
 def test_an_expectation_that_holds_already_is_met_at_once() -> None:
-    """At the instant of the line before it."""
+    """At the time of the line before it."""
     rig = _played("at 2s: kill 1\nexpect 3 leads within 0s\nexpect 1 down within 1s")
     assert _came(rig) == [(1, "kill 1"), (2, "met"), (3, "met")]
     assert _when(rig, 1) == _when(rig, 3)
 
 
-def test_expect_with_a_trigger_is_of_that_instant() -> None:
-    """So is one behind then; without either it is of the end."""
+def test_expect_with_a_trigger_is_evaluated_at_that_time() -> None:
+    """Also after then; without either it is evaluated at the end."""
     rig = _played(
         "when all normal: kill 3\nthen expect 2 leads\nat 3s: expect 2 leads\n"
         "expect all.coordinator == 2\nexpect 3 up"
@@ -403,16 +400,16 @@ def test_expect_with_a_trigger_is_of_that_instant() -> None:
     assert _came(rig) == [(1, "kill 3"), (2, "not met"), (3, "met"), (4, "met"), (5, "not met")]
 
 
-def test_what_is_always_expected_is_settled_when_it_is_broken_or_at_the_end() -> None:
-    """And once."""
+def test_expect_always_is_decided_when_it_is_violated_or_at_the_end() -> None:
+    """Only once."""
     rig = _played(
         "at 2s: kill 3\nexpect always 3 up\nexpect never groups > 3\nexpect never 3 down\nexpect always live > 1"
     )
     assert sorted(_came(rig)) == [(1, "kill 3"), (2, "not met"), (3, "met"), (4, "not met"), (5, "met")]
 
 
-def test_always_from_a_trigger_on_lets_the_next_line_go_on_at_once() -> None:
-    """Once: it is settled at the end."""
+def test_the_line_after_expect_always_starts_at_once() -> None:
+    """Only once: the expectation itself is decided at the end."""
     rig = _played("when all normal: expect never 3 down\nthen kill 2\nexpect always 2 down")
     assert [each for each in _came(rig) if each[0] != 3] == [(2, "then kill 2"), (1, "met")]
     rig = _played('kill 2\nthen expect always 2 down\nthen kill 1\nthen say "x"')
@@ -420,17 +417,16 @@ def test_always_from_a_trigger_on_lets_the_next_line_go_on_at_once() -> None:
 
 
 def test_after_the_end_nothing_waits() -> None:
-    """Nor can anything follow."""
     rig = _played("at 9s: kill 3\nwhen 3 down: kill 2\nthen kill 1\nexpect always 3 up\nexpect 3 up within 100s")
-    assert not rig.director.attends
+    assert not rig.director.needs_records
     assert rig.director.next_due_us is None
 
 
 # in a run
 
 
-def test_in_a_run_each_fires_once_at_its_moment() -> None:
-    """In the order of things: between two messages of one step too."""
+def test_in_a_run_each_line_runs_once_at_the_right_time() -> None:
+    """In order, also between two messages of one step."""
     rig = Rig([1, 2, 3])
     rig.do(
         "when all normal: pause 1",
@@ -440,25 +436,25 @@ def test_in_a_run_each_fires_once_at_its_moment() -> None:
     )
     rig.started()
     rig.run(20 * T_US)
-    told = [record for record in rig.records if isinstance(record, Commanded)]
-    assert [record.text for record in told][:2] == [
+    commands = [record for record in rig.records if isinstance(record, Commanded)]
+    assert [record.text for record in commands][:2] == [
         "on send NewState 3->1 cut 3->2",
         "on deliver NewState 3->1 heal",
     ]
-    assert sorted(record.text for record in told[2:]) == ["at 300ms resume 1", "when all normal: pause 1"]
-    assert not rig.director.attends
+    assert sorted(record.text for record in commands[2:]) == ["at 300ms resume 1", "when all normal: pause 1"]
+    assert not rig.director.needs_records
     assert rig.director.next_due_us is None
     (cut,) = [fault for fault in rig.cluster.lifted if fault.kind == "cut"]
     assert cut.messages == 1, "the cut came between 3's NewState to 1 and that to 2"
 
 
 def test_triggers_one_after_the_other() -> None:
-    """Each is looked for once the one before it has come; *after* counts from there, as does *all normal*."""
+    """The wait for each starts when the one before it has fired; *after* counts from there."""
     rig = Rig([1, 2, 3], latency_us=10_000).started()
     rig.do(
         "when all normal after 300ms on send AreYouNormal 3->2 kill coordinator", "at 1s when all normal kill 2"
     )
-    rig.settle()
+    rig.run_until_agreed()
     settled_us = rig.now_us
     rig.run_until(lambda: rig.cluster.nodes[3].process == "killed", 20 * T_US, "3 is killed")
     assert settled_us + 300_000 <= rig.now_us < settled_us + 300_000 + 2 * T_US
@@ -466,14 +462,14 @@ def test_triggers_one_after_the_other() -> None:
     assert [message.target for message in asked.sent] == [1, 2]
     rig.run_until(lambda: rig.cluster.nodes[2].process == "killed", 20 * T_US, "2 is killed")
     assert rig.agreed() is None
-    assert not rig.director.attends
+    assert not rig.director.needs_records
     assert rig.director.next_due_us is None
 
 
-def test_what_holds_when_its_turn_comes_is_due_at_that_instant() -> None:
+def test_a_later_trigger_that_holds_already_fires_at_once() -> None:
     """*when all normal* after another trigger does not wait for a change, nor for the next record."""
     rig = Rig([1, 2]).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("at 1s when all normal pause 1")
     rig.run(SECOND_US)
     (paused,) = [record for record in rig.records if isinstance(record, Commanded)]
@@ -482,14 +478,14 @@ def test_what_holds_when_its_turn_comes_is_due_at_that_instant() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_two_runs_of_a_script_are_the_same(seed: int) -> None:
-    """The director has no clock and no chance of its own."""
+    """The director uses no clock and no randomness."""
     script = "when all normal: kill 3\nthen when 1 suspects 3: restart 3\nexpect all.coordinator == 3 within 3s"
     one, other = (_played(script, seed=seed, jitter_us=5_000) for _ in range(2))
     assert one.records == other.records
 
 
 def test_a_line_that_waits_for_a_predicate_can_be_withdrawn() -> None:
-    """The last that was given of such lines, at whichever of its triggers; none of the script, and no other."""
+    """The last such line that was added, at any of its triggers; no line of the script."""
     rig = Rig((1, 2, 3)).started()
     text = "when not 3 down: when 3 down: kill 2"
     rig.do("when 3 down: heal", text)

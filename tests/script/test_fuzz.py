@@ -1,4 +1,4 @@
-"""Whatever is written: it is refused with a text, or it runs. Nothing else is ever raised."""
+"""Random input: it is refused with a message, or it runs. Nothing else is ever raised."""
 
 import inspect
 import sys
@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from lab.kernel import Protocol
 from lab.protocols import PROTOCOLS, Bully
-from lab.script import VERBS, CommandError, Scripted, check_line, parse, read_script
-from lab.script.explaining import EXPECTATIONS, TRIGGERS
+from lab.script import VERBS, CommandError, Statement, check_line, parse, read_script
+from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 from lab.script.predicates import COUNTS, STATES
-from lab.script.printing import said
+from lab.script.printing import unparse
 from tests.harness import Rig
 from tests.script.strategies import scripted
 
@@ -49,7 +49,7 @@ PIECES = [
 
 
 def _refused(act: Callable[[], Any]) -> str:
-    """What is said where it is refused; nothing, where it is not."""
+    """Return the message if the text is refused, else an empty text."""
     try:
         act()
     except CommandError as error:
@@ -88,28 +88,29 @@ def test_random_text(text: str) -> None:
     ],
 )
 def test_deep_and_long_lines(text: str) -> None:
-    """They are refused, or are looked at in a run, with room to spare below the limit of recursion."""
+    """They are refused, or evaluated in a run, far from the recursion limit."""
     limit = sys.getrecursionlimit()
     try:
         sys.setrecursionlimit(len(inspect.stack(0)) + 500)
-        assert _refused(partial(_take, text)).isprintable()
+        assert _refused(partial(_error_of, text)).isprintable()
     finally:
         sys.setrecursionlimit(limit)
 
 
-def _take(text: str) -> None:
+def _error_of(text: str) -> None:
+    """Return the error message; empty if there is none."""
     line = parse(text)
     check_line(line, Bully, (3, 4, 5))
-    assert parse(said(line)).command == line.command
+    assert parse(unparse(line)).command == line.command
     rig = Rig((3, 4, 5)).started()
     rig.director.add(line)
 
 
 @given(st.lists(scripted(), min_size=1, max_size=8), st.integers(0, 9))
 @settings(max_examples=25)
-def test_random_scripts_run(lines: list[Scripted], seed: int) -> None:
-    """Some commands are refused then, and nothing is raised; each expectation is settled at most once."""
-    text = "\n".join(map(said, lines))
+def test_random_scripts_run(lines: list[Statement], seed: int) -> None:
+    """Some commands are refused at run time, and nothing is raised; each expectation is decided at most once."""
+    text = "\n".join(map(unparse, lines))
     rig = Rig(IDS, seed=seed, jitter_us=3_000)
     rig.director.add_script(read_script(text))
     rig.started()
@@ -117,5 +118,5 @@ def test_random_scripts_run(lines: list[Scripted], seed: int) -> None:
         if rig.now_us > 2_000_000 or not rig.step():
             break
     rig.finish()
-    assert not rig.director.attends
+    assert not rig.director.needs_records
     assert rig.director.next_due_us is None

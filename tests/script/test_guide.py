@@ -1,18 +1,24 @@
-"""The page of the guide on scenarios: its tables are those of the code, and its examples can be read."""
+"""The pages of the guide on the language: their tables are those of the code, and their examples can be parsed."""
 
 import re
-from pathlib import Path
 
+from lab.guide.contents import find_page
 from lab.kernel import Protocol
 from lab.protocols import Bully, TwoPhaseCommit
 from lab.script import check_line, read_script
-from lab.script.banking import ATTRIBUTES_OF_BANK, COUNTS_OF_BANK
+from lab.script.bank_terms import ATTRIBUTES_OF_BANK, COUNTS_OF_BANK
+from lab.script.evaluation import ATTRIBUTES
 from lab.script.expectations import CAUSES
-from lab.script.explaining import EXPECTATIONS, TRIGGERS
-from lab.script.holding import ATTRIBUTES
+from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 from lab.script.predicates import COUNTS, STATES
 
-GUIDE = (Path(__file__).parents[2] / "lab/guide/scenarios.md").read_text("utf-8")
+GUIDE = "\n".join(
+    (
+        find_page("scenarios").text,
+        find_page("commands").text.partition("## Triggers")[2],
+        find_page("predicates").text,
+    )
+)
 ROWS = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", GUIDE, re.MULTILINE))
 
 
@@ -82,4 +88,4 @@ def test_the_examples_can_be_read() -> None:
     for script in scripts:
         _check(script)
     _check(GUIDE.partition("one after the other: `")[2].partition("`")[0])
-    _check(f"when {GUIDE.partition('larger predicates: `')[2].partition('`')[0]}: kill 1")
+    _check(f"when {GUIDE.partition('parentheses: `')[2].partition('`')[0]}: kill 1")

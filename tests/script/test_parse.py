@@ -1,4 +1,4 @@
-"""Reading commands: every verb and trigger, what is said of bad ones, and that nothing else is ever raised."""
+"""Parsing commands: every verb and trigger, error messages, and that nothing else is ever raised."""
 
 import contextlib
 import time
@@ -27,8 +27,8 @@ from lab.script import (
     OnMessage,
     OnStatus,
     Partition,
+    ProtocolCommandLine,
     Slow,
-    Tell,
     Trigger,
     When,
     WorldCommand,
@@ -36,8 +36,8 @@ from lab.script import (
 )
 from lab.script import predicates as p
 from lab.script.commands import LinkSet, Nodes
-from lab.script.explaining import EXPECTATIONS, TRIGGERS
 from lab.script.parse import LONGEST
+from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
 
 PIN = ("a", "b|c", "3%", "#x")
 ALL = Nodes((), ("all",))
@@ -71,8 +71,11 @@ ALL_NORMAL = p.Is("all", "normal")
         ("heal 1->2", Heal(ONE_TWO)),
         ("heal coordinator", Heal(LinkSet(Nodes((), ("coordinator",))))),
         ("kill coordinators", NodeCommand("kill", Nodes((), ("coordinators",)))),
-        ("tell 5 publish", Tell(Nodes((5,)), "publish")),
-        ("tell 1, 2 coordinators pin a b|c 3% #x", Tell(Nodes((1, 2), ("coordinators",)), "pin", PIN)),
+        ("tell 5 publish", ProtocolCommandLine(Nodes((5,)), "publish")),
+        (
+            "tell 1, 2 coordinators pin a b|c 3% #x",
+            ProtocolCommandLine(Nodes((1, 2), ("coordinators",)), "pin", PIN),
+        ),
         ("freeze", WorldCommand("freeze")),
         ("go", WorldCommand("go")),
         ("speed 0.1", WorldCommand("speed", factor=0.1)),
@@ -102,7 +105,7 @@ ALL_NORMAL = p.Is("all", "normal")
     ],
 )
 def test_every_command(text: str, command: Command) -> None:
-    """As a struct; the text is kept as it was written, with single spaces."""
+    """The text is kept as it was written, with single spaces."""
     spread = text if '"' in text else text.replace(" ", "  ")
     scripted = parse(f"  {spread} ")
     assert scripted.command == command
@@ -129,7 +132,7 @@ def test_every_command(text: str, command: Command) -> None:
 )
 @pytest.mark.parametrize("colon", ["", ":", " :"])
 def test_every_trigger(text: str, trigger: Trigger, colon: str) -> None:
-    """With a colon or without; the command's own text does not have it."""
+    """With a colon or without; the command's own text does not include it."""
     scripted = parse(f"{text}{colon} kill 5")
     assert scripted.trigger == trigger
     assert scripted.command == NodeCommand("kill", Nodes((5,)))
@@ -166,7 +169,7 @@ ONE, TWO, THREE = map(p.Number, (1, 2, 3))
     ],
 )
 def test_every_predicate(text: str, predicate: p.Predicate) -> None:
-    """And binds tighter than or, not tightest; signs as in arithmetic."""
+    """*and* binds tighter than *or*; operators as in arithmetic."""
     assert parse(f"when {text}: kill 5").trigger == When(predicate)
     assert parse(f"expect always {text}").command == ExpectThroughout(predicate, always=True)
 
@@ -186,7 +189,6 @@ def test_every_predicate(text: str, predicate: p.Predicate) -> None:
     ],
 )
 def test_every_expectation(text: str, expectation: Expectation) -> None:
-    """As a struct."""
     assert parse(text).command == expectation
 
 
@@ -209,13 +211,13 @@ def test_every_expectation(text: str, expectation: Expectation) -> None:
         ("expect no violation", False),
     ],
 )
-def test_what_follows_the_line_before_it(text: str, follows: bool) -> None:
-    """What begins with then or after, or has no trigger and is not of the whole run, or of its end."""
+def test_lines_that_follow_the_line_before_them(text: str, follows: bool) -> None:
+    """They begin with then or after, or have no trigger; except expectations of the whole run."""
     assert parse(text).follows is follows
 
 
-def test_what_is_in_quotes_is_kept_as_it_is() -> None:
-    """It may be part of a message; the blanks between words are no more than that."""
+def test_blanks_in_quotes_are_kept() -> None:
+    """They may be part of a message."""
     text = r'inject  1->3   Foo {"a":  "b  \"  c",  "d": 1}'
     assert parse(text).text == r'inject 1->3 Foo {"a": "b  \"  c", "d": 1}'
     assert parse(parse(text).text).text == parse(text).text
@@ -223,14 +225,13 @@ def test_what_is_in_quotes_is_kept_as_it_is() -> None:
 
 @pytest.mark.parametrize("trigger", TRIGGERS)
 @pytest.mark.parametrize("expectation", EXPECTATIONS)
-def test_every_example_of_a_trigger_and_an_expectation_can_be_typed(trigger: str, expectation: str) -> None:
-    """As errors show them."""
+def test_every_example_of_a_trigger_and_an_expectation_can_be_parsed(trigger: str, expectation: str) -> None:
     assert parse(f"{TRIGGERS[trigger]}: kill 5").trigger is not None
     assert isinstance(parse(EXPECTATIONS[expectation]).command, Expectation)
 
 
 def test_time_can_be_frozen_by_a_trigger() -> None:
-    """Which makes a breakpoint of any trigger; the other commands of time are for a hand on the keys."""
+    """So any trigger can be a breakpoint; the other commands of time are interactive."""
     scripted = parse("on send NewState 4->1: freeze")
     assert scripted.command == WorldCommand("freeze")
     assert scripted.trigger == OnMessage("send", "NewState", 4, 1)
@@ -238,7 +239,6 @@ def test_time_can_be_frozen_by_a_trigger() -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_example_is_a_command(verb: str) -> None:
-    """What help and errors show can be typed."""
     assert parse(VERBS[verb].example).text.startswith(verb)
     assert VERBS[verb].usage.startswith(verb)
 
@@ -315,7 +315,7 @@ choose
 choose first
 publish five
 publsh
-#1 is a remark
+#1 is a comment
 5
 "x"
 kill 5 then kill 4
@@ -430,32 +430,32 @@ BAD = (
 )
 
 
-def test_what_is_said_of_bad_commands(transcript: Callable[[str, str], None]) -> None:
-    """Where it is wrong, what was expected, and an example; with no control character of the user's in it."""
-    said = []
+def test_error_messages(transcript: Callable[[str, str], None]) -> None:
+    """With the place, what was expected, and an example; without the user's control characters."""
+    messages = []
     for text in BAD:
         with pytest.raises(CommandError) as caught:
             parse(text)
         assert str(caught.value).isprintable()
-        said.append(f"{text!a}\n    {caught.value}")
-    transcript("command_errors", "\n".join(said))
+        messages.append(f"{text!a}\n    {caught.value}")
+    transcript("command_errors", "\n".join(messages))
 
 
 @pytest.mark.parametrize("text", BAD)
 def test_every_error_has_a_column_or_a_reason(text: str) -> None:
-    """The column is within the text, or just behind its end."""
+    """The column is within the text or just after its end."""
     with pytest.raises(CommandError) as caught:
         parse(text)
-    said = str(caught.value)
-    if said.startswith("column "):
-        assert 1 <= int(said.split()[1].rstrip(":")) <= len(text) + 1
-        assert "For example: " in said
+    messages = str(caught.value)
+    if messages.startswith("column "):
+        assert 1 <= int(messages.split()[1].rstrip(":")) <= len(text) + 1
+        assert "For example: " in messages
     else:
-        reasons = ("write 0% to 100%", ": from ", "; freeze can: ", "is the least", "the first one is", "or any: ")
-        assert any(reason in said for reason in reasons), said
+        reasons = (" out of range: write ", "; freeze can: ", " too short: write ", "the first one is", "or any: ")
+        assert any(reason in messages for reason in reasons), messages
 
 
-def test_a_column_points_at_what_is_wrong() -> None:
+def test_the_column_points_at_the_error() -> None:
     """Counted from 1, in the line as it was given."""
     with pytest.raises(CommandError, match="column 10: 'x' is not expected here"):
         parse("  kill  5x")
@@ -467,7 +467,7 @@ WORDS = st.sampled_from([*VERBS, *ELSE.split(" ")])
 
 @given(st.one_of(st.text(max_size=80), st.lists(WORDS, max_size=12).map(" ".join), st.lists(WORDS).map("".join)))
 def test_nothing_else_is_raised(text: str) -> None:
-    """Whatever is typed: a command, or a CommandError with a text that can be shown."""
+    """Any text is a command, or raises a CommandError with a printable message."""
     try:
         scripted = parse(text)
     except CommandError:
@@ -490,8 +490,8 @@ def test_nothing_else_is_raised(text: str) -> None:
         "at " * 333,
     ],
 )
-def test_long_commands_take_no_time(text: str) -> None:
-    """Up to the longest that is allowed: a second would be far too long."""
+def test_long_commands_are_parsed_quickly(text: str) -> None:
+    """Up to the maximal length; a second would be far too long."""
     began_s = time.process_time()
     with contextlib.suppress(CommandError):
         parse(text)
@@ -499,6 +499,5 @@ def test_long_commands_take_no_time(text: str) -> None:
 
 
 def test_too_long_a_command_is_refused() -> None:
-    """Whatever it says."""
     with pytest.raises(CommandError, match="a command has at most 1000 characters; this has 100000"):
         parse("x" * 100_000)

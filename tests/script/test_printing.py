@@ -1,30 +1,28 @@
-"""The canonical text of a line: what is read from it is what was read before."""
+"""The canonical text of a statement: parsing it gives the statement again."""
 
 import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from lab.script import VERBS, Scripted, parse
-from lab.script.explaining import EXPECTATIONS, TRIGGERS
-from lab.script.printing import said
+from lab.script import VERBS, Statement, parse
+from lab.script.parse_errors import EXPECTATIONS, TRIGGERS
+from lab.script.printing import unparse
 from tests.script.strategies import PREDICATES, scripted
 
 
-def _meant(line: Scripted) -> Scripted:
+def _meant(line: Statement) -> Statement:
     """The line without how it was written."""
     return replace(line, text="", source="")
 
 
 @given(scripted())
-def test_every_line_that_can_be_read_is_read_again_from_its_text(line: Scripted) -> None:
-    """Parse → print → parse is the identity."""
-    assert _meant(parse(said(line))) == line
+def test_printing_and_parsing_is_the_identity(line: Statement) -> None:
+    assert _meant(parse(unparse(line))) == line
 
 
 @given(PREDICATES)
 def test_a_predicate_alone_has_a_text(predicate: object) -> None:
-    """As it stands behind *when*."""
-    assert said(predicate) == said(parse(f"when {said(predicate)}: heal").trigger).removeprefix("when ")  # type: ignore[arg-type]
+    assert unparse(predicate) == unparse(parse(f"when {unparse(predicate)}: heal").trigger).removeprefix("when ")  # type: ignore[arg-type]
 
 
 EXAMPLES = [
@@ -35,10 +33,9 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_examples_are_written_as_they_are_printed(text: str) -> None:
-    """What help and errors show is the canonical form."""
+def test_examples_are_in_canonical_form(text: str) -> None:
     if text != "publish 5":
-        assert said(parse(text)) == text
+        assert unparse(parse(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -67,4 +64,4 @@ def test_examples_are_written_as_they_are_printed(text: str) -> None:
 )
 def test_one_meaning_has_one_text(text: str, canonical: str) -> None:
     """However it was written."""
-    assert said(parse(text)) == canonical
+    assert unparse(parse(text)) == canonical

@@ -1,14 +1,14 @@
-"""The language of search and filter: what is read, what is refused and why, and that printing gives it again."""
+"""Queries of the log: parsing, error messages, and that printing is the inverse of parsing."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.analysis.delivery import FATES
+from lab.analysis.delivery import OUTCOMES
 from lab.kernel import Timing
 from lab.protocols import Bully
-from lab.recording.log_lines import WHATS, LogLine
-from lab.script import CommandError, query_said, read_query
+from lab.recording.log_lines import LINE_TYPES, LogLine
+from lab.script import CommandError, format_query, read_query
 from lab.script.query import FIELDS, Query, Term, matches
 from tests.harness import simulated_header
 
@@ -21,28 +21,28 @@ _WORDS = st.one_of(
     st.builds(Term, _TEXTS, st.just(""), st.booleans()),
     st.builds(Term, st.sampled_from(["1", "2", "4"]), st.sampled_from(["node", "from", "to"]), st.booleans()),
     st.builds(Term, st.sampled_from(["1->2", "4->3"]), st.just("link"), st.booleans()),
-    st.builds(Term, st.sampled_from(FATES), st.just("fate"), st.booleans()),
-    st.builds(Term, st.sampled_from(WHATS), st.just("what"), st.booleans()),
+    st.builds(Term, st.sampled_from(OUTCOMES), st.just("fate"), st.booleans()),
+    st.builds(Term, st.sampled_from(LINE_TYPES), st.just("what"), st.booleans()),
     st.builds(Term, st.sampled_from(["AreYouUp", "NewState"]), st.just("kind"), st.booleans()),
 )
 
 
 @given(st.text(max_size=60) | st.text('nodekifatwhlro:"->- 1234.=()', max_size=40))
-def test_whatever_is_typed_is_a_query_or_is_refused_in_a_line(text: str) -> None:
+def test_any_text_is_a_query_or_is_refused_in_one_line(text: str) -> None:
     """Nothing else is ever raised."""
-    said = ""
+    message = ""
     try:
         read_query(text, HEADER)
     except CommandError as error:
-        said = str(error) or "nothing was said"
-    assert "nothing was said" not in said
-    assert "\n" not in said
+        message = str(error) or "no message"
+    assert "no message" not in message
+    assert "\n" not in message
 
 
 @given(st.lists(_WORDS, max_size=4), st.sampled_from(["", "4 normal", "groups <= 2"]))
-def test_what_is_printed_is_read_as_the_same(terms: list[Term], predicate: str) -> None:
+def test_printing_a_query_and_parsing_it_is_the_identity(terms: list[Term], predicate: str) -> None:
     query = Query(tuple(terms), read_query(f"when {predicate}").predicate if predicate else None)
-    assert read_query(query_said(query), HEADER) == query
+    assert read_query(format_query(query), HEADER) == query
 
 
 @pytest.mark.parametrize(
@@ -71,33 +71,33 @@ def test_what_is_printed_is_read_as_the_same(terms: list[Term], predicate: str) 
     ],
 )
 def test_all_words_of_a_query_must_match(text: str, message: bool, status: bool) -> None:
-    """A message that was lost, and a change of status; the text is sought in what is shown."""
+    """A lost message, and a change of status; free text is searched in the displayed line."""
     query = read_query(text, HEADER)
     for line, expected in ((MESSAGE, message), (STATUS, status)):
         assert matches(query, line, "lost", lambda line: f"{line.kind} {line.text}".lower()) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("nod:3", "there is no field nod; there are node, from, to, link, kind, fate, what;"),
+        ("nod:3", "unknown field nod; the fields are node, from, to, link, kind, fate, what;"),
         ("nod:3", "did you mean node?"),
-        ("node:9", "there is no node 9; there are 1 2 3 4"),
+        ("node:9", "there is no node 9; the nodes are 1 2 3 4"),
         ("node:four", "'four' is not expected; node is a node's number: node:3"),
         ("link:2-3", "link is two nodes: link:2->3"),
         ("kind:areyouup", "did you mean AreYouUp?"),
         ("fate:late", "did you mean too late?"),
-        ("what:", "nothing is behind what:, which is one of: message, status"),
+        ("what:", "what: has no value; it is one of: message, status"),
         ('"open', "the quotes are not closed"),
         ("when 4 norml", "column 8: 'norml' is not expected here (did you mean 'normal'?)"),
         ("when 9 normal", "there is no node 9"),
         ("when", "the line ends too soon"),
     ],
 )
-def test_what_is_refused_says_what_was_got_what_was_expected_and_an_example(text: str, said: str) -> None:
+def test_error_messages(text: str, message: str) -> None:
     with pytest.raises(CommandError) as error:
         read_query(text, HEADER)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_every_field_has_an_example_that_is_a_query() -> None:

@@ -1,4 +1,4 @@
-"""From names to nodes, links and rules: as the cluster is at that moment."""
+"""Resolving names to nodes, links and rules in the present state of the cluster."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import NodeState
 from lab.script import (
     CommandError,
-    Tell,
+    ProtocolCommandLine,
     coordinator_of,
     link_rule,
-    nodes_told,
     parse,
     partition_rule,
     resolve_links,
     resolve_nodes,
+    target_nodes,
 )
 from lab.script.commands import Nodes
 
@@ -53,21 +53,21 @@ def test_nodes(named: str, ids: tuple[int, ...]) -> None:
     assert resolve_nodes(_command(f"kill {named}").nodes, _cluster(4)) == ids
 
 
-def test_all_that_lead_can_be_meant() -> None:
-    """By *coordinators*; it is an error where nobody does."""
+def test_coordinators_are_all_nodes_that_lead() -> None:
+    """It is an error if none does."""
     assert resolve_nodes(_command("pause coordinators 1").nodes, _cluster(2, 4)) == (1, 2, 4)
     with pytest.raises(CommandError, match="nobody is coordinator"):
         resolve_nodes(_command("pause coordinators").nodes, _cluster())
 
 
 def test_a_node_that_does_not_exist() -> None:
-    """The text says which there are."""
-    with pytest.raises(CommandError, match="there is no node 7; there are 1 2 3 4"):
+    """The message lists the nodes."""
+    with pytest.raises(CommandError, match="there is no node 7; the nodes are 1 2 3 4"):
         resolve_nodes(_command("kill 1 7").nodes, _cluster())
 
 
-def test_of_two_coordinators_the_higher_is_meant() -> None:
-    """There can be two, when assumption 8 or 9 is broken."""
+def test_of_two_coordinators_the_higher_is_chosen() -> None:
+    """There can be two if assumption 8 or 9 is broken."""
     assert coordinator_of(_cluster(2, 4)) == 4
 
 
@@ -84,7 +84,7 @@ def test_of_two_coordinators_the_higher_is_meant() -> None:
     ],
 )
 def test_who_is_coordinator(process: Any, state: dict[str, Any], leads: bool) -> None:
-    """A process that exists, Normal, and its own coordinator. A paused one is still meant."""
+    """A process that exists, Normal, and its own coordinator. A paused one counts."""
     cluster = _cluster()
     cluster.nodes[2] = NodeState(2, process, 1, 0, state)
     if leads:
@@ -94,22 +94,22 @@ def test_who_is_coordinator(process: Any, state: dict[str, Any], leads: bool) ->
             coordinator_of(cluster)
 
 
-def test_where_nobody_is_elected_it_is_said_that_there_is_no_coordinator() -> None:
-    """Not that there is none at present, as if one were still to come."""
+def test_a_protocol_that_elects_nobody_has_no_coordinator() -> None:
+    """The message does not say *at present*, as if one were still to come."""
     cluster = _cluster()
     for node, process in enumerate(("running", "paused", "killed", "running"), 1):
         cluster.nodes[node] = NodeState(node, process, 1, 0, {"status": "Idle"})  # type: ignore[arg-type]
     with pytest.raises(CommandError, match="this protocol elects nobody, so there is no coordinator"):
         resolve_nodes(_command("kill coordinator").nodes, cluster)
-    assert nodes_told(Tell(None, "request"), cluster, PROTOCOLS["token"]) == (1, 2, 4)
+    assert target_nodes(ProtocolCommandLine(None, "request"), cluster, PROTOCOLS["token"]) == (1, 2, 4)
 
 
-def test_a_command_of_the_protocols_own_is_for_all_that_lead() -> None:
-    """Where nodes are elected, and none are named."""
-    assert nodes_told(Tell(None, "publish"), _cluster(2, 4), FIELD) == (2, 4)
-    assert nodes_told(Tell(Nodes((1,)), "publish"), _cluster(2, 4), FIELD) == (1,)
+def test_a_protocol_command_runs_on_all_that_lead() -> None:
+    """In an election, if no nodes are named."""
+    assert target_nodes(ProtocolCommandLine(None, "publish"), _cluster(2, 4), FIELD) == (2, 4)
+    assert target_nodes(ProtocolCommandLine(Nodes((1,)), "publish"), _cluster(2, 4), FIELD) == (1,)
     with pytest.raises(CommandError, match="nobody is coordinator at present"):
-        nodes_told(Tell(None, "publish"), _cluster(), FIELD)
+        target_nodes(ProtocolCommandLine(None, "publish"), _cluster(), FIELD)
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,11 @@ def test_a_command_of_the_protocols_own_is_for_all_that_lead() -> None:
     ],
 )
 def test_links(named: str, links: set[tuple[int, int]]) -> None:
-    """Directed; a node alone means all from it and to it; none to itself."""
+    """Directed; a single node means all links from and to it, except to itself."""
     assert resolve_links(_command(f"cut {named}").links, _cluster(4)) == links
 
 
 def test_all_links() -> None:
-    """Each node to each other one."""
     assert len(resolve_links(_command("cut all").links, _cluster())) == 12
 
 
@@ -152,7 +151,7 @@ def test_a_link_to_itself() -> None:
     ],
 )
 def test_rules(text: str, rule: object) -> None:
-    """What each fault of links puts into the network."""
+    """The network rule of each link fault."""
     assert link_rule(_command(text), _cluster()) == rule
 
 
@@ -161,31 +160,30 @@ def _severed(text: str) -> frozenset[tuple[int, int]]:
 
 
 def test_partitions() -> None:
-    """Nothing passes from side to side, everything within one."""
+    """Messages pass only within a group."""
     assert _severed("partition 1 2 | 3 4") == {(a, b) for a in (1, 2) for b in (3, 4)} | {
         (a, b) for a in (3, 4) for b in (1, 2)
     }
     assert len(_severed("partition 1|2|3|4")) == 12
 
 
-def test_one_side_is_meant_against_all_others() -> None:
-    """So ``partition coordinator`` sets it apart."""
+def test_a_single_group_is_separated_from_all_others() -> None:
+    """So ``partition coordinator`` isolates the coordinator."""
     assert _severed("partition coordinator") == _severed("partition 4 | 1 2 3")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("partition all", "all nodes are on one side, so nothing would be parted: partition 1 2 | 3 4 5"),
-        ("partition 1 2 | 2 3 4", "node 2 is on two sides; a node is on one"),
-        ("partition all | 3 4", "nodes 3 4 are on two sides; a node is on one"),
-        ("partition 1 | 2", "nodes 3 4 are on no side; say on which"),
-        ("partition 1 | 2 3", "node 4 is on no side; say on which"),
-        ("partition 1 | 9", "there is no node 9; there are 1 2 3 4"),
+        ("partition all", "all nodes are in one group, so nothing is separated: partition 1 2 | 3 4 5"),
+        ("partition 1 2 | 2 3 4", "node 2 appears in two groups"),
+        ("partition all | 3 4", "nodes 3 4 appear in two groups"),
+        ("partition 1 | 2", "nodes 3 4 appear in no group; add them to one"),
+        ("partition 1 | 2 3", "node 4 appears in no group; add it to one"),
+        ("partition 1 | 9", "there is no node 9; the nodes are 1 2 3 4"),
     ],
 )
-def test_what_is_said_of_bad_partitions(text: str, said: str) -> None:
-    """Which node, and what of it."""
+def test_errors_in_partitions(text: str, message: str) -> None:
     with pytest.raises(CommandError) as caught:
         partition_rule(_command(text), _cluster())
-    assert str(caught.value) == said
+    assert str(caught.value) == message

@@ -40,7 +40,7 @@ class Browser:
         told = profile / "DevToolsActivePort"
         wait_for(lambda: told.exists() and "\n" in told.read_text(), "Chromium serves its protocol", _WITHIN_S)
         self._loop.run_until_complete(self._connect(int(told.read_text().splitlines()[0])))
-        for domain in ("Network", "Page", "Runtime", "Log"):
+        for domain in ("Network", "Page", "Runtime", "ServerLog"):
             self.call(f"{domain}.enable")
 
     def __enter__(self) -> "Browser":
@@ -136,5 +136,5 @@ class Browser:
                 self.requested.append(said["params"]["url"])
             case "Runtime.exceptionThrown":
                 self.complaints.append(str(said["params"]["exceptionDetails"]))
-            case "Log.entryAdded":
+            case "ServerLog.entryAdded":
                 self.complaints.append(said["params"]["entry"]["text"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from tests.serve.serving import Client, Server, new_key
+from tests.serve.lab_server import Client, Server, new_key
 
 
 class School(Struct):

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.serve.browser import CHROMIUM, Browser
-from tests.serve.serving import Client, Server, new_key
+from tests.serve.lab_server import Client, Server, new_key
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here: apt-get install chromium")
@@ -64,7 +64,7 @@ def test_an_exercise_is_solved_in_a_browser(server: Server, browser: Browser) ->
     """By keys alone; the page asks nobody but the server for anything, and nothing goes wrong in it."""
     browser.go_to(server.page())
     browser.type("abcd-abcd-abcd-abcd\r")
-    assert "there is no such code" in browser.shows("document.querySelector('[role=alert]')?.textContent")
+    assert "unknown code" in browser.shows("document.querySelector('[role=alert]')?.textContent")
     _come_in(browser, server, server.invite("anna"))
     assert browser.finds("document.title") == "anna"
     assert browser.finds("document.cookie") == "", "no script sees what the browser is known by"
@@ -124,7 +124,7 @@ def test_a_page_that_is_loaded_again_goes_on(server: Server, browser: Browser) -
     _come_in(browser, server, server.invite("anna"))
     _begin(browser)
     browser.call("Page.reload")
-    browser.sees("go on with attempt 1")
+    browser.sees("resume attempt 1")
     browser.type("\r")
     browser.sees("★ 5 leads", "attempt 1")
     assert browser.finds("document.title") == "anna"
@@ -148,7 +148,7 @@ def test_the_end_of_a_session_is_told(server: Server, browser: Browser) -> None:
     _come_in(browser, server, server.invite("anna"))
     server.process.kill()
     browser.shows(_OVER)
-    assert "The connection is lost" in browser.finds("document.getElementById('why').textContent")
+    assert "The connection was lost" in browser.finds("document.getElementById('why').textContent")
     browser.type("\r")
     browser.shows("document.getElementById('why').textContent.includes('does not answer')")
 
@@ -162,9 +162,9 @@ def test_a_student_who_is_on_by_ssh_is_asked_in_the_browser(
         terminal.shows("lab exercises")
         browser.go_to(server.page())
         browser.type(f"{server.invite('anna')}\r")
-        browser.sees("lab: you are on already, since", "Enter ends that session and goes on here")
+        browser.sees("lab: you are already logged in, since", "Press Enter to end that session and continue here")
         browser.type("\r")
         browser.sees("lab exercises")
-        terminal.shows("lab: you went on in another session")
+        terminal.shows("lab: you continued in another session")
         terminal.status()
         terminal.is_as_before()

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.cli.calling import Lab
+from tests.cli.invocation import Lab
 from tests.serve.conftest import School
-from tests.serve.serving import ROOT, Client, Server
+from tests.serve.lab_server import ROOT, Client, Server
 
 
 @pytest.fixture
@@ -39,16 +39,16 @@ def _line(lab: Lab, *words: str) -> str:
         (("--port", "x"), "--port x: write a whole number, from 0 to 65535"),
         (("--port", "70000"), "--port 70000: write a whole number, from 0 to 65535"),
         (("--web", "x"), "--web x: write a whole number, from 0 to 65535"),
-        (("--class", "gone"), "--class gone: No such file or directory; name a file of public keys, a line each"),
-        (("--class", "bad"), "bad:1: xx is no kind of key, and options are refused; write KIND KEY NAME, as in "),
+        (("--class", "gone"), "--class gone: No such file or directory; name a file of public keys, one per line"),
+        (("--class", "bad"), "bad:1: xx is not a kind of key; options are refused; expected KIND KEY NAME, as in "),
         (("--nodes", "0"), "--nodes 0: write a whole number, from 1 to 64"),
         (("--idle", "soon"), "--idle: 'soon' is not a duration"),
-        (("--listen", "203.0.113.7", "--port", "0"), "--listen 203.0.113.7 is no address of this machine; "),
+        (("--listen", "203.0.113.7", "--port", "0"), "--listen 203.0.113.7 is not an address of this machine; "),
         (("--data", "bad"), "--data bad: "),
-        (("invite", "a/b"), "'a/b' cannot be a student's name: a letter or digit, then letters, digits, dots"),
-        (("invite", "guest-1"), "'guest-1' cannot be a student's name: "),
+        (("invite", "a/b"), "'a/b' is not a valid student name: a letter or digit, then letters, digits, dots"),
+        (("invite", "guest-1"), "'guest-1' is not a valid student name: "),
         (("invite", "anna", "--days", "0"), "--days 0: write a whole number, from 1 to 3650"),
-        (("status",), "no server runs on "),
+        (("status",), "no server runs in "),
     ],
 )
 def test_a_wrong_call_is_answered_in_one_line(lab: Lab, words: tuple[str, ...], told: str) -> None:
@@ -84,7 +84,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, library: str)
     )
     assert done.returncode == 2
     assert done.stderr == (
-        f"lab: lab serve needs {library}, which is not installed: pip install 'coordinator-lab[serve]'\n"
+        f"lab: lab serve requires {library}, which is not installed: pip install 'coordinator-lab[serve]'\n"
     )
 
 

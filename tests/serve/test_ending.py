@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from lab.recording.reader import open_recording
-from lab.serve.folder import Running
+from lab.serve.folder import RunningServer
 from tests.serve.conftest import School
-from tests.serve.serving import Client, Server, alive
-from tests.serve.watching import Watched
+from tests.serve.lab_server import Client, Server, alive
+from tests.serve.terminal_screen import Watched
 from tests.waiting import wait_for
 
 _NAME = "two-coordinators"
@@ -27,7 +27,7 @@ def test_ctrl_c_ends_all_in_good_order(tmp_path: Path, school: School) -> None:
             running = server.processes()
             assert server.end(signal.SIGINT) == 0
             for terminal in (first, second):
-                terminal.shows("lab: the server is being ended; your progress is kept")
+                terminal.shows("lab: the server is shutting down; your progress is saved")
                 terminal.status()
                 terminal.is_as_before()
         assert not alive(running)
@@ -64,7 +64,7 @@ def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None
         lines = open_recording(recording)
         assert sum(1 for _ in lines.records()) > 50
         lines.close()
-    sockets = Path(msgspec.json.decode((data / "server.json").read_bytes(), type=Running).sockets)
+    sockets = Path(msgspec.json.decode((data / "server.json").read_bytes(), type=RunningServer).sockets)
     assert sockets.is_dir()
     with Server(data, class_file=school.class_file) as again:
         assert not sockets.exists(), "what was left of the one before is gone"
@@ -83,7 +83,7 @@ def test_a_server_whose_zygote_is_killed_ends(tmp_path: Path, school: School) ->
             assert server.process.wait(20) == 1
             terminal.status()
         wait_for(lambda: not alive(running), "nothing is left", 6)
-        server.logged("fault", "the process that forks sessions has ended")
+        server.logged("fault", "the fork server has ended")
 
 
 def test_a_second_server_on_the_same_folder_is_refused(tmp_path: Path, school: School) -> None:
@@ -97,4 +97,4 @@ def test_a_second_server_on_the_same_folder_is_refused(tmp_path: Path, school: S
             timeout=30,
         )
     assert done.returncode == 2
-    assert "a server runs on" in done.stderr.splitlines()[-1]
+    assert "a server already runs in" in done.stderr.splitlines()[-1]

@@ -8,8 +8,8 @@ import msgspec
 
 from lab.exercises.grading import grade_recording
 from tests.serve.conftest import School
-from tests.serve.serving import Client, Server
-from tests.serve.watching import Watched
+from tests.serve.lab_server import Client, Server
+from tests.serve.terminal_screen import Watched
 
 _NAME = "two-coordinators"
 _TITLE = "One pause, two coordinators"
@@ -39,7 +39,7 @@ def test_an_exercise_is_solved_by_keys_and_stays_solved(server: Server, school: 
     assert " 5 of  5 " in points
     with anna.terminal() as terminal:
         screen = Watched(terminal)
-        screen.sees("1 of ", "go on with attempt 1", "solved")
+        screen.sees("1 of ", "resume attempt 1", "solved")
         screen.type("q")
         assert terminal.status() == 0
     (recording,) = _recordings(server, "anna")
@@ -62,7 +62,7 @@ def test_a_dropped_connection_costs_nothing_of_an_attempt(server: Server, school
     assert "0 sessions, a cluster: bully, 5 nodes" in ben.run("status").stdout
     with ben.terminal() as terminal:
         screen = Watched(terminal)
-        screen.sees("go on with attempt 1")
+        screen.sees("resume attempt 1")
         screen.type("\r")
         screen.sees("you answered: 4 and 5", "attempt 1")
         screen.type("5p")
@@ -79,9 +79,9 @@ def test_a_word_begins_an_exercise_and_a_wrong_name_is_told(server: Server, scho
     anna = Client(server, school.anna)
     for words, told in (
         (("start", "two-coordinator"), "did you mean two-coordinators?"),
-        (("start", "mend-the-ring"), "there is no exercise mend-the-ring on the server"),
-        (("start", "../../etc"), "there is no exercise ../../etc on the server"),
-        (("start",), "write start NAME"),
+        (("start", "mend-the-ring"), "unknown exercise mend-the-ring on this server"),
+        (("start", "../../etc"), "unknown exercise ../../etc on this server"),
+        (("start",), "usage: start NAME"),
     ):
         done = anna.run(*words)
         assert done.returncode == 2
@@ -96,16 +96,16 @@ def test_a_student_who_is_on_already_may_take_over(server: Server, school: Schoo
         Watched(first).sees("★ 5 leads")
         recordings = _recordings(server, "ben")
         with ben.terminal() as second:
-            second.shows("you are on already, since")
+            second.shows("you are already logged in, since")
             second.type("x")
             assert second.status() == 1
         assert "1 session, a cluster" in ben.run("status").stdout
         with ben.terminal() as third:
-            third.shows("you are on already, since")
+            third.shows("you are already logged in, since")
             third.type("\r")
-            first.shows("lab: you went on in another session")
+            first.shows("lab: you continued in another session")
             screen = Watched(third)
-            screen.sees("go on with attempt")
+            screen.sees("resume attempt")
             screen.type("\r")
             screen.sees("★ 5 leads")
             assert _recordings(server, "ben") == recordings

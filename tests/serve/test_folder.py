@@ -9,8 +9,8 @@ import pytest
 from lab.serve.admission import Admission
 from lab.serve.folder import DataFolder
 from lab.serve.invites import InvitationError, Invitations
-from lab.serve.log import Log
-from tests.serve.test_short_disk import room_for
+from lab.serve.server_log import ServerLog
+from tests.serve.test_full_disk import room_for
 
 
 def _public(key: asyncssh.SSHKey) -> asyncssh.SSHKey:
@@ -25,27 +25,27 @@ def folder(tmp_path: Path) -> DataFolder:
 
 def test_a_server_on_a_copy_of_the_folder_leaves_the_other_alone(folder: DataFolder, tmp_path: Path) -> None:
     """The copy names the sockets of a server that runs."""
-    sockets = folder.take()
-    folder.tell(1, sockets, 0)
+    sockets = folder.acquire()
+    folder.publish(1, sockets, 0)
     shutil.copytree(folder.path, tmp_path / "copy")
     copy = DataFolder(tmp_path / "copy")
-    copy.leave(copy.take())
+    copy.release(copy.acquire())
     assert sockets.is_dir()
-    folder.leave(sockets)
+    folder.release(sockets)
 
 
 def test_nothing_is_removed_that_no_server_has_made(folder: DataFolder, tmp_path: Path) -> None:
     """Whatever ``server.json`` says."""
     precious = tmp_path / "precious"
     precious.mkdir()
-    folder.tell(1, precious, 0)
-    folder.leave(folder.take())
+    folder.publish(1, precious, 0)
+    folder.release(folder.acquire())
     assert precious.is_dir()
 
 
 def test_a_guest_is_the_same_guest_again(folder: DataFolder) -> None:
     """By the key, also after a restart; who has no key is a new one each time."""
-    log = Log(folder.log)
+    log = ServerLog(folder.log)
     anna, ben = (_public(asyncssh.generate_private_key("ssh-ed25519")) for _ in range(2))
     first = Admission(folder, None, True, log)
     assert [first.admit("x", anna), first.admit("x", None), first.admit("x", anna)] == [
@@ -54,11 +54,11 @@ def test_a_guest_is_the_same_guest_again(folder: DataFolder) -> None:
         "guest-1",
     ]
     again = Admission(folder, None, True, log)
-    assert again.known("x", ben) is None
+    assert again.identify("x", ben) is None
     assert [again.admit("x", ben), again.admit("x", anna)] == ["guest-3", "guest-1"]
-    assert again.known("x", anna) == "guest-1"
+    assert again.identify("x", anna) == "guest-1"
     closed = Admission(folder, None, False, log)
-    assert not closed.would_admit("x", anna)
+    assert not closed.may_admit("x", anna)
     with pytest.raises(InvitationError):
         closed.admit("x", anna)
     log.close()
@@ -66,7 +66,7 @@ def test_a_guest_is_the_same_guest_again(folder: DataFolder) -> None:
 
 def test_a_disk_that_is_full_costs_no_code(folder: DataFolder) -> None:
     """Where the key cannot be kept, the code holds still, for the same key or another."""
-    log = Log(folder.log)
+    log = ServerLog(folder.log)
     folder.keys.write_text("# a line of a large class\n" * 1000)
     invitations = Invitations(folder.invites)
     ((_, code),) = invitations.invite(["anna"], 14)
@@ -76,7 +76,7 @@ def test_a_disk_that_is_full_costs_no_code(folder: DataFolder) -> None:
         admission.admit(code, key)
     assert invitations.name_for(code) == "anna"
     assert admission.admit(code, key) == "anna"
-    with pytest.raises(InvitationError, match="used already"):
+    with pytest.raises(InvitationError, match="already used"):
         invitations.name_for(code)
     assert admission.admit("whoever", key) == "anna"
     log.close()

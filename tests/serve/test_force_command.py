@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from tests.serve.serving import ROOT, new_key
-from tests.serve.watching import Watched
+from tests.serve.lab_server import ROOT, new_key
+from tests.serve.terminal_screen import Watched
 from tests.tui.terminal import Terminal
 from tests.waiting import wait_for
 

@@ -13,8 +13,8 @@ import pytest
 from lab.recording.reader import open_recording
 from lab.recording.records import Commanded
 from tests.serve.conftest import School
-from tests.serve.serving import Client, Server
-from tests.serve.watching import Watched
+from tests.serve.lab_server import Client, Server
+from tests.serve.terminal_screen import Watched
 from tests.waiting import wait_for
 
 _NAME = "two-coordinators"
@@ -53,7 +53,7 @@ def _outside(server: Server) -> set[Path]:
 def test_no_word_of_the_interface_names_a_file(server: Server, screen: Watched) -> None:
     """What writes or opens files where lab is installed is not there: nothing is written but the attempt."""
     before = _outside(server)
-    for word in ("export", "export ../../x.svg", "write", "branch", "branches", "beside ../../../etc/passwd"):
+    for word in ("export", "export ../../x.svg", "write", "branch", "branches", "compare ../../../etc/passwd"):
         screen.say(word)
         screen.sees(f"{word.split()[0]} is not on the server")
     for line in ("run /etc/passwd", "write ../../x", "script /etc/passwd", "!id", "open /etc/passwd"):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.serve.conftest import School
-from tests.serve.serving import Client, Server, new_key
+from tests.serve.lab_server import Client, Server, new_key
 
 
 def test_a_student_of_the_class_comes_in_under_any_user_name(server: Server, school: School) -> None:
@@ -28,7 +28,7 @@ def test_a_class_file_that_changes_is_read_again(tmp_path: Path, school: School)
         assert anna.run("help").returncode == 0
         class_file.write_text(f"{key[0]} {key[1]} ../anna\n")
         assert anna.run("help").returncode == 0
-        assert "class:1: '../anna' cannot be a student's name" in server.logged("unreadable")["text"]
+        assert "class:1: '../anna' is not a valid student name" in server.logged("unreadable")["text"]
 
 
 def test_an_invitation_registers_the_key_that_the_student_connects_with(server: Server, tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_an_invitation_registers_the_key_that_the_student_connects_with(server: 
     assert Client(server, key, user=code).run("status").returncode == 0, "the key is known, whatever the user name"
     thief = Client(server, new_key(tmp_path / "thief"), user=code).run("status")
     assert thief.returncode == 255
-    assert "the code was used already; ask your teacher for a new one" in thief.stderr
+    assert "the code was already used; ask your teacher for a new one" in thief.stderr
     assert code in server.logged("refused", "no key")["text"]
     enrolled = (server.data / "keys").read_text()
     assert enrolled.count(" carla\n") == 1
@@ -64,7 +64,7 @@ def test_a_code_that_was_made_anew_leaves_the_old_one_void(server: Server, tmp_p
     """Who lost a code asks for another, and the finder of the first gets nothing."""
     first, second = server.invite("emil"), server.invite("emil")
     key = new_key(tmp_path / "emil")
-    assert "there is no such code" in Client(server, key, user=first).run("status").stderr
+    assert "unknown code" in Client(server, key, user=first).run("status").stderr
     assert Client(server, key, user=second).run("status").stdout.startswith("emil:")
 
 
@@ -73,7 +73,7 @@ def test_a_stranger_is_told_the_next_step(server: Server, school: School) -> Non
     done = Client(server, school.stranger).run("status")
     assert done.returncode == 255
     assert (
-        f"lab: your key is not known here; ask your teacher for a code, and connect once with it: "
+        f"lab: your key is unknown; ask your teacher for a code, and connect once with it: "
         f"ssh -p {server.port} CODE@HOST" in done.stderr
     )
     assert done.stderr.count("lab:") == 1
@@ -83,7 +83,7 @@ def test_a_stranger_is_told_the_next_step(server: Server, school: School) -> Non
 def test_who_has_no_key_is_told_to_make_one(server: Server) -> None:
     """Also with a code: there would be nothing to register."""
     done = Client(server, None).run("status")
-    assert "make one with ssh-keygen, then connect again" in done.stderr
+    assert "create one with ssh-keygen, then try again" in done.stderr
     assert done.returncode == 255
 
 
@@ -99,7 +99,7 @@ def test_wrong_keys_in_a_row_end_the_connection(server: Server, tmp_path: Path) 
     keys = [new_key(tmp_path / str(number)) for number in range(10)]
     done = Client(server, keys[0], *(word for key in keys[1:] for word in ("-i", str(key)))).run("status")
     assert done.returncode == 255
-    assert "8 keys refused; name the right one" in done.stderr
+    assert "8 keys refused; specify the right one" in done.stderr
     refused = [line for line in server.log() if "key" in line.get("text", "") and line["event"] == "refused"]
     fingerprints = {line["text"].rpartition(" ")[2] for line in refused}
     assert len(fingerprints) >= 8
@@ -116,7 +116,7 @@ def test_nothing_but_a_key_is_a_way_in(server: Server, school: School, method: s
 def test_an_open_server_lets_anybody_in_as_a_guest(tmp_path: Path, school: School) -> None:
     """It says so loudly. Those of the class are themselves; a key has the same guest again, no key a new one."""
     with Server(tmp_path / "data", "--open", class_file=school.class_file) as server:
-        assert "OPEN: anybody" in server.said()
+        assert "OPEN: anyone" in server.said()
         assert Client(server, school.anna).run("status").stdout.startswith("anna:")
         stranger = Client(server, school.stranger)
         assert [stranger.run("status").stdout.partition(":")[0] for _ in range(2)] == ["guest-1", "guest-1"]

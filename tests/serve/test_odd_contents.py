@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from lab.durable import write_durably
-from lab.exercises.home import recording_of
-from lab.serve.admin_line import AdminLine
+from lab.exercises.student_folder import recording_of
+from lab.serve.admin_connection import AdminConnection
 from lab.serve.folder import DataFolder
 from lab.serve.invites import InvitationError, Invitations
-from tests.cli.calling import Lab
+from tests.cli.invocation import Lab
 from tests.serve.conftest import School
-from tests.serve.serving import Client, Server
+from tests.serve.lab_server import Client, Server
 from tests.serve.test_teacher_export import Class, school_class, solved
 
 __all__ = ["school_class", "solved"]
@@ -32,8 +32,8 @@ def test_a_folder_that_is_no_folder_hides_nobody_else(tmp_path: Path, school: Sc
     os.mkfifo(recording_of(students / "kinds", _EXERCISE, 3))
     recording_of(students / "kinds", _EXERCISE, 4).symlink_to("/etc/passwd")
     serving = Server(tmp_path / "data", class_file=school.class_file)
-    with serving as server, AdminLine(DataFolder(server.data)) as line:
-        found = [each.name for each in line.report().pupils]
+    with serving as server, AdminConnection(DataFolder(server.data)) as line:
+        found = [each.name for each in line.report().students]
     assert found == ["anna", "ben", "file", "kinds"]
 
 
@@ -50,21 +50,21 @@ def test_a_time_that_cannot_be_stops_no_report(
     progress = server.data / "students" / "anna" / "progress.json"
     with Client(server, school.anna).terminal("start", _EXERCISE) as terminal:
         terminal.shows("5 leads")
-        with AdminLine(DataFolder(server.data)) as line:
-            attempt = line.report().pupils[0].attempt
+        with AdminConnection(DataFolder(server.data)) as line:
+            attempt = line.report().students[0].attempt
             write_durably(progress, f'{{"doing": {{{doing.replace("{}", str(attempt))}}}}}'.encode())
-            pupil = line.report().pupils[0]
+            student = line.report().students[0]
         terminal.type("\x03")
         terminal.status()
-    assert (pupil.name, pupil.tasks, pupil.stuck_s) == ("anna", 3, stuck_s)
+    assert (student.name, student.tasks, student.stuck_s) == ("anna", 3, stuck_s)
 
 
 def test_what_is_no_recording_is_refused_by_itself(school_class: Class, tmp_path: Path) -> None:
     """With its student and its exercise, by the names of its folder and file; all others are graded."""
     school_class.seal(school_class.put("anna"))
-    attempts = school_class.folder.home("ben") / "attempts"
+    attempts = school_class.folder.student_path("ben") / "attempts"
     for name in ("ben", "carla"):
-        recording_of(school_class.folder.home(name), _EXERCISE, 1).touch()
+        recording_of(school_class.folder.student_path(name), _EXERCISE, 1).touch()
     (attempts / "notes.jsonl").write_text("{}\n")
     (attempts / "a-folder.jsonl").mkdir()
     (attempts / "gone.jsonl").symlink_to("nowhere")

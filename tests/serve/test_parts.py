@@ -12,22 +12,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lab.exercises.attempt import attempt_config
-from lab.exercises.home import recording_of
-from lab.exercises.library import exercise_called
-from lab.recording.records import Exercised
-from lab.serve.border import is_name, size_of, terminal_name
+from lab.exercises.exercise_library import find_exercise
+from lab.exercises.student_folder import recording_of
+from lab.recording.records import ExerciseAttempt
 from lab.serve.children import Children
 from lab.serve.folder import DataFolder, FolderError
+from lab.serve.fork_protocol import ChildEnvironment, HostInfo
 from lab.serve.invites import InvitationError, Invitations, is_code
 from lab.serve.keylist import read_keys
 from lab.serve.limits import Limits, help_of
 from lab.serve.listfile import ListError
-from lab.serve.log import Log, read_log
-from lab.serve.orders import HostInfo, Room
-from lab.serve.rates import HalfOpen, Rate
-from lab.serve.runcheck import fault_of
+from lab.serve.rates import HalfOpen, RateLimit
+from lab.serve.runcheck import refusal_reason
+from lab.serve.sanitizer import is_name, size_of, terminal_name
+from lab.serve.server_log import ServerLog, read_log
 from lab.worlds.config import RunConfig
-from tests.serve.serving import ROOT
+from tests.serve.lab_server import ROOT
 
 _KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHmzYaqDmSvXhRkMYpMt3QxTcpYV2WRZa9cWZIVK3GvX"
 _OTHER = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHmzYaqDmSvXhRkMYpMt3QxTcpYV2WRZa9cWZIVK3GvY"
@@ -74,13 +74,13 @@ def test_a_list_of_keys_says_who_has_which() -> None:
         (f'command="/bin/sh" {_KEY} anna', "options are refused"),
         (f"no-pty,{_KEY} anna", "options are refused"),
         (_KEY, "the student's name is missing"),
-        (f"{_KEY} ../anna", "cannot be a student's name"),
-        (f"{_KEY} anna maria", "cannot be a student's name"),
-        (f"{_KEY} guest-1", "cannot be a student's name"),
+        (f"{_KEY} ../anna", "is not a valid student name"),
+        (f"{_KEY} anna maria", "is not a valid student name"),
+        (f"{_KEY} guest-1", "is not a valid student name"),
         ("ssh-ed25519 AAAA anna", "the key of anna cannot be read"),
         (f"ssh-rsa {_KEY.split()[1][:-4]} anna", "the key of anna cannot be read"),
-        ("\x1b[2J AAAA anna", "is no kind of key"),
-        (f"{_OTHER} anna\n{_OTHER} ben", "this key is anna's already"),
+        ("\x1b[2J AAAA anna", "is not a kind of key"),
+        (f"{_OTHER} anna\n{_OTHER} ben", "this key already belongs to anna"),
     ],
 )
 def test_a_line_that_says_nobody_is_named(line: str, told: str) -> None:
@@ -100,9 +100,9 @@ def test_a_code_holds_once(tmp_path: Path) -> None:
     assert invitations.name_for(code.upper().replace("-", "")) == "anna"
     with invitations.used(code, "SHA256:x") as name:
         assert name == "anna"
-    with pytest.raises(InvitationError, match="used already"), invitations.used(code, "SHA256:y"):
+    with pytest.raises(InvitationError, match="already used"), invitations.used(code, "SHA256:y"):
         pass
-    with pytest.raises(InvitationError, match="there is no such code"):
+    with pytest.raises(InvitationError, match="unknown code"):
         invitations.name_for("aaaa-aaaa-aaaa-aaaa")
     assert (tmp_path / "invites.json").stat().st_mode & 0o777 == 0o600
 
@@ -111,7 +111,7 @@ def test_a_code_holds_for_so_many_days(tmp_path: Path) -> None:
     """Then it says so."""
     invitations = Invitations(tmp_path / "invites.json")
     ((_, code),) = invitations.invite(["anna"], -1)
-    with pytest.raises(InvitationError, match="holds no longer"):
+    with pytest.raises(InvitationError, match="has expired"):
         invitations.name_for(code)
 
 
@@ -126,20 +126,20 @@ def test_a_user_name_is_seldom_a_code(text: str) -> None:
 def test_a_rate_is_counted_in_the_last_minute() -> None:
     """Of each by itself; what is long past counts no more."""
     now_s = 0.0
-    rate = Rate(2, lambda: now_s)
-    assert [rate.too_often("a") for _ in range(3)] == [False, False, True]
-    assert not rate.too_often("b")
+    rate = RateLimit(2, lambda: now_s)
+    assert [rate.is_exceeded("a") for _ in range(3)] == [False, False, True]
+    assert not rate.is_exceeded("b")
     now_s = 59.0
-    assert rate.too_often("a")
+    assert rate.is_exceeded("a")
     now_s = 121.0
-    assert not rate.too_often("a")
+    assert not rate.is_exceeded("a")
 
 
 class _Stranger(Struct, eq=False):
     address: str
     there: bool = True
 
-    def give_way(self) -> None:
+    def evict(self) -> None:
         """Closed."""
         self.there = False
 
@@ -159,7 +159,7 @@ def test_the_oldest_of_the_busiest_address_makes_room() -> None:
 
 
 _NAMES = ("two-coordinators", "all-tests-passed", "mend-the-ring")
-_EXERCISES = {name: exercise_called(name) for name in _NAMES}
+_EXERCISES = {name: find_exercise(name) for name in _NAMES}
 
 
 def _config(home: Path, name: str = "two-coordinators", student: str = "anna", attempt: int = 1) -> RunConfig:
@@ -169,29 +169,29 @@ def _config(home: Path, name: str = "two-coordinators", student: str = "anna", a
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"protocol": "/tmp/x.py"}, "no attempt of yours"),
-        ({"protocol": "invitation"}, "no attempt of yours"),
-        ({"exercise": None}, "only the exercises of this server"),
-        ({"exercise": Exercised("../x", "anna", 1)}, "only the exercises of this server"),
-        ({"exercise": Exercised("mend-the-ring", "anna", 1)}, "only the exercises of this server"),
-        ({"exercise": Exercised("two-coordinators", "ben", 1)}, "no attempt of yours"),
-        ({"exercise": Exercised("two-coordinators", "anna", 2)}, "no attempt of yours"),
-        ({"exercise": Exercised("two-coordinators", "anna", 0)}, "9999 attempts"),
-        ({"exercise": Exercised("two-coordinators", "anna", 10_000)}, "9999 attempts"),
+        ({"protocol": "/tmp/x.py"}, "not a valid attempt of yours"),
+        ({"protocol": "invitation"}, "not a valid attempt of yours"),
+        ({"exercise": None}, "only the exercises in the list"),
+        ({"exercise": ExerciseAttempt("../x", "anna", 1)}, "only the exercises in the list"),
+        ({"exercise": ExerciseAttempt("mend-the-ring", "anna", 1)}, "only the exercises in the list"),
+        ({"exercise": ExerciseAttempt("two-coordinators", "ben", 1)}, "not a valid attempt of yours"),
+        ({"exercise": ExerciseAttempt("two-coordinators", "anna", 2)}, "not a valid attempt of yours"),
+        ({"exercise": ExerciseAttempt("two-coordinators", "anna", 0)}, "9999 attempts"),
+        ({"exercise": ExerciseAttempt("two-coordinators", "anna", 10_000)}, "9999 attempts"),
         ({"nodes": tuple(range(10))}, "10 nodes"),
-        ({"nodes": (1, 2)}, "no attempt of yours"),
-        ({"may": ("kill",)}, "no attempt of yours"),
-        ({"may": None}, "no attempt of yours"),
-        ({"script": ""}, "no attempt of yours"),
-        ({"commands": ("at 1s kill 5",)}, "no attempt of yours"),
-        ({"end_us": None}, "no attempt of yours"),
-        ({"run": "../x"}, "no attempt of yours"),
-        ({"run": ""}, "no attempt of yours"),
-        ({"run": "a" * 99}, "no attempt of yours"),
-        ({"recording": "/etc/x.jsonl"}, "no attempt of yours"),
-        ({"recording": "{home}/../x.jsonl"}, "no attempt of yours"),
-        ({"recording": "{home}/attempts/two-coordinators-002.jsonl"}, "no attempt of yours"),
-        ({"parent": "{home}/../ben/attempts/x.jsonl"}, "no attempt of yours"),
+        ({"nodes": (1, 2)}, "not a valid attempt of yours"),
+        ({"may": ("kill",)}, "not a valid attempt of yours"),
+        ({"may": None}, "not a valid attempt of yours"),
+        ({"script": ""}, "not a valid attempt of yours"),
+        ({"commands": ("at 1s kill 5",)}, "not a valid attempt of yours"),
+        ({"end_us": None}, "not a valid attempt of yours"),
+        ({"run": "../x"}, "not a valid attempt of yours"),
+        ({"run": ""}, "not a valid attempt of yours"),
+        ({"run": "a" * 99}, "not a valid attempt of yours"),
+        ({"recording": "/etc/x.jsonl"}, "not a valid attempt of yours"),
+        ({"recording": "{home}/../x.jsonl"}, "not a valid attempt of yours"),
+        ({"recording": "{home}/attempts/two-coordinators-002.jsonl"}, "not a valid attempt of yours"),
+        ({"parent": "{home}/../ben/attempts/x.jsonl"}, "not a valid attempt of yours"),
     ],
 )
 def test_what_is_not_run(tmp_path: Path, change: dict[str, object], told: str) -> None:
@@ -217,11 +217,11 @@ def test_an_attempt_is_recorded_over_no_other(tmp_path: Path) -> None:
     config = _config(tmp_path)
     Path(config.recording).parent.mkdir()
     Path(config.recording).write_text("")
-    assert _fault(config, tmp_path) == "attempt 1 at two-coordinators was made already"
+    assert _fault(config, tmp_path) == "attempt 1 at two-coordinators already exists"
 
 
 def _fault(config: RunConfig, home: Path) -> str:
-    return fault_of(config, "anna", home, _EXERCISES, Limits())
+    return refusal_reason(config, "anna", home, _EXERCISES, Limits())
 
 
 def test_every_limit_has_a_line_of_help() -> None:
@@ -232,10 +232,10 @@ def test_every_limit_has_a_line_of_help() -> None:
 
 def test_a_log_that_grows_large_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A flood of refusals fills no disk."""
-    monkeypatch.setattr("lab.serve.log._LARGEST", 1000)
-    log = Log(tmp_path / "log")
+    monkeypatch.setattr("lab.serve.server_log._LARGEST", 1000)
+    log = ServerLog(tmp_path / "log")
     for _ in range(100):
-        log.say("refused", "x" * 1000, address="127.0.0.1")
+        log.write("refused", "x" * 1000, address="127.0.0.1")
     log.close()
     assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 3000
     assert {each.name for each in tmp_path.iterdir()} == {"log", "log.1"}
@@ -243,11 +243,11 @@ def test_a_log_that_grows_large_makes_room(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_flood_of_refusals_leaves_room_in_the_log(tmp_path: Path) -> None:
     """Of one student, or one address, so many a minute are written down; of others, and what was done, all is."""
-    log = Log(tmp_path / "log")
+    log = ServerLog(tmp_path / "log")
     for number in range(1000):
-        log.say("refused", f"forwarding {number}", student="anna", address="192.0.2.1")
-        log.say("sealed", f"{number}", student="anna")
-    log.say("refused", "forwarding", student="ben", address="192.0.2.1")
+        log.write("refused", f"forwarding {number}", student="anna", address="192.0.2.1")
+        log.write("sealed", f"{number}", student="anna")
+    log.write("refused", "forwarding", student="ben", address="192.0.2.1")
     log.close()
     lines = list(read_log(tmp_path / "log"))
     assert sum(line.event == "sealed" for line in lines) == 1000
@@ -261,23 +261,23 @@ def test_the_data_folder_is_its_owners_alone(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir(mode=0o755)
     folder = DataFolder(tmp_path / "data")
     assert folder.path.stat().st_mode & 0o777 == 0o700
-    assert [folder.new_home("guest-") for _ in range(2)] == ["guest-1", "guest-2"]
+    assert [folder.add_student("guest-") for _ in range(2)] == ["guest-1", "guest-2"]
     (tmp_path / "file").write_text("")
     with pytest.raises(FolderError, match="--data"):
         DataFolder(tmp_path / "file")
 
 
-def test_a_zygote_that_cannot_fork_says_so_and_goes_on() -> None:
+def test_a_fork_server_that_cannot_fork_says_so_and_goes_on() -> None:
     """A machine that is full now is not full for ever."""
     code = """
-import os, socket, lab.serve.zygote as zygote
+import os, socket, lab.serve.session_fork_server as fork_server
 def full():
     os.fork = fork
     raise BlockingIOError(11, "no more processes")
 fork, os.fork = os.fork, full
-zygote.import_everything = lambda: None
-zygote.all_exercises = lambda folder: []
-raise SystemExit(zygote.main())
+fork_server.import_everything = lambda: None
+fork_server.all_exercises = lambda folder: []
+raise SystemExit(fork_server.main())
 """
 
     def begin(stdin: int) -> subprocess.Popen[bytes]:
@@ -288,7 +288,7 @@ raise SystemExit(zygote.main())
         with its:
             process = begin(its.fileno())
         children = Children(ours, process, lambda: None)
-        room = Room({}, "/", 1 << 30, 1 << 20, 0)
+        room = ChildEnvironment({}, "/", 1 << 30, 1 << 20, 0)
         nowhere = os.open(os.devnull, os.O_RDWR)
         with pytest.raises(OSError, match="no more processes"):
             await children.fork(room, (nowhere, nowhere, nowhere), HostInfo("live"))

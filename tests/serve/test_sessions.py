@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.serve.conftest import School
-from tests.serve.serving import Client, Server
+from tests.serve.lab_server import Client, Server
 from tests.tui.terminal import Terminal
 from tests.waiting import wait_for
 
@@ -75,7 +75,7 @@ def test_a_session_in_which_no_key_is_pressed_ends(tmp_path: Path, school: Schoo
     """With a line that says why."""
     serving = Server(tmp_path / "data", "--idle", "1500ms", class_file=school.class_file)
     with serving as server, Client(server, school.anna).terminal() as terminal:
-        terminal.shows("lab: nobody pressed a key for 1.5s; connect again to go on")
+        terminal.shows("lab: no key was pressed for 1.5s; connect again to continue")
         terminal.status()
         terminal.is_as_before()
 
@@ -87,9 +87,9 @@ def test_so_many_sessions_and_no_more(tmp_path: Path, school: School) -> None:
         with anna.terminal() as first:
             first.shows("lab exercises")
             with ben.terminal() as second:
-                second.shows("lab: there are as many sessions as this server bears, 1; try again in a while")
+                second.shows("lab: the server is full, with 1 session; try again later")
                 assert second.status() == 1
-            server.logged("refused", "as many sessions as this server bears", "ben")
+            server.logged("refused", "the server is full", "ben")
             first.type("q")
             assert first.status() == 0
         server.logged("session ended", student="anna")

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 import pytest
 
 from lab.exercises.exercise import Exercise
+from lab.exercises.exercise_library import all_exercises
 from lab.exercises.grading import grade_recording
-from lab.exercises.home import recording_of
-from lab.exercises.library import all_exercises
-from lab.exercises.trying import commands_in
+from lab.exercises.sandbox import read_commands
+from lab.exercises.student_folder import recording_of
 from tests.serve.conftest import School
-from tests.serve.serving import Client, Server
-from tests.serve.watching import Watched
+from tests.serve.lab_server import Client, Server
+from tests.serve.terminal_screen import Watched
 from tests.waiting import wait_for
 
 _QUICK = ("two-coordinators", "first-election")
@@ -32,7 +32,7 @@ _WRONG_WITHIN_S = 5.0
 def test_a_solution_gets_full_marks_live(server: Server, school: School, exercise: Exercise) -> None:
     """Each task that is not for the teacher is done, to the interface and to the grader."""
     client = Client(server, school.anna)
-    lines = commands_in(exercise, (exercise.folder / "solution.script").read_text("utf-8"))
+    lines = read_commands(exercise, (exercise.folder / "solution.script").read_text("utf-8"))
     assert _points(server, client, "anna", exercise, lines, _WITHIN_S) == exercise.points
 
 
@@ -42,7 +42,7 @@ def test_what_is_known_wrong_brings_nothing_live(server: Server, school: School,
     """The first of its wrong scripts."""
     client = Client(server, school.ben)
     wrong = min(exercise.folder.glob("wrong-*.script"))
-    lines = commands_in(exercise, wrong.read_text("utf-8"))
+    lines = read_commands(exercise, wrong.read_text("utf-8"))
     assert _points(server, client, "ben", exercise, lines, _WRONG_WITHIN_S) == 0
 
 
@@ -58,7 +58,7 @@ def _points(
         with contextlib.suppress(AssertionError):  # some tasks are judged at the end alone
             wait_for(lambda: f"{exercise.points} of {exercise.points} points" in screen.text(), "", within_s, 0.1)
         screen.say("hand-in")
-        screen.sees("The run ends, and what is judged at the end is judged.")
+        screen.sees("The run ends and the open tasks are judged")
         screen.type("\r")
         screen.sees("the run is over")
         terminal.type("\x03")

@@ -6,19 +6,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lab.exercises.teacher import ClassReport, Pupil
-from lab.serve.admin_line import AdminLine
+from lab.exercises.teacher import ClassReport, Student
+from lab.serve.admin_connection import AdminConnection
 from lab.serve.folder import DataFolder
 from lab.serve.seals import SealBook
-from tests.cli.calling import Lab
+from tests.cli.invocation import Lab
 from tests.serve.conftest import School
-from tests.serve.serving import Client, Server
+from tests.serve.lab_server import Client, Server
 from tests.waiting import wait_for
 
 _EXERCISE = "two-coordinators"
 
 
-class Desk:
+class TeacherTerminal:
     """What a teacher types, beside a server."""
 
     def __init__(self, lab: Lab, server: Server) -> None:
@@ -26,7 +26,7 @@ class Desk:
         self._data = ["--data", str(server.data)]
 
     def __call__(self, *words: str) -> str:
-        """``lab serve WORDS``, which does what it is told; what it prints."""
+        """``lab serve COMMANDS``, which does what it is told; what it prints."""
         called = self._lab("serve", *words, *self._data)
         assert (called.status, called.err) == (0, "")
         return called.out
@@ -35,36 +35,36 @@ class Desk:
         """The line with which it says no."""
         return self._lab("serve", *words, *self._data).refused()
 
-    def pupil(self, name: str) -> Pupil:
+    def student(self, name: str) -> Student:
         """How one of them stands."""
         report = msgspec.json.decode(self("status", "--json"), type=ClassReport)
-        return next(each for each in report.pupils if each.name == name)
+        return next(each for each in report.students if each.name == name)
 
 
 @pytest.fixture
-def desk(server: Server, tmp_path: Path) -> Desk:
+def teacher(server: Server, tmp_path: Path) -> TeacherTerminal:
     """With folders of its own."""
     (tmp_path / "home").mkdir()
-    return Desk(Lab(tmp_path, tmp_path / "home"), server)
+    return TeacherTerminal(Lab(tmp_path, tmp_path / "home"), server)
 
 
-def test_status_tells_how_each_student_stands(server: Server, school: School, desk: Desk) -> None:
+def test_status_tells_how_each_student_stands(server: Server, school: School, teacher: TeacherTerminal) -> None:
     """Who is on, at which exercise, the tasks, and since when nothing was solved; those who are not on, too."""
     anna = Client(server, school.anna)
     with anna.terminal("start", _EXERCISE) as terminal:
         terminal.shows("attempt 1")
-        pupil = wait_for(lambda: (found := desk.pupil("anna")).tasks and found, "the attempt is noted")
-        assert pupil
-        assert (pupil.exercise, pupil.attempt, pupil.done) == (_EXERCISE, 1, 0)
-        assert (pupil.points, pupil.solved, pupil.keys) == (0, 0, False)
-        assert pupil.stuck_s is not None
-        assert 0 <= pupil.stuck_s < 60
-        assert Path(pupil.socket).exists()
-        said = desk("status").splitlines()
+        student = wait_for(lambda: (found := teacher.student("anna")).tasks and found, "the attempt is noted")
+        assert student
+        assert (student.exercise, student.attempt, student.done) == (_EXERCISE, 1, 0)
+        assert (student.points, student.solved, student.keys) == (0, 0, False)
+        assert student.stuck_s is not None
+        assert 0 <= student.stuck_s < 60
+        assert Path(student.socket).exists()
+        said = teacher("status").splitlines()
         assert said[0] == f"port {server.port}: 1 session, 1 cluster"
         assert said[2].split()[:4] == ["anna", *said[2].split()[1:3], _EXERCISE]
         assert said[3].split()[0] == "ben"
-        assert desk.pupil("ben").since == ""
+        assert teacher.student("ben").since == ""
         terminal.type("q")
         terminal.shows("leave the exercise?")
         before = len(terminal.output)
@@ -72,10 +72,12 @@ def test_status_tells_how_each_student_stands(server: Server, school: School, de
         terminal.shows("light or dark", before)
         terminal.type("q")
         assert terminal.status() == 0
-    assert desk.pupil("anna").stuck_s is None
+    assert teacher.student("anna").stuck_s is None
 
 
-def test_the_server_seals_what_a_run_recorded(server: Server, school: School, desk: Desk, tmp_path: Path) -> None:
+def test_the_server_seals_what_a_run_recorded(
+    server: Server, school: School, teacher: TeacherTerminal, tmp_path: Path
+) -> None:
     """At the end of the run, and before the end is logged; it is what export grades."""
     folder = DataFolder(server.data)
     with Client(server, school.ben).terminal("start", _EXERCISE) as terminal:
@@ -89,24 +91,24 @@ def test_the_server_seals_what_a_run_recorded(server: Server, school: School, de
     seal = SealBook(folder.seals).read().seals[f"students/ben/attempts/{_EXERCISE}-001.jsonl"]
     assert (seal.student, seal.witnessed) == ("ben", True)
     assert server.logged("sealed", student="ben")["text"].endswith(seal.file)
-    assert "graded" in desk("export", "--csv", str(tmp_path / "grades.csv"))
+    assert "graded" in teacher("export", "--csv", str(tmp_path / "grades.csv"))
 
 
-def test_a_message_stays_until_it_is_put_away(server: Server, school: School, desk: Desk) -> None:
+def test_a_message_stays_until_it_is_put_away(server: Server, school: School, teacher: TeacherTerminal) -> None:
     """To one in the list, to all in an exercise; what would steer a terminal is shown as text."""
     with Client(server, school.anna).terminal() as terminal:
         terminal.shows("begins an attempt")
-        assert desk("tell", "anna", "look at node 3\x1b]0;x\x07") == "told anna\n"
+        assert teacher("tell", "anna", "look at node 3\x1b]0;x\x07") == "told anna\n"
         terminal.shows("your teacher: look at node 3")
         assert b"\x1b]0;x" not in terminal.output
-        terminal.shows("(Esc puts it away)")
-        assert desk("tell", "--all", "five minutes to go") == "told anna\n"
+        terminal.shows("(Esc dismisses)")
+        assert teacher("tell", "--all", "five minutes to go") == "told anna\n"
         terminal.shows("your teacher: five minutes to go")
-        assert desk.no("tell", "ben", "hello") == "ben is not on; lab serve status says who is"
-        assert desk.no("tell", "hello") == (
+        assert teacher.no("tell", "ben", "hello") == "ben is not logged in; see lab serve status"
+        assert teacher.no("tell", "hello") == (
             'say to whom: lab serve tell NAME… "TEXT", or lab serve tell --all "TEXT"'
         )
-        assert desk.no("tell", "anna", "x" * 300).startswith("300 letters: 280 is the most")
+        assert teacher.no("tell", "anna", "x" * 300).startswith("300 letters: 280 is the most")
         before = len(terminal.output)
         terminal.type("\x1b")
         terminal.shows("light or dark", before)
@@ -115,7 +117,7 @@ def test_a_message_stays_until_it_is_put_away(server: Server, school: School, de
     assert server.logged("message")["text"] == "to all: five minutes to go"
 
 
-def test_the_log_tells_what_students_did(server: Server, school: School, desk: Desk) -> None:
+def test_the_log_tells_what_students_did(server: Server, school: School, teacher: TeacherTerminal) -> None:
     """Who logged in and attempted what, in readable lines; with every command, from the recordings."""
     with Client(server, school.anna).terminal("start", _EXERCISE) as terminal:
         terminal.shows("attempt ")
@@ -124,20 +126,20 @@ def test_the_log_tells_what_students_did(server: Server, school: School, desk: D
         terminal.shows("pause 5: ")
         terminal.type("\x03")
         terminal.status()
-    said = desk("log", "anna", "--commands").splitlines()
+    said = teacher("log", "anna", "--commands").splitlines()
     assert all(line.split()[2] == "anna" for line in said)
     (given,) = [line for line in said if line.split()[3] == "command"]
     assert given.split(maxsplit=4)[4].startswith(f"{_EXERCISE}-")
     assert "pause 5" in given
     assert any(f"{_EXERCISE}, attempt" in line for line in said if line.split()[3] == "run")
-    assert not any("sealed" in line for line in desk("log").splitlines())
-    assert desk.no("log", "anne").startswith("there is no student 'anne' here; did you mean anna?")
+    assert not any("sealed" in line for line in teacher("log").splitlines())
+    assert teacher.no("log", "anne").startswith("there is no student 'anne' here; did you mean anna?")
 
 
 def test_two_threads_on_one_line_get_their_own_answers(server: Server) -> None:
     """The screen looks at the votes while the teacher closes them."""
-    with AdminLine(DataFolder(server.data)) as line, ThreadPoolExecutor(4) as threads:
+    with AdminConnection(DataFolder(server.data)) as line, ThreadPoolExecutor(4) as threads:
         reports = [threads.submit(line.report) for _ in range(60)]
-        told = [threads.submit(line.tell, (), "look here") for _ in range(60)]
+        told = [threads.submit(line.notify, (), "look here") for _ in range(60)]
         assert {each.result().port for each in reports} == {server.port}
         assert [each.result() for each in told] == [[]] * 60

@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lab.exercises.home import recording_of
-from lab.exercises.library import exercise_called
+from lab.exercises.exercise_library import find_exercise
+from lab.exercises.student_folder import recording_of
 from lab.serve.folder import DataFolder
-from lab.serve.log import Log
 from lab.serve.seals import SealBook, Sealer
-from tests.cli.calling import Called, Lab
+from lab.serve.server_log import ServerLog
+from tests.cli.invocation import Called, Lab
 from tests.exercises.attempts import run_attempt, solution_of
 
 _EXERCISE = "two-coordinators"
@@ -22,7 +22,7 @@ _EXERCISE = "two-coordinators"
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """anna's first attempt, solved; made once."""
-    exercise = exercise_called(_EXERCISE)
+    exercise = find_exercise(_EXERCISE)
     return run_attempt(exercise, solution_of(exercise), tmp_path_factory.mktemp("solved") / "run.jsonl")
 
 
@@ -36,7 +36,7 @@ class Class:
 
     def put(self, student: str, attempt: int = 1) -> Path:
         """The recording of anna's solution, in this student's folder."""
-        path = recording_of(self.folder.home(student), _EXERCISE, attempt)
+        path = recording_of(self.folder.student_path(student), _EXERCISE, attempt)
         shutil.copyfile(self._solved, path)
         return path
 
@@ -47,9 +47,9 @@ class Class:
             for path in paths:
                 await sealer.seal(path, path.parts[-3])
             if not paths:
-                await sealer.seal_those_without()
+                await sealer.seal_missing()
 
-        log = Log(self.folder.log)
+        log = ServerLog(self.folder.log)
         sealer = Sealer(self.folder, SealBook(self.folder.seals), log)
         asyncio.run(sealed())
         log.close()
@@ -78,8 +78,8 @@ def _renamed(path: Path, student: str) -> None:
 def test_what_was_sealed_and_not_touched_is_graded(school_class: Class, tmp_path: Path) -> None:
     """In a table, and for Gradescope a file for each student; a run that goes on as far as it has come."""
     school_class.seal(school_class.put("anna"))
-    ben = recording_of(school_class.folder.home("ben"), _EXERCISE, 1)
-    run_attempt(exercise_called(_EXERCISE), [], ben, "ben", 1_000_000)
+    ben = recording_of(school_class.folder.student_path("ben"), _EXERCISE, 1)
+    run_attempt(find_exercise(_EXERCISE), [], ben, "ben", 1_000_000)
     lines = ben.read_bytes().splitlines(keepends=True)
     ben.write_bytes(b"".join(lines[:-1]) + lines[-1][:7])  # it goes on: its last line is torn
     called, rows = school_class.export("--gradescope", str(tmp_path / "results"))
@@ -107,7 +107,7 @@ def test_an_edited_recording_is_refused(school_class: Class) -> None:
     called, (row,) = school_class.export()
     assert called.status == 1
     assert (row["student"], row["exercise"], row["points"]) == ("anna", _EXERCISE, "")
-    assert row["refused"].startswith("it was edited since it was sealed on 20")
+    assert row["refused"].startswith("it was edited after it was sealed on 20")
     assert "not graded: it was edited" in called.err
 
 
@@ -119,7 +119,7 @@ def test_a_recording_in_another_s_folder_is_refused(school_class: Class) -> None
     called, rows = school_class.export()
     assert called.status == 1
     assert [(row["student"], row["points"]) for row in rows] == [("anna", "5"), ("ben", "")]
-    assert rows[1]["refused"].startswith("its header says that it is anna's, and it lies in")
+    assert rows[1]["refused"].startswith("its header names anna, but it is in")
 
 
 def test_a_copy_with_another_name_in_it_is_refused(school_class: Class) -> None:
@@ -129,7 +129,7 @@ def test_a_copy_with_another_name_in_it_is_refused(school_class: Class) -> None:
     school_class.seal()
     _, rows = school_class.export()
     assert [(row["student"], row["points"]) for row in rows] == [("anna", "5"), ("ben", "")]
-    assert rows[1]["refused"] == "the same run was handed in by anna"
+    assert rows[1]["refused"] == "anna handed in the same run"
 
 
 def test_a_sealed_recording_that_is_gone_is_told(school_class: Class) -> None:
@@ -139,7 +139,7 @@ def test_a_sealed_recording_that_is_gone_is_told(school_class: Class) -> None:
     recording.unlink()
     called, (row,) = school_class.export()
     assert called.status == 1
-    assert row["refused"].endswith(", and is gone")
+    assert row["refused"].endswith(", and is missing")
 
 
 @pytest.mark.parametrize("edit", ["changed", "taken out", "cut off"])
@@ -167,7 +167,7 @@ def test_a_server_that_was_killed_while_it_sealed_goes_on(school_class: Class) -
         seals.write(b'{"file":"students/anna/att')
     school_class.seal()
     report = SealBook(school_class.folder.seals).read()
-    assert (list(report.seals), report.trouble) == (
+    assert (list(report.seals), report.problem) == (
         [f"students/anna/attempts/{_EXERCISE}-00{number}.jsonl" for number in (1, 2)],
         "",
     )

@@ -9,14 +9,14 @@ import pytest
 from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Commanded
 from tests.serve.conftest import School
-from tests.serve.serving import Client, Server
+from tests.serve.lab_server import Client, Server
 from tests.tui.terminal import Terminal
 
 _EXERCISE = "two-coordinators"
 
 
 class Teacher:
-    """Terminals in which ``lab serve WORDS`` runs, with folders of its own."""
+    """Terminals in which ``lab serve COMMANDS`` runs, with folders of its own."""
 
     def __init__(self, server: Server, home: Path, sockets: str) -> None:
         self._server = server
@@ -79,7 +79,7 @@ def test_the_teacher_takes_the_keys_and_the_student_knows(
         student.shows("5 leads")
         watch.shows(_EXERCISE)
         watch.type("t")
-        student.shows("your teacher has the keys of this cluster, too; yours go on working")
+        student.shows("your teacher also controls this cluster; your keys still work")
         watch.shows(f"anna, {_EXERCISE}")
         watch.type(":pause 5\r")
         watch.shows("pause 5: ")
@@ -94,7 +94,7 @@ def test_the_teacher_takes_the_keys_and_the_student_knows(
     lines = open_recording(recording)
     told = [record.text for record in lines.records() if isinstance(record, Commanded | Captioned)]
     lines.close()
-    assert told[-3:] == ["your teacher took the keys of this cluster, too", "pause 5", "resume 5"]
+    assert told[-3:] == ["your teacher took control of this cluster, too", "pause 5", "resume 5"]
 
 
 def test_a_message_is_sent_from_the_screen(server: Server, school: School, teacher: Teacher) -> None:
@@ -103,7 +103,7 @@ def test_a_message_is_sent_from_the_screen(server: Server, school: School, teach
         student.shows("begins an attempt")
         watch.shows("1 of 2 students on")
         watch.type("L")
-        watch.shows("a lecture on what?")
+        watch.shows("lecture: what to run?")
         watch.type("bullx\r")
         watch.shows("did you mean bully?")
         watch.type("m")
@@ -111,7 +111,7 @@ def test_a_message_is_sent_from_the_screen(server: Server, school: School, teach
         watch.type("well done\r")
         student.shows("your teacher: well done")
         watch.type("M")
-        watch.shows("a message to all who are on")
+        watch.shows("a message to all who are logged in")
         watch.type("back to the list\r")
         student.shows("your teacher: back to the list")
         watch.type("q")
@@ -145,7 +145,7 @@ def test_a_lecture_is_seen_by_who_is_on_and_by_who_comes(server: Server, school:
             ben.shows("4 leads")
             ben.type(",")  # into the past; the others stay where they are
             ben.type("k")
-            ben.shows("it is your teacher's cluster; the cursor in time is yours")
+            ben.shows("it is your teacher's cluster; you can move in time, but send no commands")
             lecture.type(":restart 5\r")
             lecture.shows("restart 5: ")
             lecture.type("q")
@@ -163,7 +163,7 @@ def test_the_class_votes_and_sees_the_tally(server: Server, school: School, teac
         with teacher("lecture", "bully", "--sim") as lecture:
             lecture.shows("5 leads")
             lecture.type(':ask "who leads next?" | 4 | 3\r')
-            anna.shows("your teacher asks all of you")
+            anna.shows("your teacher asks the class")
             ben.shows("who leads next?")
             anna.type("1")
             anna.shows("your answer: 4")

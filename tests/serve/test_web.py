@@ -15,8 +15,8 @@ from lab.serve.browsers import Browsers
 from lab.serve.folder import DataFolder
 from lab.serve.invites import Invitations
 from tests.serve.conftest import School
-from tests.serve.serving import Client, Server, alive
-from tests.serve.surfing import Answer, Auxiliary, Surfer, raw
+from tests.serve.lab_server import Client, Server, alive
+from tests.serve.web_client import Answer, BrowserTerminal, WebClient, raw
 from tests.waiting import wait_for
 
 _PROTECTED = {
@@ -37,9 +37,9 @@ def server(school: School, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         assert serving.process.poll() is None
 
 
-def _enrolled(server: Server, student: str) -> Surfer:
+def _enrolled(server: Server, student: str) -> WebClient:
     """A browser that this student came in with."""
-    return Surfer(server, Surfer(server).log_in(server.invite(student)).token)
+    return WebClient(server, WebClient(server).log_in(server.invite(student)).token)
 
 
 def _refused(answer: Answer, told: str) -> None:
@@ -53,44 +53,44 @@ def _refused(answer: Answer, told: str) -> None:
 def test_a_code_makes_a_browser_known(server: Server) -> None:
     """Once; what it shows from then on is read by no script, sent by no other page, and kept as a hash."""
     code = server.invite("carla")
-    assert "abcd-efgh-jkmn-pqrs" in Surfer(server).get().text
-    answer = Surfer(server).log_in(code.upper().replace("-", ""))
+    assert "abcd-efgh-jkmn-pqrs" in WebClient(server).get().text
+    answer = WebClient(server).log_in(code.upper().replace("-", ""))
     assert (answer.status, answer.headers["Location"]) == (303, "/")
     token, *attributes = answer.cookie.split("; ")
     assert token == f"lab={answer.token}"
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(attributes)
     assert "Secure" not in attributes
-    assert "<title>carla</title>" in Surfer(server, answer.token).get().text
+    assert "<title>carla</title>" in WebClient(server, answer.token).get().text
     kept = server.data / "browsers"
     assert " carla " in kept.read_text()
     assert answer.token not in kept.read_text()
     assert kept.stat().st_mode & 0o777 == 0o600
-    _refused(Surfer(server).log_in(code), "the code was used already; ask your teacher for a new one")
-    assert server.logged("refused", "the code was used already")["address"] == "127.0.0.1"
+    _refused(WebClient(server).log_in(code), "the code was already used; ask your teacher for a new one")
+    assert server.logged("refused", "the code was already used")["address"] == "127.0.0.1"
 
 
 def test_a_code_holds_for_a_key_or_a_browser(server: Server, school: School) -> None:
     """Not for both."""
     code = server.invite("dora")
-    Surfer(server).log_in(code)
+    WebClient(server).log_in(code)
     done = Client(server, school.stranger, user=code).run("status")
     assert done.returncode == 255
-    assert "the code was used already; ask your teacher for a new one" in done.stderr
+    assert "the code was already used; ask your teacher for a new one" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("", "that is no code"),
-        ("abcd-abcd-abcd-abcd", "there is no such code"),
-        ("../../etc/passwd", "that is no code"),
-        ("%ff%00%22%3E%3Cscript%3Ealert(1)%3C/script%3E", "that is no code"),
-        ("$code ${x} {code}", "that is no code"),
+        ("", "not a valid code"),
+        ("abcd-abcd-abcd-abcd", "unknown code"),
+        ("../../etc/passwd", "not a valid code"),
+        ("%ff%00%22%3E%3Cscript%3Ealert(1)%3C/script%3E", "not a valid code"),
+        ("$code ${x} {code}", "not a valid code"),
     ],
 )
 def test_a_wrong_code_is_told_in_words(server: Server, code: str, told: str) -> None:
     """What was typed is there still, and is no part of the page's own text."""
-    answer = Surfer(server).log_in(code)
+    answer = WebClient(server).log_in(code)
     _refused(answer, told)
     assert "<script>" not in answer.text
     assert server.logged("refused", told)
@@ -98,18 +98,18 @@ def test_a_wrong_code_is_told_in_words(server: Server, code: str, told: str) -> 
 
 def test_guessing_is_slowed_down(server: Server) -> None:
     """By the address that it comes from, which a proxy on this machine adds to what it was told."""
-    guesser = Surfer(server, X_Forwarded_For="192.0.2.1, 203.0.113.9")
+    guesser = WebClient(server, X_Forwarded_For="192.0.2.1, 203.0.113.9")
     said = [guesser.log_in("abcd-abcd-abcd-abcd") for _ in range(121)]
     assert {each.status for each in said[:120]} == {403}
     assert said[120].status == 429
-    assert "too many codes were tried from here; try again in a minute" in said[120].text
+    assert "too many codes were tried from your address; try again in a minute" in said[120].text
     assert server.logged("refused", "too many codes")["address"] == "203.0.113.9"
-    assert Surfer(server).log_in("abcd-abcd-abcd-abcd").status == 403
+    assert WebClient(server).log_in("abcd-abcd-abcd-abcd").status == 403
 
 
 def test_behind_https_the_cookie_stays_there(server: Server) -> None:
     """A proxy on this machine says how the browser came."""
-    came = Surfer(server, X_Forwarded_Proto="https", X_Forwarded_For="198.51.100.7", origin="https://lab.example")
+    came = WebClient(server, X_Forwarded_Proto="https", X_Forwarded_For="198.51.100.7", origin="https://lab.example")
     came._headers["Host"] = "lab.example"
     answer = came.log_in(server.invite("emil"))
     assert "Secure" in answer.cookie.split("; ")
@@ -121,16 +121,16 @@ def test_a_page_from_elsewhere_gets_nothing(server: Server, origin: str) -> None
     """Whatever its visitor's browser would show: no terminal, no log-in, no log-out; the log says who asked."""
     known = _enrolled(server, "finn")
     code = server.invite("gina")
-    foreign = Surfer(server, known._headers["Cookie"].removeprefix("lab="), origin=origin)
+    foreign = WebClient(server, known._headers["Cookie"].removeprefix("lab="), origin=origin)
     for path in ("/log-in", "/guest", "/log-out"):
         assert foreign.post(path, f"code={code}".encode()).status == 403
     assert _no_terminal(foreign) == 403
     assert "<title>finn</title>" in known.get().text
-    assert server.logged("refused", "/terminal, asked for by a page of")
-    assert Surfer(server).log_in(code).status == 303
+    assert server.logged("refused", "/terminal, requested by a page of")
+    assert WebClient(server).log_in(code).status == 303
 
 
-def _no_terminal(surfer: Surfer) -> int:
+def _no_terminal(surfer: WebClient) -> int:
     """With what it is refused."""
 
     async def ask() -> None:
@@ -145,7 +145,7 @@ def _no_terminal(surfer: Surfer) -> int:
 @pytest.mark.parametrize("token", ["", "x", "A" * 43, "é" * 43, "../" * 14 + "A", '"; Path=/', "\udcff" * 43])
 def test_without_a_log_in_there_is_a_door_and_no_more(server: Server, token: str) -> None:
     """Also with a cookie that never was one."""
-    surfer = Surfer(server)
+    surfer = WebClient(server)
     surfer._headers["Cookie"] = f"lab={token}"
     answer = surfer.get()
     assert (answer.status, "<title>lab</title>" in answer.text) == (200, True)
@@ -157,12 +157,12 @@ def test_without_a_log_in_there_is_a_door_and_no_more(server: Server, token: str
 def test_every_answer_keeps_other_pages_out(server: Server) -> None:
     """It is in no frame, and loads nothing from elsewhere; pages are kept in no cache."""
     for path, status in (("/", 200), ("/static/terminal.js", 200), ("/terminal", 403), ("/nothing", 404)):
-        answer = Surfer(server).get(path)
+        answer = WebClient(server).get(path)
         assert answer.status == status
         assert _PROTECTED.items() <= answer.headers.items()
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self';")
         assert answer.headers["Cache-Control"] == ("no-cache" if "static" in path else "no-store")
-    assert Surfer(server).post("/").status == 405
+    assert WebClient(server).post("/").status == 405
 
 
 @pytest.mark.parametrize(
@@ -231,13 +231,13 @@ def test_garbage_is_answered_and_costs_nothing(server: Server, sent: bytes) -> N
     assert answered == b"" or answered.split()[1][:1] == b"4", answered
     assert b"Traceback" not in answered
     assert b".py" not in answered
-    assert Surfer(server).get().status == 200
+    assert WebClient(server).get().status == 200
     assert [line for line in server.log() if line["event"] == "fault"] == []
 
 
 def test_what_is_too_large_is_not_taken(server: Server) -> None:
     """Neither a form nor a message."""
-    assert Surfer(server).post("/log-in", b"code=" + b"a" * (1 << 19)).status == 413
+    assert WebClient(server).post("/log-in", b"code=" + b"a" * (1 << 19)).status == 413
     known = _enrolled(server, "hugo")
 
     async def send(message: str | bytes) -> int | None:
@@ -250,17 +250,17 @@ def test_what_is_too_large_is_not_taken(server: Server) -> None:
     server.logged("session ended", student="hugo")
     for garbage in ("what?", '{"columns": 1e999, "rows": null}', "[" * 9999):
         assert asyncio.run(send(garbage)) == aiohttp.WSCloseCode.OK
-        assert server.logged("refused", "what is no size of a window", "hugo")
+        assert server.logged("refused", "an invalid window size", "hugo")
 
 
 def test_a_browser_is_known_after_a_restart_until_it_is_struck_out(tmp_path: Path) -> None:
     """As a key is: the list is the teacher's to edit, while the server runs."""
     data = tmp_path / "data"
     with Server(data, "--web", "0") as first:
-        tokens = [Surfer(first).log_in(first.invite(name)).token for name in ("anna", "ben")]
+        tokens = [WebClient(first).log_in(first.invite(name)).token for name in ("anna", "ben")]
         first.end(signal.SIGKILL)
     with Server(data, "--web", "0") as second:
-        anna, ben = (Surfer(second, token) for token in tokens)
+        anna, ben = (WebClient(second, token) for token in tokens)
         assert "<title>anna</title>" in anna.get().text
         kept = data / "browsers"
         kept.write_text("".join(line for line in kept.read_text().splitlines(True) if " anna " not in line))
@@ -268,7 +268,7 @@ def test_a_browser_is_known_after_a_restart_until_it_is_struck_out(tmp_path: Pat
         assert _no_terminal(anna) == 403
         kept.write_text(f"{kept.read_text()}nonsense\n")
         assert "<title>ben</title>" in ben.get().text
-        assert "browsers:2: 'nonsense' is no HASH NAME SINCE" in second.logged("unreadable")["text"]
+        assert "browsers:2: 'nonsense': expected HASH NAME SINCE" in second.logged("unreadable")["text"]
 
 
 def test_who_logs_out_is_known_no_longer(server: Server) -> None:
@@ -283,19 +283,19 @@ def test_who_logs_out_is_known_no_longer(server: Server) -> None:
 
 def test_guests_come_in_where_anybody_may(tmp_path: Path, server: Server) -> None:
     """Each browser is another one; a server that is not open has no button, and refuses who presses it."""
-    assert "guest" not in Surfer(server).get().text
-    _refused(Surfer(server).post("/guest"), "this server has no guests")
+    assert "guest" not in WebClient(server).get().text
+    _refused(WebClient(server).post("/guest"), "this server accepts no guests")
     with Server(tmp_path / "data", "--open", "--log-ins", "2", "--web", "0") as open_server:
-        assert "Come in as a guest" in Surfer(open_server).get().text
+        assert "Log in as a guest" in WebClient(open_server).get().text
         for number in (1, 2):
-            token = Surfer(open_server).post("/guest").token
-            assert f"<title>guest-{number}</title>" in Surfer(open_server, token).get().text
-        third = Surfer(open_server).post("/guest")
-        assert (third.status, "too many guests came from here" in third.text) == (429, True)
+            token = WebClient(open_server).post("/guest").token
+            assert f"<title>guest-{number}</title>" in WebClient(open_server, token).get().text
+        third = WebClient(open_server).post("/guest")
+        assert (third.status, "too many guests from your address" in third.text) == (429, True)
         assert not (open_server.data / "browsers").exists()
 
 
-async def _begin(terminal: Auxiliary) -> None:
+async def _begin(terminal: BrowserTerminal) -> None:
     await terminal.sees("lab exercises")
     await terminal.type("one pause")
     await terminal.sees("teaches A1.1, assumption 9, B1")
@@ -313,14 +313,14 @@ def test_a_browser_that_goes_leaves_the_cluster(server: Server) -> None:
             terminal.transport.abort()
             await asyncio.to_thread(server.logged, "session ended", "", "jana")
         async with known.terminal() as terminal:
-            await terminal.sees("go on with attempt 1")
+            await terminal.sees("resume attempt 1")
             assert not [line for line in server.log() if line["event"] == "run ended"]
             async with known.terminal() as second:
-                await second.sees("you are on already, since", "from 127.0.0.1")
+                await second.sees("you are already logged in, since", "from 127.0.0.1")
                 await second.type("\r")
-                await second.sees("go on with attempt 1")
+                await second.sees("resume attempt 1")
                 assert await terminal.closed() == aiohttp.WSCloseCode.OK
-                assert "lab: you went on in another session" in terminal.text()
+                assert "lab: you continued in another session" in terminal.text()
 
     asyncio.run(go())
     assert server.logged("log-in", student="jana") == {
@@ -391,7 +391,7 @@ def test_a_server_that_ends_says_so(tmp_path: Path) -> None:
                 running = ending.processes()
                 os.kill(ending.process.pid, signal.SIGTERM)
                 assert await terminal.closed() == aiohttp.WSCloseCode.OK
-                assert "lab: the server is being ended; your progress is kept" in terminal.text()
+                assert "lab: the server is shutting down; your progress is saved" in terminal.text()
             await asyncio.to_thread(ending.process.wait, 30)
             assert not alive(running)
 

@@ -13,12 +13,12 @@ import pytest
 from lab.serve.admission import Admission
 from lab.serve.children import Children
 from lab.serve.folder import DataFolder
-from lab.serve.house import House
 from lab.serve.invites import Invitations
 from lab.serve.limits import Limits
-from lab.serve.log import Log
+from lab.serve.server_context import ServerContext
+from lab.serve.server_log import ServerLog
 from lab.serve.web.site import open_site
-from tests.serve.surfing import FORM, Answer, Surfer
+from tests.serve.web_client import FORM, Answer, WebClient
 
 _REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n"
 _FORM = (
@@ -30,36 +30,36 @@ _FORM = (
 class _Place:
     """A site with nobody in it."""
 
-    def __init__(self, house: House, port: int) -> None:
-        self.house = house
+    def __init__(self, context: ServerContext, port: int) -> None:
+        self.context = context
         self.port = port
         self.page = f"http://127.0.0.1:{port}/"
 
     def logged(self) -> list[str]:
         """What is in its log."""
-        lines = self.house.folder.log.read_bytes().splitlines()
+        lines = self.context.folder.log.read_bytes().splitlines()
         return [msgspec.json.decode(line, type=dict[str, str]).get("text", "") for line in lines]
 
     async def log_in(self) -> Answer:
         """By a code that holds."""
-        ((_, code),) = Invitations(self.house.folder.invites).invite(["anna"], 1)
-        return await Surfer(self.page).ask("POST", "/log-in", f"code={code}".encode(), FORM)
+        ((_, code),) = Invitations(self.context.folder.invites).invite(["anna"], 1)
+        return await WebClient(self.page).ask("POST", "/log-in", f"code={code}".encode(), FORM)
 
-    async def enrolled(self) -> Surfer:
+    async def enrolled(self) -> WebClient:
         """A browser that is known."""
-        return Surfer(self.page, (await self.log_in()).token)
+        return WebClient(self.page, (await self.log_in()).token)
 
 
 @asynccontextmanager
 async def _site(path: Path, limits: Limits) -> AsyncIterator[_Place]:
     folder = DataFolder(path / "data")
-    log = Log(folder.log)
+    log = ServerLog(folder.log)
     admission = Admission(folder, None, True, log)
     nobody = cast(Children, None)
-    house = House(folder, path, limits, log, admission, nobody, [])
-    site = await open_site(house, "127.0.0.1", 0)
+    context = ServerContext(folder, path, limits, log, admission, nobody, [])
+    site = await open_site(context, "127.0.0.1", 0)
     try:
-        yield _Place(house, site.port)
+        yield _Place(context, site.port)
     finally:
         site.stop_listening()
         await site.close()
@@ -140,7 +140,7 @@ def test_too_many_at_the_door_make_room(tmp_path: Path) -> None:
         async with _site(tmp_path, limits) as place, (await place.enrolled()).terminal("") as terminal:
             oldest, *others = [await asyncio.open_connection("127.0.0.1", place.port) for _ in range(4)]
             assert await oldest[0].read() == b""
-            assert place.logged().count("too many connections without a log-in: the oldest makes room") == 1
+            assert place.logged().count("too many connections without a log-in: the oldest is closed") == 1
             assert not terminal.socket.closed
             assert not any(reader.at_eof() for reader, _ in others)
             for _, writer in (oldest, *others):
@@ -187,10 +187,10 @@ def test_a_disk_that_takes_nothing_is_told_of(tmp_path: Path, in_the_way: str) -
 
     async def come() -> None:
         async with _site(tmp_path, Limits()) as place:
-            (place.house.folder.path / in_the_way).mkdir()
+            (place.context.folder.path / in_the_way).mkdir()
             said = await place.log_in()
             assert (said.status, said.cookie) == (503, "")
             assert "the server cannot write to its disk; tell your teacher" in said.text
-            assert any("the log-in could not be written down" in line for line in place.logged())
+            assert any("the log-in could not be stored" in line for line in place.logged())
 
     asyncio.run(come())

@@ -7,19 +7,19 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from lab.exercises.attempt import attempt_config
-from lab.exercises.clusters import OwnClusters
+from lab.exercises.clusters import LocalClusters
 from lab.exercises.exercise import Exercise
-from lab.exercises.home import Home
-from lab.exercises.library import exercise_called
+from lab.exercises.exercise_library import find_exercise
 from lab.exercises.reading import read_exercise
-from lab.exercises.trying import commands_in
-from lab.tui.classroom.app import ClassroomApp
-from lab.tui.classroom.attempt import AttemptLog
-from lab.tui.classroom.listing import ListScreen
+from lab.exercises.sandbox import read_commands
+from lab.exercises.student_folder import StudentFolder
+from lab.tui.classroom.attempt_log import AttemptLog
+from lab.tui.classroom.classroom_app import ClassroomApp
+from lab.tui.classroom.exercise_list import ListScreen
 from lab.tui.screen import RunScreen
-from lab.worlds.config import Ready, RunConfig
+from lab.worlds.config import HostReady, RunConfig
 from lab.worlds.runs import RunInfo
-from lab.worlds.simulated.running import run_flat
+from lab.worlds.simulated.execution import run_to_end
 from tests.tui.seen import Seen, Test
 
 __all__ = [
@@ -128,14 +128,14 @@ def made(
     return read_exercise(own)
 
 
-class LastingClusters(OwnClusters):
+class LastingClusters(LocalClusters):
     """As the server has them: a cluster is still there for the next session."""
 
     def __init__(self) -> None:
         super().__init__()
         self._info: RunInfo | None = None
 
-    def start(self, config: RunConfig) -> Ready:
+    def start(self, config: RunConfig) -> HostReady:
         """Remember it."""
         ready = super().start(config)
         self._info = RunInfo(
@@ -153,22 +153,22 @@ class LastingClusters(OwnClusters):
         return self._info
 
 
-def student(folder: Path) -> Home:
+def student(folder: Path) -> StudentFolder:
     """Anna, whose folder is there."""
-    return Home(folder / "anna", "anna")
+    return StudentFolder(folder / "anna", "anna")
 
 
 def classroom(
     test: Test,
-    home: Home,
+    home: StudentFolder,
     exercises: Sequence[Exercise],
-    clusters: OwnClusters | None = None,
+    clusters: LocalClusters | None = None,
     is_served: bool = False,
     first: str = "",
     size: tuple[int, int] = (120, 40),
 ) -> ClassroomApp:
     """Run the interface over the exercises, and the test in it. Clusters that are not handed in end with it."""
-    own = clusters or OwnClusters()
+    own = clusters or LocalClusters()
 
     async def run() -> ClassroomApp:
         app = ClassroomApp(home, own, exercises, is_served, first)
@@ -189,7 +189,7 @@ def classroom(
             own.end()
 
 
-def taught(test: Test, folder: Path, size: tuple[int, int] = (120, 40), is_served: bool = False) -> Home:
+def taught(test: Test, folder: Path, size: tuple[int, int] = (120, 40), is_served: bool = False) -> StudentFolder:
     """Run a test in an attempt at the exercise of these tests, once 5 leads; the student's home."""
     home = student(folder)
 
@@ -203,15 +203,15 @@ def taught(test: Test, folder: Path, size: tuple[int, int] = (120, 40), is_serve
 
 def attempted(path: Path, name: str = "two-coordinators") -> Path:
     """The recording of an attempt at an exercise of the program: a hint was taken, and all was done."""
-    exercise = exercise_called(name)
-    commands = commands_in(exercise, (exercise.folder / "solution.script").read_text())
+    exercise = find_exercise(name)
+    commands = read_commands(exercise, (exercise.folder / "solution.script").read_text())
     config = replace(
         attempt_config(exercise, "anna", 2, path),
         world="simulated",
         commands=("when all normal: hint 2", *commands),
         speed=None,
     )
-    run_flat(config, _END_US, lambda now_us: "", lambda done: None)
+    run_to_end(config, _END_US, lambda now_us: "", lambda done: None)
     return path
 
 

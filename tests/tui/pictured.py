@@ -8,12 +8,12 @@ from lab.recording.timeline import Timeline
 from lab.tui.run.cursor import Cursor
 from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.diagram.canvas import Canvas
+from lab.tui.views.diagram.diagram_signs import signs_for
 from lab.tui.views.diagram.focus import Focus
-from lab.tui.views.diagram.picking import Cone, Picked, arrow_of
-from lab.tui.views.diagram.picture import drawn
+from lab.tui.views.diagram.picking import CausalCone, Picked, edge_of
+from lab.tui.views.diagram.picture import draw
 from lab.tui.views.diagram.plane import plane_of
 from lab.tui.views.diagram.scene import Scene
-from lab.tui.views.diagram.signs import signs_for
 
 __all__ = ["pictured", "text_of"]
 
@@ -46,12 +46,12 @@ def pictured(
         version = None
         while version != focus.window.version:
             version = focus.window.version
-            focus.theme_styles(moment, plane.along, hidden, 1 if down else 3)
+            focus.update(moment, plane.along, hidden, 1 if down else 3)
         window = focus.window
-        cone = None if picked is None else Cone(window, picked)
+        cone = None if picked is None else CausalCone(window, picked)
         if cone is not None:
             cone.learn(window)
-        return drawn(
+        return draw(
             Scene(
                 window.space,
                 focus.scale,
@@ -64,7 +64,7 @@ def pictured(
                 hidden,
                 focus.cursor,
                 hides_future=hides_future,
-                picked=arrow_of(window, picked) or (picked if isinstance(picked, int) else None),
+                picked=edge_of(window, picked) or (picked if isinstance(picked, int) else None),
                 cone=None if cone is None else cone.records,
                 bounds={} if cone is None else cone.bounds,
                 selected=selected,

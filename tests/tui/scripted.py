@@ -5,7 +5,7 @@ from pathlib import Path
 from lab.kernel import Timing
 from lab.recording.records import Link
 from lab.worlds.config import RunConfig
-from lab.worlds.simulated.running import run_flat
+from lab.worlds.simulated.execution import run_to_end
 
 __all__ = ["SCENARIO", "scripted_config", "scripted_file"]
 
@@ -54,5 +54,5 @@ def scripted_config(recording: Path, script: str = SCENARIO, end_us: int | None 
 
 def scripted_file(path: Path, script: str = SCENARIO) -> Path:
     """Its recording."""
-    run_flat(scripted_config(path, script), END_US, lambda now_us: "", lambda done: None)
+    run_to_end(scripted_config(path, script), END_US, lambda now_us: "", lambda done: None)
     return path

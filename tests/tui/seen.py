@@ -14,13 +14,13 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
 
-from lab.tui.app import LabApp
-from lab.tui.frame.lines import LeaderLine, TitleLine
+from lab.tui.frame.status_lines import LeaderLine, TitleLine
+from lab.tui.lab_app import LabApp
 from lab.tui.run.player import Player
 from lab.tui.run.source import FeedSource, FileSource, Source
-from lab.tui.runs import RunsApp
+from lab.tui.runs_app import RunsApp
 from lab.tui.screen import RunScreen
-from lab.worlds.config import Ready, RunConfig
+from lab.worlds.config import HostReady, RunConfig
 from lab.worlds.host.launch import HostProcess
 from tests.tui.recorded import SHIPPED
 
@@ -78,7 +78,7 @@ class Seen:
     @property
     def said(self) -> str:
         """The line in which the interface answers."""
-        return self.line("#said")
+        return self.line("#message")
 
     @property
     def leaders(self) -> str:
@@ -96,7 +96,7 @@ class Seen:
     async def drawn(self) -> None:
         """Wait until the run is shown."""
         await self.until(lambda: any(isinstance(each, RunScreen) for each in self.app.screen_stack), "a run")
-        await self.until(lambda: self.run.query("#said") and self.said.strip(), "the first frame")
+        await self.until(lambda: self.run.query("#message") and self.said.strip(), "the first frame")
 
     async def standing_still(self) -> None:
         """Wait until all marks of a recording are found, and go to its first record."""
@@ -161,7 +161,7 @@ def replay(test: Test, path: Path = SHIPPED, size: tuple[int, int] = (120, 40)) 
 
 
 @contextlib.contextmanager
-def served(config: RunConfig) -> Iterator[Ready]:
+def served(config: RunConfig) -> Iterator[HostReady]:
     """A host that serves its feed, for as long as the test needs it."""
     process = HostProcess(config)
     try:

@@ -1,18 +1,16 @@
-"""The one table: what it says can be done, can be, by key, by click and by word; and the README has it."""
+"""The one table: what it says can be done, can be, by key, by click and by word."""
 
 import string
 from collections import Counter
-from pathlib import Path
 
 from textual.binding import Binding
 
-from lab.script.commands import VERBS, commands_as_markdown
-from lab.tui.actions import ACTIONS, action_named, in_footer_order, keys_as_markdown
-from lab.tui.commandline import CommandLine
+from lab.script.commands import VERBS
+from lab.tui.actions import ACTIONS, find_action, footer_actions
+from lab.tui.command_line import CommandLine
 from lab.tui.screen import RunScreen
 from tests.tui.seen import Seen, replay
 
-README = Path(__file__).parents[2] / "README.md"
 
 
 def test_no_word_and_no_key_is_there_twice() -> None:
@@ -24,14 +22,8 @@ def test_no_word_and_no_key_is_there_twice() -> None:
 
 
 def test_a_word_names_its_action_and_no_other_text_does() -> None:
-    assert [action_named(action.word) for action in ACTIONS] == list(ACTIONS)
-    assert action_named("no-such-word") is None
-
-
-def test_the_readme_has_the_tables_as_they_are() -> None:
-    readme = README.read_text("utf-8")
-    assert f"\n\n{keys_as_markdown()}\n\n" in readme
-    assert f"\n\n{commands_as_markdown()}\n\n" in readme
+    assert [find_action(action.word) for action in ACTIONS] == list(ACTIONS)
+    assert find_action("no-such-word") is None
 
 
 def test_what_changes_the_cluster_is_a_command_of_the_language_as_well() -> None:
@@ -69,7 +61,7 @@ def test_what_is_needed_first_is_first_in_the_footer() -> None:
 
 def test_the_footer_has_all_actions() -> None:
     """In another order than the table; views have no label there, as they have tabs."""
-    ordered = in_footer_order()
+    ordered = footer_actions()
     assert sorted(action.word for action in ordered) == sorted(action.word for action in ACTIONS)
     assert not any(action.footer for action in ordered if action.group == "views")
 

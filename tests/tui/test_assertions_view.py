@@ -9,8 +9,8 @@ from lab.analysis.assumptions import ASSUMPTIONS
 from lab.properties import ASSERTIONS, Judge
 from lab.recording.reader import open_recording
 from lab.tui.run.cursor import Cursor
-from lab.tui.views.assertions.rows import judged_at
-from lab.tui.views.assertions.view import AssertionsView
+from lab.tui.views.assertions.assertion_rows import judgements_at
+from lab.tui.views.assertions.assertions_view import AssertionsView
 from tests.tui.hostile import hostile_recording
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
@@ -64,17 +64,17 @@ def test_the_verdicts_are_those_at_the_cursor() -> None:
     names = [*(name for name in ASSERTIONS if name in header.protocol.promises), "raises"]
     first = next(violation for violation in judge.violations if violation.assertion == "A6")
     for number, word, following in ((0, "holds", first), (first.record, "outside", None)):
-        found = judged_at(header, judge, number)
+        found = judgements_at(header, judge, number)
         assert [each.assertion.id for each in found] == names
         a6 = next(each for each in found if each.assertion.id == "A6")
         assert a6.word == word
-        assert a6.relies == header.protocol.relies_on["A6"]
+        assert a6.relies_on == header.protocol.relies_on["A6"]
         if following is not None:
-            assert a6.following == following
+            assert a6.next_violation == following
         else:
             assert a6.verdict.first == first
             assert {each.assumption for each in a6.broken} == {8}
-    unknown = judged_at(header, judge, judge.number + 1)
+    unknown = judgements_at(header, judge, judge.number + 1)
     assert {each.word for each in unknown} == {"unknown", "outside"}
 
 
@@ -100,13 +100,13 @@ def test_each_is_told_with_its_statement_and_what_it_relies_on(size: tuple[int, 
 
     async def test(seen: Seen) -> None:
         await seen.press("end", "a")
-        for name in seen.source.lines.header.protocol.promises:
+        for name in seen.source.store.header.protocol.promises:
             assert ASSERTIONS[name].statement in _block(seen, name)
         assert "while these assumptions hold: 4 safe storage is safe, 8 messages arrive within Tm" in _block(
             seen, "A6"
         )
         assert "while all nine assumptions hold" in _block(seen, "A1.1")
-        assert "of every protocol" in _block(seen, "raises")
+        assert "for every protocol" in _block(seen, "raises")
         assert "3pc above bully does not promise A3.1 (one coordinator a group)" in " ".join(_text(seen).split())
 
     replay(test, COMMIT, size)
@@ -125,10 +125,10 @@ def test_a_violation_outside_the_promise_says_what_was_broken() -> None:
         seen.player.go(first.record)
         seen.run.draw()
         after = _block(seen, "A1.1")
-        assert "✗ outside the promise" in after
+        assert "✗ violated, excused" in after
         assert f"9 is broken here: {ASSUMPTIONS[9]} (pause of 5)" in after
-        assert f"1 time outside the promise so far, first by record {first.record}, " in after
-        assert "(9 broken: pause of 5)" in after
+        assert f"1 excused violation so far, first by record {first.record}, " in after
+        assert "(assumption 9 broken: pause of 5)" in after
         for state in first.states:
             assert f"node {state.node}: {state.text} (record {state.record}, " in after
 
@@ -142,8 +142,8 @@ def test_a_failure_is_told_as_one() -> None:
         await seen.press("end", "a")
         failed = next(each for each in seen.source.judge.violations if each.is_failure)
         said = _block(seen, failed.assertion)
-        assert "✗ FAILS" in said
-        assert "(what it relies on was whole)" in said
+        assert "✗ VIOLATED" in said
+        assert "(all its assumptions intact)" in said
 
     replay(test, HOLE)
 
@@ -159,7 +159,7 @@ def test_enter_goes_to_the_next_violation_and_marks_it() -> None:
             await seen.press("enter")
             assert seen.player.number == violation.record
             assert seen.run.witness == violation
-        assert "A1.2 outside the promise, 9 broken" in seen.said
+        assert "A1.2 (one definition) violated, excused: assumption 9 broken" in seen.said
         await seen.press("down", "enter")
         assert seen.said.strip() == "no violation of A2 so far"
         await seen.press("home", "v")
@@ -174,7 +174,7 @@ def test_the_cursor_is_in_sight() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("end", "a")
         view = seen.of("#assertions", AssertionsView)
-        last = len(view._judged) - 1
+        last = len(view._judgements) - 1
         for place in (*range(1, last + 1), last):
             await seen.press("down")
             assert view.cursor == place

@@ -12,11 +12,11 @@ from lab.kernel import Timing
 from lab.protocols import Bully, ThreePhaseCommit, TwoPhaseCommit, stacked
 from lab.recording.records import Link
 from lab.recording.writer import Writer
-from lab.tui.frame.lines import title_text
-from lab.tui.nodes.bank import bank_pane, bank_pieces
+from lab.tui.frame.status_lines import title_text
+from lab.tui.nodes.bank_text import bank_pane, bank_pieces
 from lab.tui.run.source import FileSource
 from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.tui.views.bank import BankView
+from lab.tui.views.bank_view import BankView
 from lab.tui.views.views import Views
 from lab.worlds.config import RunConfig
 from tests.harness import T_US, Rig
@@ -52,7 +52,7 @@ def test_the_bank_takes_the_place_of_the_log(recording: Path, size: tuple[int, i
         seen.player.seek(BLOCKED_US)
         await seen.press("b")
         await seen.until(lambda: "3.1 ■ blocked for " in seen.text, "the transaction")
-        for said in ("1 and 2 are uncertain: they voted YES,", "comes back", "its locks turned away 2.1"):
+        for said in ("1 and 2 are uncertain: they voted YES,", "comes back", "its locks rejected 2.1"):
             assert said in _told(seen, "3.1")
         assert "350 less than at first, while 3.1 is open" in seen.text
         assert "◆ 3.1" in seen.text
@@ -60,7 +60,7 @@ def test_the_bank_takes_the_place_of_the_log(recording: Path, size: tuple[int, i
         assert "killed" in seen.text
         await seen.press("b")
         assert not seen.run.query_one(BankView).display
-        assert "the log again" in seen.said
+        assert "back to the log" in seen.said
 
     replay(test, recording, size)
 
@@ -180,7 +180,7 @@ def test_who_votes_no_next_says_so() -> None:
 def test_three_phase_commit_has_its_coordinator_too(tmp_path: Path) -> None:
     """It is above an election; what a majority could do is in the sentence."""
     rig = Rig(range(1, 6), protocol=stacked(ThreePhaseCommit, Bully)).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("on deliver Vote 1->5: kill 5", "on deliver Vote 1->5: kill 2", "tell 5 withdraw 350")
     rig.run(60 * T_US)
     path = rig.write(tmp_path / "three.jsonl")
@@ -250,7 +250,7 @@ def test_the_total_is_there_however_many_accounts_there_are(tmp_path: Path, size
 def test_what_is_committed_here_and_aborted_there_is_said_loudly(tmp_path: Path, size: tuple[int, int]) -> None:
     """As long as the logs say so: not before both sides have decided, nor once one log is gone."""
     rig = Rig(range(1, 5), protocol=stacked(ThreePhaseCommit, Bully), latency_us=20_000).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("when 4.state == commitable: partition 4 | 1 2 3", "tell 4 withdraw 350")
     rig.run(60 * T_US)
     early = rig.write(tmp_path / "early.jsonl")
@@ -293,7 +293,7 @@ def test_what_is_decided_does_not_hide_what_is_not(tmp_path: Path, size: tuple[i
         await seen.until(lambda: "4.1 ■ blocked for" in seen.text, "what is blocked")
         assert "5.1 " not in seen.view.partition("4.1 ■ blocked")[2]
         await seen.press(*["pagedown"] * 20)
-        assert "3 decided, of which 1 has yet to hear" in seen.text
+        assert "3 decided; 1 has not learnt the decision" in seen.text
 
     replay(test, path, size)
 

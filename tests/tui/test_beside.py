@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from lab.recording.reader import open_recording
-from lab.replay.divergence import Comparison, parting_of
+from lab.replay.divergence import Comparison, find_divergence
 from lab.tui.dialogs import RecordDialog
-from lab.tui.frame.lines import Line
-from lab.tui.moving.branching import TreeDialog
+from lab.tui.frame.status_lines import Line
+from lab.tui.navigation.branching import TreeDialog
 from lab.tui.run.cursor import Cursor
-from lab.tui.views.beside.view import BesideView
-from lab.tui.views.log.view import MessageLog
+from lab.tui.views.compare.compare_view import CompareView
+from lab.tui.views.log.log_view import MessageLog
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, replay
 from tests.worlds.branches import grow
@@ -36,17 +36,17 @@ def branch(recording: Path) -> Path:
 
 
 def _beside(seen: Seen) -> int:
-    return seen.of("#beside-log", MessageLog)._number
+    return seen.of("#compare-log", MessageLog)._number
 
 
-async def _opened(seen: Seen, path: Path) -> BesideView:
+async def _opened(seen: Seen, path: Path) -> CompareView:
     await seen.press("colon")
-    await seen.type(f"beside {path}")
+    await seen.type(f"compare {path}")
     await seen.press("enter")
-    await seen.until(lambda: seen.run.views.chosen == "beside", "it is seen")
+    await seen.until(lambda: seen.run.views.chosen == "compare", "it is seen")
     await seen.until(lambda: all(worker.is_finished for worker in seen.app.workers), "the two are compared")
-    await seen.until(lambda: seen.run.query("#beside-log"), "its log")
-    return seen.of("#beside", BesideView)
+    await seen.until(lambda: seen.run.query("#compare-log"), "its log")
+    return seen.of("#compare", CompareView)
 
 
 def test_by_record_up_to_where_they_part_and_then_by_time(recording: Path, branch: Path) -> None:
@@ -56,15 +56,15 @@ def test_by_record_up_to_where_they_part_and_then_by_time(recording: Path, branc
         for number in (0, 20, AT):
             seen.player.go(number)
             await seen.until(lambda number=number: _beside(seen) == number, f"at {number}")  # type: ignore[misc]
-            assert "the same up to here; they part in " in seen.text
+            assert "identical up to here; they diverge in " in seen.text
             assert "≠" not in seen.text
-        parting = parting_of(seen.player.lines, other)
-        assert parting.one is not None
-        assert parting.one > AT
+        divergence = find_divergence(seen.player.store, other)
+        assert divergence.one is not None
+        assert divergence.one > AT
         await seen.press("home", "enter")
-        await seen.until(lambda: seen.player.number == parting.one, "Enter goes to where they part")
-        parted = f"parted for 0.000 s, since record {parting.one}: Enter goes there"
-        await seen.until(lambda: parted in seen.text, "it says so")
+        await seen.until(lambda: seen.player.number == divergence.one, "Enter goes to where they part")
+        message = f"diverged 0.000 s ago, at record {divergence.one}: Enter goes there"
+        await seen.until(lambda: message in seen.text, "it says so")
         assert "the first to differ: " in seen.text
         seen.player.seek(6_050_000)
         await seen.until(lambda: "≠  5 ● Normal leads here ‖ paused leads" in seen.text, "5 leads there too")
@@ -81,23 +81,23 @@ def test_where_they_part_is_not_told_while_the_future_is_hidden(recording: Path,
 
     async def test(seen: Seen) -> None:
         view = await _opened(seen, branch)
-        head = seen.of("#beside-head", Line)
-        parting = parting_of(seen.player.lines, open_recording(branch)).one or 0
+        head = seen.of("#compare-head", Line)
+        divergence = find_divergence(seen.player.store, open_recording(branch)).one or 0
 
         def shown(number: int, hides_future: bool) -> str:
             seen.player.go(number)
             view.show(Cursor(seen.player.cluster(), seen.player.now_us, hides_future=hides_future))
             return head.plain
 
-        for number in (AT, parting - 1):
-            assert "they part in" in shown(number, False)
+        for number in (AT, divergence - 1):
+            assert "they diverge in" in shown(number, False)
             assert "the first to differ" in shown(number, False)
             hidden = shown(number, True)
-            assert "the same up to here" in hidden
+            assert "identical up to here" in hidden
             assert "part" not in hidden
             assert "differ" not in hidden
-        assert f"since record {parting}" in shown(parting, True)
-        assert "the first to differ" in shown(parting, True)
+        assert f"since record {divergence}" in shown(divergence, True)
+        assert "the first to differ" in shown(divergence, True)
 
     replay(test, recording)
 
@@ -107,9 +107,9 @@ def test_the_log_of_the_other_opens_its_own_records(recording: Path, branch: Pat
         await _opened(seen, branch)
         await seen.press("end")
         await seen.until(lambda: _beside(seen) > AT, "its end")
-        log = seen.of("#beside-log", MessageLog)
-        await seen.pilot.click("#beside-log", offset=(20, 2))
-        await seen.pilot.click("#beside-log", offset=(20, 2))
+        log = seen.of("#compare-log", MessageLog)
+        await seen.pilot.click("#compare-log", offset=(20, 2))
+        await seen.pilot.click("#compare-log", offset=(20, 2))
         await seen.until(lambda: isinstance(seen.top, RecordDialog), "the record")
         row = log.rows.row(log.cursor or 0, log._number)
         assert row is not None
@@ -125,12 +125,12 @@ def test_the_key_lets_choose_from_the_tree_and_turns_to_it_and_back(recording: P
         await seen.press("equals_sign")
         assert isinstance(seen.top, TreeDialog)
         await seen.press("down", "enter")
-        await seen.until(lambda: seen.run.views.chosen == "beside", "it is seen")
+        await seen.until(lambda: seen.run.views.chosen == "compare", "it is seen")
         await seen.until(lambda: branch.name in seen.text, "its name")
         await seen.press("equals_sign")
         assert seen.run.views.chosen == "log"
         await seen.press("equals_sign")
-        assert seen.run.views.chosen == "beside"
+        assert seen.run.views.chosen == "compare"
 
     replay(test, recording)
 
@@ -138,7 +138,7 @@ def test_the_key_lets_choose_from_the_tree_and_turns_to_it_and_back(recording: P
 def test_the_same_recording_and_what_is_none(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         await seen.press("colon")
-        await seen.type("beside nothing.jsonl")
+        await seen.type("compare nothing.jsonl")
         await seen.press("enter")
         await seen.says("nothing.jsonl cannot be opened: No such file or directory")
         assert seen.run.views.chosen == "log"
@@ -158,15 +158,15 @@ def test_records_stand_beside_each_other_whatever_keyframes_there_are(tmp_path: 
     plain.write_bytes(b"".join(line for line in lines if not line.startswith(b'{"record":"keyframe"')))
     one, other = open_recording(path), open_recording(plain)
     comparison = Comparison(one, other)
-    while not comparison.go_on(100):
+    while not comparison.advance(100):
         pass
     assert comparison.same == len(other) - 1
     for number in range(0, len(one), 7):
-        beside = comparison.beside(number)
+        beside = comparison.counterpart(number)
         assert beside is not None
         assert number in one.keyframes or one.raw(number) == other.raw(beside)
         back = Comparison(other, one)
         back.same = comparison.same
-        assert back.beside(beside) == number or number in one.keyframes
+        assert back.counterpart(beside) == number or number in one.keyframes
     one.close()
     other.close()

@@ -7,8 +7,8 @@ import pytest
 from textual.widgets import OptionList
 
 from lab.analysis.bookmarks import bookmarks_file
-from lab.tui.frame.scrubbar import ScrubBar
-from lab.tui.moving.bookmarking import BookmarkDialog
+from lab.tui.frame.scrub_bar import ScrubBar
+from lab.tui.navigation.bookmarking import BookmarkDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 
@@ -31,7 +31,7 @@ def test_a_word_makes_one_and_n_goes_from_one_to_the_next(recording: Path) -> No
 
     async def test(seen: Seen) -> None:
         await seen.press("n")
-        await seen.says("no bookmark, caption, mark or unmet expectation in this run so far; M makes a bookmark")
+        await seen.says("no bookmark, caption, mark or unmet expectation in this run so far; M adds a bookmark")
         await _note(seen, 100, "first")
         await seen.says("bookmark at record 100; n and N go from one to the next, M lists them")
         await _note(seen, 200, "second")
@@ -103,7 +103,7 @@ def test_a_file_that_is_none_is_said_at_once_and_bookmarks_last_as_long_as_the_s
         assert seen.said == "run.jsonl.bookmarks is no file of bookmarks, so it is left as it is"
         await _note(seen, 100, "kept here")
         await seen.says(
-            "bookmark at record 100, as long as this is open: run.jsonl.bookmarks is no file of bookmarks"
+            "bookmark at record 100, kept only while this is open: run.jsonl.bookmarks is no file of bookmarks"
         )
         await seen.press("home", "n")
         assert seen.player.number == 100

@@ -10,7 +10,7 @@ from lab.kernel import Timing
 from lab.places import recordings_folder
 from lab.recording.reader import RecordStore, open_recording
 from lab.recording.records import End, Header, Link
-from lab.tui.moving.branching import TreeDialog
+from lab.tui.navigation.branching import TreeDialog
 from lab.tui.run.source import FileSource, Source
 from lab.tui.screen import RunScreen
 from lab.worlds.config import RunConfig
@@ -34,7 +34,7 @@ def _run_screens(seen: Seen) -> int:
 
 
 def _lines(seen: Seen) -> RecordStore:
-    return seen.run.source.lines
+    return seen.run.source.store
 
 
 async def _branched(seen: Seen) -> Header:

@@ -6,7 +6,7 @@ import pytest
 from rich.style import Style
 
 from lab.tui.frame.captions import CaptionLine
-from lab.tui.frame.lines import LeaderLine
+from lab.tui.frame.status_lines import LeaderLine
 from lab.tui.terminal.theme_styles import DIM
 from tests.tui.scripted import scripted_file
 from tests.tui.seen import Seen, replay

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.exercises.library import exercise_called
+from lab.exercises.exercise_library import find_exercise
 from lab.recording.reader import open_recording
 from lab.recording.records import End
-from lab.tui.classroom.listing import ListScreen
+from lab.tui.classroom.exercise_list import ListScreen
 from lab.tui.screen import RunScreen
 from tests.tui.classroom import (
     HEAD,
@@ -129,7 +129,7 @@ def test_again_begins_the_next_attempt_in_the_place_of_this_one(tmp_path: Path) 
 
     home = taught(test, tmp_path)
     assert len(home.recordings("pause-one")) == 2
-    assert home.standing("pause-one").attempts == 2
+    assert home.progress_of("pause-one").attempts == 2
 
 
 def test_what_is_handed_in_is_judged_and_stays_to_be_looked_at(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_what_is_handed_in_is_judged_and_stays_to_be_looked_at(tmp_path: Path) -
         await _in_list(seen)
 
     home = taught(test, tmp_path)
-    assert [result.state for result in home.standing("pause-one").best] == ["missed"] * 4
+    assert [result.state for result in home.progress_of("pause-one").best] == ["missed"] * 4
 
 
 def test_an_attempt_that_goes_on_is_offered_and_gone_on_with(tmp_path: Path) -> None:
@@ -166,17 +166,17 @@ def test_an_attempt_that_goes_on_is_offered_and_gone_on_with(tmp_path: Path) -> 
         await seen.until(lambda: attempt_of(seen).last.points == 1, "an answer")
 
     async def go_on(seen: Seen) -> None:
-        await seen.until(lambda: "go on with attempt 1: Pause one" in seen.text, "it is offered")
+        await seen.until(lambda: "resume attempt 1: Pause one" in seen.text, "it is offered")
         await seen.press("enter")
         await _run(seen, 1)
         await seen.until(lambda: attempt_of(seen).last.points == 1, "what was reached")
         await seen.press("q")
-        await _asked(seen, "let it go on; the list offers it again")
+        await _asked(seen, "keep it running; you can resume it from the list")
         await seen.press("enter")
         await _in_list(seen)
-        await seen.until(lambda: "go on with attempt 1" in seen.text, "it is offered again")
+        await seen.until(lambda: "resume attempt 1" in seen.text, "it is offered again")
         await seen.press("down", "enter")
-        await seen.until(lambda: "still goes on, and would end" in seen.text, "it is asked")
+        await seen.until(lambda: "is still running and would end" in seen.text, "it is asked")
         await seen.press("enter")
         await _run(seen, 2)
 
@@ -186,7 +186,7 @@ def test_an_attempt_that_goes_on_is_offered_and_gone_on_with(tmp_path: Path) -> 
         classroom(go_on, home, [exercise], clusters, is_served=True)
     finally:
         clusters.end()
-    assert home.standing("pause-one").points == 1
+    assert home.progress_of("pause-one").points == 1
 
 
 def test_who_names_the_exercise_goes_on_with_its_attempt_or_is_asked(tmp_path: Path) -> None:
@@ -198,9 +198,9 @@ def test_who_names_the_exercise_goes_on_with_its_attempt_or_is_asked(tmp_path: P
         await _run(seen, 1)
 
     async def asked(seen: Seen) -> None:
-        await seen.until(lambda: "Attempt 1 at Pause one still goes on, and would end" in seen.text, "it is asked")
+        await seen.until(lambda: "Attempt 1 at Pause one is still running and would end" in seen.text, "it is asked")
         await seen.press("escape")
-        await seen.until(lambda: "go on with attempt 1: Pause one" in seen.text, "it is offered")
+        await seen.until(lambda: "resume attempt 1: Pause one" in seen.text, "it is offered")
 
     try:
         classroom(test, home, exercises, clusters, is_served=True, first="pause-one")
@@ -215,13 +215,13 @@ def test_nothing_leads_out_of_the_folder_of_whoever_is_served(tmp_path: Path) ->
     """What writes files, or reads them, or costs too much, is not there; nor is a shell."""
 
     async def test(seen: Seen) -> None:
-        for word in ("export", "write", "branch", "branches", "beside"):
+        for word in ("export", "write", "branch", "branches", "compare"):
             await seen.press("colon")
-            await seen.type(f"{word} /etc/passwd" if word in ("export", "beside") else word)
+            await seen.type(f"{word} /etc/passwd" if word in ("export", "compare") else word)
             await seen.press("enter")
             await seen.says(f"{word} is not on the server")
             assert seen.top is seen.run
-        assert not {"export", "write", "branch", "beside"} & {action.word for action in seen.run.actions()}
+        assert not {"export", "write", "branch", "compare"} & {action.word for action in seen.run.actions()}
         await seen.press("ctrl+z")
         await seen.says("there is no shell here")
 
@@ -239,7 +239,7 @@ def test_a_progress_that_cannot_be_noted_is_said_and_ends_nothing(
         raise OSError(28, "No space left on device")
 
     async def test(seen: Seen) -> None:
-        monkeypatch.setattr("lab.exercises.home.write_durably", full)
+        monkeypatch.setattr("lab.exercises.student_folder.write_durably", full)
         await seen.press("colon")
         await seen.type("answer 4 five")
         await seen.press("enter")
@@ -267,6 +267,6 @@ def test_two_coordinators_is_solved_by_keys_on_processes(tmp_path: Path) -> None
         await _in_list(seen)
         assert "✓ solved" in seen.text
 
-    classroom(test, home, [exercise_called("two-coordinators")], first="two-coordinators", size=(80, 24))
-    stands = home.standing("two-coordinators")
+    classroom(test, home, [find_exercise("two-coordinators")], first="two-coordinators", size=(80, 24))
+    stands = home.progress_of("two-coordinators")
     assert (stands.points, stands.attempts, bool(stands.first_solved)) == (5, 1, True)

@@ -10,14 +10,21 @@ from textual.widgets import Button, Input, Static, TextArea
 
 from lab.exercises.attempt import attempt_config
 from lab.exercises.exercise import Exercise
-from lab.exercises.library import exercise_called
+from lab.exercises.exercise_library import find_exercise
 from lab.glyphs import UNICODE
 from lab.recording.reader import open_recording
 from lab.recording.records import Commanded
-from lab.tui.classroom.dialogs import LONGEST_ANSWER, ChoiceDialog, LineDialog, TextDialog, WordsDialog, as_line
-from lab.tui.classroom.markdown import lines_of
+from lab.tui.classroom.exercise_dialogs import (
+    LONGEST_ANSWER,
+    ChoiceDialog,
+    ExplanationDialog,
+    LineDialog,
+    TextDialog,
+    as_line,
+)
+from lab.tui.classroom.markdown import markdown_lines
 from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.worlds.config import Ready
+from lab.worlds.config import HostReady
 from tests.tui.classroom import INSTRUCTIONS, attempt_of, attempted, classroom, made, student, taught
 from tests.tui.seen import Seen, attached, replay, served
 
@@ -59,7 +66,7 @@ def test_it_is_what_is_seen_first(tmp_path: Path, size: tuple[int, int]) -> None
 
     async def test(seen: Seen) -> None:
         assert seen.run.views.chosen == "exercise"
-        assert seen.run.views.seen == (("log", "exercise") if size[0] >= 150 else ("exercise",))
+        assert seen.run.views.shown_views == (("log", "exercise") if size[0] >= 150 else ("exercise",))
         assert seen.view.split("\n")[0].startswith(" 1○  2○  3○  4○  0 of 4 points · attempt 1", size[0] == 200)
         assert "▶ 1 Predict" in seen.text
         assert "Five nodes run the bully. Press 5, then p." in seen.text
@@ -77,7 +84,7 @@ def test_predict_and_bring_it_about(tmp_path: Path) -> None:
     async def test(seen: Seen) -> None:
         await seen.press("enter")
         await _over(seen, ChoiceDialog)
-        assert "The first answer counts, and only as long as" in seen.text
+        assert "The first answer counts, and only if given before" in seen.text
         await seen.press("down", "down", "enter")
         await _stands(seen, 1, "answered")
         assert "you answered: 4 and 5" in seen.view
@@ -89,7 +96,7 @@ def test_predict_and_bring_it_about(tmp_path: Path) -> None:
         assert "The bully takes silence for death." in seen.view
 
     home = taught(test, tmp_path)
-    assert home.standing("pause-one").points == 3
+    assert home.progress_of("pause-one").points == 3
     assert _given(home.recordings("pause-one")[0]) == ['answer 1 "4 and 5"', "pause 5"]
 
 
@@ -102,10 +109,10 @@ def test_what_was_predicted_wrongly_is_explained(tmp_path: Path) -> None:
         await _typed(seen, "pause 1")
         await seen.until(lambda: "1 given so far" in seen.view, "it is counted")
         await _typed(seen, "pause 2")
-        await seen.says("task 2 missed: that took more than 1 command; 0 of 4 points")
+        await seen.says("task 2 missed: it took more than 1 command; 0 of 4 points")
         assert seen.said.startswith("pause 2: ")
         await _typed(seen, "pause 5")
-        await seen.says("task 1 missed: you said 4; it is 4 and 5")
+        await seen.says("task 1 missed: you answered 4; correct is 4 and 5")
         await seen.press("up", "up", "up")
         await seen.until(lambda: "Silence is all that a paused node and a dead one" in seen.view, "why")
 
@@ -121,7 +128,7 @@ def test_the_first_answer_counts(tmp_path: Path) -> None:
         await seen.press("enter")
         assert isinstance(seen.top, LineDialog), "nothing is no answer"
         await seen.press(*"four", "enter")
-        await seen.says("task 4 missed: you said four; it is 5; 0 of 4 points")
+        await seen.says("task 4 missed: you answered four; correct is 5; 0 of 4 points")
         await _typed(seen, "answer 4 five")
         await seen.says("task 4 has been answered, and the first answer counts")
         await _typed(seen, "answer 2 five")
@@ -137,19 +144,19 @@ def test_an_explanation_is_written_in_lines_and_kept_when_it_is_left(tmp_path: P
 
     async def test(seen: Seen) -> None:
         await _typed(seen, "answer 3")
-        await _over(seen, WordsDialog)
+        await _over(seen, ExplanationDialog)
         area = seen.top.query_one(TextArea)
         area.text = 'It "was"\npaused'
         await seen.press("escape")
         await _typed(seen, "answer 3")
-        await _over(seen, WordsDialog)
+        await _over(seen, ExplanationDialog)
         area = seen.top.query_one(TextArea)
         assert area.text == 'It "was"\npaused'
         assert f"{LONGEST_ANSWER - 15} characters left" in seen.text
         area.text = "x" * (LONGEST_ANSWER + 1)
         await seen.until(lambda: "1 characters too long" in seen.text, "it is too long")
         await seen.press("tab", "enter")
-        assert isinstance(seen.top, WordsDialog)
+        assert isinstance(seen.top, ExplanationDialog)
         area.text = 'It "was"\npaused'
         button = seen.top.query_one(Button)
         await seen.until(lambda: not button.has_class("-active"), "it can be pressed again")
@@ -202,10 +209,10 @@ def test_what_is_not_allowed_is_not_offered_and_refused(tmp_path: Path) -> None:
             "command"
         }
         await _typed(seen, "kill 5")
-        await seen.says("kill is not for this exercise")
+        await seen.says("kill is not allowed in this exercise")
         assert "5 ● Normal" in seen.text
         await _typed(seen, "tour")
-        await seen.says("an exercise is no tour")
+        await seen.says("the tour does not run in an exercise")
 
     taught(test, tmp_path)
 
@@ -270,7 +277,7 @@ def test_a_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def exercise() -> Exercise:
     """One of those that come with the program."""
-    return exercise_called(NAME)
+    return find_exercise(NAME)
 
 
 @pytest.fixture(scope="module")
@@ -315,20 +322,20 @@ def test_a_recording_of_an_exercise_that_is_not_here_has_no_view(recording: Path
         async def test(seen: Seen) -> None:
             assert seen.source.attempt is None
             await seen.press("I")
-            await seen.says("this run is of no exercise")
+            await seen.says("this run belongs to no exercise")
             assert seen.run.views.chosen == "log"
 
         replay(test, path)
 
 
 @pytest.fixture
-def host(exercise: Exercise, tmp_path: Path) -> Iterator[Ready]:
+def host(exercise: Exercise, tmp_path: Path) -> Iterator[HostReady]:
     """An attempt that goes on."""
     with served(replace(attempt_config(exercise, "anna", 3, tmp_path / "run.jsonl"), world="simulated")) as ready:
         yield ready
 
 
-def test_a_viewer_sees_it_and_answers_nothing(host: Ready) -> None:
+def test_a_viewer_sees_it_and_answers_nothing(host: HostReady) -> None:
     """Over the shoulder: the same view, the texts, and no more."""
 
     async def test(seen: Seen) -> None:
@@ -342,7 +349,7 @@ def test_a_viewer_sees_it_and_answers_nothing(host: Ready) -> None:
     attached(test, host.socket, "viewer")
 
 
-def test_whoever_drives_from_elsewhere_can_answer_but_not_end_it(host: Ready) -> None:
+def test_whoever_drives_from_elsewhere_can_answer_but_not_end_it(host: HostReady) -> None:
     """As ``lab attach`` does: what ends the run and begins another is for whoever began it."""
 
     async def test(seen: Seen) -> None:
@@ -360,7 +367,7 @@ def test_markdown_is_set_in_lines() -> None:
     text = (
         "One **bold** `code`\nstill one.\n\n- first\n- second, which is long enough for two lines\n\n3. three\n\n"
     )
-    lines = lines_of(text + "```\n  x = 1\n```\n\n> said\n\n# Head", 30, ThemeStyles(UNICODE))
+    lines = markdown_lines(text + "```\n  x = 1\n```\n\n> said\n\n# Head", 30, ThemeStyles(UNICODE))
     assert [line.plain.rstrip() for line in lines] == [
         *("One bold code still one.", "· first", "· second, which is long enough", "  for two lines", "3. three"),
         *("", "    x = 1", "", "  said", "", "Head"),

@@ -11,11 +11,11 @@ from lab.glyphs import glyphs_for
 from lab.kernel import Fired, Step
 from lab.recording.reader import open_recording
 from lab.recording.records import Link
-from lab.replay.line_trace import installed, lines_run
+from lab.replay.line_trace import installed_protocol, trace_lines
 from lab.replay.source_listing import Listing
 from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.tui.views.code.text import coloured, rows_of
-from lab.tui.views.code.view import CodeView
+from lab.tui.views.code.code_text import colour_lines, wrap_lines
+from lab.tui.views.code.code_view import CodeView
 from lab.worlds.config import RunConfig
 from tests.harness import TIMING
 from tests.tui.hostile import hostile_recording
@@ -67,7 +67,7 @@ def _number_of(path: Path, wanted: Callable[[Step], bool]) -> int:
 
 def _lines_run(path: Path, number: int) -> tuple[int, ...]:
     lines = open_recording(path)
-    running = lines_run(lines, number, installed(lines.header.protocol))
+    running = trace_lines(lines, number, installed_protocol(lines.header.protocol))
     while True:
         try:
             next(running)
@@ -86,7 +86,7 @@ async def _told(seen: Seen) -> None:
 
 
 def _text(source: str, width: int, waited: frozenset[int] = frozenset()) -> list[str]:
-    rows = rows_of(coloured(source.split("\n"), ThemeStyles(CLEAR)), width, 10, waited)
+    rows = wrap_lines(colour_lines(source.split("\n"), ThemeStyles(CLEAR)), width, 10, waited)
     return ["".join(text for text, _ in row.pieces) for row in rows]
 
 
@@ -112,20 +112,20 @@ def test_the_text_is_coloured_as_python_and_stays_what_it_is() -> None:
     """Whatever it is: control characters are told, tabs are blanks, lines stay lines."""
     source = 'def f():\n\treturn "a" # b\n"""\nno\n"""\n\x1b[2J\n(\n'
     theme_styles = ThemeStyles(CLEAR)
-    lines = coloured(source.split("\n"), theme_styles)
+    lines = colour_lines(source.split("\n"), theme_styles)
     texts = ["".join(text for text, _ in line) for line in lines]
     assert texts == ["def f():", '    return "a" # b', '"""', "no", '"""', "\\x1b[2J", "(", ""]
     named = {text: style for line in lines for text, style in line}
     assert named["return"].color is not None
     assert named["f"].bold
     theme_styles.dark = False
-    assert dict(coloured(source.split("\n"), theme_styles)[1])["return"] != named["return"]
+    assert dict(colour_lines(source.split("\n"), theme_styles)[1])["return"] != named["return"]
 
 
 def test_what_is_too_long_is_shown_without_colour() -> None:
     """But shown."""
     source = "\n".join(["x = 'a'  # " + "b" * 90] * 2500)
-    lines = coloured(source.split("\n"), ThemeStyles(CLEAR))
+    lines = colour_lines(source.split("\n"), ThemeStyles(CLEAR))
     assert len(lines) == 2500
     assert len(lines[0]) > 1
     assert len(lines[-1]) == 1
@@ -144,8 +144,8 @@ def test_it_shows_where_the_node_of_the_record_waits(size: tuple[int, int]) -> N
         seen.player.go(number)
         await seen.press("C")
         cluster = seen.player.cluster()
-        listing = Listing(seen.source.lines.header.protocol)
-        node = seen.source.lines.record(number)
+        listing = Listing(seen.source.store.header.protocol)
+        node = seen.source.store.record(number)
         assert isinstance(node, Step)
         wait = cluster.nodes[node.node].waits[0]
         line = listing.line_of(wait)
@@ -208,7 +208,7 @@ def test_it_shades_exactly_what_ran_once_time_stands_still() -> None:
             }
             assert _shaded(seen) == expected & in_sight
             assert set(ran.lines) == expected
-            assert f"what node {ran.node} ran in record {number}: {len(expected)} lines" in _rows(seen)[1]
+            assert f"node {ran.node} executed in record {number}: {len(expected)} lines" in _rows(seen)[1]
 
         replay(test)
 
@@ -220,7 +220,7 @@ def test_a_selected_node_s_own_last_step_is_shaded() -> None:
         seen.player.go(120)
         await seen.press("5", "C")
         await _told(seen)
-        found = LastSteps(seen.source.lines).at(120, 5)
+        found = LastSteps(seen.source.store).at(120, 5)
         ran = _view(seen)._ran
         assert found is not None
         assert ran is not None
@@ -269,19 +269,19 @@ def test_while_it_plays_nothing_is_executed_again(monkeypatch: pytest.MonkeyPatc
 
     async def test(seen: Seen) -> None:
         await seen.press("C")
-        find = _view(seen)._ran_lines.find
+        find = _view(seen)._tracer.find
 
         async def noted(found: LastStep) -> None:
             looked.append(found.number)
             await find(found)
 
-        monkeypatch.setattr(_view(seen)._ran_lines, "find", noted)
+        monkeypatch.setattr(_view(seen)._tracer, "find", noted)
         seen.player.go(10)
         for _ in range(30):
             seen.player.step(1)
             seen.run.draw()
         assert looked == []
-        assert "what ran is shown where time stands still" in _rows(seen)[1]
+        assert "the executed lines appear when time stops" in _rows(seen)[1]
         await _told(seen)
         assert len(looked) == 1
         await seen.pilot.pause(0.3)
@@ -305,10 +305,10 @@ def _edited(path: Path, **changes: object) -> Path:
             {"source": open_recording(SHIPPED).header.protocol.source + "\n"},
             "the recorded source is not the installed",
         ),
-        ({"name": "mine.py:Mine"}, "the protocol is not the program's own"),
-        ({"name": "field", "parameters": {"election": [1]}}, "the recorded source is not the installed one"),
+        ({"name": "mine.py:Mine"}, "the protocol is not installed"),
+        ({"name": "field", "parameters": {"election": [1]}}, "the recorded source differs from the installed one"),
         ({"parameters": {"as_printed": "perhaps"}}, "re-execution raises ValidationError"),
-        ({"parameters": {"as_printed": True}}, "is not what re-execution gives"),
+        ({"parameters": {"as_printed": True}}, "differs from its re-execution"),
     ],
     ids=["edited", "own", "election", "parameters", "others"],
 )
@@ -324,9 +324,9 @@ def test_where_it_cannot_be_told_it_says_why(tmp_path: Path, changes: dict[str, 
         ran = _view(seen)._ran
         assert ran is not None
         assert not ran.is_exact
-        assert _rows(seen)[1].startswith(f" {CLEAR.whole} about what node 1 ran in record {number}: ")
+        assert _rows(seen)[1].startswith(f" {CLEAR.whole} node 1 executed in record {number}, approximately: ")
         assert why in _rows(seen)[1]
-        function = _view(seen)._listing.named("enter_election")[0]
+        function = _view(seen)._listing.named("on_enter_election")[0]
         assert set(range(function.line, function.last + 1)) <= set(ran.lines)
 
     replay(test, path)
@@ -345,7 +345,7 @@ def test_a_hostile_recording_is_drawn_and_does_no_harm(tmp_path: Path, source: s
             assert all(letter.isprintable() or letter == "\n" for letter in seen.text)
         await seen.press("2", "t")
         await _told(seen)
-        assert "about what node" in _rows(seen)[1]
+        assert ", approximately" in _rows(seen)[1]
 
     replay(test, path, size)
 
@@ -356,7 +356,7 @@ def test_without_a_source_there_is_nothing_to_show(tmp_path: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("C")
-        assert "the source of its protocol is not in this recording" in seen.said
+        assert "this recording does not contain the source of its protocol" in seen.said
         assert seen.run.views.chosen == "log"
 
     replay(test, path)
@@ -371,7 +371,7 @@ def test_other_protocols_are_shown_like_that(name: str) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("C")
-        for number in range(3, len(seen.source.lines), max(1, len(seen.source.lines) // 6)):
+        for number in range(3, len(seen.source.store), max(1, len(seen.source.store) // 6)):
             seen.player.go(number)
             await seen.press("enter")
             waits = [wait for view in seen.player.cluster().nodes.values() for wait in view.waits]
@@ -405,7 +405,7 @@ def test_in_a_run_that_goes_on_it_is_the_same(runs: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("C")
-        await seen.until(lambda: len(seen.source.lines) > 30, "some records")
+        await seen.until(lambda: len(seen.source.store) > 30, "some records")
         seen.player.go(30)
         await _told(seen)
         ran = _view(seen)._ran

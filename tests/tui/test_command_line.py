@@ -9,9 +9,9 @@ from textual.events import Key
 from lab.glyphs import glyphs_for
 from lab.script import VERBS, parse
 from lab.tui.actions import ACTIONS
-from lab.tui.commandline import CommandLine, complete
+from lab.tui.command_line import CommandLine, complete
 from lab.tui.dialogs import HelpDialog
-from lab.tui.frame.keyline import KeyLine
+from lab.tui.frame.key_line import KeyLine
 from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.views.views import Views
 from tests.tui.seen import Seen, replay
@@ -105,9 +105,9 @@ def test_what_comes_after_enter_is_not_of_the_line() -> None:
         await seen.until(lambda: _line(seen).value == "kill 1", "the second line")
         assert seen.selected() is None
         assert seen.run.focused is _line(seen)
-        assert not seen.run.query_one("#said").display
+        assert not seen.run.query_one("#message").display
         await seen.press("escape")
-        assert seen.run.query_one("#said").display
+        assert seen.run.query_one("#message").display
 
     replay(test)
 
@@ -189,8 +189,8 @@ def test_a_replay_takes_no_command_and_says_so() -> None:
             await seen.press("colon")
             await seen.type(line)
             await seen.press("enter")
-            assert "this is a recording; B goes on from here in a run of its own" in seen.said
-            assert "this is a recording; B goes on from here in a run of its own" in seen.text
+            assert "this is a recording; B branches from here into a new run" in seen.said
+            assert "this is a recording; B branches from here into a new run" in seen.text
 
     replay(test)
 
@@ -200,7 +200,7 @@ def test_a_key_for_the_cluster_says_in_a_replay_that_nothing_can_be_done() -> No
         for action in ACTIONS:
             if action.group == "cluster":
                 await seen.press("5", action.keys)
-                assert "nothing can be done to the nodes here" in seen.said, action.word
+                assert "this run takes no commands" in seen.said, action.word
                 assert seen.top is seen.run
 
     replay(test)
@@ -232,7 +232,7 @@ def test_a_key_that_is_pointed_at_says_more() -> None:
     async def test(seen: Seen) -> None:
         line = seen.of("KeyLine", KeyLine)
         await seen.pilot.hover("KeyLine", offset=(seen.text.split("\n")[-1].index(". step"), 0))
-        assert str(line.tooltip).startswith("one record forward")
+        assert str(line.tooltip).startswith("go one record forward")
         await seen.pilot.hover("KeyLine", offset=(199, 0))
         assert line.tooltip is None
 
@@ -263,7 +263,7 @@ def test_the_help_of_a_replay_leaves_out_what_cannot_be_done_in_it() -> None:
     for action in ACTIONS:
         is_there = re.search(rf"  :{action.word}( [A-Z\[]|$)", told, re.MULTILINE) is not None
         assert is_there == (action.where == "all"), action.word
-    assert "do to the cluster" not in told
+    assert "change the cluster" not in told
 
 
 def test_the_examples_of_the_help_are_commands() -> None:
@@ -274,12 +274,12 @@ def test_the_examples_of_the_help_are_commands() -> None:
 def test_the_help_uses_the_width_that_there_is() -> None:
     """In 80 columns no text is in a column of its own that is narrower than half of them; in 200 there are two."""
     narrow = _help(driver=True, width=74)
-    assert "    crash: the process is gone at once, with all but its safe storage" in narrow
+    assert "    crash: kill the process; only its safe storage survives" in narrow
     assert max(len(line) - len(line.lstrip()) for line in narrow) < 40
     assert len(narrow) < 235
     wide = _help(True, 164, "wide")
     assert len(wide) < len(narrow) * 0.6
-    assert next(line for line in wide if "do to the cluster" in line).endswith(" look, find and keep")
+    assert next(line for line in wide if "change the cluster" in line).endswith(" display, search and save")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
@@ -287,9 +287,9 @@ def test_the_help_comes_up_and_goes(size: tuple[int, int]) -> None:
     async def test(seen: Seen) -> None:
         await seen.press("question_mark")
         await seen.until(lambda: "keys and commands" in seen.text, "the help")
-        assert "one record forward" in seen.text
+        assert "go one record forward" in seen.text
         await seen.press("end")
-        await seen.until(lambda: "is its own coordinator" in seen.text, "its end, by scrolling")
+        await seen.until(lambda: "its own coordinator" in seen.text, "its end, by scrolling")
         await seen.press("escape")
         assert seen.top is seen.run
         await seen.press("f1")

@@ -16,9 +16,9 @@ from tests.tui.seen import Seen, replay
 def takeover(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The coordinator of three nodes dies, and the next one takes over."""
     rig = Rig((1, 2, 3)).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("kill 3")
-    rig.settle()
+    rig.run_until_agreed()
     return rig.write(tmp_path_factory.mktemp("diagram") / "takeover.jsonl")
 
 
@@ -68,7 +68,7 @@ def test_on_a_wide_screen_it_stands_beside_the_log() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("end")
         await seen.until(lambda: "a row is a step" in seen.text, "the diagram")
-        assert seen.of("Views", Views).seen == ("log", "diagram")
+        assert seen.of("Views", Views).shown_views == ("log", "diagram")
 
     replay(test, size=(160, 50))
 
@@ -142,7 +142,7 @@ def test_arrow_keys_go_from_message_to_message_and_from_step_to_step(takeover: P
         await seen.until(lambda: "NewStateAnswer 1 to 2, sent at" in seen.text, "the last message")
         foot = _shown(seen)[-1]
         assert "delivered 10.0 ms later" in foot
-        assert "37 in its past, 1 in its future, of 38 steps here" in foot
+        assert "causal past 37, causal future 1, of 38 steps here" in foot
         await seen.press("left")
         await seen.until(lambda: "NewState 2 to 1, sent at" in seen.text, "the message before")
         await seen.press("right", "up")
@@ -180,7 +180,7 @@ def test_enter_opens_the_record_and_j_goes_there(takeover: Path) -> None:
         number = seen.player.number
         await seen.press("j")
         await seen.until(lambda: seen.player.number < number, "the cursor went back")
-        record = seen.source.lines.record(seen.player.number)
+        record = seen.source.store.record(seen.player.number)
         assert record is not None
         assert "NewStateAnswer" in repr(record)
 

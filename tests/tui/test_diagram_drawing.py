@@ -139,9 +139,9 @@ FAULTS = """\
 def takeover(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The coordinator dies, the next one takes over, and the first one comes back."""
     rig = Rig((1, 2, 3)).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("kill 3")
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("restart 3")
     return rig.run(T_US // 2).write(tmp_path_factory.mktemp("pictures") / "takeover.jsonl")
 
@@ -150,7 +150,7 @@ def takeover(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A paused coordinator, a partition, and links that are slow, that duplicate and that hold."""
     rig = Rig((1, 2, 3)).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("pause 3", "partition 1 | 2 3")
     rig.run(5 * T_US)
     rig.do("heal", "delay 1->2 30ms", "duplicate 2->1 100%")

@@ -17,8 +17,8 @@ from lab.recording.timeline import Timeline
 from lab.tui.run.cursor import Cursor
 from lab.tui.views.diagram import window as windows
 from lab.tui.views.diagram.focus import Focus
-from lab.tui.views.diagram.order import Order
-from lab.tui.views.diagram.picking import Cone, Picked, said_of
+from lab.tui.views.diagram.order import RowOrder
+from lab.tui.views.diagram.picking import CausalCone, Picked, describe_selection
 from lab.tui.views.diagram.window import Window
 from tests.harness import Rig
 from tests.tui.recorded import written
@@ -45,7 +45,7 @@ def _fates(space: SpaceTime, first: int, end: int) -> dict[tuple[int, int], tupl
     """What became of the messages sent in these records, and with which record."""
     return {
         arrow.line.message: (arrow.fate, None if arrow.end is None else arrow.end.record)
-        for arrow in space.arrows
+        for arrow in space.messages
         if first <= arrow.sent.record < end
     }
 
@@ -69,8 +69,8 @@ def test_it_knows_what_the_whole_fold_knows(recording: Path, seed: int) -> None:
             for message, (fate, ended) in _fates(whole, place, end).items():
                 if ended is None or ended < window.fed:
                     assert known[message] == (fate, ended)
-            stood = {(each.node, each.since.record, each.shown) for each in window.space.stretches}
-            for stretch in whole.stretches:
+            stood = {(each.node, each.since.record, each.shown) for each in window.space.status_intervals}
+            for stretch in whole.status_intervals:
                 if place < stretch.since.record < window.fed:
                     assert (stretch.node, stretch.since.record, stretch.shown) in stood
 
@@ -99,7 +99,7 @@ def test_a_row_is_a_record_that_shows_something(recording: Path) -> None:
     """Heartbeats have rows where they are wanted; a quiet time has one more, and says how long it is."""
     with closing(open_recording(recording)) as lines:
         heartbeats, quiet_us = lines.header.protocol.heartbeats, lines.header.timing.tm_us
-        some, every = Order(heartbeats, quiet_us), Order((), quiet_us)
+        some, every = RowOrder(heartbeats, quiet_us), RowOrder((), quiet_us)
         for number, record in enumerate(lines.records()):
             some.observe(number, record)
             every.observe(number, record)
@@ -132,7 +132,7 @@ def test_where_only_heartbeats_are_it_comes_to_rest(quiet: Path, share: float) -
         moment = Cursor(cluster, cluster.at_us)
         begun = []
         for _ in range(120):
-            focus.theme_styles(moment, 40, _heartbeats(lines), step=1)
+            focus.update(moment, 40, _heartbeats(lines), step=1)
             begun.append(focus.window.begun)
         assert begun[60:] == begun[60:61] * 60
         assert begun[-1] < 8
@@ -146,16 +146,16 @@ def test_followed_where_only_heartbeats_are_it_is_mostly_at_the_cursor(quiet: Pa
         for number, record in enumerate(lines.records()):
             cluster.apply(record)
             if number and number % 20 == 0:
-                focus.theme_styles(Cursor(cluster, cluster.at_us, following=True), 40, _heartbeats(lines), step=1)
+                focus.update(Cursor(cluster, cluster.at_us, following=True), 40, _heartbeats(lines), step=1)
                 is_there.append(focus.window.start <= number < focus.window.fed)
         assert len(is_there) > 500
         assert sum(is_there) > 0.9 * len(is_there)
         assert focus.window.begun < 20
 
 
-def _of_heartbeat(*after: Record) -> Order:
+def _of_heartbeat(*after: Record) -> RowOrder:
     """The rows of a heartbeat that node 1 sends to node 2, and of these records."""
-    order = Order(("Beat",), 1_000_000)
+    order = RowOrder(("Beat",), 1_000_000)
     order.observe(1, Step(10, 1, 1, Fired("check"), sent=(Message(1, 2, 5, "Beat", Raw(b"{}")),)))
     for number, record in enumerate(after, 2):
         order.observe(number, record)
@@ -181,14 +181,14 @@ def test_a_cone_that_learns_is_what_one_made_anew_is(recording: Path, seed: int)
         window = Window(lines)
         window.begin(chance.randrange(2_000), _heartbeats(lines))
         window.feed(len(lines), 300)
-        picked: list[Picked] = [arrow.line.message for arrow in chance.sample(window.space.arrows, 6)]
+        picked: list[Picked] = [arrow.line.message for arrow in chance.sample(window.space.messages, 6)]
         picked += [each.record for each in chance.sample(window.happened, 6)]
-        cones = {each: Cone(window, each) for each in picked}
+        cones = {each: CausalCone(window, each) for each in picked}
         pasts = {each: cone.past for each, cone in cones.items()}
         for _ in range(10):
             window.feed(len(lines), chance.randrange(1, 60))
             for each, cone in cones.items():
-                anew = Cone(window, each)
+                anew = CausalCone(window, each)
                 for one in (cone, anew):
                     one.learn(window)
                 assert cone.is_of(window, each)
@@ -206,21 +206,21 @@ def test_where_the_future_is_hidden_nothing_is_said_of_it(recording: Path) -> No
     with closing(open_recording(recording)) as lines:
         window = Window(lines)
         window.feed(len(lines), 300)
-        for arrow in window.space.arrows:
+        for arrow in window.space.messages:
             if arrow.arrived and arrow.end is not None and not arrow.again:
-                cone = Cone(window, arrow.line.message)
+                cone = CausalCone(window, arrow.line.message)
                 cone.learn(window)
                 before, then = (
-                    said_of(window, lines, arrow.line.message, cone, upto)
+                    describe_selection(window, lines, arrow.line.message, cone, upto)
                     for upto in (arrow.end.record - 1, arrow.end.record)
                 )
                 assert ", in flight · " in before
-                assert " 0 in its future" in before
+                assert " causal future 0," in before
                 assert f", {arrow.fate} " in then
-                assert " 1 in its future" in then
+                assert " causal future 1," in then
 
 
-def _bounds(window: Window, cone: Cone) -> dict[int, tuple[Point | None, Point | None]]:
+def _bounds(window: Window, cone: CausalCone) -> dict[int, tuple[Point | None, Point | None]]:
     """By looking at each node's records from the first on, and from the last back."""
     found = {}
     for node in {each.node for each in window.happened if each.record in cone.records}:

@@ -11,7 +11,7 @@ from lab.recording.writer import Writer
 from lab.tui.actions import ACTIONS
 from lab.tui.screen import RunScreen
 from lab.tui.views.views import LOG, VIEWS
-from lab.worlds.config import Ready, RunConfig
+from lab.worlds.config import HostReady, RunConfig
 from tests.analysis.split_field import split_run
 from tests.harness import TIMING
 from tests.tui.classroom import attempted
@@ -56,7 +56,7 @@ def _pressing(views: Sequence[str]) -> Test:
         for view in views:
             for key in ("1", *KEYS, *OTHERS):
                 if seen.run.views.chosen != view:
-                    seen.run.turn_to(view)
+                    seen.run.show_view(view)
                 await seen.pilot.press(key)
                 await _back(seen)
                 assert seen.app.return_code is None, (view, key)
@@ -94,7 +94,7 @@ def _field(folder: Path) -> Path:
 
 
 RUNS: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
-    "bully": (lambda _: SHIPPED, (LOG, "diagram", "code", "assertions", "beside")),
+    "bully": (lambda _: SHIPPED, (LOG, "diagram", "code", "assertions", "compare")),
     "2pc": (_two_phases, ("bank", "inspect")),
     "invitation": (lambda _: SCENARIOS / "invitation-partition-in-two.jsonl", ("groups", "script")),
     "field": (_field, ("map",)),
@@ -120,7 +120,7 @@ def test_every_key_in_every_view_of_a_recording(run: str, tmp_path: Path) -> Non
 
 
 @pytest.fixture
-def host(runs: Path) -> Iterator[Ready]:
+def host(runs: Path) -> Iterator[HostReady]:
     """A simulated run that is frozen when it begins, with hours to go."""
     config = RunConfig(
         *("keys", "bully", (1, 2, 3), TIMING, {}, Link(8_000, 3_000), 1, str(runs.parent / "run.jsonl")),
@@ -131,6 +131,6 @@ def host(runs: Path) -> Iterator[Ready]:
         yield ready
 
 
-def test_every_key_in_views_of_a_simulated_run(host: Ready) -> None:
+def test_every_key_in_views_of_a_simulated_run(host: HostReady) -> None:
     """There nodes are killed, too, links are changed, and what happens next is chosen."""
     attached(_pressing(STEERED), host.socket)

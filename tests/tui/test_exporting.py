@@ -12,8 +12,8 @@ from textual.widgets import Input, OptionList, Static
 from lab.export.excerpt import Excerpt
 from lab.export.files import write_file
 from lab.export.formats import Format
-from lab.tui.saving.exporting import ExportDialog
-from lab.tui.saving.formats import ALL_FORMATS
+from lab.tui.saving.export_dialog import ExportDialog
+from lab.tui.saving.export_formats import ALL_FORMATS
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import scripted_config
 from tests.tui.seen import Seen, attached, replay, served
@@ -119,7 +119,7 @@ def test_what_is_wrong_is_told_in_the_dialog(folder: Path) -> None:
             ("100s", "", "a.svg", "nothing was recorded from 100s on"),
             ("", "", "there", "there is a folder; write the name of a file"),
             ("", "", "nowhere/a.svg", "nowhere/a.svg cannot be written: No such file or directory"),
-            ("", "", str(SHIPPED), "is the recording itself; write another name"),
+            ("", "", str(SHIPPED), "is the recording itself; type another name"),
             ("", "", "a\0.svg", "null"),
         ):
             _field(seen, "from").value, _field(seen, "until").value = since, until
@@ -157,10 +157,10 @@ def test_a_file_that_is_there_is_written_over_at_a_second_enter_only(folder: Pat
     async def test(seen: Seen) -> None:
         await _asked(seen)
         await seen.press("enter")
-        await _answers(seen, "two-coordinators.svg is there already: Enter again writes over it")
+        await _answers(seen, "two-coordinators.svg exists: press Enter again to overwrite it")
         _field(seen, "file").value = "other.svg"
         await seen.press("enter")
-        await _answers(seen, "other.svg is there already")
+        await _answers(seen, "other.svg exists")
         assert (path.read_text(), other.read_text()) == ("mine", "mine too")
         await seen.press("enter")
         await seen.says("exported to")
@@ -201,7 +201,7 @@ def test_how_far_it_is_is_shown_and_escape_ends_it(monkeypatch: pytest.MonkeyPat
         finally:
             ended.set()
 
-    monkeypatch.setattr("lab.tui.saving.exporting.excerpt_of", slow)
+    monkeypatch.setattr("lab.tui.saving.export_dialog.excerpt_of", slow)
 
     async def test(seen: Seen) -> None:
         await _asked(seen)
@@ -223,18 +223,18 @@ def test_escape_while_it_is_being_written_leaves_nothing(
     """Whether what writes it ever says how far it is, or does not."""
     going, left, ended = threading.Event(), threading.Event(), threading.Event()
 
-    def slow(wanted: Format, excerpt: Excerpt, path: Path) -> int:
+    def slow(options: Format, excerpt: Excerpt, path: Path) -> int:
         def write(excerpt: Excerpt, out: TextIO) -> None:
             going.set()
             assert left.wait(10)
-            wanted.write(excerpt, out)
+            options.write(excerpt, out)
 
         try:
-            return write_file(replace(wanted, write=write), excerpt, path)
+            return write_file(replace(options, write=write), excerpt, path)
         finally:
             ended.set()
 
-    monkeypatch.setattr("lab.tui.saving.exporting.write_file", slow)
+    monkeypatch.setattr("lab.tui.saving.export_dialog.write_file", slow)
 
     async def test(seen: Seen) -> None:
         await seen.press("colon")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lab.recording.writer import Writer
-from lab.tui.views.map import FieldView
+from lab.tui.views.field_view import FieldView
 from lab.tui.views.views import Views
 from tests.analysis.split_field import SPLIT_US, STRUCK_US, split_run
 from tests.tui.recorded import SHIPPED
@@ -43,7 +43,7 @@ def test_the_map_takes_the_place_of_the_log(recording: Path, size: tuple[int, in
         assert any("survey 2: 24 of 64" in line and "survey 1: 47 of 64" in line for line in lines)
         await seen.press("m")
         assert not seen.run.query_one(FieldView).display
-        assert "the log again" in seen.said
+        assert "back to the log" in seen.said
 
     replay(test, recording, size)
 
@@ -74,7 +74,7 @@ def test_who_surveys_nothing_is_said(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         seen.player.seek(STRUCK_US)
         await seen.press("m")
-        assert "survey nothing: ‖ 3 paused   ✖ 4 killed" in seen.text
+        assert "not surveying: ‖ 3 paused   ✖ 4 killed" in seen.text
 
     replay(test, recording)
 
@@ -84,7 +84,7 @@ def test_a_run_of_something_else() -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("m")
-        assert seen.said == "bully has no field; lab run field has one"
+        assert seen.said == "bully has no field; try lab run field"
         assert seen.of("Views", Views).chosen == "log"
 
     replay(test, SHIPPED)

@@ -5,8 +5,8 @@ from pathlib import Path
 from lab.recording.log_lines import LogLine, lines_of
 from lab.tui.frame.tabs import TabLine
 from lab.tui.search.searchline import SearchLine, complete_query
-from lab.tui.views.groups.view import GroupView
-from lab.tui.views.log.view import MessageLog
+from lab.tui.views.groups.group_view import GroupView
+from lab.tui.views.log.log_view import MessageLog
 from tests.tui.grouped import parted_file
 from tests.tui.seen import Seen, replay
 
@@ -28,7 +28,7 @@ def _note(seen: Seen) -> str:
 
 def _all_lines(seen: Seen) -> list[LogLine]:
     hidden = seen.run.views.rows.hidden_kinds
-    lines = seen.source.lines
+    lines = seen.source.store
     return [
         line
         for number, record in enumerate(lines.records())
@@ -58,11 +58,11 @@ def test_it_is_green_where_something_is_found_and_red_where_nothing_is_or_can_be
         await seen.says("nothing matches")
         await seen.press("ctrl+u")
         await seen.type("kind:NewStat")
-        await seen.says("there is no kind of message NewStat")
+        await seen.says("unknown kind of message NewStat")
         assert _line(seen).has_class("bad")
         await seen.press("escape")
         assert not _line(seen).is_open
-        assert seen.run.finding.search is None
+        assert seen.run.search.active is None
 
     replay(test)
 
@@ -176,7 +176,7 @@ def test_the_word_takes_a_query_on_the_command_line() -> None:
         await seen.press("colon")
         await seen.type("search nod:3")
         await seen.press("enter")
-        await seen.says("there is no field nod")
+        await seen.says("unknown field nod")
 
     replay(test)
 
@@ -194,7 +194,7 @@ def test_in_the_history_of_groups_a_text_is_sought_there(tmp_path: Path) -> None
         assert "killed" in view.texts()[place] + view.texts()[min(place + 1, len(view.texts()) - 1)]
         assert "/killed: hit 1 of" in _note(seen)
         await seen.press("escape")
-        assert seen.run.finding.search is None
+        assert seen.run.search.active is None
 
     replay(test, parted_file(tmp_path / "parted.jsonl"))
 

@@ -4,7 +4,7 @@ import pytest
 from rich.segment import Segment
 
 from lab.tui.search.searches import Findable
-from lab.tui.terminal.copying import CopiesFrom
+from lab.tui.terminal.clipboard import CopiesFrom
 from tests.tui.seen import Seen, replay
 
 
@@ -32,13 +32,13 @@ def test_a_text_is_sought_in_the_view_and_lit_up_there(key: str, text: str) -> N
         await seen.press("slash")
         await seen.type(text)
         await seen.press("enter")
-        await seen.until(lambda: f"/{text}: hit 1 of {len(hits)}" in seen.run.finding.note, "the first hit")
+        await seen.until(lambda: f"/{text}: hit 1 of {len(hits)}" in seen.run.search.note, "the first hit")
         for _ in hits[1:]:
             await seen.press("n")
-        assert f"hit {len(hits)} of {len(hits)}" in seen.run.finding.note
+        assert f"hit {len(hits)} of {len(hits)}" in seen.run.search.note
         assert " ".join(hits[-1].split()) in " ".join(seen.view.split())
-        lit = [segment.text.lower() for segment in _segments(seen) if _is_lit(seen, segment)]
-        assert text in lit
+        highlight = [segment.text.lower() for segment in _segments(seen) if _is_lit(seen, segment)]
+        assert text in highlight
         await seen.press("escape")
         assert not any(_is_lit(seen, segment) for segment in _segments(seen))
 
@@ -47,7 +47,7 @@ def test_a_text_is_sought_in_the_view_and_lit_up_there(key: str, text: str) -> N
 
 def _is_lit(seen: Seen, segment: Segment) -> bool:
     style = segment.style
-    return style is not None and style + seen.run.theme_styles.lit == style
+    return style is not None and style + seen.run.theme_styles.highlight == style
 
 
 @pytest.mark.parametrize(("key", "begins"), [("a", "A1.1"), ("i", "node 5")], ids=["assertions", "inspect"])

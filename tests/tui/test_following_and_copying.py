@@ -7,8 +7,8 @@ import pytest
 from textual.widgets import OptionList
 
 from lab.tui.dialogs import HelpDialog
-from lab.tui.views.log.message_trace_dialog import LifeDialog
-from lab.tui.views.log.view import MessageLog
+from lab.tui.views.log.log_view import MessageLog
+from lab.tui.views.log.message_trace_dialog import TraceDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 from tests.tui.terminal import Terminal
@@ -26,14 +26,14 @@ def test_the_message_under_the_cursor_of_the_log_is_followed_to_the_step_that_to
             await seen.press("up")
         line = found[0]
         await seen.press("F")
-        assert any(isinstance(screen, LifeDialog) for screen in seen.app.screen_stack)
+        assert any(isinstance(screen, TraceDialog) for screen in seen.app.screen_stack)
         assert f"NewState {line.source}->{line.target}, sent because" in seen.text
-        assert f"{line.target} took it" in seen.text
+        assert f"{line.target} received it" in seen.text
         assert f"NewStateAnswer {line.target}->{line.source}" in seen.text
         seen.top.query_one(OptionList).highlighted = 1
         await seen.press("enter")
         assert len(seen.app.screen_stack) == 2
-        step = seen.source.lines.record(seen.player.number)
+        step = seen.source.store.record(seen.player.number)
         assert getattr(step, "node", None) == line.target
         assert seen.player.number > line.record
 
@@ -57,7 +57,7 @@ def test_a_row_is_copied_as_text_and_a_record_as_json(monkeypatch: pytest.Monkey
         assert copied == ["9.008 · the run ended: its time was up"]
         await seen.says("copied the line (38 characters)")
         await seen.press("enter", "y", "escape")
-        assert copied[1] == seen.source.lines.raw(seen.player.number).decode()
+        assert copied[1] == seen.source.store.raw(seen.player.number).decode()
 
     replay(test)
 

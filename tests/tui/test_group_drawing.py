@@ -9,11 +9,19 @@ import pytest
 from rich.cells import cell_len
 from rich.style import Style
 
-from lab.analysis.group_history import HUES, GroupLife, GroupLog, Happening, Point, Spell, Stay
+from lab.analysis.group_history import (
+    HUES,
+    ClusterEvent,
+    GroupHistory,
+    GroupLog,
+    Membership,
+    NormalInterval,
+    Point,
+)
 from lab.glyphs import glyphs_for
 from lab.recording.reader import open_recording
 from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.tui.views.groups.drawing import GroupDrawing
+from lab.tui.views.groups.group_drawing import GroupDrawing
 from tests.harness import T_US
 from tests.tui.grouped import parted
 
@@ -25,22 +33,22 @@ ASCII = glyphs_for({"LC_ALL": "C.UTF-8", "TERM": "linux"})
 def _drawing(
     log: GroupLog, width: int, theme_styles: ThemeStyles | None = None, record: int | None = None
 ) -> GroupDrawing:
-    groups, happenings = log.at(log.record if record is None else record)
-    return GroupDrawing(groups, happenings, (1, 2, 3, 4, 5), T_US, theme_styles or ThemeStyles(UNICODE), width)
+    groups, cluster_events = log.at(log.record if record is None else record)
+    return GroupDrawing(groups, cluster_events, (1, 2, 3, 4, 5), T_US, theme_styles or ThemeStyles(UNICODE), width)
 
 
 def _told(drawing: GroupDrawing) -> list[str]:
-    lines = [drawing.head(), *(drawing.drawn(line) for line in drawing.lines())]
+    lines = [drawing.head(), *(drawing.line_pieces(line) for line in drawing.lines())]
     return ["".join(text for text, _ in line).rstrip() for line in lines]
 
 
 def _group(
-    number: int, stays: Sequence[Stay], members: tuple[int, ...] = (), of: tuple[int, ...] = ()
-) -> GroupLife:
+    number: int, stays: Sequence[Membership], members: tuple[int, ...] = (), of: tuple[int, ...] = ()
+) -> GroupHistory:
     formed = stays[0].since
     node = stays[0].node
     defined = formed if members else None
-    return GroupLife(number, (node, 1), formed, node, number, 1, defined, members, of, tuple(stays))
+    return GroupHistory(number, (node, 1), formed, node, number, 1, defined, members, of, tuple(stays))
 
 
 def _at(record: int) -> Point:
@@ -52,7 +60,7 @@ def test_a_student_reads_who_led_who_was_in_of_what_and_when() -> None:
     log = GroupLog.of(parted().records)
     told = _told(_drawing(log, 80))
     assert told[0].split() == ["seconds", "1", "2", "3", "4", "5"]
-    assert "    0.000  ★1.1  ★2.1  ★3.1  ★4.1  ★5.1  1-5 come up, each alone" in told
+    assert "    0.000  ★1.1  ★2.1  ★3.1  ★4.1  ★5.1  1-5 start, each alone" in told
     healed = next(line for line in told if "5 leads 1-4, of 2.3 5.3," in line)
     assert " 5.4 ━ 5.4 ━ 5.4 ━ 5.4 ━★5.4 " in healed
     assert any(line.endswith("5 killed") and "✖" in line for line in told)
@@ -98,12 +106,12 @@ def test_a_merge_can_be_followed_node_by_node() -> None:
 
 def test_a_lane_is_broken_while_its_node_is_not_normal() -> None:
     """Also where it was before, and is again: what counts is how it is as the next row comes."""
-    spells = Spell(_at(1), _at(4)), Spell(_at(6))
-    one = _group(0, [Stay(1, _at(1), None, spells)], members=(1,))
-    done = [Happening(_at(record), f"cut {record}") for record in (3, 5, 7)]
+    normal_intervals = NormalInterval(_at(1), _at(4)), NormalInterval(_at(6))
+    one = _group(0, [Membership(1, _at(1), None, normal_intervals)], members=(1,))
+    done = [ClusterEvent(_at(record), f"cut {record}") for record in (3, 5, 7)]
     told = _told(GroupDrawing([one], done, (1,), T_US, ThemeStyles(UNICODE), 60))
     assert [line.split()[1:] for line in told[1:]] == [
-        ["★1.1", "1", "comes", "up,", "alone"],
+        ["★1.1", "1", "starts,", "alone"],
         [],
         ["╎", "cut", "3"],
         ["┃", "cut", "5"],
@@ -114,15 +122,15 @@ def test_a_lane_is_broken_while_its_node_is_not_normal() -> None:
 def test_the_recording_of_a_node_left_in_reorganization_shows_that() -> None:
     """Its group is one that it leads alone, and in it the node is never Normal again."""
     log = GroupLog.of(open_recording(HOLE).records())
-    told = _told(GroupDrawing(log.groups, log.happenings, (2, 3, 4), T_US, ThemeStyles(UNICODE), 80))
+    told = _told(GroupDrawing(log.groups, log.cluster_events, (2, 3, 4), T_US, ThemeStyles(UNICODE), 80))
     left = next(place for place, line in enumerate(told) if "3 alone, of 4.2" in line)
     assert all(line[19] == "╎" for line in told[left + 1 :])
 
 
 def test_who_joins_late_has_a_row_of_its_own() -> None:
     """So no lane says that a node took a group before it did."""
-    first = _group(0, [Stay(2, _at(1)), Stay(1, _at(9))])
-    other = _group(1, [Stay(1, _at(3), _at(9), (Spell(_at(3), _at(9)),))], members=(1,))
+    first = _group(0, [Membership(2, _at(1)), Membership(1, _at(9))])
+    other = _group(1, [Membership(1, _at(3), _at(9), (NormalInterval(_at(3), _at(9)),))], members=(1,))
     drawing = GroupDrawing([first, other], [], (1, 2), T_US, ThemeStyles(UNICODE), 60)
     told = _told(drawing)
     assert [line.split()[1:] for line in told if "2.1" in line] == [
@@ -133,8 +141,8 @@ def test_who_joins_late_has_a_row_of_its_own() -> None:
 
 def test_a_bar_leaves_a_lane_between_its_ends_alone() -> None:
     """The node is in another group, and that is seen."""
-    between = _group(0, [Stay(2, _at(1), None, (Spell(_at(1)),))], members=(2,))
-    around = _group(1, [Stay(3, _at(5)), Stay(1, _at(6))], members=(1, 3))
+    between = _group(0, [Membership(2, _at(1), None, (NormalInterval(_at(1)),))], members=(2,))
+    around = _group(1, [Membership(3, _at(5)), Membership(1, _at(6))], members=(1, 3))
     told = _told(GroupDrawing([between, around], [], (1, 2, 3), T_US, ThemeStyles(UNICODE), 70))
     assert any("3.1 ━━━┃━━━★3.1" in line for line in told)
 
@@ -142,7 +150,7 @@ def test_a_bar_leaves_a_lane_between_its_ends_alone() -> None:
 def test_what_a_foreign_recording_says_of_faults_is_made_safe() -> None:
     """No escape code reaches the terminal."""
     drawing = GroupDrawing(
-        [], [Happening(_at(1), "cut \x1b[2J" + "x" * 500)], (1,), T_US, ThemeStyles(UNICODE), 80
+        [], [ClusterEvent(_at(1), "cut \x1b[2J" + "x" * 500)], (1,), T_US, ThemeStyles(UNICODE), 80
     )
     told = "".join(_told(drawing))
     assert "\x1b" not in told
@@ -157,7 +165,7 @@ def test_the_colours_of_groups_are_told_apart_by_colour_blind_people_too(dark: b
     colours = [_seen(theme_styles.group(hue)) for hue in range(HUES)]
     for one, other in combinations(colours, 2):
         assert min(dist(a, b) for a, b in zip(one, other, strict=True)) > 0.06
-    assert all(theme_styles.plate(hue).bgcolor == theme_styles.group(hue).color for hue in range(HUES))
+    assert all(theme_styles.badge(hue).bgcolor == theme_styles.group(hue).color for hue in range(HUES))
 
 
 def _seen(style: Style) -> list[tuple[float, ...]]:

@@ -8,7 +8,7 @@ import pytest
 from lab.analysis.delivery import LogPage
 from lab.analysis.group_history import GroupLog
 from lab.recording.reader import open_recording
-from lab.tui.views.groups.view import GroupView
+from lab.tui.views.groups.group_view import GroupView
 from lab.tui.views.views import Views
 from tests.tui.grouped import parted_file
 from tests.tui.seen import Seen, replay
@@ -36,7 +36,7 @@ def test_g_shows_the_history_of_groups_and_g_again_the_log(recording: Path) -> N
         await seen.says("Enter goes to")
         await seen.press("g")
         await seen.until(lambda: "AcceptAnswer" in seen.text, "the log")
-        await seen.says("the log again")
+        await seen.says("back to the log")
 
     replay(test, recording)
 
@@ -118,7 +118,7 @@ def test_the_cursor_stays_in_sight_and_follows_the_end(recording: Path) -> None:
         view = seen.of("#groups", GroupView)
         assert view.scroll_offset.y > 0
         await seen.press("pageup", "pageup", "pageup", "pageup", "pageup")
-        await seen.until(lambda: "▶" in seen.text and "1-5 come up" in seen.text, "the first row under the cursor")
+        await seen.until(lambda: "▶" in seen.text and "1-5 start" in seen.text, "the first row under the cursor")
         await seen.press("pagedown", "pagedown", "pagedown", "pagedown", "pagedown", "pagedown")
         await seen.until(lambda: view.cursor is None and "4 leads 1-3" in seen.text, "the end, followed")
 

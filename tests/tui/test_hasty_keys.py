@@ -60,11 +60,11 @@ def test_keys_into_a_screen_that_was_left_are_for_nothing() -> None:
 
     async def test(seen: Seen) -> None:
         number = seen.player.number
-        seen.run.is_up = False
+        seen.run.is_ready = False
         seen.run.action_do("step")
-        seen.run.say("unheard")
+        seen.run.show_message("unheard")
         assert (seen.player.number, seen.said == "unheard") == (number, False)
-        seen.run.is_up = True
+        seen.run.is_ready = True
         await seen.press("full_stop")
         assert seen.player.number == number + 1
 
@@ -80,7 +80,7 @@ def test_a_recording_that_is_damaged_says_so(tmp_path: Path) -> None:
     async def test(seen: Seen) -> None:
         assert "1 line cannot be read" in seen.line("#title")
         await seen.press("end")
-        await seen.says("the recording breaks off here")
+        await seen.says("the recording is truncated here")
 
     replay(test, path)
 

@@ -4,14 +4,14 @@ import asyncio
 
 from textual.widgets import Static
 
-from lab.cli.home import choices
+from lab.cli.home_entries import home_entries
 from lab.scenario.library import names
-from lab.tui.home import HomeApp
+from lab.tui.home_screen import HomeApp
 
 
 def test_every_scenario_can_be_run_from_the_home_screen() -> None:
     """By its name, with its title beside it."""
-    entries = {words[-1]: (said, words) for group, said, words in choices() if group == "scenario"}
+    entries = {words[-1]: (said, words) for group, said, words in home_entries() if group == "scenario"}
     assert list(entries) == names()
     said, words = entries["figure-3-12"]
     assert words == ["run", "figure-3-12"]

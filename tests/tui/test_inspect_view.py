@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from lab.kernel import Started, Step
-from lab.tui.views.inspect.rows import value_rows
-from lab.tui.views.inspect.view import InspectView
+from lab.tui.views.inspect.inspect_rows import value_rows
+from lab.tui.views.inspect.inspect_view import InspectView
 from tests.tui.hostile import hostile_recording
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
@@ -28,7 +28,7 @@ async def _go(seen: Seen, number: int, node: int | None = None) -> str:
 
 
 def _numbers(seen: Seen) -> list[tuple[int, Step]]:
-    lines = seen.source.lines
+    lines = seen.source.store
     return [(n, each) for n in range(len(lines)) if isinstance(each := lines.record(n), Step)]
 
 
@@ -132,7 +132,7 @@ def test_a_life_begins_with_what_was_stored() -> None:
             n for n, each in _numbers(seen) if isinstance(each.input, Started) and each.input.incarnation == 2
         )
         text = await _go(seen, number)
-        assert "got            the start of its life 2" in text
+        assert "input          start of incarnation 2" in text
         assert "running, life 2" in text
         assert "→" not in text.partition("\n waits\n")[0]
 

@@ -7,14 +7,14 @@ import pytest
 from textual import events
 
 from lab.places import settings_file
-from lab.tui.app import LabApp
-from lab.tui.frame.arranging import room_said
-from lab.tui.frame.keyline import KeyLine
-from lab.tui.frame.layout import Layout, read_layout, write_layout
+from lab.tui.frame.key_line import KeyLine
+from lab.tui.frame.layout import describe_missing
+from lab.tui.frame.layout_settings import LayoutSettings, read_layout_settings, write_layout_settings
 from lab.tui.frame.tabs import TabLine
+from lab.tui.lab_app import LabApp
 from lab.tui.nodes.panes import NodePanes
 from lab.tui.run.source import FileSource, Source
-from lab.tui.terminal.themes import DARK, LIGHT, first_theme
+from lab.tui.terminal.themes import DARK, LIGHT, default_theme
 from lab.tui.views.views import Views
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, Test, replay
@@ -96,7 +96,7 @@ def test_the_border_between_log_and_view_is_dragged_and_moved_by_keys() -> None:
 def test_where_nothing_is_beside_the_log_that_is_said() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("ctrl+left")
-        assert "nothing is beside the log" in seen.said
+        assert "a view is shown beside the log only" in seen.said
 
     replay(test)
 
@@ -110,7 +110,7 @@ def test_z_shows_the_view_alone_and_everything_again(size: tuple[int, int]) -> N
         await seen.press("z")
         views = seen.of("Views", Views)
         await seen.until(lambda: views.size.height >= size[1] - 5, "it has all but a few lines")
-        assert views.seen == ("log",)
+        assert views.shown_views == ("log",)
         assert "recording · record 0" in seen.text
         assert "z shows everything again" in seen.said
         assert seen.of("KeyLine", KeyLine).display
@@ -121,12 +121,12 @@ def test_z_shows_the_view_alone_and_everything_again(size: tuple[int, int]) -> N
 
 
 def test_a_smaller_screen_says_what_a_larger_one_shows() -> None:
-    assert room_said(80, 24) == room_said(200, 60) == ""
-    assert room_said(60, 20) == "60×20: 80×24 shows whole lines, nodes in boxes"
-    assert room_said(80, 12) == "80×12: 80×24 shows nodes in boxes, verdicts, tabs, faults"
+    assert describe_missing(80, 24) == describe_missing(200, 60) == ""
+    assert describe_missing(60, 20) == "60×20: enlarge to 80×24 to see whole lines, nodes in boxes"
+    assert describe_missing(80, 12) == "80×12: enlarge to 80×24 to see nodes in boxes, verdicts, tabs, faults"
 
     async def test(seen: Seen) -> None:
-        assert seen.text.split("\n")[1].strip() == room_said(60, 20)
+        assert seen.text.split("\n")[1].strip() == describe_missing(60, 20)
 
     replay(test, size=(60, 20))
 
@@ -201,41 +201,41 @@ def test_what_was_arranged_is_there_in_the_next_run(tmp_path: Path) -> None:
         assert seen.app.theme == DARK
 
     _kept(arrange, file)
-    nodes = read_layout(file).nodes
+    nodes = read_layout_settings(file).nodes
     assert nodes is not None
     _kept(theme_styles, file)
     _kept(look_again, file)
-    assert read_layout(file) == Layout(nodes=nodes)
+    assert read_layout_settings(file) == LayoutSettings(nodes=nodes)
 
 
 def test_a_view_that_a_run_does_not_have_is_kept_for_one_that_does(tmp_path: Path) -> None:
     file = tmp_path / "interface.json"
-    write_layout(file, Layout(view="bank"))
+    write_layout_settings(file, LayoutSettings(view="bank"))
 
     async def test(seen: Seen) -> None:
         assert seen.run.views.chosen == "log"
-        seen.run.arrangement.take_up({"bank"})
+        seen.run.layout_controller.restore_view({"bank"})
         assert seen.run.views.chosen == "log", "who is at work here turns to views alone"
 
     _kept(test, file)
-    assert read_layout(file).view == "bank"
+    assert read_layout_settings(file).view == "bank"
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"nodes": 5000}', b'{"log": "wide"}', b"[]", b"\xff\xfe"])
 def test_a_damaged_file_is_as_none(tmp_path: Path, damage: bytes) -> None:
     file = tmp_path / "interface.json"
     file.write_bytes(damage)
-    assert read_layout(file) == Layout()
-    write_layout(file, Layout(full=True))
-    assert read_layout(file) == Layout(full=True)
+    assert read_layout_settings(file) == LayoutSettings()
+    write_layout_settings(file, LayoutSettings(full=True))
+    assert read_layout_settings(file) == LayoutSettings(full=True)
     assert [each.name for each in tmp_path.iterdir()] == [file.name], "nothing is left of how it was written"
 
 
 def test_where_nothing_can_be_written_nothing_is_kept(tmp_path: Path) -> None:
     """A file is in the place of the folder, as nobody can write into that; no word is said of it."""
     (tmp_path / "lab").write_text("no folder")
-    write_layout(tmp_path / "lab" / "interface.json", Layout())
-    assert read_layout(tmp_path / "lab" / "interface.json") == Layout()
+    write_layout_settings(tmp_path / "lab" / "interface.json", LayoutSettings())
+    assert read_layout_settings(tmp_path / "lab" / "interface.json") == LayoutSettings()
 
 
 def test_without_a_file_nothing_is_kept() -> None:
@@ -253,7 +253,7 @@ def test_without_a_file_nothing_is_kept() -> None:
     [("15;0", DARK), ("0;15", LIGHT), ("0;default;7", LIGHT), ("15;8", DARK), ("", DARK), ("x", DARK)],
 )
 def test_the_first_theme_is_that_of_the_terminals_ground(ground: str, theme: str) -> None:
-    assert first_theme({"COLORFGBG": ground} if ground else {}) == theme
+    assert default_theme({"COLORFGBG": ground} if ground else {}) == theme
 
 
 def test_a_theme_is_chosen_by_name() -> None:
@@ -262,7 +262,7 @@ def test_a_theme_is_chosen_by_name() -> None:
         await seen.pilot.pause()
         assert seen.app.theme == "nord"
         seen.run.action_do("theme", "no-such")
-        assert "no theme 'no-such'; there are " in seen.said
+        assert "unknown theme 'no-such'; the themes are " in seen.said
         assert LIGHT in seen.said
 
     replay(test)
@@ -273,10 +273,10 @@ def test_a_resize_event_of_the_screen_is_no_resize_of_the_kept_shares() -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("ctrl+up")
-        before = seen.run.arrangement.layout.nodes
+        before = seen.run.layout_controller.layout.nodes
         await seen.pilot.resize_terminal(80, 24)
         seen.run.post_message(events.Resize(seen.app.size, seen.app.size))
         await seen.pilot.pause()
-        assert seen.run.arrangement.layout.nodes == before
+        assert seen.run.layout_controller.layout.nodes == before
 
     replay(test)

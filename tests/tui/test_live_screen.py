@@ -9,10 +9,10 @@ import pytest
 
 from lab.kernel import Timing
 from lab.recording.records import Link
-from lab.tui.commandline import CommandLine
+from lab.tui.command_line import CommandLine
 from lab.tui.dialogs import PartitionDialog
 from lab.tui.nodes.panes import NodePanes
-from lab.worlds.config import Ready, RunConfig
+from lab.worlds.config import HostReady, RunConfig
 from tests.tui.seen import Seen, attached, served
 
 TIMING = Timing(40_000, 20_000)
@@ -20,7 +20,7 @@ TIMING = Timing(40_000, 20_000)
 
 
 @pytest.fixture
-def host(runs: Path) -> Iterator[Ready]:
+def host(runs: Path) -> Iterator[HostReady]:
     """A host of five nodes that serves its feed."""
     assert runs.parent.is_dir()
     config = RunConfig(
@@ -38,7 +38,7 @@ async def _five_leads(seen: Seen) -> None:
     await _led(seen, "★ 5 leads 1-4")
 
 
-def test_a_node_is_killed_and_restarted(host: Ready) -> None:
+def test_a_node_is_killed_and_restarted(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("k")
@@ -57,7 +57,7 @@ def test_a_node_is_killed_and_restarted(host: Ready) -> None:
     attached(test, host.socket)
 
 
-def test_a_key_that_changes_nothing_says_so(host: Ready) -> None:
+def test_a_key_that_changes_nothing_says_so(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("h")
@@ -80,7 +80,7 @@ def test_a_key_that_changes_nothing_says_so(host: Ready) -> None:
     attached(test, host.socket)
 
 
-def test_a_paused_coordinator_makes_two_and_going_on_makes_one(host: Ready) -> None:
+def test_a_paused_coordinator_makes_two_and_going_on_makes_one(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("5", "p")
@@ -95,7 +95,7 @@ def test_a_paused_coordinator_makes_two_and_going_on_makes_one(host: Ready) -> N
     attached(test, host.socket)
 
 
-def test_d_and_l_write_the_command_and_enter_gives_it(host: Ready) -> None:
+def test_d_and_l_write_the_command_and_enter_gives_it(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         line = seen.of("CommandLine", CommandLine)
@@ -115,7 +115,7 @@ def test_d_and_l_write_the_command_and_enter_gives_it(host: Ready) -> None:
     attached(test, host.socket)
 
 
-def test_the_sides_of_a_partition_are_chosen_and_it_heals(host: Ready) -> None:
+def test_the_sides_of_a_partition_are_chosen_and_it_heals(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("x")
@@ -135,7 +135,7 @@ def test_the_sides_of_a_partition_are_chosen_and_it_heals(host: Ready) -> None:
     attached(test, host.socket)
 
 
-def test_a_partition_that_was_not_chosen_is_none(host: Ready) -> None:
+def test_a_partition_that_was_not_chosen_is_none(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("4", "x")
@@ -148,7 +148,7 @@ def test_a_partition_that_was_not_chosen_is_none(host: Ready) -> None:
     attached(test, host.socket)
 
 
-def test_commands_are_typed_and_what_is_wrong_with_them_is_said(host: Ready) -> None:
+def test_commands_are_typed_and_what_is_wrong_with_them_is_said(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("colon")
@@ -164,7 +164,7 @@ def test_commands_are_typed_and_what_is_wrong_with_them_is_said(host: Ready) -> 
     attached(test, host.socket)
 
 
-def test_keys_in_the_footer_and_panes_are_clicked(host: Ready) -> None:
+def test_keys_in_the_footer_and_panes_are_clicked(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.pilot.click(NodePanes, offset=(5, 2))
@@ -179,13 +179,13 @@ def test_keys_in_the_footer_and_panes_are_clicked(host: Ready) -> None:
     attached(test, host.socket)
 
 
-def test_the_host_dies_and_the_screen_can_still_be_used(host: Ready) -> None:
+def test_the_host_dies_and_the_screen_can_still_be_used(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         os.kill(host.pid, signal.SIGKILL)
         await seen.says("the run is over: the host died")
         await seen.press("5", "k")
-        await seen.says("nothing can be done to the nodes here: the run is over")
+        await seen.says("this run takes no commands: the run is over")
         last = seen.player.number
         await seen.press("comma", "comma")
         assert seen.player.number in (last - 2, last - 3)
@@ -198,34 +198,34 @@ def test_the_host_dies_and_the_screen_can_still_be_used(host: Ready) -> None:
     assert attached(test, host.socket).return_code == 0
 
 
-def test_standing_still_the_run_goes_on_and_end_follows_it_again(host: Ready) -> None:
+def test_standing_still_the_run_goes_on_and_end_follows_it_again(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("space")
         assert not seen.player.following
-        await seen.says("looking at the past")
+        await seen.says("in the past")
         number = seen.player.number
-        await seen.until(lambda: len(seen.player.lines) > number + 20, "the run goes on")
+        await seen.until(lambda: len(seen.player.store) > number + 20, "the run goes on")
         assert seen.player.number == number
         await seen.press("end")
         await seen.until(lambda: seen.player.number > number + 20, "it is followed")
-        await seen.says("where the run is")
+        await seen.says("following the run")
         await seen.press("comma")
-        await seen.says("looking at the past")
+        await seen.says("in the past")
         await seen.press("greater_than_sign", "space")
         await seen.until(lambda: seen.player.following, "played up to the end")
-        await seen.says("where the run is")
+        await seen.says("following the run")
 
     attached(test, host.socket)
 
 
-def test_a_viewer_only_watches(host: Ready) -> None:
+def test_a_viewer_only_watches(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         assert "viewer" in seen.text.split("\n")[0]
         for key in "kprdlxhW":
             await seen.press("5", key)
-            await seen.says("nothing can be done to the nodes here: this viewer gives no commands")
+            await seen.says("this run takes no commands: this viewer gives no commands")
             assert seen.top is seen.run
         await seen.press("colon")
         await seen.type("kill 5")

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from lab.analysis.delivery import Ending, LogPage
+from lab.analysis.delivery import DeliveryOutcome, LogPage
 from lab.recording.log_lines import LogLine
 from lab.recording.reader import FeedRecords, FileRecords, RecordStore, open_recording
 from lab.recording.records import Header, decode
 from lab.recording.timeline import Timeline
-from lab.tui.views.log.rows import LogRows
+from lab.tui.views.log.log_rows import LogRows
 from tests.tui.recorded import SHIPPED, written
 
-Rows = list[tuple[LogLine, Ending | None]]
+Rows = list[tuple[LogLine, DeliveryOutcome | None]]
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def _naive(lines: RecordStore, number: int, heartbeats: bool) -> Rows:
         page.feed(record)
     hidden = () if heartbeats else lines.header.protocol.heartbeats
     shown = [line for line in page.lines if line.kind not in hidden]
-    return [(line, page.ending(line, number) if line.what == "message" else None) for line in shown]
+    return [(line, page.outcome(line, number) if line.what == "message" else None) for line in shown]
 
 
 def _all(rows: LogRows, lines: RecordStore, number: int) -> Rows:

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.theme import Theme
 
-from lab.analysis.delivery import FATES
+from lab.analysis.delivery import OUTCOMES
 from lab.glyphs import Glyphs, glyphs_for
 from lab.protocols.transaction import State
 from lab.tui.terminal.theme_styles import ThemeStyles
@@ -43,7 +43,7 @@ def _colour(style: Style) -> str:
 
 def _styles(theme_styles: ThemeStyles) -> dict[str, Style]:
     styles = {f"status {status}": theme_styles.status(status) for status in STATUSES}
-    styles |= {f"fate {fate}": theme_styles.fate(fate) for fate in FATES}
+    styles |= {f"fate {fate}": theme_styles.fate(fate) for fate in OUTCOMES}
     styles |= {f"kind {kind}": theme_styles.kind(kind) for kind in KINDS}
     styles |= {f"state {state.value}": theme_styles.state(state.value) for state in State}
     styles |= {f"mark {mark}": theme_styles.mark(mark) for mark in ("fault", "election", "status")}

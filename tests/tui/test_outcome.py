@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from lab.recording.reader import open_recording
-from lab.tui.run.outcome import course_of, shown_by
+from lab.tui.run.scenario_outcome import course_of, scenario_purpose
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import SCENARIO, scripted_config, scripted_file
 from tests.tui.seen import Seen, attached, replay, served
@@ -22,7 +22,7 @@ when all normal: kill 5
 then expect 4 leads within 2s
 then say "4 leads"
 """
-THROUGH = "N and n go through what was said, s shows the script, q quits"
+THROUGH = "n and N visit the captions and marks, s shows the script, q quits"
 
 
 def _recorded(path: Path, script: str) -> Path:
@@ -76,7 +76,7 @@ def test_what_is_amiss_of_no_line_is_said_with_what_was_expected(tmp_path: Path)
 
     async def test(seen: Seen) -> None:
         await seen.press("end")
-        await seen.says("✗ FAILED, expected: the run goes on for 4s: the recording was cut off")
+        await seen.says("✗ FAILED, expected: the run lasts 4s: the recording is truncated")
 
     replay(test, path)
 
@@ -116,5 +116,5 @@ def test_what_is_not_understood_is_not_judged(text: str, tmp_path: Path) -> None
     path.write_text(json.dumps({**header, "scenario": text}) + "\n", "utf-8")
     lines = open_recording(path)
     assert course_of(lines.header) is None
-    assert shown_by(lines.header) in ("", "Every way in which a line of a script can end.")
+    assert scenario_purpose(lines.header) in ("", "Every way in which a line of a script can end.")
     lines.close()

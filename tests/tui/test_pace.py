@@ -2,30 +2,30 @@
 
 from collections.abc import Callable
 
-from lab.tui.frame.pace import Frames, Pace
+from lab.tui.frame.frame_rate import FrameRate, FrameTimer
 
 
 def test_ones_own_machine_is_asked_for_all_frames() -> None:
     """However late they are."""
-    pace = Pace(is_served=False)
+    pace = FrameRate(is_served=False)
     for _ in range(10):
-        pace.woke(3.0)
+        pace.on_frame_drawn(3.0)
     assert pace.period_s == 0.1
 
 
 def test_late_frames_become_fewer_and_come_back_slowly() -> None:
     """Never fewer than one a second, never more than four."""
-    pace = Pace(is_served=True)
+    pace = FrameRate(is_served=True)
     assert pace.period_s == 0.25
-    pace.woke(0.2)
+    pace.on_frame_drawn(0.2)
     assert pace.period_s == 0.375
     for _ in range(20):
-        pace.woke(0.2)
+        pace.on_frame_drawn(0.2)
     assert pace.period_s == 1.0
-    pace.woke(0.01)
+    pace.on_frame_drawn(0.01)
     assert 0.9 < pace.period_s < 1.0
     for _ in range(100):
-        pace.woke(0.01)
+        pace.on_frame_drawn(0.01)
     assert pace.period_s == 0.25
 
 
@@ -33,7 +33,9 @@ def test_each_frame_asks_for_the_next() -> None:
     """One at a time, so that a slow one is not followed by all that it made late."""
     asked: list[tuple[float, Callable[[], None]]] = []
     drawn: list[int] = []
-    Frames(lambda: drawn.append(1), lambda after_s, call: asked.append((after_s, call)), is_served=False).go_on()
+    FrameTimer(
+        lambda: drawn.append(1), lambda after_s, call: asked.append((after_s, call)), is_served=False
+    ).schedule_next()
     assert (len(asked), len(drawn)) == (1, 0)
     for number in range(1, 4):
         after_s, draw = asked.pop()

@@ -91,7 +91,7 @@ def test_every_prefix_of_a_run_can_be_drawn(protocol: type[Algorithm], size: tup
 def test_a_coordinator_that_does_not_fit_beside_the_balances_is_left_out() -> None:
     """No word is cut off for it; where there is room it is there."""
     rig = Rig(range(1, 4), protocol=stacked(ThreePhaseCommit, Bully)).started()
-    rig.settle()
+    rig.run_until_agreed()
     seen = [panes_of(rig.cluster.snapshot(), rig.now_us)]
     *_, narrow = _drawn(seen, (80, 24))
     assert "savings 1,000" in "\n".join(narrow)

@@ -76,7 +76,7 @@ def test_why_there_is_nothing_to_do() -> None:
     def said(dialog: PartitionDialog) -> set[str]:
         text = dialog.content()
         return {
-            str(span.style) for span in text.spans if "all are on one side" in text.plain[span.start : span.end]
+            str(span.style) for span in text.spans if "all nodes are on one side" in text.plain[span.start : span.end]
         }
 
     async def run() -> None:

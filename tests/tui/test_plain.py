@@ -11,13 +11,13 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBarRender
 
 from lab.glyphs import glyphs_for
-from lab.tui.app import LabApp
-from lab.tui.choosing import ChooseDialog
 from lab.tui.dialogs import HelpDialog, PartitionDialog, RecordDialog
-from lab.tui.home import HomeApp
-from lab.tui.moving.branching import TreeDialog
+from lab.tui.home_screen import HomeApp
+from lab.tui.lab_app import LabApp
+from lab.tui.navigation.branching import TreeDialog
+from lab.tui.next_event import NextEventDialog
 from lab.tui.run.source import FileSource, Source
-from lab.tui.terminal.plain import ascii_of
+from lab.tui.terminal.plain import to_ascii
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen
 
@@ -61,7 +61,7 @@ def test_screens_and_dialogs(recording: Path) -> None:
         await seen.press("B")
         await seen.until(lambda: seen.source.is_live and seen.source.clock, "a branch")
         await seen.until(lambda: _not_ascii(seen) == set() and "simulated" in seen.text, "it is drawn")
-        await over(seen, "c", ChooseDialog, "enter")
+        await over(seen, "c", NextEventDialog, "enter")
         await over(seen, "x", PartitionDialog)
         await over(seen, "question_mark", HelpDialog)
         await seen.press("colon", "k", "i")
@@ -97,6 +97,6 @@ def test_the_home_screen(recording: Path) -> None:
 def test_glyphs_and_what_the_filter_makes_of_others_are_of_one_kind() -> None:
     """What is drawn of Unicode has a likeness in ASCII, as wide as it is."""
     assert glyphs_for(ASCII).box.isascii()
-    assert ascii_of("╭─ a … b ─╮│ 日 é ★") == "+- a ~ b -+| ?? ? ?"
-    assert ascii_of("plain") == "plain"
-    assert ascii_of("".join(ScrollBarRender.VERTICAL_BARS + ScrollBarRender.HORIZONTAL_BARS)).isspace()
+    assert to_ascii("╭─ a … b ─╮│ 日 é ★") == "+- a ~ b -+| ?? ? ?"
+    assert to_ascii("plain") == "plain"
+    assert to_ascii("".join(ScrollBarRender.VERTICAL_BARS + ScrollBarRender.HORIZONTAL_BARS)).isspace()

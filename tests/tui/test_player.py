@@ -186,8 +186,8 @@ def test_it_is_said_that_the_past_is_seen_as_long_as_it_is(grown: tuple[FeedReco
     """What was said before does not stay when the end is followed again; of a recording nothing is said."""
     feed, whole = grown
     player = Player(feed, Marks(), live=True)
-    assert player.move("back") == "looking at the past; End goes back to where the run is"
-    assert player.move("end") == "where the run is"
+    assert player.move("back") == "in the past; End returns to the present"
+    assert player.move("end") == "following the run"
     assert Player(whole, Marks(), live=False).move("end") == ""
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from lab.analysis.leader_decisions import Decision
+from lab.analysis.leader_decisions import LeaderDecision
 from lab.recording.records import Link
-from lab.tui.frame.scrubbar import ScrubBar
-from lab.tui.moving.predicting import NOBODY, PredictDialog, outcome_said
-from lab.worlds.config import Ready, RunConfig
+from lab.tui.frame.scrub_bar import ScrubBar
+from lab.tui.navigation.predicting import NOBODY, PredictDialog, grade_answer
+from lab.worlds.config import HostReady, RunConfig
 from tests.harness import TIMING
 from tests.tui.recorded import blocked_run
 from tests.tui.seen import Seen, attached, replay, served
@@ -21,17 +21,17 @@ TOLD = [(4, 1, 4, "SetCoordinator"), (4, 3, 4, "SetCoordinator"), (5, 2, 5, "Set
 @pytest.mark.parametrize(
     ("leaders", "said", "right", "told"),
     [
-        ((4,), "4", True, "right: 4 leads; 4 told 1 3 (SetCoordinator)"),
-        ((4,), "5", False, "not 5: 4 leads; 4 told 1 3 (SetCoordinator)"),
-        ((4,), NOBODY, False, "not nobody: 4 leads; 4 told 1 3 (SetCoordinator)"),
+        ((4,), "4", True, "right: 4 leads; 4 informed 1 3 (SetCoordinator)"),
+        ((4,), "5", False, "not 5: 4 leads; 4 informed 1 3 (SetCoordinator)"),
+        ((4,), NOBODY, False, "not nobody: 4 leads; 4 informed 1 3 (SetCoordinator)"),
         (
             (4, 5),
             "5",
             True,
-            "right: 4 and 5 lead, each its own; 4 told 1 3 (SetCoordinator); 5 told 2 (SetCoordinator)",
+            "right: 4 and 5 lead, each its own; 4 informed 1 3 (SetCoordinator); 5 informed 2 (SetCoordinator)",
         ),
-        ((), NOBODY, True, "right: nobody leads, as far as this run goes"),
-        ((), "4", False, "not 4: nobody leads, as far as this run goes"),
+        ((), NOBODY, True, "right: nobody leads by the end of this run"),
+        ((), "4", False, "not 4: nobody leads by the end of this run"),
     ],
 )
 def test_the_answer_is_judged_by_who_leads_in_the_end_and_the_reason_is_said(
@@ -39,7 +39,7 @@ def test_the_answer_is_judged_by_who_leads_in_the_end_and_the_reason_is_said(
 ) -> None:
     """Whoever leads a group is right; who told others and leads nobody in the end is not named."""
     settled = 9 if leaders else None
-    assert outcome_said(Decision(3, (5,), settled, leaders, TOLD), said) == (right, told)
+    assert grade_answer(LeaderDecision(3, (5,), settled, leaders, TOLD), said) == (right, told)
 
 
 async def _asked(seen: Seen) -> None:
@@ -58,7 +58,7 @@ def test_it_stops_asks_and_goes_on_to_the_outcome() -> None:
         assert "nobody led so far" in seen.text
         assert seen.player.number == 5
         await seen.press("5")
-        await seen.says("right: 5 leads; 5 told ")
+        await seen.says("right: 5 leads; 5 informed ")
         assert not seen.run.predicting.is_asking
         assert seen.player.number == 54
         await seen.until(lambda: "predicted 1 of 1" in seen.line("#title"), "the score")
@@ -66,7 +66,7 @@ def test_it_stops_asks_and_goes_on_to_the_outcome() -> None:
         await _asked(seen)
         assert "5 led so far" in seen.text
         await seen.press("right", "enter")
-        await seen.says("not 2: 4 leads; 4 told ")
+        await seen.says("not 2: 4 leads; 4 informed ")
         await seen.until(lambda: "predicted 1 of 2" in seen.line("#title"), "the score")
 
     replay(test)
@@ -114,8 +114,8 @@ def test_an_election_that_never_settles_is_nobodys() -> None:
         await _asked(seen)
         assert "3 led so far" in seen.text
         await seen.press("n")
-        await seen.says("right: nobody leads, as far as this run goes")
-        assert seen.player.number == len(seen.player.lines) - 1
+        await seen.says("right: nobody leads by the end of this run")
+        assert seen.player.number == len(seen.player.store) - 1
 
     replay(test, RECORDINGS / "holes" / "ring-starter-dies.jsonl")
 
@@ -126,7 +126,7 @@ def test_in_groups_any_of_those_who_lead_is_right() -> None:
         await seen.press("P", "full_stop")
         await _asked(seen)
         await seen.press("2")
-        await seen.says("right: 2 and 5 lead, each its own; 2 told 1 (Invitation)")
+        await seen.says("right: 2 and 5 lead, each its own; 2 informed 1 (Invitation)")
 
     replay(test, RECORDINGS / "scenarios" / "invitation-partition-in-two.jsonl")
 
@@ -136,7 +136,7 @@ def test_where_nobody_is_elected_it_says_so(tmp_path: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("P")
-        assert "elects nobody, so there is nothing to predict" in seen.said
+        assert "elects no coordinator, so there is nothing to predict" in seen.said
         assert "predict" not in {action.word for action in seen.run.actions()}
         assert "predicted" not in seen.line("#title")
 
@@ -162,7 +162,7 @@ def test_while_it_asks_the_scrub_bar_hides_what_comes() -> None:
         await seen.press("full_stop", "full_stop")
         await _asked(seen)
         await seen.until(lambda: after() <= {seen.run.theme_styles.glyphs.rest, " "}, "none of them")
-        told = bar._told(sum(bar._bar()) - 1)
+        told = bar._describe(sum(bar._bar()) - 1)
         assert told is not None
         assert "\n" not in told.plain
         await seen.press("escape")
@@ -172,7 +172,7 @@ def test_while_it_asks_the_scrub_bar_hides_what_comes() -> None:
 
 
 @pytest.fixture
-def host(runs: Path) -> Iterator[Ready]:
+def host(runs: Path) -> Iterator[HostReady]:
     """A simulated run of five nodes that is frozen when it begins."""
     config = RunConfig(
         *("open", "bully", (1, 2, 3, 4, 5), TIMING, {}, Link(8_000, 3_000), 1, str(runs.parent / "run.jsonl")),
@@ -183,17 +183,17 @@ def host(runs: Path) -> Iterator[Ready]:
         yield ready
 
 
-def test_in_a_simulated_run_it_asks_and_finds_the_outcome_as_that_goes_on(host: Ready) -> None:
+def test_in_a_simulated_run_it_asks_and_finds_the_outcome_as_that_goes_on(host: HostReady) -> None:
     """The first coordinator is yet to be elected: the highest of those that run, by this protocol."""
 
     async def test(seen: Seen) -> None:
         await seen.press("P")
-        seen.run.give("speed max")
-        seen.run.give("go")
+        seen.run.execute("speed max")
+        seen.run.execute("go")
         await _asked(seen)
         assert seen.run.predicting.is_asking
         await seen.press("5")
-        await seen.says("right: 5 leads; 5 told ")
+        await seen.says("right: 5 leads; 5 informed ")
         await seen.until(lambda: "predicted 1 of 1" in seen.line("#title"), "the score")
 
     attached(test, host.socket)

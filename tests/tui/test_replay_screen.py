@@ -8,9 +8,9 @@ import pytest
 from lab.analysis.delivery import LogPage
 from lab.analysis.marks import MarkKind, Marks
 from lab.recording.reader import open_recording
-from lab.tui.frame.scrubbar import ScrubBar
+from lab.tui.frame.scrub_bar import ScrubBar
 from lab.tui.nodes.panes import NodePanes
-from lab.tui.views.log.view import MessageLog
+from lab.tui.views.log.log_view import MessageLog
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 
@@ -225,7 +225,7 @@ def test_home_and_end_move_in_time_from_the_log_too() -> None:
         log = seen.of("MessageLog", MessageLog)
         log.focus()
         await seen.press("end")
-        await seen.until(lambda: log._number == len(seen.player.lines) - 1, "the end")
+        await seen.until(lambda: log._number == len(seen.player.store) - 1, "the end")
         await seen.press("home")
         await seen.until(lambda: log._number == 0, "the start")
 

@@ -9,10 +9,10 @@ import pytest
 from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Commanded, Expected
 from lab.tui.frame.captions import CaptionLine
-from lab.tui.frame.scrubbar import ScrubBar
-from lab.tui.views.script.view import ScriptView
+from lab.tui.frame.scrub_bar import ScrubBar
+from lab.tui.views.script.script_view import ScriptView
 from lab.tui.views.views import Views
-from lab.worlds.config import Ready
+from lab.worlds.config import HostReady
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import SCENARIO, scripted_config, scripted_file
 from tests.tui.seen import Seen, attached, replay, served
@@ -59,7 +59,7 @@ def test_the_last_caption_is_over_the_nodes(recording: Path, records: dict[str, 
     shows = "  Every way in which a line of a script can end."
 
     async def test(seen: Seen) -> None:
-        assert "nobody is up" in seen.text.split("\n")[4]
+        assert "no node is up" in seen.text.split("\n")[4]
         assert _caption(seen).rstrip() == shows
         seen.player.go(records["5 is gone"])
         await seen.until(lambda: _caption(seen).startswith('" 5 is gone  '), "the caption")
@@ -78,7 +78,7 @@ def test_n_goes_to_what_the_script_says_and_where_it_is_not_met(recording: Path,
     """Captions, marks and unmet expectations, in their order; not the expectations that are met."""
 
     async def test(seen: Seen) -> None:
-        lines = seen.player.lines
+        lines = seen.player.store
         wanted = [
             number
             for number in range(len(lines))
@@ -113,7 +113,7 @@ def test_the_log_tells_them_by_sign_and_word(recording: Path, records: dict[str,
     async def test(seen: Seen) -> None:
         await seen.press("end")
         seen.player.go(records["then expect 5 leads within 300ms"])
-        await _shown(seen, "✗ then expect 5 leads within 300ms · NOT MET: its time is up")
+        await _shown(seen, "✗ then expect 5 leads within 300ms · NOT MET: timed out")
         assert "⚑ mark: here" in seen.text
         seen.player.go(records["5 is gone"])
         await _shown(seen, '" caption: 5 is gone')
@@ -137,7 +137,7 @@ def test_s_shows_the_script_with_what_became_of_each_line(recording: Path, recor
         assert "at the end" in _row(seen, "expect 4 leads")
         assert "watched" in _row(seen, "expect no violation")
         await seen.press("s")
-        await seen.says("the log again")
+        await seen.says("back to the log")
 
     replay(test, recording)
 
@@ -157,7 +157,7 @@ def test_the_script_at_the_end(recording: Path) -> None:
             ("expect violation A5", "✗ NOT MET"),
         ):
             assert word in _row(seen, text), text
-        assert "its time is up" in seen.text
+        assert "timed out" in seen.text
         assert "3 times so far" in seen.text or "4 times so far" in seen.text
         assert "no such violation was found" in seen.text
 
@@ -244,10 +244,10 @@ def test_a_run_without_a_script_stays_at_its_log() -> None:
         assert "next mark" not in seen.text
         await seen.press("n")
         assert (
-            seen.said == "no bookmark, caption, mark or unmet expectation in this run so far; M makes a bookmark"
+            seen.said == "no bookmark, caption, mark or unmet expectation in this run so far; M adds a bookmark"
         )
         await seen.press("s")
-        assert seen.said.startswith("no script belongs to this run; lab run NAME runs a scenario")
+        assert seen.said.startswith("this run has no script; try lab run SCENARIO")
         assert seen.of("Views", Views).chosen == "log"
 
     replay(test, SHIPPED)
@@ -301,7 +301,7 @@ def test_a_scenario_of_bad_faith_writes_no_control_character(tmp_path: Path) -> 
 
 
 @pytest.fixture
-def host(runs: Path) -> Iterator[Ready]:
+def host(runs: Path) -> Iterator[HostReady]:
     """The same scenario in a simulated run that goes on, and whose time stands still when 5 is gone."""
     script = SCENARIO.replace('mark "here"', 'mark "here"\nfreeze')
     assert runs.parent.is_dir()
@@ -309,7 +309,7 @@ def host(runs: Path) -> Iterator[Ready]:
         yield ready
 
 
-def test_a_run_that_goes_on_shows_where_its_script_is(host: Ready) -> None:
+def test_a_run_that_goes_on_shows_where_its_script_is(host: HostReady) -> None:
     """What is typed at the prompt is a caption for all who watch, and no line of the script."""
 
     async def test(seen: Seen) -> None:

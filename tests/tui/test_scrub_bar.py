@@ -6,8 +6,8 @@ import pytest
 from rich.text import Text
 
 from lab.analysis.marks import Places
-from lab.tui.frame.barmarks import BarMarks
-from lab.tui.frame.scrubbar import ScrubBar
+from lab.tui.frame.scrub_bar_marks import BarMarks
+from lab.tui.frame.scrub_bar import ScrubBar
 from lab.tui.run.source import FileSource
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, replay
@@ -17,9 +17,9 @@ from tests.tui.seen import Seen, replay
 def source(tmp_path: Path) -> FileSource:
     """A recording of which everything is known."""
     found = FileSource(written(tmp_path / "run.jsonl"))
-    for _ in found.marks.find_in(found.lines, found.script_log):
+    for _ in found.marks.find_in(found.store, found.script_log):
         pass
-    for record in found.lines.records():
+    for record in found.store.records():
         found._observe(record)
     return found
 
@@ -50,7 +50,7 @@ def test_a_bookmark_is_never_hidden(source: FileSource) -> None:
     assert marks.count != before
     cell = violation.at_us * 99 // end_us
     assert marks.cells(100, end_us)[cell] == "bookmark"
-    told = marks.told(cell, 100, end_us)
+    told = marks.marks_in_cell(cell, 100, end_us)
     assert told[:2] == [("bookmark", "look here"), ("violation", f"{violation.assertion} violated")]
     assert len(told) <= 5
     source.close()
@@ -60,7 +60,7 @@ def test_all_marks_of_the_run_are_told_in_some_cell(source: FileSource) -> None:
     """Or counted as more, where there are many in one."""
     marks, end_us, seen = BarMarks(source), _end_us(source), 0
     for cell in range(50):
-        for kind, said in marks.told(cell, 50, end_us):
+        for kind, said in marks.marks_in_cell(cell, 50, end_us):
             seen += 1 if kind else int(said.split()[1])
     assert seen == len(source.marks.records) + len(source.judge.violations)
     source.close()

@@ -5,30 +5,30 @@ from pathlib import Path
 
 import pytest
 
-from lab.analysis.record_search import Hunt, MessageOf, Quarry, RecordOf
+from lab.analysis.record_search import Matcher, MessageMatcher, NodeRecordMatcher, RecordSearch
 from lab.kernel import Received, Step, Timing
 from lab.recording.reader import RecordStore
 from lab.recording.records import Link, Process
-from lab.script import Onset, parse_predicate
-from lab.tui.commandline import CommandLine
-from lab.tui.moving import seeking
+from lab.script import OnsetMatcher, parse_predicate
+from lab.tui.command_line import CommandLine
+from lab.tui.navigation import seeking
 from lab.tui.run.source import FeedSource
-from lab.worlds.config import Ready, RunConfig
-from lab.worlds.orders import Reply
+from lab.worlds.config import HostReady, RunConfig
+from lab.worlds.feed_protocol import Reply
 from tests.tui.recorded import written
 from tests.tui.seen import Seen, attached, replay, served
 
 
-def _hunted(lines: RecordStore, number: int, forward: bool, quarry: Quarry) -> int | None:
-    hunt = Hunt(lines, number, forward, quarry)
-    while not hunt.go_on(10_000):
+def _hunted(lines: RecordStore, number: int, forward: bool, matcher: Matcher) -> int | None:
+    hunt = RecordSearch(lines, number, forward, matcher)
+    while not hunt.advance(10_000):
         pass
     return hunt.found
 
 
 def _onset(seen: Seen, number: int, forward: bool, text: str) -> int | None:
-    lines = seen.player.lines
-    return _hunted(lines, number, forward, Onset(parse_predicate(text), lines.header))
+    lines = seen.player.store
+    return _hunted(lines, number, forward, OnsetMatcher(parse_predicate(text), lines.header))
 
 
 async def _line(seen: Seen, text: str) -> None:
@@ -41,17 +41,17 @@ def test_from_message_to_message_and_back() -> None:
     """Of the selected node, if one is; heartbeats count only while they are shown."""
 
     async def test(seen: Seen) -> None:
-        lines = seen.player.lines
+        lines = seen.player.store
         hidden = frozenset(lines.header.protocol.heartbeats)
         for _ in range(12):
             before = seen.player.number
             await seen.press("e")
-            assert seen.player.number == _hunted(lines, before, True, MessageOf(None, hidden)) is not None
+            assert seen.player.number == _hunted(lines, before, True, MessageMatcher(None, hidden)) is not None
         await seen.press("3")
         for key, forward in (("e", True), ("e", True), ("e", True), ("E", False), ("E", False)):
             before = seen.player.number
             await seen.press(key)
-            assert seen.player.number == _hunted(lines, before, forward, MessageOf(3, hidden)) is not None
+            assert seen.player.number == _hunted(lines, before, forward, MessageMatcher(3, hidden)) is not None
             record = lines.record(seen.player.number)
             assert isinstance(record, Step)
             assert record.node == 3
@@ -60,7 +60,7 @@ def test_from_message_to_message_and_back() -> None:
         await seen.press("home", "E")
         await seen.says("no message of 3 before this one")
         await seen.press("end", "f", "E")
-        assert seen.player.number == _hunted(lines, len(lines) - 1, False, MessageOf(3, frozenset()))
+        assert seen.player.number == _hunted(lines, len(lines) - 1, False, MessageMatcher(3, frozenset()))
 
     replay(test)
 
@@ -69,14 +69,14 @@ def test_from_record_to_record_of_a_node() -> None:
     """What happened to its process is one too; without a node every record is."""
 
     async def test(seen: Seen) -> None:
-        lines = seen.player.lines
+        lines = seen.player.store
         await seen.press("o", "o", "O")
         assert seen.player.number == 1
         await seen.press("5")
         for _ in range(4):
             before = seen.player.number
             await seen.press("o")
-            assert seen.player.number == _hunted(lines, before, True, RecordOf(5))
+            assert seen.player.number == _hunted(lines, before, True, NodeRecordMatcher(5))
         deeds = ((number, each) for number, each in enumerate(lines.records()) if isinstance(each, Process))
         fault = next(number for number, each in deeds if each.event == "killed")
         seen.player.go(fault - 1)
@@ -86,7 +86,7 @@ def test_from_record_to_record_of_a_node() -> None:
         for _ in range(3):
             before = seen.player.number
             await seen.press("O")
-            assert seen.player.number == _hunted(lines, before, False, RecordOf(5))
+            assert seen.player.number == _hunted(lines, before, False, NodeRecordMatcher(5))
 
     replay(test)
 
@@ -103,10 +103,10 @@ def test_on_to_where_a_predicate_becomes_true_and_back() -> None:
         first = _onset(seen, 0, True, "coordinators > 1")
         assert first is not None
         await seen.until(lambda: seen.player.number == first, "it is there")
-        await seen.says(f"record with which coordinators > 1 becomes true: record {first}, at ")
+        await seen.says(f"record at which coordinators > 1 becomes true: record {first}, at ")
         assert "2 COORDINATORS" in seen.leaders
         await _line(seen, "until coordinators > 1")
-        await seen.says("no record with which coordinators > 1 becomes true after this one")
+        await seen.says("no record at which coordinators > 1 becomes true after this one")
         assert seen.player.number == first
         await seen.press("end", "U")
         assert line.value == "until-back "
@@ -127,9 +127,9 @@ def test_on_to_where_a_predicate_becomes_true_and_back() -> None:
     ("typed", "said"),
     [
         ("until 4 norml", "column 3: 'norml' is not expected here (did you mean 'normal'?)"),
-        ("until 9.status == Normal", "there is no node 9; there are 1 2 3 4 5"),
+        ("until 9.status == Normal", "there is no node 9; the nodes are 1 2 3 4 5"),
         ("until 4.statis == Normal", "a node of bully has no statis; it has "),
-        ("until-back flying(NoSuch) > 1", "there is no kind of message NoSuch"),
+        ("until-back flying(NoSuch) > 1", "unknown kind of message NoSuch"),
         ("until all normal: kill 5", "column 11:"),
     ],
 )
@@ -154,8 +154,8 @@ def test_what_is_far_away_is_looked_for_while_the_screen_goes_on(
     async def test(seen: Seen) -> None:
         seen.player.go(50)
         await _line(seen, "until live > 7")
-        await seen.says("looking for record with which live > 7 becomes true: record ")
-        await seen.says(f" of {len(seen.player.lines) - 1}; Esc stops")
+        await seen.says("searching for record at which live > 7 becomes true: record ")
+        await seen.says(f" of {len(seen.player.store) - 1}; Esc stops")
         await seen.press("escape")
         await seen.says("stopped")
         assert seen.player.number == 50
@@ -188,20 +188,20 @@ def _config(runs: Path, world: str, commands: tuple[str, ...] = ()) -> RunConfig
 
 
 @pytest.fixture
-def live(runs: Path) -> Iterator[Ready]:
+def live(runs: Path) -> Iterator[HostReady]:
     """A live host of five nodes."""
     with served(_config(runs, "live")) as ready:
         yield ready
 
 
 @pytest.fixture
-def frozen(runs: Path) -> Iterator[Ready]:
+def frozen(runs: Path) -> Iterator[HostReady]:
     """A simulated host that is frozen where it begins."""
     with served(_config(runs, "simulated", ("freeze",))) as ready:
         yield ready
 
 
-def test_in_a_live_run_it_is_waited_for(live: Ready) -> None:
+def test_in_a_live_run_it_is_waited_for(live: HostReady) -> None:
     """The cursor goes to the very record once it is there; Esc stops waiting."""
 
     async def test(seen: Seen) -> None:
@@ -225,7 +225,7 @@ def test_in_a_live_run_it_is_waited_for(live: Ready) -> None:
     attached(test, live.socket)
 
 
-def test_a_frozen_run_is_let_go_on_and_frozen_when_it_holds(frozen: Ready) -> None:
+def test_a_frozen_run_is_let_go_on_and_frozen_when_it_holds(frozen: HostReady) -> None:
     """At the very record; and again from there, to the next time."""
 
     async def test(seen: Seen) -> None:
@@ -234,7 +234,7 @@ def test_a_frozen_run_is_let_go_on_and_frozen_when_it_holds(frozen: Ready) -> No
         await seen.until(lambda: seen.player.cluster().nodes[5].leads, "it leads")
         await seen.until(lambda: seen.source.clock is not None and seen.source.clock.frozen, "it is frozen again")
         assert seen.player.number == _onset(seen, 0, True, "5 leads")
-        await seen.until(lambda: len(seen.player.lines) - 1 - seen.player.number < 12, "nothing went on")
+        await seen.until(lambda: len(seen.player.store) - 1 - seen.player.number < 12, "nothing went on")
         await _line(seen, "kill 5")
         await seen.says("kill 5: 5 killed")
         await _line(seen, "until 4 leads")
@@ -248,7 +248,7 @@ def test_a_frozen_run_is_let_go_on_and_frozen_when_it_holds(frozen: Ready) -> No
     attached(test, frozen.socket)
 
 
-def test_what_nobody_waits_for_any_more_does_not_freeze_the_run(frozen: Ready) -> None:
+def test_what_nobody_waits_for_any_more_does_not_freeze_the_run(frozen: HostReady) -> None:
     """Freeze, until, Esc, go, and it becomes true: time goes on."""
 
     def stands(seen: Seen) -> bool:
@@ -273,7 +273,7 @@ def test_what_nobody_waits_for_any_more_does_not_freeze_the_run(frozen: Ready) -
 
 
 def test_a_run_that_would_not_be_frozen_again_is_not_let_go_on(
-    frozen: Ready, monkeypatch: pytest.MonkeyPatch
+    frozen: HostReady, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the run says to the line that is to freeze it is told."""
     given: list[str] = []

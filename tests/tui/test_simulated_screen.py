@@ -9,10 +9,10 @@ from textual.widgets import OptionList, Static
 
 from lab.kernel import Timing
 from lab.recording.records import Link
-from lab.tui.choosing import ChooseDialog
-from lab.tui.frame.scrubbar import ScrubBar
-from lab.tui.views.log.view import MessageLog
-from lab.worlds.config import Ready, RunConfig
+from lab.tui.frame.scrub_bar import ScrubBar
+from lab.tui.next_event import NextEventDialog
+from lab.tui.views.log.log_view import MessageLog
+from lab.worlds.config import HostReady, RunConfig
 from lab.worlds.host.launch import FeedClient
 from tests.tui.seen import Seen, attached, served
 
@@ -20,7 +20,7 @@ TIMING = Timing(40_000, 20_000)
 
 
 @pytest.fixture
-def host(runs: Path) -> Iterator[Ready]:
+def host(runs: Path) -> Iterator[HostReady]:
     """A simulated host of five nodes, frozen where it begins."""
     assert runs.parent.is_dir()
     config = RunConfig(
@@ -50,7 +50,7 @@ async def _going(seen: Seen, pace: str) -> None:
     await seen.until(lambda: f" {pace} " in seen.line("#title"), f"the title says {pace}")
 
 
-def test_space_freezes_and_goes_on(host: Ready) -> None:
+def test_space_freezes_and_goes_on(host: HostReady) -> None:
     """At the end of the run it is the world's; the clock of the bar stands, or moves between the records."""
 
     async def test(seen: Seen) -> None:
@@ -58,11 +58,11 @@ def test_space_freezes_and_goes_on(host: Ready) -> None:
         assert "simulated" in seen.line("#title")
         assert "0.0000 s" in _bar(seen)
         await seen.press("space")
-        await seen.says("go: time goes on")
+        await seen.says("go: time is running")
         await _going(seen, "1x")
         await seen.until(lambda: seen.leaders.strip() == "★ 5 leads 1-4", "5 leads")
         await seen.press("space")
-        await seen.says("freeze: time stands still")
+        await seen.says("freeze: time is frozen")
         await _frozen(seen)
         still_us = seen.player.now_us
         await seen.pilot.pause(0.3)
@@ -72,12 +72,12 @@ def test_space_freezes_and_goes_on(host: Ready) -> None:
     attached(test, host.socket)
 
 
-def test_a_full_stop_is_one_event_and_a_comma_goes_back(host: Ready) -> None:
+def test_a_full_stop_is_one_event_and_a_comma_goes_back(host: HostReady) -> None:
     """Back in the record nothing happens in the world; at its end the next event does."""
 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
-        before = len(seen.player.lines)
+        before = len(seen.player.store)
         await seen.press("full_stop")
         await seen.says("step: AreYouUp ")
         await seen.until(lambda: seen.player.number == before, "one step more")
@@ -85,15 +85,15 @@ def test_a_full_stop_is_one_event_and_a_comma_goes_back(host: Ready) -> None:
         assert seen.player.number == before - 2
         assert not seen.player.following
         await seen.press("full_stop", "full_stop")
-        assert (seen.player.number, len(seen.player.lines)) == (before, before + 1)
+        assert (seen.player.number, len(seen.player.store)) == (before, before + 1)
         await seen.press("full_stop")
-        await seen.until(lambda: len(seen.player.lines) == before + 2, "the next event")
+        await seen.until(lambda: len(seen.player.store) == before + 2, "the next event")
         assert seen.player.following
 
     attached(test, host.socket)
 
 
-def test_a_step_that_the_log_hides_is_said_to_be_one(host: Ready) -> None:
+def test_a_step_that_the_log_hides_is_said_to_be_one(host: HostReady) -> None:
     """A heartbeat, as long as heartbeats are hidden; whatever the log shows is said as it was."""
 
     async def test(seen: Seen) -> None:
@@ -120,14 +120,14 @@ def test_a_step_that_the_log_hides_is_said_to_be_one(host: Ready) -> None:
     attached(test, host.socket)
 
 
-def test_the_speed_is_the_worlds_at_its_end_and_the_players_in_its_past(host: Ready) -> None:
+def test_the_speed_is_the_worlds_at_its_end_and_the_players_in_its_past(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _frozen(seen)
         await seen.press("less_than_sign")
-        await seen.says("speed 0.5: 0.5x, once time goes on")
+        await seen.says("speed 0.5: 0.5x, once time is running")
         await seen.until(lambda: "0.5x" in _bar(seen), "the bar says it")
         await seen.press("greater_than_sign")
-        await seen.says("speed 1: 1x, once time goes on")
+        await seen.says("speed 1: 1x, once time is running")
         await seen.press("full_stop", "comma", "greater_than_sign")
         await seen.until(lambda: seen.player.speed == 2.0, "the player's is another")
         await seen.press("end")
@@ -136,13 +136,13 @@ def test_the_speed_is_the_worlds_at_its_end_and_the_players_in_its_past(host: Re
     attached(test, host.socket)
 
 
-def test_what_happens_next_is_chosen_one_by_one(host: Ready) -> None:
+def test_what_happens_next_is_chosen_one_by_one(host: HostReady) -> None:
     """The list is shown again after each; what is chosen is a command of the language, which others could give."""
 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
         await seen.press("c")
-        await seen.until(lambda: isinstance(seen.top, ChooseDialog) and _rows(seen), "the list")
+        await seen.until(lambda: isinstance(seen.top, NextEventDialog) and _rows(seen), "the list")
         rows = _rows(seen)
         assert "AreYouUp" in rows[0]
         timers = [row for row in rows if "timer of" in row]
@@ -162,12 +162,12 @@ def test_what_happens_next_is_chosen_one_by_one(host: Ready) -> None:
         assert seen.player.cluster().at_us > 0
         await seen.press("escape")
         assert seen.top is seen.run
-        await seen.says("time stands still; space lets it go on")
+        await seen.says("time is frozen; space resumes it")
 
     attached(test, host.socket)
 
 
-def test_the_list_says_whom_a_message_will_not_find(host: Ready) -> None:
+def test_the_list_says_whom_a_message_will_not_find(host: HostReady) -> None:
     """A node that is down, and one that is paused; and where nothing can happen, what to do."""
 
     async def test(seen: Seen) -> None:
@@ -176,7 +176,7 @@ def test_the_list_says_whom_a_message_will_not_find(host: Ready) -> None:
             other.command("pause 4")
             other.command("kill 5")
             await seen.press("c")
-            await seen.until(lambda: isinstance(seen.top, ChooseDialog) and _rows(seen), "the list")
+            await seen.until(lambda: isinstance(seen.top, NextEventDialog) and _rows(seen), "the list")
             assert any(row.endswith("(4 is paused: it waits there)") for row in _rows(seen))
             assert any(row.endswith("(5 is down: it is lost)") for row in _rows(seen))
             other.command("kill all")
@@ -190,13 +190,13 @@ def test_the_list_says_whom_a_message_will_not_find(host: Ready) -> None:
     attached(test, host.socket)
 
 
-def test_a_viewer_sees_the_clock_and_cannot_turn_it(host: Ready) -> None:
+def test_a_viewer_sees_the_clock_and_cannot_turn_it(host: HostReady) -> None:
     """Space stands still for the viewer alone; another's hand on the clock is seen."""
 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
         await seen.press("c")
-        await seen.says("what happens next is chosen in simulated runs")
+        await seen.says("only in a simulated run can you choose the next event")
         assert seen.top is seen.run
         with contextlib.closing(FeedClient(host.socket)) as driver:
             driver.command("speed 10")
@@ -210,7 +210,7 @@ def test_a_viewer_sees_the_clock_and_cannot_turn_it(host: Ready) -> None:
     attached(test, host.socket, "viewer")
 
 
-def test_why_time_stands_is_said(host: Ready) -> None:
+def test_why_time_stands_is_said(host: HostReady) -> None:
     """Where no key of this interface did it."""
 
     async def test(seen: Seen) -> None:
@@ -221,7 +221,7 @@ def test_why_time_stands_is_said(host: Ready) -> None:
         await seen.says("waits: on send NewState freeze")
         assert "freeze: waits" not in seen.text, "it is said once"
         await seen.press("space")
-        await seen.says("time stands still, as a command asked for; go lets it go on")
+        await seen.says("time is frozen by a command; go resumes it")
         await _frozen(seen)
         assert "NewState" in seen.text
 

@@ -16,7 +16,7 @@ from tests.worlds.protocols import Board
 def test_the_log_and_the_record_say_what_the_node_was_told(tmp_path: Path) -> None:
     async def test(seen: Seen) -> None:
         await seen.press("end")
-        await seen.until(lambda: " 2      · told: pin hello" in seen.text, "the row of the step")
+        await seen.until(lambda: " 2      · command: pin hello" in seen.text, "the row of the step")
         assert "tell 2 pin hello · 2 told" in seen.text
         await seen.press("colon")
         await seen.type("open")
@@ -25,7 +25,7 @@ def test_the_log_and_the_record_say_what_the_node_was_told(tmp_path: Path) -> No
         assert '"command": "pin"' in seen.text
 
     rig = Rig((1, 2), protocol=Board).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("cut 1<->2", "tell 2 pin hello")
     replay(test, rig.write(tmp_path / "told.jsonl", end=False))
 

@@ -8,7 +8,7 @@ from lab.glyphs import glyphs_for
 from lab.protocols import Token
 from lab.recording.records import Commanded
 from lab.recording.snapshot import NodeState, Snapshot
-from lab.tui.nodes.pane import leaders_said, pane_of, panes_of
+from lab.tui.nodes.pane import format_leaders, pane_of, panes_of
 from lab.tui.terminal.theme_styles import ThemeStyles
 from tests.harness import Rig
 from tests.tui.seen import Seen, replay
@@ -27,7 +27,7 @@ def test_the_state_stands_where_a_coordinator_would() -> None:
     view = _view(1, "Inside", guess=3, next=None, entries=2, nested=[1, 2])
     pane = pane_of(view, _snapshot(view), 0)
     assert pane.facts == ("guess 3", "next -", "entries 2")
-    assert (pane.shown, pane.coordinator, pane.leads, pane.waits) == ("Inside", None, "", "no procedure runs")
+    assert (pane.shown, pane.coordinator, pane.leads, pane.waits) == ("Inside", None, "", "idle: waiting for a message or a timer")
 
 
 def test_the_state_keeps_its_order_after_a_restart() -> None:
@@ -58,9 +58,9 @@ def test_who_is_in_which_status() -> None:
     """Nobody is without a coordinator where there is none to be had."""
     views = [_view(1, "Idle", guess=2), _view(2, "Inside", guess=2), _view(3, "Idle", process="paused", guess=1)]
     killed = NodeState(4, "killed", 1, 104, {"status": "Down"})
-    said = leaders_said(panes_of(_snapshot(*views, killed), 0))
+    said = format_leaders(panes_of(_snapshot(*views, killed), 0))
     assert said == (("1 3 Idle", "Idle"), ("2 Inside", "Inside"))
-    assert leaders_said(panes_of(_snapshot(killed), 0)) == (("nobody is up", None),)
+    assert format_leaders(panes_of(_snapshot(killed), 0)) == (("no node is up", None),)
 
 
 def test_each_status_has_a_glyph_of_its_own() -> None:
@@ -84,7 +84,7 @@ def test_on_the_screen(tmp_path: Path, size: tuple[int, int]) -> None:
         assert " 2 … Waiting " in seen.text
         assert "guess 2  next 2" in seen.text
         assert "waits for the token" in seen.text
-        assert "K1 holds" in seen.text
+        assert "K1 (one token) holds so far" in seen.text
         assert "coordinator" not in seen.text
 
     replay(test, rig.write(tmp_path / "token.jsonl"), size)

@@ -7,10 +7,10 @@ from tests.tui.terminal import Terminal, without_codes
 BROKEN = """from lab.protocols import Bully
 
 class Mine(Bully):
-    def new_state(self, sender, message):
+    def on_new_state(self, sender, message):
         if self.id == 1:
             raise ValueError("not today")
-        return super().new_state(sender, message)
+        return super().on_new_state(sender, message)
 """
 
 
@@ -25,7 +25,7 @@ def test_failed_nodes_are_told_of_after_the_interface(tmp_path: Path) -> None:
         assert terminal.status() == 0
         terminal.all_gone()
         told = without_codes(terminal.output[terminal.output.rfind(b"\x1b[?1049l") :])
-        place = 'mine.py:6 in new_state: raise ValueError("not today")'
+        place = 'mine.py:6 in on_new_state: raise ValueError("not today")'
         assert "lab: node 1 failed at " in told
         assert f" s: ValueError: not today ({place})" in told.replace("\r\n", " ")
         assert "replay:   lab replay" in told

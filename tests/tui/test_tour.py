@@ -9,22 +9,22 @@ import pytest
 from lab.protocols import Bully
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Link
-from lab.tui.frame.lines import Line
-from lab.tui.tour import STEPS, Place, TourLog
-from lab.worlds.config import Ready, RunConfig
+from lab.tui.frame.status_lines import Line
+from lab.tui.tour import STEPS, ScreenState, TourLog
+from lab.worlds.config import HostReady, RunConfig
 from tests.harness import T_US, TIMING, Rig
 from tests.tui.seen import Seen, attached, replay, served
 from tests.tui.terminal import Terminal
 from tests.waiting import wait_for
 
 KILL, WATCH, FIND, LOOK, EXPORT = (step.is_done for step in STEPS)
-ANYWHERE = Place(0, following=True)
+ANYWHERE = ScreenState(0, following=True)
 
 
 def _log(*commands: str) -> TourLog:
     """The tour in a run of three nodes that are settled, in which these commands are then given."""
     rig = Rig(range(1, 4), protocol=Bully).started()
-    rig.settle()
+    rig.run_until_agreed()
     begun = len(rig.records)
     cluster = ClusterState.of(rig.header)
     for record in rig.records[:begun]:
@@ -44,7 +44,7 @@ def test_there_are_five_steps() -> None:
 
 def test_the_first_is_done_when_the_one_that_led_was_killed() -> None:
     """Another node will not do; nor will a pause."""
-    assert "node 3 leads" in STEPS[0].said(_log())
+    assert "node 3 leads" in STEPS[0].instruction(_log())
     assert not KILL(_log(), ANYWHERE)
     assert not KILL(_log("kill 1"), ANYWHERE)
     assert not KILL(_log("pause 3"), ANYWHERE)
@@ -67,24 +67,24 @@ def test_the_third_is_done_with_the_cursor_where_the_new_one_was_set() -> None:
     assert log.loss is not None
     assert log.loss.began < first
     for record, is_found in ((first - 1, False), (first, True), (last, True), (last + 1, False)):
-        assert FIND(log, Place(record, following=False)) == is_found
-    assert not FIND(log, Place(last, following=True)), "where the run is, it is not looked for"
+        assert FIND(log, ScreenState(record, following=False)) == is_found
+    assert not FIND(log, ScreenState(last, following=True)), "where the run is, it is not looked for"
 
 
 def test_the_fourth_is_done_with_the_diagram_or_with_a_record_that_was_opened() -> None:
     log = _log()
     assert not LOOK(log, ANYWHERE)
-    assert LOOK(log, Place(0, following=False, view="diagram"))
-    assert LOOK(log, Place(0, following=False, opened=True))
+    assert LOOK(log, ScreenState(0, following=False, view="diagram"))
+    assert LOOK(log, ScreenState(0, following=False, opened=True))
 
 
 def test_the_fifth_is_done_when_a_file_was_written() -> None:
     assert not EXPORT(_log(), ANYWHERE)
-    assert EXPORT(_log(), Place(0, following=False, exported=True))
+    assert EXPORT(_log(), ScreenState(0, following=False, exported=True))
 
 
 @pytest.fixture
-def host(runs: Path) -> Iterator[Ready]:
+def host(runs: Path) -> Iterator[HostReady]:
     """A run of five nodes that goes on."""
     recording = str(runs.parent / "run.jsonl")
     nodes = (1, 2, 3, 4, 5)
@@ -92,7 +92,7 @@ def host(runs: Path) -> Iterator[Ready]:
         yield ready
 
 
-def test_a_step_can_be_skipped_and_the_tour_ended(host: Ready) -> None:
+def test_a_step_can_be_skipped_and_the_tour_ended(host: HostReady) -> None:
     """By key and by word; afterwards the line is gone, and S says that there is no tour."""
 
     def line(seen: Seen) -> str:
@@ -108,7 +108,7 @@ def test_a_step_can_be_skipped_and_the_tour_ended(host: Ready) -> None:
         seen.run.action_do("tour")
         await seen.until(lambda: line(seen) == "", "no tour")
         await seen.press("S")
-        assert "no tour is on" in seen.said
+        assert "no tour is running" in seen.said
         seen.run.action_do("tour")
         await seen.press("S", "S", "S", "S", "S")
         await seen.until(lambda: "that was the tour" in seen.said, "the end")
@@ -120,7 +120,7 @@ def test_a_step_can_be_skipped_and_the_tour_ended(host: Ready) -> None:
 def test_a_recording_has_no_tour() -> None:
     async def test(seen: Seen) -> None:
         seen.run.action_do("tour")
-        assert "lab tour begins one" in seen.said
+        assert "lab tour starts one" in seen.said
 
     replay(test)
 

@@ -5,15 +5,15 @@ from msgspec.structs import replace
 
 from lab.properties import Broken, LocalState, Violation
 from lab.tui.nodes.panes import NodePanes
-from lab.tui.run.verdicts import next_violation, witness_said
-from lab.tui.views.log.view import MessageLog
+from lab.tui.run.verdict_text import format_witness, next_violation
+from lab.tui.views.log.log_view import MessageLog
 from tests.tui.seen import Seen, replay
 
-HOLDS = "A1.1, A1.2, A2 hold"
+HOLDS = "A1.1 (one coordinator), A1.2 (one definition), A2 (elects in time) hold so far"
 
 
 async def _judged(seen: Seen) -> None:
-    await seen.until(lambda: seen.source.judge.number == len(seen.source.lines) - 1, "the recording is judged")
+    await seen.until(lambda: seen.source.judge.number == len(seen.source.store) - 1, "the recording is judged")
 
 
 def _marked(seen: Seen) -> tuple[frozenset[int], frozenset[int]]:
@@ -28,8 +28,8 @@ def test_the_line_says_what_holds_at_the_cursor() -> None:
         await _judged(seen)
         assert HOLDS in seen.text
         await seen.press("end")
-        assert "A1.1, A1.2 outside the promise: 9 (pause of 5) (v)" in seen.text
-        assert "A2 holds" in seen.text
+        assert "A1.1, A1.2 violated, excused: assumption 9 broken (pause of 5) (v)" in seen.text
+        assert "A2 holds so far" in seen.text
         await seen.press("home")
         assert HOLDS in seen.text
 
@@ -49,7 +49,7 @@ def test_one_key_goes_to_each_witness_in_turn() -> None:
                 frozenset(violation.nodes),
                 frozenset(state.record for state in violation.states),
             )
-            assert seen.said == witness_said(violation)
+            assert seen.said == format_witness(violation)
         await seen.press("escape")
         assert _marked(seen) == (frozenset(), frozenset())
 
@@ -60,14 +60,14 @@ LONG = "a message of 2 to 3 has been on its way for 120ms"
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
+    ("broken", "reason"),
     [
-        ((Broken(9, "pause of 5", 1),), "9 (pause of 5) (v)"),
-        ((Broken(8, LONG, 1),), "8 (a message of 2 to 3…) (v)"),
-        ((Broken(8, LONG, 1), Broken(9, "node 5 was 130ms late", 1)), "8, 9 (v)"),
+        ((Broken(9, "pause of 5", 1),), "assumption 9 broken (pause of 5) (v)"),
+        ((Broken(8, LONG, 1),), "assumption 8 broken (v)"),
+        ((Broken(8, LONG, 1), Broken(9, "node 5 was 130ms late", 1)), "assumptions 8, 9 broken (v)"),
     ],
 )
-def test_a_narrow_line_of_verdicts_shortens_the_reasons_alone(broken: tuple[Broken, ...], told: str) -> None:
+def test_a_narrow_line_of_verdicts_shortens_only_the_reasons(broken: tuple[Broken, ...], reason: str) -> None:
     """The other verdicts and the key that leads to the witness are there; and three lines tell the witness."""
 
     async def test(seen: Seen) -> None:
@@ -76,10 +76,10 @@ def test_a_narrow_line_of_verdicts_shortens_the_reasons_alone(broken: tuple[Brok
         violations[:] = [replace(violations[0], broken=broken)]
         await seen.press("end")
         line = next(line for line in seen.text.split("\n") if "A1.1" in line)
-        assert line.strip() == f"A1.1 outside the promise: {told}  ·  A1.2, A2 hold"
+        assert line.strip() == f"A1.1 excused: {reason}  ·  A1.2, A2 hold so far"
         await seen.press("v")
-        said = "".join(witness_said(violations[0]).split())
-        assert said in "".join(seen.text.split())
+        text = "".join(format_witness(violations[0]).split())
+        assert text in "".join(seen.text.split())
 
     replay(test, size=(80, 24))
 
@@ -88,22 +88,22 @@ def test_a_witness_is_told_with_its_records_where_its_states_are() -> None:
     """Whether the nodes disagree, have not agreed in time, or one of them raised."""
     states = (LocalState(5, 166, 0, "Normal under 5"), LocalState(4, 223, 0, "Reorganization under 4"))
     pair = Violation("A1.1", 223, 0, states, {}, (Broken(8, "cut 1", 1), Broken(9, "pause of 5", 1)), "")
-    assert witness_said(pair) == (
-        "A1.1 outside the promise, 8 and 9 broken (cut 1; pause of 5): "
+    assert format_witness(pair) == (
+        "A1.1 (one coordinator) violated, excused: assumptions 8 and 9 broken (cut 1; pause of 5): "
         "node 5 is Normal under 5 (record 166) while node 4 is Reorganization under 4 (record 223)"
     )
     late = replace(pair, assertion="A2", broken=(), text="3s after the last fault the nodes have not agreed: …")
-    assert witness_said(late) == (
-        "A2 fails with all assumptions intact: 3s after the last fault the nodes have not agreed: "
+    assert format_witness(late) == (
+        "A2 (elects in time) violated with all assumptions intact: 3s after the last fault the nodes have not agreed: "
         "5 Normal under 5 (record 166); 4 Reorganization under 4 (record 223)"
     )
-    parted = replace(late, assertion="A4", beside=(Broken(8, "partition 4 | 5", 1),))
-    assert witness_said(parted).startswith(
-        "A4 fails with all assumptions intact but 8, on which it does not rely: 3s after the last fault the nodes"
+    merge = replace(late, assertion="A4", other_broken=(Broken(8, "partition 4 | 5", 1),))
+    assert format_witness(merge).startswith(
+        "A4 (merges in time) violated with all assumptions intact but 8, on which it does not rely: 3s after the last"
     )
     raised = Violation("raises", 7, 0, (LocalState(3, 7, 0, "raised KeyError: 1"),), {}, (), "KeyError: 1")
-    assert witness_said(raised) == (
-        "raises fails with all assumptions intact: node 3 raised KeyError: 1 (record 7)"
+    assert format_witness(raised) == (
+        "raises (no error raised) violated with all assumptions intact: node 3 raised KeyError: 1 (record 7)"
     )
 
 

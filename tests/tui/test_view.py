@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from lab.kernel import Wait
 from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState, Snapshot
-from lab.tui.nodes.pane import Pane, faults_said, leaders_said, pane_of, panes_of, short_body
+from lab.tui.nodes.pane import Pane, format_faults, format_leaders, pane_of, panes_of, short_body
 
 EVIL = "a\x1b[31m\x1b]0;t\x07\x9b5n\x90q\x9c\u202eb\rc"
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e]")
@@ -37,7 +37,7 @@ def _pane(view: NodeState, *others: NodeState, **more: Any) -> Pane:
 
 
 def _leaders(*views: NodeState) -> tuple[tuple[str, int | str | None], ...]:
-    return leaders_said(panes_of(_snapshot(*views), NOW_US))
+    return format_leaders(panes_of(_snapshot(*views), NOW_US))
 
 
 def test_one_leads_all() -> None:
@@ -71,14 +71,14 @@ def test_who_follows_somebody_that_does_not_lead_is_without_a_coordinator() -> N
 
 
 def test_nobody_is_up() -> None:
-    assert _leaders(NodeState(1), NodeState(2, "killed")) == (("nobody is up", None),)
+    assert _leaders(NodeState(1), NodeState(2, "killed")) == (("no node is up", None),)
 
 
 def test_one_that_reorganizes_is_to_lead_and_one_that_elects_is_not() -> None:
     """It leads once it is Normal, as the language has it: ``4 leads``."""
     assert _pane(_view(2, "Normal", 2)).leads == "leads"
-    assert _pane(_view(2, "Reorganization", 2)).leads == "is to lead"
-    assert _leaders(_view(4, "Reorganization", 4), *_normal(2, 3, under=4)) == (("4 is to lead 2 3", 4),)
+    assert _pane(_view(2, "Reorganization", 2)).leads == "will lead"
+    assert _leaders(_view(4, "Reorganization", 4), *_normal(2, 3, under=4)) == (("4 will lead 2 3", 4),)
     assert not _pane(_view(2, "Election", 2)).leads
     assert not _pane(_view(2, "Normal", 1)).leads
 
@@ -96,7 +96,7 @@ def test_a_failed_node_says_with_what() -> None:
 
 
 def test_a_node_that_is_not_there_yet() -> None:
-    assert (_pane(NodeState(4)).shown, _pane(NodeState(4)).waits) == ("absent", "not started yet")
+    assert (_pane(NodeState(4)).shown, _pane(NodeState(4)).waits) == ("absent", "not started")
 
 
 def test_a_group_is_shown_where_the_protocol_has_one() -> None:
@@ -108,7 +108,7 @@ def test_a_group_is_shown_where_the_protocol_has_one() -> None:
 def test_a_wait_with_a_bound_says_where_for_what_of_whom_and_how_long() -> None:
     wait = Wait("election", 158, "EnterElection answers", 1_600_000, 2_600_000, (1, 2))
     pane = _pane(_view(5, "Election", None, waits=(wait,)))
-    assert (pane.doing, pane.line, pane.waits) == (
+    assert (pane.procedure, pane.line, pane.waits) == (
         "election",
         158,
         "waits for EnterElection answers of 1 2",
@@ -123,21 +123,21 @@ def test_a_wait_whose_time_is_up_has_nothing_left() -> None:
 
 def test_a_wait_without_a_bound_has_no_time() -> None:
     pane = _pane(_view(5, "Normal", 5, waits=(Wait("work", 3, "the next state", 0, None),)))
-    assert (pane.doing, pane.line) == ("work", 3)
+    assert (pane.procedure, pane.line) == ("work", 3)
     assert (pane.waits, pane.left_us) == ("waits for the next state", None)
 
 
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        ({}, "waits to be told"),
-        ({"processing": True}, "performs its task"),
-        ({"processing": True, "definition": {"version": 3}}, "performs definition 3"),
+        ({}, "follower: waiting for the leader"),
+        ({"processing": True}, "performing its task"),
+        ({"processing": True, "definition": {"version": 3}}, "definition 3"),
     ],
 )
 def test_what_an_idle_node_does(state: dict[str, Any], expected: str) -> None:
     pane = _pane(_view(5, "Normal", 5, **state))
-    assert (pane.doing, pane.waits) == ("", expected)
+    assert (pane.procedure, pane.waits) == ("", expected)
 
 
 def _fault(kind: str, *links: tuple[int, int], **more: Any) -> ActiveFault:
@@ -175,16 +175,16 @@ def test_several_faults_and_messages_held_on_the_links_of_a_node() -> None:
 
 
 def test_a_fault_in_force_says_what_it_breaks_and_how_many_messages_it_touched() -> None:
-    (said,) = faults_said((_fault("lose", (1, 2), text="lose all 30%", breaks=(8,), messages=3),))
-    assert said[0].startswith("lose all 30%  breaks 8 (")
+    (said,) = format_faults((_fault("lose", (1, 2), text="lose all 30%", breaks=(8,), messages=3),))
+    assert said[0].startswith("lose all 30%  breaks assumption 8 (")
     assert said[0].endswith("  3 messages lost")
     assert not said[1]
-    (one,) = faults_said((_fault("lose", (1, 2), messages=1),))
+    (one,) = format_faults((_fault("lose", (1, 2), messages=1),))
     assert one[0].endswith("  1 message lost")
 
 
 def test_a_fault_that_touched_nothing_is_inert() -> None:
-    links, nodes, struck = faults_said(
+    links, nodes, struck = format_faults(
         (
             _fault("cut", (1, 2)),
             ActiveFault(2, "kill", "kill 5", 0, nodes=(5,)),
@@ -200,7 +200,7 @@ def test_a_fault_that_touched_nothing_is_inert() -> None:
     ("kind", "became"),
     [
         ("kill", "  7 messages lost"),
-        ("pause", "  7 messages kept waiting"),
+        ("pause", "  7 messages queued"),
         ("delay", "  7 messages delayed"),
         ("partition", "  7 messages lost"),
         ("wipe", "wipe"),
@@ -208,7 +208,7 @@ def test_a_fault_that_touched_nothing_is_inert() -> None:
     ],
 )
 def test_what_became_of_the_messages_that_a_fault_touched(kind: str, became: str) -> None:
-    (said,) = faults_said((_fault(kind, (1, 2), messages=7),))
+    (said,) = format_faults((_fault(kind, (1, 2), messages=7),))
     assert said[0].endswith(became)
 
 
@@ -258,6 +258,6 @@ def test_what_a_recording_says_in_bad_faith_is_shown_without_control_characters(
     fault = _fault(EVIL, (1, 2), text=EVIL, breaks=(99,))
     snapshot = _snapshot(view, *_normal(2, under=1), faults=(fault,))
     panes = panes_of(snapshot, NOW_US)
-    texts = _texts([panes, leaders_said(panes), faults_said(snapshot.faults)])
+    texts = _texts([panes, format_leaders(panes), format_faults(snapshot.faults)])
     assert [text for text in texts if CONTROL.search(text)] == []
     assert any(r"\x1b" in text for text in texts)

@@ -7,8 +7,8 @@ import pytest
 from lab.analysis.marks import Marks
 from lab.recording.reader import FileRecords, open_recording
 from lab.tui.run.player import Player
-from lab.tui.run.worldtime import WORLD_SPEEDS, pace_said, time_command
-from lab.worlds.orders import Clock
+from lab.tui.run.worldtime import WORLD_SPEEDS, format_pace, time_command
+from lab.worlds.feed_protocol import Clock
 from tests.tui.recorded import SHIPPED
 
 FROZEN = Clock(0, 0, True, 1.0)
@@ -54,4 +54,4 @@ def test_every_speed_can_be_reached_and_none_beyond(lines: FileRecords) -> None:
             given = time_command(word, Clock(0, 0, False, factor), player)
             assert given == f"speed {'max' if other is None else f'{other:g}'}"
     assert time_command("faster", Clock(0, 0, False, 4.9), player) == "speed 10"
-    assert [pace_said(Clock(0, 0, False, factor)) for factor in (0.01, 5.0, None)] == ["0.01x", "5x", "max"]
+    assert [format_pace(Clock(0, 0, False, factor)) for factor in (0.01, 5.0, None)] == ["0.01x", "5x", "max"]

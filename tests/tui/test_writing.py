@@ -9,11 +9,11 @@ from textual.widgets import Input, Static
 
 from lab.recording.reader import NotARecordingError
 from lab.scenario.file import read_scenario
-from lab.scenario.recorded import Made
-from lab.scenario.running import run_simulated
-from lab.scenario.writing import Source
-from lab.tui.saving import writing
-from lab.tui.saving.writing import WriteDialog
+from lab.scenario.from_recording import GeneratedScenario
+from lab.scenario.run_scenario import run_simulated
+from lab.scenario.writing import ScenarioSource
+from lab.tui.saving import scenario_dialog as writing  # RENAMED
+from lab.tui.saving.scenario_dialog import WriteDialog
 from tests.tui.recorded import SHIPPED
 from tests.tui.scripted import scripted_config
 from tests.tui.seen import Seen, attached, replay, served
@@ -68,10 +68,10 @@ def test_a_file_that_is_there_is_written_over_at_a_second_enter_only(folder: Pat
     async def test(seen: Seen) -> None:
         await _asked(seen)
         await seen.press("enter")
-        await seen.until(lambda: "is there already: Enter again writes over it" in _told(seen), "the question")
+        await seen.until(lambda: "exists: press Enter again to overwrite it" in _told(seen), "the question")
         seen.top.query_one(Input).value = "another"
         await seen.press("enter")
-        await seen.until(lambda: "another.scenario is there already" in _told(seen), "the other question")
+        await seen.until(lambda: "another.scenario exists" in _told(seen), "the other question")
         assert (path.read_text(), other.read_text()) == ("mine", "mine too")
         await seen.press("enter")
         await seen.says(f"written to {other}")
@@ -89,7 +89,7 @@ def test_no_name_a_folder_and_no_such_place_are_told(folder: Path) -> None:
     async def test(seen: Seen) -> None:
         await _asked(seen)
         for name, said in (
-            ("", "write the name of a file"),
+            ("", "type the name of a file"),
             ("taken", "taken.scenario is a folder"),
             ("none/such", "none/such.scenario cannot be written: No such file or directory"),
         ):
@@ -121,7 +121,7 @@ def test_a_name_that_is_none_is_told(folder: Path, monkeypatch: pytest.MonkeyPat
             ("locked/x", "locked/x cannot be written: Permission denied"),
             ("loop/x", "loop/x.scenario cannot be written: Too many levels of symbolic links"),
             ("a\0b", "cannot be written: embedded null"),
-            (".", "write the name of a file"),
+            (".", "type the name of a file"),
         ):
             await _refused(seen, name, said)
         await seen.press("escape")
@@ -134,7 +134,7 @@ def test_a_name_that_is_none_is_told(folder: Path, monkeypatch: pytest.MonkeyPat
 def test_what_cannot_be_made_a_scenario_is_told(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """In the words of what makes it."""
 
-    def refuse(source: Source, shrink: bool, tell: Callable[[str], None]) -> Made:
+    def refuse(source: ScenarioSource, shrink: bool, tell: Callable[[str], None]) -> GeneratedScenario:
         raise NotARecordingError("it is empty")
 
     monkeypatch.setattr(writing, "make_scenario", refuse)
@@ -153,14 +153,14 @@ def test_how_far_it_is_is_shown_and_escape_ends_it(monkeypatch: pytest.MonkeyPat
     """The work itself ends too, when it next tells how far it is; nothing is written."""
     left, ended = threading.Event(), threading.Event()
 
-    def slowly(source: Source, shrink: bool, tell: Callable[[str], None]) -> Made:
+    def slowly(source: ScenarioSource, shrink: bool, tell: Callable[[str], None]) -> GeneratedScenario:
         tell("7 runs tried")
         assert left.wait(20)
         try:
             tell("8 runs tried")
         finally:
             ended.set()
-        return Made("never", False, ())
+        return GeneratedScenario("never", False, ())
 
     monkeypatch.setattr(writing, "make_scenario", slowly)
 

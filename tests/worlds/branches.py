@@ -1,4 +1,4 @@
-"""Branches for tests: where a recording is branched, what the branch must be, and letting it go on."""
+"""Branches for tests: grow one from a recording, run it, and check it."""
 
 import contextlib
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from lab.recording.records import End, Record
 from lab.recording.writer import Writer
 from lab.script import parse
 from lab.worlds.config import RunConfig
-from lab.worlds.simulated.branch import Branch, begin_branch
+from lab.worlds.simulated.branch import Branch, open_branch
 from tests.harness import T_US
 from tests.recording.samples import execute_again
 
@@ -21,7 +21,7 @@ SEED = 11
 
 
 class Grown:
-    """A branch of ``parent`` after record ``at``, begun; ``header`` and ``records`` are those so far."""
+    """A started branch of ``parent`` after record ``at``; ``header`` and ``records`` are those so far."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Grown:
         )
         self.writer: Writer
         self.run: Branch
-        self.writer, self.run = begin_branch(config, protocol)
+        self.writer, self.run = open_branch(config, protocol)
         origin = self.writer.header.parent
         assert origin is not None
         self.at = origin.record
@@ -67,18 +67,18 @@ class Grown:
             return [record for record in lines.records(self.at + 1) if record is not None]
 
     def do(self, line: str) -> None:
-        """Give a command now."""
+        """Execute a command now."""
         self.run.control.execute(parse(line))
 
-    def mend(self) -> int | None:
-        """End all faults, restart and resume all nodes, and let them agree; under whom they do."""
+    def heal_all(self) -> int | None:
+        """End all faults, restart and resume all nodes, and run until they agree; return the coordinator."""
         for line in ("heal", "resume all", "restart all"):
             self.do(line)
         self.run.run_to(self.run.now_us + 40 * T_US)
         return agreed_coordinator(self.writer.cluster.nodes)
 
     def checked(self) -> bytes:
-        """The recording, completed: it must begin with the parent's bytes, and hold when re-executed."""
+        """Complete the recording and check that it begins with the parent's bytes and re-executes; return it."""
         self.writer.append(End(self.run.now_us, "the test ended"))
         self.writer.close()
         written, copied = self.path.read_bytes(), self.parent.read_bytes().splitlines(keepends=True)
@@ -90,5 +90,5 @@ class Grown:
 
 
 def grow(parent: Path, at: int, *commands: str, seed: int = SEED) -> Grown:
-    """A branch beside its parent."""
+    """Start a branch in the parent's folder."""
     return Grown(parent, at, parent.with_name(f"{parent.stem}-{at}.jsonl"), commands, seed)

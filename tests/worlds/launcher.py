@@ -1,4 +1,4 @@
-"""A host that knows the tests' protocols as well: ``python -m tests.worlds.launcher``."""
+"""A host that also knows the protocols of the tests: ``python -m tests.worlds.launcher``."""
 
 import sys
 

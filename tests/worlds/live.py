@@ -1,11 +1,11 @@
-"""A live run for tests: a real host with real node processes, watched through the recording as it grows.
+"""A live run for tests: a real host with real node processes, observed through the growing recording.
 
     with LiveRun(tmp_path) as run:
         run.settled(5)
         run.order("kill 5")
         run.settled(4)
 
-At the end of the block the run is ended, the recording must re-execute, and nothing may be left.
+At the end of the block the run is ended, the recording must re-execute, and no process or folder may be left.
 """
 
 import os
@@ -26,9 +26,9 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
 from lab.recording.records import Link, Process, Record, decode
 from lab.replay.reexecution import reexecute
-from lab.worlds.config import Ready, RunConfig
+from lab.worlds.config import HostReady, RunConfig
+from lab.worlds.feed_protocol import Reply
 from lab.worlds.host.launch import FeedClient, HostFailedError, HostProcess
-from lab.worlds.orders import Reply
 from tests.waiting import wait_for
 
 __all__ = ["QUICK", "STEADY", "LiveRun", "Tail", "is_gone", "left_of_session", "reexecutes"]
@@ -42,7 +42,7 @@ STEADY = Timing(60_000, 30_000)
 
 
 class Tail:
-    """A recording that is being written: ``records`` so far, and the ``cluster`` that they add up to."""
+    """A recording while it is written: its ``records`` so far, and the state of the ``cluster`` after them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -67,12 +67,12 @@ class Tail:
         return self
 
     def of(self, kind: type[R], start: int = 0) -> list[R]:
-        """The records of that kind, from the record ``start`` on."""
+        """Return the records of that kind, from the record ``start`` on."""
         return [record for record in self.records[start:] if isinstance(record, kind)]
 
 
 class LiveRun:
-    """A run in a folder of its own. The host is the real one; for a protocol of the tests, their launcher."""
+    """A run in a folder of its own, with the real host; protocols of the tests run in ``launcher``."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class LiveRun:
         self.host = HostProcess(self.config, module or own)
         self.session = self.host.process.pid
         self.tail = Tail(self.path)
-        self.ready: Ready
+        self.ready: HostReady
         self._driver: FeedClient | None = None
 
     def __enter__(self) -> "LiveRun":
@@ -122,28 +122,27 @@ class LiveRun:
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: types.TracebackType | None) -> None:
         self.host.end()
-        said = self.host.said()
+        stderr = self.host.stderr_text()
         self.close()
         if kind is None:
-            assert self.host.process.poll() == 0, said
+            assert self.host.process.poll() == 0, stderr
             reexecutes(self.path, self.protocol)
             assert is_gone(self.session) == []
             assert not self.folder.exists()
 
     def close(self) -> None:
-        """Close what this process holds of the run; it ends, if it has not."""
+        """Close what this process holds of the run; the run ends, if it has not."""
         if self._driver is not None:
             self._driver.close()
         self.host.close()
 
     @property
     def folder(self) -> Path:
-        """The run's own folder."""
         return runs_folder() / self.config.run
 
     @property
     def cluster(self) -> ClusterState:
-        """The cluster as the recording has it now."""
+        """The cluster after the last record so far."""
         return self.tail.read().cluster
 
     @property
@@ -153,7 +152,7 @@ class LiveRun:
         return next(c.laddr.port for c in connections if c.status == psutil.CONN_LISTEN)
 
     def pid(self, node: int) -> int:
-        """The number of the node's process, by the recording."""
+        """Return the pid of the node's process, from the recording."""
         return self.cluster.nodes[node].pid
 
     def order(self, text: str) -> Reply:
@@ -163,7 +162,7 @@ class LiveRun:
         return self._driver.command(text)
 
     def until(self, condition: Callable[[ClusterState], bool], what: str, within_s: float = 10.0) -> None:
-        """Wait until the recording's cluster is so."""
+        """Wait until the cluster meets this condition."""
         wait_for(lambda: condition(self.cluster), f"{what}; it is {self.short()}", within_s)
 
     def settled(self, coordinator: int) -> None:
@@ -171,23 +170,23 @@ class LiveRun:
         self.until(lambda cluster: agreed_coordinator(cluster.nodes) == coordinator, f"all under {coordinator}")
 
     def process_is(self, node: int, process: str) -> None:
-        """Wait until the recording has seen the node's process so."""
+        """Wait until the recording shows this state of the node's process."""
         self.until(lambda cluster: cluster.nodes[node].process == process, f"node {node} {process}")
 
     def processes(self, node: int) -> list[Process]:
-        """All records of the node's process."""
+        """Return all records of the node's process."""
         return [record for record in self.tail.read().of(Process) if record.node == node]
 
     def connect(self) -> socket.socket:
-        """A connection to the nodes' port, as a stranger."""
+        """Connect to the nodes' port as a stranger."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=10)
 
     def short(self) -> str:
-        """The cluster in a line, for whoever reads a failure."""
+        """Describe the cluster in a line, for a failure message."""
         return str({n: (v.process, v.state.get("status")) for n, v in self.tail.cluster.nodes.items()})
 
     def ended(self) -> None:
-        """Wait until the host has ended, however it did."""
+        """Wait until the host has ended."""
         try:
             self.host.wait(10)
         except HostFailedError:
@@ -195,12 +194,12 @@ class LiveRun:
 
 
 def left_of_session(session: int) -> list[int]:
-    """The processes of that session that live; zombies do not."""
+    """Return the live processes of that session; zombies do not count."""
     return [pid for pid in psutil.pids() if _session_of(pid) == session and _lives(pid)]
 
 
 def is_gone(session: int, within_s: float = 1.0) -> list[int]:
-    """Wait until no process of the session is left; those that are after the time given."""
+    """Wait until no process of the session is left; return those that are after the time given."""
     try:
         wait_for(lambda: not left_of_session(session), "", within_s, 0.02)
     except AssertionError:
@@ -223,7 +222,7 @@ def _lives(pid: int) -> bool:
 
 
 def reexecutes(path: Path, protocol: type[Algorithm] = Bully) -> int:
-    """The recording must be what its inputs give; how many steps it has."""
+    """Check that the recording follows from its inputs; return the number of its steps."""
     lines = open_recording(path)
     report = reexecute(lines, protocol, source_of(protocol)[1])
     shown = "\n".join(f"{each.record}: {each.text}" for each in report.differences)

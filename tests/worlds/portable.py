@@ -1,8 +1,8 @@
-"""A host without what Linux alone offers it: ``python -m tests.worlds.portable``."""
+"""A host without features of Linux alone: ``python -m tests.worlds.portable``."""
 
 import sys
 
-from lab.worlds.live import spawner
+from lab.worlds.live import fork_server
 from lab.worlds.live.__main__ import main
 
 
@@ -12,5 +12,5 @@ class _AsElsewhere:
 
 
 if __name__ == "__main__":
-    vars(spawner)["sys"] = _AsElsewhere
+    vars(fork_server)["sys"] = _AsElsewhere
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""Protocols that are run by tests alone: some misbehave, some only make traffic."""
+"""Protocols for tests: some misbehave, some only make traffic."""
 
 import os
 import signal
@@ -25,53 +25,49 @@ class Pinned(Payload, frozen=True):
 
 
 class Board(Bully):
-    """Bully, and every node has a board with notes, which the user gives it."""
+    """Bully, and every node has a board with notes, set by commands."""
 
     name: ClassVar[str] = "board"
     notes: tuple[str, ...] = ()
 
     @command
     def pin(self, text: str) -> None:
-        """Pin a note to all boards."""
         self.notes = (*self.notes, text)
         for peer in self.peers:
             self.send(peer, Pinned(text))
 
     @command
     def clear(self) -> None:
-        """Take down what is on its board."""
         self.notes = ()
 
     @on(Pinned)
     def pinned(self, sender: int, message: Pinned) -> None:
-        """Pin it here too."""
         self.notes = (*self.notes, message.text)
 
 
 class Brittle(Bully):
-    """Bully, in which node 2 raises when it is to be led by node 4."""
+    """Bully, in which node 2 raises when node 4 becomes its coordinator."""
 
     name: ClassVar[str] = "brittle"
 
-    def new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
-        """Break, where the test wants it."""
+    def on_new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
         if (self.id, sender) == (2, 4):
             raise RuntimeError("node 2 does not like node 4")
-        return super().new_state(sender, message)
+        return super().on_new_state(sender, message)
 
 
 def _sockets() -> Iterator[socket.socket]:
-    """Those that this process has, each by a descriptor of its own."""
+    """Return this process's sockets, each with a descriptor of its own."""
     for descriptor in range(3, 100):
         with suppress(OSError):
             yield socket.socket(fileno=os.dup(descriptor))
 
 
 class Rude(Bully):
-    """Bully, in which node 2 sends ``garbage`` to the host when it is to be led by node 4.
+    """Bully, in which node 2 sends ``garbage`` to the host when node 4 becomes its coordinator.
 
-    It is in Latin-1, so that any byte can be sent, and sent so many ``times``. With ``die`` the process ends
-    at once after it.
+    The garbage is Latin-1, so that any byte can be sent, and is sent ``times`` times. With ``die`` the process
+    then ends.
     """
 
     name: ClassVar[str] = "rude"
@@ -83,23 +79,21 @@ class Rude(Bully):
         times: int = 1
         die: bool = False
 
-    def new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
-        """Misbehave, where the test wants it."""
+    def on_new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
         if (self.id, sender) == (2, 4):
             connection = next(each for each in _sockets() if each.family is socket.AF_INET)
             connection.sendall(self.parameters.garbage.encode("latin-1") * self.parameters.times)
             if self.parameters.die:
                 os.kill(os.getpid(), signal.SIGKILL)
-        return super().new_state(sender, message)
+        return super().on_new_state(sender, message)
 
 
 class Twofaced(Bully):
-    """Bully, in which each process says Hello once more, on a second connection; if it is answered, it fails."""
+    """Bully, in which each process sends Hello again on a second connection, and fails if it gets a reply."""
 
     name: ClassVar[str] = "twofaced"
 
     def started(self) -> None:
-        """With its own right token. Where it is re-executed there is no process, and nothing is said."""
         frame = sys._getframe().f_back
         while frame is not None and not isinstance(frame.f_locals.get("order"), Fork):
             frame = frame.f_back
@@ -126,28 +120,25 @@ class PingPong(Election):
     name: ClassVar[str] = "pingpong"
 
     def started(self) -> None:
-        """Begin."""
         if not self.lower:
             self.begin(self.play)
 
     @procedure
     async def play(self) -> None:
-        """For ever."""
         while True:
             await self.ask(self.peers[-1], Ping(), within=1_000_000)
 
     @on(Ping)
     def ping(self, sender: int, message: Ping) -> Pong:
-        """Back."""
         return Pong()
 
 
 class Token(Payload, frozen=True):
-    """One of many."""
+    pass
 
 
 class Flood(Election):
-    """Every node keeps ``outstanding`` tokens going to and fro with every other one."""
+    """Every node keeps ``outstanding`` tokens in flight to and from every other node."""
 
     name: ClassVar[str] = "flood"
 
@@ -157,36 +148,32 @@ class Flood(Election):
         outstanding: int = 20
 
     def started(self) -> None:
-        """Throw."""
         for peer in self.peers:
             for _ in range(self.parameters.outstanding):
                 self.send(peer, Token())
 
     @on(Token)
     def token(self, sender: int, message: Token) -> None:
-        """Throw back."""
         self.send(sender, Token())
 
 
 class Load(Payload, frozen=True):
-    """Something heavy."""
+    """A large payload."""
 
     text: str
 
 
 class Spill(Election):
-    """Node 1 sends megabytes a second to node 2, and asks for no answer."""
+    """Node 1 sends megabytes a second to node 2, without waiting for replies."""
 
     name: ClassVar[str] = "spill"
 
     def started(self) -> None:
-        """Begin."""
         if self.id == 1:
             self.begin(self.spill)
 
     @procedure
     async def spill(self) -> None:
-        """For ever."""
         while True:
             for _ in range(10):
                 self.send(2, Load("x" * 10_000))
@@ -194,7 +181,7 @@ class Spill(Election):
 
     @on(Load)
     def load(self, sender: int, message: Load) -> None:
-        """Take it."""
+        pass
 
 
 ALL: tuple[type[Election], ...] = (Board, Brittle, Flood, PingPong, Rude, Spill, Twofaced)

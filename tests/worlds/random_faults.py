@@ -1,4 +1,4 @@
-"""Random commands for live runs: faults of nodes and of links, at some time or at some message."""
+"""Random commands for live runs: faults of nodes and links, at random times or messages."""
 
 from random import Random
 
@@ -8,7 +8,7 @@ __all__ = ["random_commands"]
 
 
 def random_commands(chance: Random, protocol: type[Algorithm], many: int, within_ms: int) -> tuple[str, ...]:
-    """So many lines for a cluster of nodes 1 to 5; messages and commands are those of this protocol."""
+    """Return this many lines for nodes 1 to 5, with messages and commands of this protocol."""
     kinds = sorted(name for name, kind in protocol.payloads.items() if kind not in protocol.heartbeats)
     own = [f"tell all {each.example if each.words else each.name}" for each in protocol.commands.values()]
     commands = []

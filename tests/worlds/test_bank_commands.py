@@ -1,4 +1,4 @@
-"""The bank's commands in the worlds: simulated and live, alone and in a load, refused by whoever may not begin."""
+"""The bank's commands, simulated and live: single, in a load, and refused by nodes that may not begin."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -12,8 +12,8 @@ from lab.protocols import TwoPhaseCommit, find_protocol
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Commanded
 from lab.script import parse
-from lab.script.holding import attribute_of
-from lab.worlds.outcome import Outcome
+from lab.script.evaluation import attribute_of
+from lab.worlds.outcome import CommandOutcome
 from tests.harness import T_US, Rig
 from tests.worlds.live import STEADY, LiveRun
 
@@ -27,7 +27,7 @@ def rig() -> Rig:
     return Rig(NODES, protocol=TwoPhaseCommit).started()
 
 
-def _done(rig: Rig, text: str) -> Outcome:
+def _done(rig: Rig, text: str) -> CommandOutcome:
     outcome = rig.control.execute(parse(text))
     rig.run(CALM_US)
     return outcome
@@ -38,18 +38,18 @@ def _begun(steps: list[Step]) -> list[Step]:
 
 
 def _outcomes(rig: Rig) -> list[str]:
-    """What became of the transactions, by the log of node 3."""
+    """Return the outcomes of the transactions, from the log of node 3."""
     entries = rig.cluster.nodes[3].state["log"]
     return [entry["what"] for entry in entries if entry["what"] in ("committed", "aborted")]
 
 
 def _balances(rig: Rig) -> list[int]:
-    """What is on the accounts, in dollars."""
+    """Return the balances in dollars."""
     return [cents // 100 for node in NODES for _, cents in rig.cluster.nodes[node].state["balances"]]
 
 
 def test_a_transfer_is_for_the_highest_that_runs(rig: Rig) -> None:
-    """As nobody is elected with two-phase commit; and for whoever it is told to."""
+    """Two-phase commit elects nobody; a transfer goes to the highest node, or to the one named."""
     assert _done(rig, "transfer 100 savings checking").text == "3 told"
     assert _done(rig, "tell 1 transfer 50 moneymarket savings").text == "1 told"
     assert _balances(rig) == [950, 1100, 950]
@@ -58,7 +58,7 @@ def test_a_transfer_is_for_the_highest_that_runs(rig: Rig) -> None:
 
 
 def test_a_node_that_is_down_is_not_reached(rig: Rig) -> None:
-    """Which is said, and nothing is changed."""
+    """The reply says so, and nothing changes."""
     rig.do("kill 2")
     outcome = _done(rig, "tell 2 withdraw 5")
     assert (outcome.changed, outcome.text) == (False, "2 down, nothing changed")
@@ -67,24 +67,24 @@ def test_a_node_that_is_down_is_not_reached(rig: Rig) -> None:
 @pytest.mark.parametrize(
     "text", ["transfer 5 savings saving", "withdraw x", "transactions 0", "refuse", "tell 1 refuse 2", "withdraw"]
 )
-def test_bad_words_reach_no_node(rig: Rig, text: str) -> None:
-    """By hand too, where nobody has looked at them before: refused, recorded, and nobody fails."""
+def test_bad_arguments_reach_no_node(rig: Rig, text: str) -> None:
+    """Given by hand, without an earlier check: refused and recorded, and no node fails."""
     outcome = _done(rig, text)
     assert (outcome.changed, outcome.refused) == (False, True)
     assert not any(isinstance(step.input, CommandInput) for step in rig.steps)
     assert [each.refused for each in rig.records if isinstance(each, Commanded)] == [True]
 
 
-def test_more_than_there_is_is_no_mistake_of_the_call(rig: Rig) -> None:
-    """The transaction is aborted, and every cent is where it was."""
+def test_an_overdraft_aborts(rig: Rig) -> None:
+    """The command is valid; the transaction is aborted, and every cent is where it was."""
     assert _done(rig, "withdraw 1400.01").text == "3 told"
     assert (_outcomes(rig), _balances(rig)) == (["aborted"], [1000, 1000, 1000])
     _done(rig, "withdraw 1400")
     assert (_outcomes(rig), _balances(rig)) == (["aborted", "committed"], [900, 0, 700])
 
 
-def test_who_was_told_to_refuse_votes_no_once(rig: Rig) -> None:
-    """The next transaction is aborted, and the one behind it is not."""
+def test_refuse_makes_a_node_vote_no_once(rig: Rig) -> None:
+    """The next transaction is aborted, and the one after it is not."""
     assert _done(rig, "refuse 2").text == "2 told"
     for _ in range(2):
         _done(rig, "transfer 100 savings checking")
@@ -92,7 +92,7 @@ def test_who_was_told_to_refuse_votes_no_once(rig: Rig) -> None:
 
 
 def test_a_load_keeps_its_rate_and_is_the_same_in_every_run() -> None:
-    """To the microsecond in virtual time: the k-th comes k intervals behind the first, however long each takes."""
+    """To the microsecond: the k-th begins k intervals after the first, however long each takes."""
     runs = []
     for _ in range(2):
         rig = Rig(NODES, protocol=TwoPhaseCommit, latency_us=40_000).started()
@@ -108,7 +108,7 @@ def test_a_load_keeps_its_rate_and_is_the_same_in_every_run() -> None:
 
 
 def test_without_a_rate_it_is_ten_a_second(rig: Rig) -> None:
-    """And a second load takes the place of the first."""
+    """A second load replaces the first."""
     rig.do("transactions 50")
     rig.run(1_000_000)
     rig.do("transactions 3 at 2/s")
@@ -122,8 +122,8 @@ def _notes(rig: Rig) -> list[str]:
     return [note for step in rig.steps for note in step.notes if "aborted: " not in note]
 
 
-def test_what_came_of_a_load_is_noted(rig: Rig) -> None:
-    """When the last of its transfers is decided; of one whose place another takes, what it had not begun."""
+def test_the_result_of_a_load_is_noted(rig: Rig) -> None:
+    """When the last of its transfers is decided; for a replaced load, with those not begun."""
     rig.do("transactions 20 at 20/s")
     rig.run(3_000_000)
     committed = _outcomes(rig).count("committed")
@@ -131,11 +131,11 @@ def test_what_came_of_a_load_is_noted(rig: Rig) -> None:
     assert 0 < committed < 20
     rig.do("transactions 50", "after 250ms transactions 1")
     rig.run(3_000_000)
-    assert _notes(rig)[1] == "another load in its place: 47 transfers never begun"
+    assert _notes(rig)[1] == "load replaced: 47 transfers not begun"
 
 
-def test_what_a_dead_node_left_of_its_load_is_in_the_summary(rig: Rig) -> None:
-    """As it can note nothing itself."""
+def test_the_unfinished_load_of_a_dead_node_is_in_the_summary(rig: Rig) -> None:
+    """A dead node can note nothing itself."""
     rig.do("transactions 60 at 10/s", "at 1950ms kill 3")
     rig.run(3_000_000)
     notes = NoteLog()
@@ -144,8 +144,8 @@ def test_what_a_dead_node_left_of_its_load_is_in_the_summary(rig: Rig) -> None:
     assert notes.notes[-1] == Note(1_950_000, 3, "killed, and its load ended: 40 transfers never begun")
 
 
-def test_what_was_due_while_it_stood_still_is_made_up_for(rig: Rig) -> None:
-    """Users come as they come: none of so many is left out."""
+def test_transactions_due_during_a_pause_are_begun_after_it(rig: Rig) -> None:
+    """None is left out."""
     rig.do("transactions 20 at 10/s", "at 500ms pause 3", "at 1500ms resume 3")
     rig.run(4_000_000)
     times = [step.at_us for step in _begun(rig.steps)]
@@ -156,14 +156,14 @@ def test_what_was_due_while_it_stood_still_is_made_up_for(rig: Rig) -> None:
 # three-phase commit
 
 
-def test_who_does_not_lead_refuses() -> None:
-    """With a remark, which has the reason; the elected coordinator is the one that a transaction is for."""
+def test_a_node_that_does_not_lead_refuses() -> None:
+    """With a remark that has the reason; transactions are for the elected coordinator."""
     rig = Rig(NODES, protocol=find_protocol("3pc")).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.run(CALM_US)
     for text in ("tell 1 withdraw 5", "tell 1 transactions 5 at 5/s"):
-        said = "1 told; this is for the elected coordinator; the log says whether it was refused"
-        assert _done(rig, text).text == said
+        expected = "1 told; this is for the elected coordinator; the log says whether it was refused"
+        assert _done(rig, text).text == expected
     notes = [note for step in rig.steps for note in step.notes if step.node == 1]
     assert notes == ["refused: only the elected coordinator begins transactions"] * 2
     assert not _begun(rig.steps)
@@ -180,15 +180,15 @@ class Tiring(TwoPhaseCommit):
         return "" if self._ledger.begun < 3 else "it is tired"
 
 
-def test_the_load_of_one_that_may_begin_no_longer_ends() -> None:
-    """With a remark why, and one on what came of it; a load after that is refused as well."""
+def test_a_load_ends_when_its_node_may_begin_no_more() -> None:
+    """With remarks on the reason and the result; a later load is refused as well."""
     rig = Rig(NODES, protocol=Tiring).started()
     rig.do("transactions 10 at 10/s")
     rig.run(CALM_US)
     assert len(_begun(rig.steps)) == 3
     assert [note for step in rig.steps for note in step.notes if "tired" in note] == ["refused: it is tired"]
     assert _notes(rig)[-1].startswith("the load of 10 has ended: ")
-    assert _notes(rig)[-1].endswith(" aborted, 7 never begun")
+    assert _notes(rig)[-1].endswith(" aborted, 7 not begun")
     assert rig.protocol(3).load.left == 0
     rig.do("transactions 10 at 10/s")
     rig.run(CALM_US)
@@ -199,7 +199,7 @@ def test_the_load_of_one_that_may_begin_no_longer_ends() -> None:
 
 
 def test_live_transfers_refusals_and_a_load(tmp_path: Path) -> None:
-    """Real processes: the words are looked at by the host, and the load keeps its rate by the real clock."""
+    """Real processes: the host checks the arguments, and the load keeps its rate by the real clock."""
     with LiveRun(tmp_path, nodes=NODES, protocol=TwoPhaseCommit, timing=STEADY) as run:
         run.until(lambda cluster: all(view.status == "Idle" for view in cluster.nodes.values()), "all are idle")
         assert run.order("transfer 100 savings checking").text == "3 told"

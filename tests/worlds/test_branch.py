@@ -1,4 +1,4 @@
-"""Branches: any recording goes on in simulation, from exactly the state at any of its records."""
+"""Branches: any recording continues in simulation, from exactly the state at any of its records."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ from lab.protocols.bully import NewState, NewStateAnswer
 from lab.recording.cluster_state import ClusterState
 from lab.recording.reader import open_recording
 from lab.recording.records import Captioned, Expected, Fault, Parent, Process, Record, Routed, decode
-from lab.worlds.simulated.past import NotBranchableError, relive
+from lab.worlds.simulated.branch_point import NotBranchableError, reexecute_to
 from tests.harness import T_US, Rig
 from tests.recording.samples import eventful_lines, write_lines
 from tests.worlds.branches import Grown, grow
@@ -30,7 +30,7 @@ def _records(path: Path) -> list[Record | None]:
 
 
 def _find(path: Path, wanted: Callable[[Record], bool], after: int = 0) -> int:
-    """The number of the first such record."""
+    """Return the number of the first such record."""
     return next(n for n, r in enumerate(_records(path)) if n > after and r is not None and wanted(r))
 
 
@@ -40,7 +40,7 @@ def _is_process(event: str, node: int) -> Callable[[Record], bool]:
 
 @pytest.fixture
 def eventful(tmp_path: Path) -> Path:
-    """A simulated run with all faults in it."""
+    """A simulated run with all faults."""
     return write_lines(tmp_path / "eventful.jsonl", eventful_lines())
 
 
@@ -57,26 +57,26 @@ def live(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("share", range(4))
 def test_at_every_record_of_a_run_with_all_faults(eventful: Path, share: int) -> None:
-    """The branch begins with the parent's bytes, holds when re-executed, and elects once all is mended."""
+    """The branch begins with the parent's bytes, re-executes, and elects once all is healed."""
     for at in range(share, len(eventful_lines()), 4):
         grown = grow(eventful, at)
         grown.run.run_to(grown.began_us + 2 * T_US)
-        assert grown.mend() == 4, f"branch at {at}"
+        assert grown.heal_all() == 4, f"branch at {at}"
         grown.checked()
 
 
 @pytest.mark.parametrize("share", range(2))
 def test_at_every_other_record_of_a_live_run(live: Path, share: int) -> None:
-    """The nodes were processes; they go on in virtual time."""
+    """Its nodes were processes; they continue in virtual time."""
     for at in range(share, 363, 4):
         grown = grow(live, at)
         grown.run.run_to(grown.began_us + 2 * T_US)
-        assert grown.mend() == 5, f"branch at {at}"
+        assert grown.heal_all() == 5, f"branch at {at}"
         grown.checked()
 
 
-def test_without_chance_and_faults_a_branch_goes_on_as_its_parent_did(tmp_path: Path) -> None:
-    """Every record: the state is exactly what it was, with timers, requests and messages on their way."""
+def test_without_randomness_and_faults_a_branch_continues_as_its_parent_did(tmp_path: Path) -> None:
+    """Every record is equal: timers, requests and messages in flight were restored."""
     rig = Rig([1, 2, 3])
     rig.do("at 1s kill 3", "at 2s restart 3")
     parent = rig.started().run(4_000_000).write(tmp_path / "parent.jsonl", end=False)
@@ -96,7 +96,7 @@ def test_without_chance_and_faults_a_branch_goes_on_as_its_parent_did(tmp_path: 
     assert compared > len(whole) - 15
 
 
-_SAYING = (
+_WITH_CAPTIONS = (
     'on send AreYouNormal 3->1: mark "asked"',
     'on deliver AreYouNormal 3->2: say "2 is asked"',
     "on deliver AreYouNormal 3->1: expect 3 leads",
@@ -109,16 +109,16 @@ _SAYING = (
 
 
 @pytest.mark.parametrize("fault", ["lose 3->2 100%", "delay all 30ms", "cut 3->2", "duplicate 3->2 100%"])
-def test_where_something_is_said_a_branch_goes_on_as_its_parent_did(tmp_path: Path, fault: str) -> None:
-    """What a step has still to send there meets the faults in force; what has left does not leave again."""
+def test_at_a_caption_a_branch_continues_as_its_parent_did(tmp_path: Path, fault: str) -> None:
+    """Unsent messages of a step meet the faults in force; sent messages do not leave again."""
     rig = Rig([1, 2, 3]).started()
-    rig.settle()
-    rig.do(fault, *_SAYING)
+    rig.run_until_agreed()
+    rig.do(fault, *_WITH_CAPTIONS)
     began, end_us = len(rig.records) - 1, rig.now_us + 20 * T_US
     rig.run_to(end_us)
     parent = rig.write(tmp_path / "parent.jsonl", end=False)
-    said = [isinstance(record, Captioned | Expected) for record in rig.records]
-    assert sum(said) >= 4
+    captions = [isinstance(record, Captioned | Expected) for record in rig.records]
+    assert sum(captions) >= 4
     for at in range(began, len(rig.records)):
         grown = Grown(parent, at, tmp_path / "branch.jsonl")
         grown.run.run_to(end_us)
@@ -128,7 +128,7 @@ def test_where_something_is_said_a_branch_goes_on_as_its_parent_did(tmp_path: Pa
 
 
 def test_the_same_branch_twice_gives_the_same_bytes(eventful: Path) -> None:
-    """All of it comes of the parent, the place, the seed and the commands; another seed gives another run."""
+    """They depend on the parent, the record, the seed and the commands; another seed gives another run."""
 
     def bytes_of(seed: int) -> bytes:
         grown = grow(eventful, 200, "at 3s lose all 30%", seed=seed)
@@ -143,11 +143,11 @@ def test_the_same_branch_twice_gives_the_same_bytes(eventful: Path) -> None:
 
 
 def test_the_header_names_the_parent_and_the_place(live: Path, tmp_path: Path) -> None:
-    """By the file's name where it lies beside the branch, by its whole path elsewhere."""
-    beside = grow(live, 100)
+    """By the file's name if it is in the branch's folder, else by its path."""
+    nearby = grow(live, 100)
     parent = open_recording(live).header
     at_us = max(getattr(record, "at_us", 0) for record in _records(live)[:101])
-    header = beside.writer.header
+    header = nearby.writer.header
     assert header.parent == Parent("live.jsonl", parent.run, 100, at_us)
     assert (header.world, header.began, header.run) == ("simulated", "", f"{parent.run} from 100")
     assert (header.seed, header.nodes, header.protocol) == (11, parent.nodes, parent.protocol)
@@ -157,13 +157,13 @@ def test_the_header_names_the_parent_and_the_place(live: Path, tmp_path: Path) -
     assert away.recording == str(live)
 
 
-def test_a_recording_without_a_parent_does_not_speak_of_one() -> None:
-    """The first line of every other run is what it was."""
+def test_a_recording_without_a_parent_names_none() -> None:
+    """The first line of every other run is unchanged."""
     assert b'"parent"' not in eventful_lines()[0]
 
 
 def test_the_end_of_the_parent_is_no_part_of_the_branch(eventful: Path) -> None:
-    """The run goes on where it had ended."""
+    """The run continues where it had ended."""
     last = len(eventful_lines()) - 1
     grown = grow(eventful, last)
     assert grown.at == last - 1
@@ -172,12 +172,12 @@ def test_the_end_of_the_parent_is_no_part_of_the_branch(eventful: Path) -> None:
 
 
 def test_a_branch_of_a_branch(live: Path) -> None:
-    """It has the records of both before it, and names the nearer one."""
+    """It has the records of both ancestors, and names the nearer one."""
     first = grow(live, 150, "at 5s kill 2")
     first.run.run_to(first.began_us + 3_000_000)
     first.checked()
     second = grow(first.path, first.writer.count - 30)
-    assert second.mend() == 5
+    assert second.heal_all() == 5
     second.checked()
     assert second.writer.header.parent is not None
     assert second.writer.header.parent.recording == "live-150.jsonl"
@@ -188,7 +188,7 @@ def test_a_branch_of_a_branch(live: Path) -> None:
 
 
 def test_in_the_middle_of_a_pause(live: Path) -> None:
-    """The node stands still since when it did, and what came to it waits: resumed, it takes all of it in."""
+    """The node is paused since the same instant, and takes in all waiting messages when it resumes."""
     at = _find(live, _is_process("paused", 5)) + 20
     records = _records(live)
     since_us = max(r.at_us for r in records[:at] if isinstance(r, Process) and r.event == "paused")
@@ -198,7 +198,7 @@ def test_in_the_middle_of_a_pause(live: Path) -> None:
     waiting = [(flight.source, flight.serial) for flight in cluster.in_flight.values() if flight.target == 5]
     assert waiting
     grown = grow(live, at)
-    inbox = [(m.source, m.serial) for m in grown.run.lives[5].inbox if isinstance(m, Message)]
+    inbox = [(m.source, m.serial) for m in grown.run.incarnations[5].inbox if isinstance(m, Message)]
     for source in (1, 2, 3, 4):
         assert [key for key in inbox if key[0] == source] == [key for key in waiting if key[0] == source]
     assert not [r for r in grown.new if isinstance(r, Step) and r.node == 5]
@@ -212,7 +212,7 @@ def test_in_the_middle_of_a_pause(live: Path) -> None:
 
 
 def test_in_the_middle_of_a_partition(eventful: Path) -> None:
-    """Its rule is in force under its number, without the links healed, and the next fault has the next number."""
+    """Its rule is in force with its number, without healed links; the next fault has the next number."""
     number = _find(eventful, lambda r: isinstance(r, Fault) and r.kind == "partition")
     narrowed = _find(eventful, lambda r: isinstance(r, Fault) and len(r.links) == 7)
     fault = _records(eventful)[number]
@@ -225,9 +225,9 @@ def test_in_the_middle_of_a_partition(eventful: Path) -> None:
     assert {r.by for r in cut} == {(fault.id,)}
     grown.do("cut 1->2")
     grown.do("heal")
-    told = [(r.id, r.lifted) for r in grown.new if isinstance(r, Fault)]
-    assert told == [(fault.id + 1, False), (fault.id, True), (fault.id + 1, True)]
-    assert grown.mend() == 4
+    faults = [(r.id, r.lifted) for r in grown.new if isinstance(r, Fault)]
+    assert faults == [(fault.id + 1, False), (fault.id, True), (fault.id + 1, True)]
+    assert grown.heal_all() == 4
     grown.checked()
 
 
@@ -235,38 +235,38 @@ def test_in_the_middle_of_a_partition(eventful: Path) -> None:
     "command",
     ["delay 1<->2 80ms ±10ms", "lose all 40%", "duplicate 3 70%", "reorder 1<->2 50% 90ms", "cut 1->2"],
 )
-def test_every_fault_of_links_goes_on(tmp_path: Path, command: str) -> None:
-    """The rule made from the recorded text is the one that was in force."""
+def test_every_link_fault_continues(tmp_path: Path, command: str) -> None:
+    """The rule parsed from the recorded text equals the one that was in force."""
     rig = Rig([1, 2, 3], seed=9).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do(command)
     parent = rig.run(2 * T_US).write(tmp_path / "parent.jsonl", end=False)
     grown = grow(parent, len(rig.records) - 1)
     assert grown.run.network.rules == rig.network.rules
 
 
-def test_a_fault_of_the_coordinator_goes_on_without_one(tmp_path: Path) -> None:
-    """Which links were meant is recorded; who leads now does not matter."""
+def test_a_fault_of_the_coordinator_continues_without_one(tmp_path: Path) -> None:
+    """Its links are recorded; the present coordinator does not matter."""
     rig = Rig([1, 2, 3]).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("delay coordinator 100ms", "kill 3")
     parent = rig.run(1_000).write(tmp_path / "parent.jsonl", end=False)
     assert grow(parent, len(rig.records) - 1).run.network.rules == rig.network.rules
 
 
 def test_copies_and_delays_in_flight(tmp_path: Path) -> None:
-    """Each message arrives as often as it may, when it was told to, and none is overtaken that was in order."""
+    """Each copy arrives, at its recorded time, and messages that were in order stay in order."""
     rig = Rig([1, 2, 3], seed=2).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("duplicate all 100%", "delay all 200ms ±50ms", "kill 3")
-    rig.run_until(lambda: len(rig.network.flying()) > 12, 20 * T_US, "many are in flight")
+    rig.run_until(lambda: len(rig.network.in_flight()) > 12, 20 * T_US, "many are in flight")
     parent = rig.write(tmp_path / "parent.jsonl", end=False)
-    flying = [(due_us, message) for due_us, _, message in rig.network.flying()]
+    flying = [(due_us, message) for due_us, _, message in rig.network.in_flight()]
     grown = grow(parent, len(rig.records) - 1)
-    assert [(due_us, message) for due_us, _, message in grown.run.network.flying()] == flying
+    assert [(due_us, message) for due_us, _, message in grown.run.network.in_flight()] == flying
 
 
-def test_held_messages_without_what_held_them_go_on(tmp_path: Path) -> None:
+def test_held_messages_without_their_fault_continue(tmp_path: Path) -> None:
     """Tests hold messages with rules of their own, which are not recorded."""
     rig = Rig([1, 2, 3])
     rig.hold(links_among(frozenset({1}), frozenset({2, 3})), "AreYouUpAnswer", "AreYouUp")
@@ -277,14 +277,14 @@ def test_held_messages_without_what_held_them_go_on(tmp_path: Path) -> None:
     grown = grow(parent, len(rig.records) - 1)
     released = [(r.source, r.serial) for r in grown.new if isinstance(r, Routed) and r.fate == "released"]
     assert released == [(f.source, f.serial) for f in held]
-    assert grown.mend() == 3
+    assert grown.heal_all() == 3
     grown.checked()
 
 
 def test_at_a_step_its_messages_have_yet_to_leave(tmp_path: Path) -> None:
-    """So a fault in force has them; after the last record of their fates there is nothing left to decide."""
+    """A fault in force affects them; after the last record of their outcomes nothing is left to decide."""
     rig = Rig([1, 2, 3]).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.do("lose all 100%", "kill 3")
     parent = rig.run(10 * T_US).write(tmp_path / "parent.jsonl", end=False)
     at = _find(
@@ -297,8 +297,8 @@ def test_at_a_step_its_messages_have_yet_to_leave(tmp_path: Path) -> None:
     assert grow(parent, at + 1).new == []
 
 
-def test_a_node_that_was_only_started_begins(eventful: Path) -> None:
-    """With what its safe storage holds, the life and the serial that it would have had."""
+def test_a_node_without_a_first_step_begins(eventful: Path) -> None:
+    """With the contents of its stable storage, and with the incarnation and serial it would have had."""
     at = _find(
         eventful, lambda r: isinstance(r, Process) and (r.event, r.node, r.incarnation) == ("started", 4, 2)
     )
@@ -311,14 +311,14 @@ def test_a_node_that_was_only_started_begins(eventful: Path) -> None:
     assert begun.input == recorded.input
 
 
-def test_nodes_that_were_not_there_yet_are_started(live: Path) -> None:
-    """At the header nothing has happened; the run is begun over."""
+def test_nodes_not_yet_started_are_started(live: Path) -> None:
+    """At the header nothing has happened; the run begins again."""
     new = grow(live, 0).new
     assert [r.node for r in new if isinstance(r, Process)] == [1, 2, 3, 4, 5]
 
 
 def test_wiped_storage_is_empty(eventful: Path) -> None:
-    """The node that was wiped comes up with nothing."""
+    """A wiped node starts with nothing."""
     at = _find(eventful, _is_process("wiped", 2))
     grown = grow(eventful, at)
     grown.do("restart 2")
@@ -328,8 +328,8 @@ def test_wiped_storage_is_empty(eventful: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["kill", "pause"])
-def test_a_fault_that_was_asked_for_and_not_seen_strikes(live: Path, verb: str) -> None:
-    """A live host records a kill when the process has ended; at the fault's own record the branch does it."""
+def test_a_fault_not_yet_confirmed_strikes(live: Path, verb: str) -> None:
+    """A live host records a kill when the process has ended; the branch applies it at the fault's record."""
     at = _find(live, lambda r: isinstance(r, Fault) and r.kind == verb)
     fault = _records(live)[at]
     assert isinstance(fault, Fault)
@@ -341,10 +341,10 @@ def test_a_fault_that_was_asked_for_and_not_seen_strikes(live: Path, verb: str) 
 
 
 def test_at_the_step_of_a_failure_the_node_is_seen_failed(tmp_path: Path) -> None:
-    """A step that raised halts the node; that it failed is the next record."""
+    """A step that raised halts the node; its failure is the next record."""
 
     class Fragile(Bully):
-        def new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
+        def on_new_state(self, sender: int, message: NewState) -> NewStateAnswer | None:
             raise RuntimeError("it breaks")
 
     rig = Rig([1, 2], protocol=Fragile).started()
@@ -356,8 +356,8 @@ def test_at_the_step_of_a_failure_the_node_is_seen_failed(tmp_path: Path) -> Non
     assert failed.event == "failed"
 
 
-def test_commands_may_wait_for_what_is_so_already(live: Path) -> None:
-    """``when all normal`` at a place where all are."""
+def test_a_trigger_may_be_true_already(live: Path) -> None:
+    """``when all normal`` where all nodes are Normal."""
     records = _records(live)
     cluster, at = ClusterState((1, 2, 3, 4, 5)), 0
     for number, record in enumerate(records):
@@ -381,25 +381,24 @@ def _edited(path: Path, number: int, edit: Callable[[bytes], bytes]) -> Path:
 def _refusal(path: Path, at: int) -> str:
     lines = open_recording(path)
     with pytest.raises(NotBranchableError) as refused:
-        relive(lines, at, Bully)
+        reexecute_to(lines, at, Bully)
     lines.close()
     return str(refused.value)
 
 
 def test_an_edited_record_is_refused_with_its_number(eventful: Path) -> None:
-    """Before it, the recording can be branched."""
+    """The recording can be branched before it."""
     at = _find(eventful, lambda r: isinstance(r, Step) and r.changed.get("status") == "Normal")
     _edited(eventful, at, lambda line: line.replace(b'"Normal"', b'"Election"'))
     with pytest.raises(NotBranchableError, match=f"record {at} "):
         grow(eventful, at + 5)
     assert [path.name for path in eventful.parent.iterdir()] == [eventful.name], "nothing is written"
-    said = _refusal(eventful, at)
-    assert said.startswith(f"record {at} (line {at + 1}) does not hold, so branch before it: step of node ")
+    refusal = _refusal(eventful, at)
+    assert refusal.startswith(f"record {at} (line {at + 1}) does not hold, so branch before it: step of node ")
     grow(eventful, at - 1).checked()
 
 
 def test_a_damaged_record_is_refused_with_its_number(eventful: Path) -> None:
-    """It may have been anything."""
     _edited(eventful, 77, lambda line: line[:30])
     assert _refusal(eventful, 80).startswith(
         "record 77 (line 78) does not hold, so branch before it: it cannot be read: "
@@ -407,15 +406,15 @@ def test_a_damaged_record_is_refused_with_its_number(eventful: Path) -> None:
 
 
 def test_a_torn_recording_can_be_branched_up_to_the_tear(eventful: Path) -> None:
-    """The torn line is left out; what is before it is whole."""
+    """The torn line is left out; the lines before it are whole."""
     eventful.write_bytes(eventful.read_bytes()[:-9])
     grown = grow(eventful, len(eventful_lines()) - 2)
-    assert grown.mend() == 4
+    assert grown.heal_all() == 4
     grown.checked()
 
 
 def test_a_fault_that_cannot_be_read_is_refused(eventful: Path) -> None:
-    """It may have come from a newer version."""
+    """It may come from a newer version."""
     at = _find(eventful, lambda r: isinstance(r, Fault) and r.kind == "partition")
     number = decode(eventful.read_bytes().splitlines()[at])
     assert isinstance(number, Fault)
@@ -426,7 +425,7 @@ def test_a_fault_that_cannot_be_read_is_refused(eventful: Path) -> None:
 
 
 def test_parameters_that_are_not_the_protocols_are_refused(eventful: Path) -> None:
-    """As when it is verified."""
+    """As by ``lab verify``."""
 
     def edit(line: bytes) -> bytes:
         header = msgspec.json.decode(line)

@@ -1,4 +1,4 @@
-"""A node that raises, or talks garbage, is *failed*: with its traceback in the record; the others go on."""
+"""A node that raises, or sends garbage, has failed, with its traceback in the record; the others continue."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def _events(run: LiveRun, node: int) -> list[str]:
 
 
 def test_a_node_that_raises_is_failed(tmp_path: Path) -> None:
-    """The step says where; the others are led by 4; it comes back, fails again, and gets on with 3."""
+    """The step has the place; the others follow 4; it restarts, fails again, and then follows 3."""
     with LiveRun(tmp_path, nodes=NODES, protocol=Brittle) as run:
         run.process_is(2, "failed")
         run.settled(4)
@@ -65,13 +65,13 @@ STEP = '{"record":"step","at_us":1,"node":%d,"life":%d,"input":{"type":"received
         pytest.param('{"record":"keyframe","at_us":1}\n', 1, id="a record that is no step"),
     ],
 )
-def test_a_process_that_talks_garbage_is_failed(tmp_path: Path, garbage: str, times: int) -> None:
-    """It is ended; nothing of it is recorded; the others elect, and it can be restarted."""
+def test_a_process_that_sends_garbage_is_failed(tmp_path: Path, garbage: str, times: int) -> None:
+    """It is ended, and none of the garbage is recorded; the others elect, and it can be restarted."""
     parameters = {"garbage": garbage, "times": times}
     with LiveRun(tmp_path, nodes=NODES, protocol=Rude, parameters=parameters) as run:
         run.process_is(2, "failed")
         run.settled(4)
-        assert "node 2 sent garbage" in run.host.said()
+        assert "node 2 sent garbage" in run.host.stderr_text()
         run.order("kill 4")
         run.settled(3)
         run.order("restart 2")
@@ -80,16 +80,16 @@ def test_a_process_that_talks_garbage_is_failed(tmp_path: Path, garbage: str, ti
 
 
 def test_half_a_line_and_dead(tmp_path: Path) -> None:
-    """What a process leaves unfinished when it dies is no garbage, and no step either."""
+    """An incomplete line of a dead process is neither garbage nor a step."""
     parameters = {"garbage": '{"record":"step","at', "die": True}
     with LiveRun(tmp_path, nodes=NODES, protocol=Rude, parameters=parameters) as run:
         run.process_is(2, "killed")
         run.settled(4)
-        assert run.host.said() == ""
+        assert run.host.stderr_text() == ""
 
 
 def test_garbage_from_a_process_that_is_being_paused(tmp_path: Path) -> None:
-    """It lies in wait with the rest of what the process had said, and strikes when that goes on."""
+    """It waits in the backlog, and takes effect when the process resumes."""
     commands = ("on send NewState 4->2: pause 2",)
     with LiveRun(tmp_path, nodes=NODES, protocol=Rude, parameters={"garbage": "{}\n"}, commands=commands) as run:
         run.process_is(2, "paused")
@@ -99,7 +99,7 @@ def test_garbage_from_a_process_that_is_being_paused(tmp_path: Path) -> None:
 
 
 def test_a_second_connection_with_the_right_token_is_refused(tmp_path: Path) -> None:
-    """Each process says Hello once; the second is hung up on, the first goes on."""
+    """Each process sends Hello once; the second connection is closed, the first continues."""
     with LiveRun(tmp_path, nodes=NODES, protocol=Twofaced) as run:
         run.settled(4)
         starts = [step for step in run.tail.of(Step) if step.notes]

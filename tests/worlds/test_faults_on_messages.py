@@ -1,6 +1,6 @@
-"""A fault that is due on a message strikes between two messages of one step, in the order written down.
+"""A fault triggered by a message strikes between two messages of one step, in the order sent.
 
-Node 5 is killed, and node 4, which is the next to lead, sends EnterElection to 1, 2 and 3 in one step.
+Node 5 is killed, and node 4, which leads next, sends EnterElection to 1, 2 and 3 in one step.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.worlds.live import STEADY, LiveRun, Tail
 
 
 def _election_of_four(tail: Tail) -> tuple[int, tuple[Message, ...]]:
-    """(number of the record, messages) of the step in which node 4 tells the others to enter its election."""
+    """Return (record, messages) of the step in which node 4 sends EnterElection."""
     for number, record in enumerate(tail.records):
         if isinstance(record, Step) and record.node == 4 and {m.kind for m in record.sent} == {"EnterElection"}:
             return number, record.sent
@@ -21,12 +21,12 @@ def _election_of_four(tail: Tail) -> tuple[int, tuple[Message, ...]]:
 
 
 def _received(tail: Tail, message: Message) -> int | None:
-    """The number of the step that took the message in."""
+    """Return the record of the step that took the message in."""
     wanted = Received(message.source, message.serial)
     return next((n for n, r in enumerate(tail.records) if isinstance(r, Step) and r.input == wanted), None)
 
 
-def _fates(tail: Tail, messages: tuple[Message, ...]) -> list[str]:
+def _outcomes(tail: Tail, messages: tuple[Message, ...]) -> list[str]:
     dropped = {(r.source, r.serial): r.why for r in tail.of(Routed) if r.fate == "dropped"}
     return [dropped.get((message.source, message.serial), "") for message in messages]
 
@@ -40,7 +40,7 @@ def _process(tail: Tail, node: int, event: str) -> int:
 
 
 def test_kill_the_sender_on_send(tmp_path: Path) -> None:
-    """To 1 and 2 it has left, to 3 it never does; the records are in this order."""
+    """The messages to 1 and 2 are sent, the one to 3 never is; the records are in this order."""
     with LiveRun(tmp_path, timing=STEADY, commands=("on send EnterElection 4->2: kill 4",)) as run:
         run.settled(5)
         run.order("kill 5")
@@ -48,7 +48,7 @@ def test_kill_the_sender_on_send(tmp_path: Path) -> None:
         tail = run.tail
         at, sent = _election_of_four(tail)
         assert [message.target for message in sent] == [1, 2, 3]
-        assert _fates(tail, sent) == ["", "", "unsent"]
+        assert _outcomes(tail, sent) == ["", "", "unsent"]
         assert _received(tail, sent[0]) is not None
         assert _received(tail, sent[1]) is not None
         assert _received(tail, sent[2]) is None
@@ -60,7 +60,7 @@ def test_kill_the_sender_on_send(tmp_path: Path) -> None:
 
 
 def test_pause_the_sender_on_send(tmp_path: Path) -> None:
-    """To 1 and 2 it leaves, to 3 only once node 4 goes on."""
+    """The messages to 1 and 2 are sent, the one to 3 only when node 4 resumes."""
     with LiveRun(tmp_path, timing=STEADY, commands=("on send EnterElection 4->2: pause 4",)) as run:
         run.settled(5)
         run.order("kill 5")
@@ -74,24 +74,24 @@ def test_pause_the_sender_on_send(tmp_path: Path) -> None:
         last = _received(run.tail, sent[2])
         assert last is not None
         assert last > _process(run.tail, 4, "resumed")
-        assert _fates(run.tail, sent) == ["", "", ""]
+        assert _outcomes(run.tail, sent) == ["", "", ""]
         run.settled(4)
 
 
 def test_kill_the_receiver_on_send(tmp_path: Path) -> None:
-    """The message that struck it finds it down; those before and after arrive."""
+    """The message that triggered the kill finds it down; those before and after arrive."""
     with LiveRun(tmp_path, timing=STEADY, commands=("on send EnterElection 4->2: kill 2",)) as run:
         run.settled(5)
         run.order("kill 5")
         run.settled(4)
         _, sent = _election_of_four(run.tail)
-        assert _fates(run.tail, sent) == ["", "down", ""]
+        assert _outcomes(run.tail, sent) == ["", "down", ""]
         assert [_received(run.tail, message) is not None for message in sent] == [True, False, True]
 
 
 @pytest.mark.parametrize("verb", ["kill", "pause"])
 def test_strike_the_receiver_on_deliver(tmp_path: Path, verb: str) -> None:
-    """Node 2 has taken the message in, and its answer does not leave: never, or once it goes on."""
+    """Node 2 has taken the message in, and its answer is not sent: never, or after it resumes."""
     with LiveRun(tmp_path, timing=STEADY, commands=(f"on deliver EnterElection 4->2: {verb} 2",)) as run:
         run.settled(5)
         run.order("kill 5")
@@ -107,7 +107,7 @@ def test_strike_the_receiver_on_deliver(tmp_path: Path, verb: str) -> None:
         assert _received(tail, step.sent[0]) is None
         if verb == "kill":
             run.settled(4)
-            assert _fates(tail, step.sent) == ["unsent"]
+            assert _outcomes(tail, step.sent) == ["unsent"]
             assert _received(tail, step.sent[0]) is None
         else:
             run.order("resume 2")
@@ -116,7 +116,7 @@ def test_strike_the_receiver_on_deliver(tmp_path: Path, verb: str) -> None:
 
 
 def test_each_trigger_fires_once(tmp_path: Path) -> None:
-    """Two commands on the same message are carried out in their order, and not again on the next message."""
+    """Two commands on the same message are executed in order, and not again on the next message."""
     commands = ("on send EnterElection 4->1: delay 1->2 1ms", "on send EnterElection 4->1: heal")
     with LiveRun(tmp_path, timing=STEADY, commands=commands) as run:
         run.settled(5)

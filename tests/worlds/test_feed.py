@@ -1,4 +1,4 @@
-"""The feed: what clients get from where, what they may say, and that a stalled one holds up nobody."""
+"""The feed: what clients get, which requests they may send, and that a stalled one delays nobody."""
 
 import contextlib
 import itertools
@@ -21,7 +21,7 @@ from tests.worlds.protocols import Flood
 
 
 def test_from_the_first_record(tmp_path: Path) -> None:
-    """What a client gets is the recording, byte for byte, to its end."""
+    """A client gets the recording, byte for byte, to its end."""
     with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
         run.settled(3)
         client = FeedClient(run.ready.socket, "viewer", "first")
@@ -35,7 +35,7 @@ def test_from_the_first_record(tmp_path: Path) -> None:
 
 
 def test_from_a_keyframe_and_from_the_end(tmp_path: Path) -> None:
-    """The header, and then from the last keyframe on, or only what is new."""
+    """The header, and then the records from the last keyframe on, or only new ones."""
     with LiveRun(tmp_path, nodes=(1, 2), protocol=Flood, parameters={"outstanding": 5}) as run:
         wait_for(lambda: run.tail.read().of(Keyframe), "a keyframe")
         starts: tuple[Literal["keyframe", "end"], ...] = ("keyframe", "end")
@@ -58,7 +58,7 @@ def test_from_a_keyframe_and_from_the_end(tmp_path: Path) -> None:
 
 
 def test_two_drivers_and_a_viewer(tmp_path: Path) -> None:
-    """Both drivers' commands are carried out, and each gets the replies to its own; the viewer's are refused."""
+    """Both drivers' commands are executed, and each gets its own replies; the viewer's are refused."""
     with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY) as run:
         run.settled(3)
         first, second = FeedClient(run.ready.socket), FeedClient(run.ready.socket)
@@ -70,24 +70,24 @@ def test_two_drivers_and_a_viewer(tmp_path: Path) -> None:
             run.process_is(1, "running")
         refused = viewer.command("kill 1")
         assert (refused.ok, refused.changed) == (False, False)
-        assert refused.text.startswith("a viewer only watches")
+        assert refused.text.startswith("viewers cannot give commands")
         assert run.cluster.nodes[1].process == "running"
         for client in (first, second, viewer):
             client.close()
 
 
 def test_a_driver_ends_the_run(tmp_path: Path) -> None:
-    """``end`` does what Ctrl-C does; a viewer cannot."""
+    """``end`` does what Ctrl-C does; a viewer cannot send it."""
     with LiveRun(tmp_path, nodes=(1, 2)) as run:
         run.settled(2)
         for role in ("viewer", "driver"):
             raw = _attach(run, {"role": role, "start": "end"})
             raw.sendall(b'{"id":1,"end":true}\n')
-            said = b""
-            while b'"reply"' not in said:
-                said += raw.recv(1 << 16)
+            replies = b""
+            while b'"reply"' not in replies:
+                replies += raw.recv(1 << 16)
             raw.close()
-            assert (b'"ok":true' in said) == (role == "driver")
+            assert (b'"ok":true' in replies) == (role == "driver")
         run.ended()
         end = run.tail.read().records[-1]
         assert isinstance(end, End)
@@ -104,7 +104,7 @@ def _attach(run: LiveRun, attach: dict[str, str] | None = None) -> socket.socket
 
 
 def test_a_client_that_never_reads_holds_up_nobody(tmp_path: Path) -> None:
-    """A flood goes by: the host's memory stays, the nodes go on; then the client catches up, record by record."""
+    """During a flood the host's memory is bounded and the nodes continue; then the client catches up."""
     with LiveRun(tmp_path, nodes=(1, 2, 3), protocol=Flood, parameters={"outstanding": 10}) as run:
         stalled = FeedClient(run.ready.socket, "viewer", "first")
         wait_for(lambda: run.path.stat().st_size > 3 << 20, "3 MB")
@@ -122,7 +122,7 @@ def test_a_client_that_never_reads_holds_up_nobody(tmp_path: Path) -> None:
 
 
 def test_catching_up_while_the_run_goes_on(tmp_path: Path) -> None:
-    """It stood still for thousands of records, and has missed none; heartbeats kept coming all the time."""
+    """A client stalled for thousands of records misses none; heartbeats continue all the time."""
     parameters = {"check_every_us": 2_000, "coordinator_timeout_us": 9_000_000}
     with LiveRun(tmp_path, nodes=(1, 2, 3, 4, 5), timing=STEADY, parameters=parameters) as run:
         run.settled(5)
@@ -158,7 +158,7 @@ NONSENSE = [
 
 @pytest.mark.parametrize("first", [True, False])
 def test_nonsense_is_refused(tmp_path: Path, first: bool) -> None:
-    """Instead of Attach, and after it: refused in words, and the run goes on."""
+    """Instead of Attach, and after it: refused with a message, and the run continues."""
     chance = random.Random("feed")
     nonsense = [
         *NONSENSE,
@@ -169,17 +169,17 @@ def test_nonsense_is_refused(tmp_path: Path, first: bool) -> None:
         for line in nonsense:
             raw = _attach(run, None if first else {"role": "driver", "start": "end"})
             raw.sendall(line)
-            said = b""
-            while b'{"record":"reply"' not in said and (more := raw.recv(1 << 16)):
-                said += more
+            replies = b""
+            while b'{"record":"reply"' not in replies and (more := raw.recv(1 << 16)):
+                replies += more
             raw.close()
-            assert b'"ok":false,"changed":false' in said or b'"text":"there is no node 9' in said, line[:80]
+            assert b'"ok":false,"changed":false' in replies or b'"text":"there is no node 9' in replies, line[:80]
         assert run.order("kill 3").changed
         run.settled(2)
 
 
 def test_lines_without_end_and_clients_that_break_off(tmp_path: Path) -> None:
-    """A line of 3 MB is hung up on; leaving in mid-line, or with records unread, disturbs nobody."""
+    """A line of 3 MB ends the connection; disconnecting in mid-line, or with unread records, disturbs nobody."""
     with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
         run.settled(3)
         host = psutil.Process(run.ready.pid)
@@ -199,7 +199,7 @@ def test_lines_without_end_and_clients_that_break_off(tmp_path: Path) -> None:
 
 
 def test_300_clients(tmp_path: Path) -> None:
-    """Those that do not say how to attach are hung up on after a while, and then there is room again."""
+    """Clients that do not attach are disconnected after a while, which makes room."""
     with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
         run.settled(3)
         silent = [_attach(run) for _ in range(100)]

@@ -10,7 +10,7 @@ STAGES = ("EnterElection", "SetCoordinator", "NewState")
 
 
 def test_figure_10_8_live(tmp_path: Path) -> None:
-    """B4-B7: node 4 is killed; 3 asks above, halts those below, leads them, and gives them the new state."""
+    """B4-B7: node 4 is killed; 3 asks above, halts those below, leads them, and sends the new state."""
     with LiveRun(tmp_path, nodes=(1, 2, 3, 4), timing=STEADY) as run:
         run.settled(4)
         since = len(run.tail.read().records)
@@ -18,7 +18,7 @@ def test_figure_10_8_live(tmp_path: Path) -> None:
         run.settled(3)
         sent = [message for step in run.tail.read().of(Step, since) for message in step.sent]
 
-    asks = [message for message in sent if not message.answers and message.kind != "AreYouNormal"]
+    asks = [message for message in sent if not message.reply_to and message.kind != "AreYouNormal"]
     of_three = [message for message in asks if message.source == 3]
     stages = [
         (kind, sorted(message.target for message in messages))

@@ -1,4 +1,4 @@
-"""The main job: five processes elect, lose their coordinator, elect again, and take it back."""
+"""The main use: five processes elect, lose their coordinator, elect again, and get it back."""
 
 import os
 import sys
@@ -45,8 +45,8 @@ def test_without_restart_the_others_are_under_four(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["kill 5", "at 0s kill 5"])
-def test_a_node_killed_before_it_connects_holds_up_nobody(tmp_path: Path, command: str) -> None:
-    """A command without a trigger is due at the start, when the processes are being forked."""
+def test_a_node_killed_before_it_connects_delays_nobody(tmp_path: Path, command: str) -> None:
+    """A command without a trigger is due at the start, while the processes are forked."""
     with LiveRun(tmp_path, commands=(command,)) as run:
         run.settled(4)
         assert [record.event for record in run.processes(5)] == ["killed"]
@@ -54,8 +54,8 @@ def test_a_node_killed_before_it_connects_holds_up_nobody(tmp_path: Path, comman
         run.settled(5)
 
 
-def test_numbers_of_processes_are_real(tmp_path: Path) -> None:
-    """A ``started`` record names a process that lives; after ``killed`` it does not, and the next is another."""
+def test_recorded_pids_are_real(tmp_path: Path) -> None:
+    """A ``started`` record names a live process, dead after ``killed``; the next one has another pid."""
     with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
         run.settled(3)
         pids = {node: run.pid(node) for node in (1, 2, 3)}
@@ -72,8 +72,8 @@ def test_numbers_of_processes_are_real(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="states of processes are read from /proc")
-def test_paused_is_recorded_when_the_process_stands(tmp_path: Path) -> None:
-    """Record what was done: at ``paused`` the process is in state T, at ``resumed`` it is not."""
+def test_paused_is_recorded_when_the_process_is_stopped(tmp_path: Path) -> None:
+    """At ``paused`` the process is in state T, at ``resumed`` it is not."""
     with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
         run.settled(3)
         for _ in range(5):
@@ -88,7 +88,7 @@ def test_paused_is_recorded_when_the_process_stands(tmp_path: Path) -> None:
 
 
 def test_a_run_is_listed_while_it_runs(tmp_path: Path) -> None:
-    """``lab list`` shows it, and then no more; its folder is for this user only."""
+    """``lab list`` shows it until it ends; its folder is for this user only."""
     with LiveRun(tmp_path, nodes=(1, 2)) as run:
         (info,), removed = list_runs()
         assert (info.run, info.pid, info.socket, removed) == (run.config.run, run.ready.pid, run.ready.socket, [])
@@ -96,20 +96,20 @@ def test_a_run_is_listed_while_it_runs(tmp_path: Path) -> None:
     assert list_runs() == ([], [])
 
 
-def test_commands_that_change_nothing_say_so(tmp_path: Path) -> None:
-    """Each is recorded as one that changed nothing, and strikes nobody."""
+def test_commands_without_effect(tmp_path: Path) -> None:
+    """Each is recorded as having changed nothing, and affects no node."""
     with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY) as run:
         run.settled(3)
-        for command, said in (
+        for command, expected in (
             ("restart 2", "2: up already, nothing changed"),
             ("resume 2", "2: not paused, nothing changed"),
             ("wipe 2", "2: up, or has nothing stored; wipe a node that is down, nothing changed"),
-            ("heal", "no fault of links is in force, nothing changed"),
-            ("heal 1->2", "no fault of links is in force, nothing changed"),
-            ("kill 9", "there is no node 9; there are 1 2 3"),
+            ("heal", "no link fault is in force, nothing changed"),
+            ("heal 1->2", "no link fault is in force, nothing changed"),
+            ("kill 9", "there is no node 9; the nodes are 1 2 3"),
         ):
             reply = run.order(command)
-            assert (reply.changed, reply.text) == (False, said)
+            assert (reply.changed, reply.text) == (False, expected)
         assert not run.order("pauze 2").ok
         assert len(run.tail.read().of(Process)) == 3
         struck = run.order("kill 2")

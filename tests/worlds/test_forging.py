@@ -1,11 +1,11 @@
-"""Forged messages: a node gets what another never sent, and whoever reads the recording knows."""
+"""Forged messages: a node gets a message that no node sent, and the recording shows it."""
 
 from pathlib import Path
 
 import pytest
 
 from lab.kernel import Received, Step
-from lab.properties import Judge, account
+from lab.properties import Judge, explain_violation
 from lab.recording.reader import open_recording
 from lab.recording.records import Commanded, Fault, Injected, Routed
 from lab.script import parse
@@ -19,7 +19,7 @@ ENTER = "inject 1->3 EnterElection"
 
 def _settled() -> Rig:
     rig = Rig([1, 2, 3]).started()
-    rig.settle()
+    rig.run_until_agreed()
     return rig
 
 
@@ -28,7 +28,7 @@ def _do(rig: Rig, line: str) -> str:
 
 
 def test_a_forged_message_is_taken_in_at_once() -> None:
-    """Fault, message, the step that it brings about, command, in this order; the fault is over with the step."""
+    """Records: fault, message, the resulting step, command, in this order; the fault ends with the step."""
     rig = _settled()
     before, at_us = len(rig.records), rig.now_us
     assert rig.do(ENTER) == "EnterElection 1->3 forged"
@@ -46,25 +46,25 @@ def test_a_forged_message_is_taken_in_at_once() -> None:
     assert [(over.id, over.touched) for over in rig.cluster.lifted] == [(fault.id, 1)]
 
 
-def test_its_answer_goes_to_who_seems_to_have_sent_it() -> None:
-    """Who never asked, and takes it for one that comes too late."""
+def test_its_answer_goes_to_the_apparent_sender() -> None:
+    """The apparent sender never asked, and treats it as a late answer."""
     rig = _settled()
     rig.do(ENTER)
     number = -rig.cluster.lifted[-1].id
-    answers = [message for message in rig.messages.values() if message.answers == number]
-    assert [(message.source, message.target) for message in answers] == [(3, 1)]
+    replies = [message for message in rig.messages.values() if message.reply_to == number]
+    assert [(message.source, message.target) for message in replies] == [(3, 1)]
     rig.run(15_000)
-    late = [step for step in rig.steps if step.node == 1 and step.input == Received(3, answers[0].serial)]
+    late = [step for step in rig.steps if step.node == 1 and step.input == Received(3, replies[0].serial)]
     assert [step.late for step in late] == [True]
 
 
-def test_what_is_in_it_is_given_as_json() -> None:
-    """And has to be what such a message holds."""
+def test_its_payload_is_given_as_json() -> None:
+    """It must be valid for its kind of message."""
     rig = _settled()
     refused = rig.control.execute(parse('inject 1->3 NewState {"definition": 5}'))
     assert refused.refused
-    assert refused.text.startswith("that is no NewState: ")
-    assert refused.text.endswith("; write what is in it as JSON")
+    assert refused.text.startswith("not a valid NewState: ")
+    assert refused.text.endswith("; write its payload as JSON")
     assert rig.control.execute(parse("inject 1->3 Halt")).refused
     assert rig.control.execute(parse("inject 1->9 AreYouUp")).text.startswith("there is no node 9")
     assert rig.control.execute(parse("inject 1->1 AreYouUp")).refused
@@ -82,11 +82,11 @@ def test_a_node_that_is_down_does_not_get_it() -> None:
     assert fault.touched == 0
 
 
-def test_a_node_that_stands_still_gets_it_when_it_goes_on() -> None:
-    """Until then the fault is in force, and the message on its way."""
+def test_a_paused_node_gets_it_when_it_resumes() -> None:
+    """Until then the fault is in force, and the message in flight."""
     rig = _settled()
     rig.do("pause 3")
-    assert rig.do(ENTER) == "EnterElection 1->3 forged; 3 takes it once it goes on"
+    assert rig.do(ENTER) == "EnterElection 1->3 forged; 3 takes it when it resumes"
     assert [fault.kind for fault in rig.cluster.faults.values()] == ["pause", "inject"]
     assert [flight.serial for flight in rig.cluster.in_flight.values() if flight.serial < 0] == [-2]
     rig.run(T_US // 2)
@@ -96,25 +96,25 @@ def test_a_node_that_stands_still_gets_it_when_it_goes_on() -> None:
 
 
 def test_a_cut_does_not_keep_it_out() -> None:
-    """It does not come by the link."""
+    """It bypasses the links."""
     rig = _settled()
     rig.do("cut 1->3", ENTER)
     assert any(step.node == 3 and step.input == Received(1, -2) for step in rig.steps)
 
 
 def test_it_is_forged_between_two_messages_of_one_step() -> None:
-    """Of its target too: that finishes its step first."""
+    """If the step is its target's, that finishes its step first."""
     rig = Rig([1, 2, 3])
     rig.do("on send EnterElection 3->1: inject 1->3 EnterElection")
     rig.started()
-    rig.settle()
+    rig.run_until_agreed()
     numbers = [number for number, record in enumerate(rig.records) if isinstance(record, Injected)]
     assert len(numbers) == 1
     step = next(record for record in rig.records[numbers[0] :] if isinstance(record, Step))
     assert (step.node, step.input) == (3, Received(1, -1))
 
 
-def test_the_judge_excuses_with_3_until_all_have_come_to_rest() -> None:
+def test_violations_are_excused_by_assumption_3_until_all_are_quiescent() -> None:
     """A whole forged election makes 1 Normal under another definition than the rest."""
     rig = _settled()
     definition = '{"definition": {"version": 9, "coordinator": 3, "members": [1, 2, 3]}}'
@@ -124,12 +124,12 @@ def test_the_judge_excuses_with_3_until_all_have_come_to_rest() -> None:
         judge.observe(record)
     assert [violation.assertion for violation in judge.violations] == ["A1.2", "A1.2"]
     assert {broken.assumption for each in judge.violations for broken in each.broken} == {3}
-    told = [moment.text for moment in account(rig.records, judge.violations[-1])]
-    assert any("gets a forged NewState of 3" in text for text in told), told
+    texts = [moment.text for moment in explain_violation(rig.records, judge.violations[-1])]
+    assert any("receives a forged NewState from 3" in text for text in texts), texts
 
 
 def test_the_recording_holds(tmp_path: Path) -> None:
-    """Re-execution feeds the forged messages too; one that was edited out is missed."""
+    """Re-execution feeds the forged messages too; if one is edited out, it fails."""
     rig = _settled()
     rig.do("pause 2", ENTER, "inject 3->2 AreYouUp", "kill 1", "resume 2")
     _do(rig, "inject 3->1 AreYouUp")
@@ -142,7 +142,7 @@ def test_the_recording_holds(tmp_path: Path) -> None:
 
 
 def test_a_branch_begins_at_any_record_of_it(tmp_path: Path) -> None:
-    """What waits for a node that stands still is taken in there; the next forged one has a number of its own."""
+    """A message waiting for a paused node is restored; the next forged one has the next number."""
     rig = _settled()
     rig.do("pause 2", "hold 3->1 AreYouNormal", ENTER, "inject 3->2 AreYouUp", "slow 3 5ms")
     rig.run(T_US)
@@ -154,7 +154,7 @@ def test_a_branch_begins_at_any_record_of_it(tmp_path: Path) -> None:
         grown = grow(path, at)
         grown.do("resume 2")
         grown.do("inject 3->2 AreYouUp")
-        assert grown.mend() == 3, f"branch at {at}"
+        assert grown.heal_all() == 3, f"branch at {at}"
         grown.checked()
         injected = [record for record in open_recording(grown.path).records() if isinstance(record, Injected)]
         serials = [record.message.serial for record in injected]
@@ -163,20 +163,20 @@ def test_a_branch_begins_at_any_record_of_it(tmp_path: Path) -> None:
         assert all(Received(r.message.source, r.message.serial) in taken for r in injected), f"branch at {at}"
 
 
-@pytest.mark.parametrize("stands", [False, True])
-def test_a_process_takes_it_in_live(tmp_path: Path, stands: bool) -> None:
-    """By its socket; it waits there while the process stands still. The recording re-executes."""
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_process_takes_it_in_live(tmp_path: Path, paused: bool) -> None:
+    """Through its socket, where it waits while the process is paused. The recording re-executes."""
     with LiveRun(tmp_path, timing=STEADY, nodes=(1, 2, 3)) as run:
         run.settled(3)
-        if stands:
+        if paused:
             run.order("pause 3")
             run.process_is(3, "paused")
         reply = run.order(ENTER)
         assert reply.changed
         assert reply.text.startswith("EnterElection 1->3 forged")
-        if stands:
+        if paused:
             run.order("resume 3")
-        number = -2 if stands else -1
+        number = -2 if paused else -1
         run.until(
             lambda _: any(step.input == Received(1, number) for step in run.tail.of(Step)), "3 has taken it in"
         )
@@ -186,4 +186,4 @@ def test_a_process_takes_it_in_live(tmp_path: Path, stands: bool) -> None:
         run.order("kill 2")
         run.process_is(2, "killed")
         assert run.order("inject 1->2 AreYouUp").text == "2 is down, nothing changed"
-        assert run.order("inject 1->2 Halt").text.startswith("there is no kind of message Halt")
+        assert run.order("inject 1->2 Halt").text.startswith("unknown kind of message Halt")

@@ -1,4 +1,4 @@
-"""Hosts that are forked from this process: they run, end and fail as those of their own interpreter do."""
+"""Hosts forked from this process: they run, end and fail like hosts with an interpreter of their own."""
 
 import signal
 import subprocess
@@ -11,7 +11,7 @@ from lab.kernel import Timing
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Link
 from lab.worlds.config import RunConfig, new_run_name
-from lab.worlds.host.forked import ForkedHost, warm_up
+from lab.worlds.host.forked_host import ForkedHost, preload
 from lab.worlds.host.launch import HostFailedError
 from tests.waiting import wait_for
 from tests.worlds.live import is_gone, left_of_session
@@ -20,7 +20,7 @@ HALF_A_SECOND_US = 500_000
 
 
 def config(folder: Path, name: str, end_us: int | None = None) -> RunConfig:
-    """A run of three nodes."""
+    """Return a run of three nodes."""
     timing = Timing(80_000, 40_000)
     file = str(folder / f"{name}.jsonl")
     return RunConfig(new_run_name("bully"), "bully", (1, 2, 3), timing, {}, Link(), 1, file, end_us=end_us)
@@ -28,13 +28,12 @@ def config(folder: Path, name: str, end_us: int | None = None) -> RunConfig:
 
 @pytest.fixture(scope="module", autouse=True)
 def _warm() -> None:
-    """As whoever starts many does."""
-    warm_up()
+    preload()
 
 
 @pytest.fixture
 def hosts() -> Iterator[list[ForkedHost]]:
-    """They are ended, whatever becomes of the test."""
+    """Start hosts, and end them after the test."""
     started: list[ForkedHost] = []
     yield started
     for host in started:
@@ -43,7 +42,7 @@ def hosts() -> Iterator[list[ForkedHost]]:
 
 
 def test_a_run_that_ends_by_itself(tmp_path: Path, hosts: list[ForkedHost]) -> None:
-    """Its recording is complete, and its status 0, however often it is asked for."""
+    """Its recording is complete, and its status is 0, at every call."""
     host = ForkedHost(config(tmp_path, "run", HALF_A_SECOND_US))
     hosts.append(host)
     host.ready()
@@ -54,8 +53,8 @@ def test_a_run_that_ends_by_itself(tmp_path: Path, hosts: list[ForkedHost]) -> N
     lines.close()
 
 
-def test_one_that_is_waited_for_too_long(tmp_path: Path, hosts: list[ForkedHost]) -> None:
-    """As subprocess tells it."""
+def test_a_wait_times_out(tmp_path: Path, hosts: list[ForkedHost]) -> None:
+    """With the exception of subprocess."""
     host = ForkedHost(config(tmp_path, "run"))
     hosts.append(host)
     host.ready()
@@ -64,7 +63,7 @@ def test_one_that_is_waited_for_too_long(tmp_path: Path, hosts: list[ForkedHost]
 
 
 def test_each_has_its_own_owner(tmp_path: Path, hosts: list[ForkedHost]) -> None:
-    """The one that was started first ends when it is to, though a later one was forked beside it."""
+    """The first one ends when its owner asks, though a later one was forked after it."""
     first, second = ForkedHost(config(tmp_path, "first")), ForkedHost(config(tmp_path, "second"))
     hosts += [first, second]
     pids = [first.ready().pid, second.ready().pid]
@@ -74,7 +73,7 @@ def test_each_has_its_own_owner(tmp_path: Path, hosts: list[ForkedHost]) -> None
 
 
 def test_one_that_is_killed(tmp_path: Path, hosts: list[ForkedHost]) -> None:
-    """Whoever waits for it is told, and its feed ends."""
+    """A waiting caller gets an error, and the feed ends."""
     host = ForkedHost(config(tmp_path, "run"))
     hosts.append(host)
     pid = host.ready().pid
@@ -86,7 +85,7 @@ def test_one_that_is_killed(tmp_path: Path, hosts: list[ForkedHost]) -> None:
 
 
 def test_one_that_cannot_run(tmp_path: Path, hosts: list[ForkedHost]) -> None:
-    """It says why."""
+    """It gives the reason."""
     host = ForkedHost(config(tmp_path / "nowhere", "run"))
     hosts.append(host)
     with pytest.raises(HostFailedError, match="the recording cannot be written"):

@@ -1,4 +1,4 @@
-"""Safe storage under invitation, with real processes: killed as its Invitation leaves, no identifier twice."""
+"""Stable storage under invitation, with real processes: no identifier recurs after a kill at an Invitation."""
 
 from pathlib import Path
 
@@ -22,8 +22,10 @@ def _violations(run: LiveRun) -> list[Violation]:
 
 @pytest.mark.parametrize("wipe", [False, True])
 def test_I1_killed_as_the_invitation_leaves(tmp_path: Path, wipe: bool) -> None:
-    """I1: 3 raises its counter, and dies as it first uses it; it goes on counting. Wiped, it begins anew: A5 is
-    broken, outside the promise, under 4."""
+    """I1: 3 raises its counter, dies at its first use, and continues to count.
+
+    Wiped, it begins anew: A5 is broken, excused by assumption 4.
+    """
     wiped = (f"{ON}: wipe 3",) if wipe else ()
     commands = (f"{ON}: kill 3", *wiped, f"{ON}: restart 3")
     with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY, commands=commands, protocol=InvitationElection) as run:

@@ -1,4 +1,4 @@
-"""However the host ends, within a second no process of it is left, and its recording opens."""
+"""However the host ends, within a second none of its processes is left, and its recording opens."""
 
 import os
 import random
@@ -37,7 +37,7 @@ def _warm_parent(run: LiveRun) -> int:
 
 
 def _opens_at_every_cut(path: Path, folder: Path) -> None:
-    """Cut at every byte of its last two records, the recording opens, with all whole records before."""
+    """Check that the recording opens when cut at any byte of its last two records, with all whole records."""
     whole = path.read_bytes()
     complete = whole[: whole.rfind(b"\n") + 1]
     lines = complete.split(b"\n")[:-1]
@@ -81,7 +81,7 @@ def _ended_in_good_order(run: LiveRun, folder: Path) -> None:
 @pytest.mark.parametrize("paused", ["", "2 5", "all"])
 @pytest.mark.parametrize("module", ["lab.worlds.live", "tests.worlds.portable"])
 def test_sigkill(tmp_path: Path, victims: str, paused: str, module: str) -> None:
-    """kill -9 at a random moment, nodes that stand still included; without the help of Linux, too."""
+    """kill -9 at a random moment, with paused nodes too, and without the features of Linux too."""
     chance = random.Random(f"{victims} {paused}")
     run = LiveRun(tmp_path, module=module)
     process = run.host.process
@@ -110,7 +110,7 @@ def test_sigkill(tmp_path: Path, victims: str, paused: str, module: str) -> None
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_the_run_in_good_order(tmp_path: Path, number: signal.Signals) -> None:
-    """The recording is complete, and says why it ends."""
+    """The recording is complete, and has the reason."""
     with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
         run.settled(3)
         run.order("pause 1")
@@ -124,7 +124,7 @@ def test_a_signal_ends_the_run_in_good_order(tmp_path: Path, number: signal.Sign
 
 @pytest.mark.parametrize("after", [0, 3, 10])
 def test_sigkill_while_it_starts(tmp_path: Path, after: int) -> None:
-    """Even before it has said that it is ready. ``after`` so many records."""
+    """Even before it has reported that it is ready. ``after`` this many records."""
     run = LiveRun(tmp_path)
     process = run.host.process
     assert isinstance(process, subprocess.Popen)
@@ -139,7 +139,7 @@ def test_sigkill_while_it_starts(tmp_path: Path, after: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_the_owner_dies(tmp_path: Path, number: signal.Signals) -> None:
-    """The host notices that whoever started it has gone, and ends in good order."""
+    """The host notices that the process that started it is gone, and completes the recording."""
     config = RunConfig("owned", "bully", (1, 2, 3), QUICK, {}, Link(), 1, str(tmp_path / "run.jsonl"))
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, msgspec.json.encode(config).decode()], stdout=subprocess.PIPE
@@ -151,5 +151,5 @@ def test_the_owner_dies(tmp_path: Path, number: signal.Signals) -> None:
     assert is_gone(session) == []
     last = Tail(tmp_path / "run.jsonl").read().records[-1]
     assert isinstance(last, End)
-    assert last.why == "whoever started it has ended"
+    assert last.why == "the process that started it has ended"
     assert list_runs() == ([], [])

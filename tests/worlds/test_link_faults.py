@@ -1,4 +1,4 @@
-"""Faults of links, live: what they touch is in the records, and is what the fault counts."""
+"""Link faults, live: the records show what they touch, and so do the counts of the faults."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def _fault(run: LiveRun, number: int) -> ActiveFault:
 
 
 def _messages(tail: Tail) -> dict[tuple[int, int], tuple[int, Message]]:
-    """By name: (number of the record that sent it, the message)."""
+    """Return, by name, (record that sent it, message)."""
     return {
         (message.source, message.serial): (number, message)
         for number, record in enumerate(tail.records)
@@ -35,7 +35,7 @@ def _messages(tail: Tail) -> dict[tuple[int, int], tuple[int, Message]]:
 
 
 def _receipts(tail: Tail) -> list[tuple[int, int, int]]:
-    """(number of the record, source, serial) of each message taken in."""
+    """Return (record, source, serial) of each message taken in."""
     return [
         (number, record.input.source, record.input.serial)
         for number, record in enumerate(tail.records)
@@ -43,8 +43,8 @@ def _receipts(tail: Tail) -> list[tuple[int, int, int]]:
     ]
 
 
-def test_a_partition_parts(tmp_path: Path) -> None:
-    """No message that is sent, or on its way, while it is in force gets to the other side; then two lead."""
+def test_a_partition_separates(tmp_path: Path) -> None:
+    """No message sent, or in flight, during it reaches the other side; then two lead."""
     sides = ({1, 2}, {3, 4, 5})
     with LiveRun(tmp_path, link=Link(latency_us=3_000)) as run:
         run.settled(5)
@@ -80,7 +80,7 @@ def test_a_partition_parts(tmp_path: Path) -> None:
 
 
 def test_a_cut_stops_what_is_on_its_way(tmp_path: Path) -> None:
-    """The link is cut between two messages of a step, the first of which has left: it does not arrive either."""
+    """The link is cut after the first of two messages of a step is sent: neither arrives."""
     commands = ("on send EnterElection 3->2: cut 3->1",)
     with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY, link=Link(latency_us=20_000), commands=commands) as run:
 
@@ -112,7 +112,7 @@ def test_a_cut_stops_what_is_on_its_way(tmp_path: Path) -> None:
 def test_a_fault_touches_its_links_and_counts(
     tmp_path: Path, command: str, fate: str, breaks: tuple[int, ...]
 ) -> None:
-    """The fault's count is the number of messages whose records name it, all of the one link; heal ends it."""
+    """Its count is the number of messages whose records name it, all of the one link; heal ends it."""
     with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY, parameters=LAZY) as run:
         run.settled(3)
         run.order(command)
@@ -136,8 +136,8 @@ def test_a_fault_touches_its_links_and_counts(
             assert not dropped & {(source, serial) for _, source, serial in _receipts(run.tail)}
 
 
-def test_messages_overtake_each_other_only_when_told_to(tmp_path: Path) -> None:
-    """Under a jitter of the links alone order is kept (M6); under ``reorder`` it is not."""
+def test_messages_overtake_each_other_only_under_reorder(tmp_path: Path) -> None:
+    """Under mere jitter, the order is kept (M6)."""
     link = Link(latency_us=4_000, jitter_us=4_000)
     with LiveRun(tmp_path, nodes=(1, 2), protocol=Flood, parameters={"outstanding": 3}, link=link) as run:
 
@@ -151,7 +151,7 @@ def test_messages_overtake_each_other_only_when_told_to(tmp_path: Path) -> None:
 
 
 def test_an_inert_fault_is_shown_as_such(tmp_path: Path) -> None:
-    """Nothing is sent from 1 to 2: the fault of that link touches nothing, and a pause nobody noticed one node."""
+    """No message goes from 1 to 2, so that link's fault touches nothing; an unnoticed pause touches one node."""
     with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY, parameters=LAZY) as run:
         run.settled(3)
         run.order("delay 1->2 1s")
@@ -165,7 +165,7 @@ def test_an_inert_fault_is_shown_as_such(tmp_path: Path) -> None:
 
 
 def test_heal_some_links_leaves_the_others(tmp_path: Path) -> None:
-    """A partition of 1 from all: with 3->1 and back healed, 1 hears 3 again and 2 still not."""
+    """A partition of 1 from all: with 3<->1 healed, 1 hears 3 again but still not 2."""
     with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY, parameters=LAZY) as run:
         run.settled(3)
         run.order("partition 1")
@@ -179,8 +179,8 @@ def test_heal_some_links_leaves_the_others(tmp_path: Path) -> None:
         assert run.cluster.faults == {}
 
 
-def test_a_new_fault_of_the_same_links_takes_the_place_of_the_old(tmp_path: Path) -> None:
-    """Two partitions do not add up, nor do two delays of the same link; another link is another fault."""
+def test_a_new_fault_of_the_same_links_replaces_the_old(tmp_path: Path) -> None:
+    """Two partitions do not add up, nor do two delays of one link; another link is another fault."""
     with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY, parameters=LAZY) as run:
         run.settled(3)
         for command in ("delay 1->2 1s", "delay 1->2 2s", "delay 2->1 1s", "partition 1", "partition 2"):

@@ -1,6 +1,6 @@
 """Live runs of every protocol under random faults: each recording passes ``lab verify``, and nothing is left.
 
-LAB_SOAK=3 pytest tests/worlds/test_live_random.py   makes three runs of each, with 50 commands; else one with 15.
+LAB_SOAK=3 pytest tests/worlds/test_live_random.py makes three runs of each, with 50 commands; else one with 15.
 """
 
 import os
@@ -33,8 +33,8 @@ def test_random_faults(tmp_path: Path, runs: Path, protocol: type[Algorithm], se
     run = LiveRun(tmp_path, commands=commands, end_us=FOR_MS * 1000, seed=seed, protocol=protocol)
     try:
         run.host.wait(FOR_MS / 1000 + 20)
-        assert run.host.process.poll() == 0, f"{shown}\n{run.host.said()}"
-        assert run.host.said() == "", shown
+        assert run.host.process.poll() == 0, f"{shown}\n{run.host.stderr_text()}"
+        assert run.host.stderr_text() == "", shown
         assert is_gone(run.session) == [], shown
         assert list_runs() == ([], []), shown
         assert [path for path in runs.rglob("*") if not path.is_dir()] == [], shown
@@ -49,5 +49,5 @@ def test_random_faults(tmp_path: Path, runs: Path, protocol: type[Algorithm], se
 
 
 def test_every_protocol_is_tried() -> None:
-    """Bully in both tellings, the ring, invitation, the token, and the field."""
+    """Both bullies, the ring, invitation, the token, and the field."""
     assert {each.name for each in EVERY} >= {"bully", "bully-tanenbaum", "ring", "invitation", "token", "field"}

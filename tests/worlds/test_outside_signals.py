@@ -1,4 +1,4 @@
-"""Signals that nobody of the program sent: what they do to a node's process is recorded as what it is."""
+"""Signals from outside the program: their effect on a node's process is recorded."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from tests.worlds.live import STEADY, LiveRun
 
 
 def test_kill_9_from_outside(tmp_path: Path) -> None:
-    """The node is killed, by no command and no fault; the others elect; it can be restarted."""
+    """The node is killed, without a command or fault; the others elect; it can be restarted."""
     with LiveRun(tmp_path) as run:
         run.settled(5)
         os.kill(run.pid(5), signal.SIGKILL)
@@ -22,7 +22,7 @@ def test_kill_9_from_outside(tmp_path: Path) -> None:
 
 
 def test_stop_and_cont_from_outside(tmp_path: Path) -> None:
-    """It is paused, and can be resumed by command as well; and the other way round."""
+    """It is paused, and can be resumed by command; and the other way round."""
     with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
         run.settled(3)
         os.kill(run.pid(3), signal.SIGSTOP)
@@ -40,8 +40,8 @@ def test_stop_and_cont_from_outside(tmp_path: Path) -> None:
         assert run.order("resume 3").text == "3: not paused, nothing changed"
 
 
-def test_stops_too_short_to_be_seen_standing(tmp_path: Path) -> None:
-    """STOP and CONT at once, forty times over: the node goes on, and pauses and resumes come in pairs."""
+def test_stops_too_short_to_be_seen(tmp_path: Path) -> None:
+    """STOP and CONT at once, forty times: the node continues, and pauses and resumes come in pairs."""
     with LiveRun(tmp_path, nodes=(1, 2), timing=STEADY) as run:
         run.settled(2)
         for _ in range(40):
@@ -57,7 +57,7 @@ def test_stops_too_short_to_be_seen_standing(tmp_path: Path) -> None:
 
 
 def test_other_signals_to_a_node_end_it_or_nothing(tmp_path: Path) -> None:
-    """Ctrl-C and its like, which go to whole groups, do not end a node; SIGABRT does, as a crash."""
+    """Ctrl-C and other signals to process groups do not end a node; SIGABRT does, as a crash."""
     with LiveRun(tmp_path, nodes=(1, 2, 3)) as run:
         run.settled(3)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

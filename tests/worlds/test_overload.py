@@ -1,4 +1,4 @@
-"""A node that stands still, or is slow, while others send to it without end: the host's memory stays bounded."""
+"""A paused or slow node that others send to without end: the host's memory stays bounded."""
 
 from pathlib import Path
 
@@ -13,8 +13,8 @@ from tests.worlds.protocols import Spill
 
 
 @pytest.mark.parametrize("ending", ["resume 2", "kill 2"])
-def test_messages_to_a_node_that_stands_still(tmp_path: Path, ending: str) -> None:
-    """So much waits for it, and more is lost, as ``overflow``; then it goes on, or dies and comes back."""
+def test_messages_to_a_paused_node(tmp_path: Path, ending: str) -> None:
+    """A limited amount waits, and more is lost, as ``overflow``; then it resumes, or dies and restarts."""
     with LiveRun(tmp_path, nodes=(1, 2, 3), protocol=Spill) as run:
         run.process_is(2, "running")
         host = psutil.Process(run.ready.pid)
@@ -36,8 +36,8 @@ def test_messages_to_a_node_that_stands_still(tmp_path: Path, ending: str) -> No
         run.process_is(1, "killed")
 
 
-def test_a_node_killed_from_outside_with_much_on_its_way_to_it(tmp_path: Path) -> None:
-    """Its connection closes while the host waits to write to it; its successor gets the same descriptor."""
+def test_a_node_killed_from_outside_with_much_data_queued(tmp_path: Path) -> None:
+    """Its connection closes while the host waits to write; its successor gets the same file descriptor."""
     with LiveRun(tmp_path, nodes=(1, 2, 3), protocol=Spill) as run:
         run.process_is(2, "running")
         for incarnation in range(1, 5):

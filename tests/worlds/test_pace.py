@@ -1,4 +1,4 @@
-"""How far virtual time may have gone: at any factor, from any instant, and never further than it should."""
+"""The pace of virtual time: at any factor, from any instant, and never too far."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ def _pace(factor: float | None, virtual_us: int = 0, real_us: int = 0) -> Pace:
 
 
 def test_a_second_of_real_time() -> None:
-    """Is a tenth of one at 0.1, and ten at 10."""
+    """A tenth of a second at 0.1, and ten at 10."""
     for factor, virtual_us in ((0.01, 10_000), (0.1, 100_000), (1, 1_000_000), (10, 10_000_000)):
         assert _pace(factor, 500, 7_000).reached_us(1_007_000) == 500 + virtual_us
 
@@ -27,8 +27,8 @@ def test_flat_out_there_is_no_bound_and_no_waiting() -> None:
     assert _pace(None, 5, 5).wait_us(10**12, 6) == 0
 
 
-def test_another_factor_holds_from_where_it_began() -> None:
-    """What went by before is not counted again."""
+def test_a_new_factor_applies_from_its_start() -> None:
+    """Earlier time is not counted again."""
     pace = _pace(10)
     reached_us = pace.reached_us(1_000_000)
     assert reached_us == 10_000_000
@@ -48,10 +48,10 @@ def test_it_never_goes_back(factor: float, virtual_us: int, real_us: int, first_
 
 
 @given(FACTORS, INSTANTS, INSTANTS, SPANS, SPANS)
-def test_after_the_wait_it_is_there(
+def test_after_the_wait_the_event_is_due(
     factor: float, virtual_us: int, real_us: int, passed_us: int, ahead_us: int
 ) -> None:
-    """To the microsecond: whoever waits so long finds the event due, and need not wait again and again."""
+    """To the microsecond, so that one wait is enough."""
     pace = _pace(factor, virtual_us, real_us)
     now_us, due_us = real_us + passed_us, virtual_us + ahead_us
     wait_us = pace.wait_us(due_us, now_us)

@@ -1,5 +1,7 @@
-"""Partition 1 2 | 3 4 5 with real processes under invitation: two groups, and one within the bound that
-tests/papers/test_partition.py derives."""
+"""Partition 1 2 | 3 4 5 with real processes under invitation: two groups, then one.
+
+The bound for merging is derived in tests/papers/test_partition.py.
+"""
 
 import os
 from pathlib import Path
@@ -22,7 +24,7 @@ WHOLE: set[tuple[int, ...]] = {(1, 2, 3, 4, 5)}
 
 
 def _are(cluster: ClusterState, groups: set[tuple[int, ...]]) -> bool:
-    """Whether the nodes are Normal in these groups, each under one of its own."""
+    """Return whether the nodes are Normal in these groups, each with a coordinator of its own."""
     views = cluster.nodes
     if any(view.status != "Normal" or view.coordinator not in views for view in views.values()):
         return False
@@ -49,7 +51,7 @@ def _healed_and_whole_us(records: list[Record]) -> tuple[int, int]:
 
 
 def test_a_partition_heals_to_one_group_live(tmp_path: Path) -> None:
-    """Two groups, each Normal with a coordinator of its own; then one, with a new identifier; A3 to A5 hold."""
+    """Two Normal groups; then one, with a new identifier; A3 to A5 hold."""
     with LiveRun(tmp_path, timing=TIMING, protocol=InvitationElection) as run:
         run.until(lambda cluster: _are(cluster, WHOLE), "one group")
         before = _groups(run.cluster)

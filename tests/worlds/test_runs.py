@@ -1,4 +1,4 @@
-"""The folders of running hosts: which of them ``list_runs`` removes, and where there can be none."""
+"""The folders of running hosts: which ones ``list_runs`` removes, and where none can be made."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from lab.places import runs_folder
 from lab.worlds.runs import RunFolder, RunInfo, list_runs
 
 
-def test_only_what_a_dead_host_left_is_removed() -> None:
-    """A folder that no host made stays, and so does a link to somewhere else; a running host is listed."""
+def test_only_folders_of_dead_hosts_are_removed() -> None:
+    """Folders not made by a host stay, and so do links to elsewhere; a running host is listed."""
     base = runs_folder()
     foreign = base / "foreign"
     foreign.mkdir()
@@ -36,8 +36,8 @@ def test_only_what_a_dead_host_left_is_removed() -> None:
     assert list_runs() == ([], [])
 
 
-def test_a_path_that_no_socket_can_have_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what to do about it, and nothing is left behind."""
+def test_a_path_too_long_for_a_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says what to do, and nothing is left behind."""
     far = tmp_path / ("deep" * 30)
     far.mkdir()
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(far))

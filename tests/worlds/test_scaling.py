@@ -1,11 +1,11 @@
-"""What an election costs: the formulas against what is counted in simulation, to the message."""
+"""The cost of an election: the formulas equal the counts in simulation, to the message."""
 
 import pytest
 
 from lab.kernel import Timing, periodic
 from lab.protocols import Algorithm, Bully, BullyTanenbaum, Election, InvitationElection, Ring
 from lab.protocols.cost import Cost
-from lab.worlds.scaling import Measurement, NeverSettledError, Trial
+from lab.worlds.scalability import Measurement, NoAgreementError, ScalabilityTrial
 from tests.harness import T_US, TIMING, Rig
 
 EVERYONE, TANENBAUM, NEXT = Bully.costs
@@ -13,13 +13,13 @@ MEASURED = [
     (protocol, cost)
     for protocol in (Bully, BullyTanenbaum, Ring, InvitationElection)
     for cost in protocol.costs
-    if cost.noticed is not None
+    if cost.detection is not None
 ]
 
 
 def measure(protocol: type[Algorithm], nodes: int, timing: Timing, seed: int) -> Measurement:
-    """A plain run."""
-    return Trial(protocol, nodes, timing, seed).measure()
+    """Measure a plain run."""
+    return ScalabilityTrial(protocol, nodes, timing, seed).measure()
 
 
 class Silent(Election):
@@ -29,7 +29,7 @@ class Silent(Election):
 
 
 class Patient(Bully):
-    """Node 1 leaves it to the others to notice."""
+    """Node 1 leaves detection to the others."""
 
     name = "patient"
 
@@ -38,12 +38,11 @@ class Patient(Bully):
 
     @periodic(_silence_ends_us)
     async def coordinator_timeout(self) -> None:
-        """As it is."""
         await super().coordinator_timeout()
 
 
 class Broken(Election):
-    """Raises as it comes up."""
+    """Raises when it comes up."""
 
     name = "broken"
 
@@ -53,34 +52,34 @@ class Broken(Election):
 
 @pytest.mark.parametrize("nodes", [3, 4, 5, 8, 20])
 @pytest.mark.parametrize(("protocol", "cost"), MEASURED, ids=lambda each: getattr(each, "case", None))
-def test_every_case_is_its_formula(protocol: type[Algorithm], cost: Cost, nodes: int) -> None:
-    """Brought about as it says, it takes no message more, and none less, and the highest that is left leads."""
-    assert cost.noticed is not None
-    measured = Trial(protocol, nodes, TIMING, 1).measure(cost.noticed)
+def test_every_case_equals_its_formula(protocol: type[Algorithm], cost: Cost, nodes: int) -> None:
+    """Exactly as many messages, and the highest remaining node leads."""
+    assert cost.detection is not None
+    measured = ScalabilityTrial(protocol, nodes, TIMING, 1).measure(cost.detection)
     assert measured.messages == cost.messages(nodes)
-    assert (measured.nodes, measured.noticed, measured.coordinator) == (nodes, cost.noticed, nodes - 1)
+    assert (measured.nodes, measured.detection, measured.coordinator) == (nodes, cost.detection, nodes - 1)
 
 
 @pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum, Ring, InvitationElection])
 def test_one_case_after_the_other(protocol: type[Algorithm]) -> None:
-    """The cluster is whole again before the next case, so what was measured before makes no difference."""
-    trial = Trial(protocol, 6, TIMING, 1)
+    """The cluster is complete again before the next case, so earlier measurements make no difference."""
+    trial = ScalabilityTrial(protocol, 6, TIMING, 1)
     for cost in (*protocol.costs, *reversed(protocol.costs)):
-        if cost.noticed is not None:
-            assert trial.measure(cost.noticed).messages == cost.messages(6)
+        if cost.detection is not None:
+            assert trial.measure(cost.detection).messages == cost.messages(6)
 
 
 @pytest.mark.parametrize("protocol", [Bully, BullyTanenbaum, Ring, InvitationElection])
 def test_the_first_case_is_a_plain_run(protocol: type[Algorithm]) -> None:
-    """And there is one of each kind at most, or two measurements would have one formula."""
-    kinds = [cost.noticed for cost in protocol.costs if cost.noticed is not None]
+    """There is at most one case of each kind, or two measurements would have one formula."""
+    kinds = [cost.detection for cost in protocol.costs if cost.detection is not None]
     assert kinds[0] == "by each"
     assert len(set(kinds)) == len(kinds)
 
 
 def test_in_turn_the_others_hear_of_it_before_they_notice() -> None:
-    """Nobody but node 4 asks the dead coordinator, or those above it: the messages by kind are of its election."""
-    measured = Trial(Bully, 5, TIMING, 1).measure("in turn")
+    """Only node 4 asks the dead coordinator, or nodes above it: the messages by kind are of its election."""
+    measured = ScalabilityTrial(Bully, 5, TIMING, 1).measure("in turn")
     assert measured.kinds == {
         "AreYouUp": 2,
         **dict.fromkeys(("EnterElection", "EnterElectionAnswer", "SetCoordinator", "SetCoordinatorAnswer"), 3),
@@ -88,28 +87,28 @@ def test_in_turn_the_others_hear_of_it_before_they_notice() -> None:
     }
 
 
-def test_in_turn_nobody_tells_the_others() -> None:
-    """Node 4 is a group alone, then with 3, with 2 and 3, with all: each merge invites who was in before anew."""
-    measured = Trial(InvitationElection, 5, TIMING, 1).measure("in turn")
+def test_in_turn_each_group_is_invited_anew() -> None:
+    """Node 4 is a group alone, then with 3, with 2 and 3, with all: each merge invites the members again."""
+    measured = ScalabilityTrial(InvitationElection, 5, TIMING, 1).measure("in turn")
     kinds = ("Invitation", "Accept", "AcceptAnswer", "Ready", "ReadyAnswer")
     assert measured.kinds == dict.fromkeys(kinds, 1 + 2 + 3)
 
 
 def test_at_once_all_begin() -> None:
     """Four elections of the ring, each passed on by four; node 4 tries the dead 5 with its own election alone."""
-    measured = Trial(Ring, 5, TIMING, 1).measure("at once")
+    measured = ScalabilityTrial(Ring, 5, TIMING, 1).measure("at once")
     assert measured.kinds == {"ELECTION": 4 * 4 + 1, "COORDINATOR": 4 * 4, "Passed": 4 * 8}
 
 
-def test_who_is_never_told_and_never_begins_is_an_error() -> None:
-    """At once is in vain where one waits for a message, and messages wait for it."""
-    with pytest.raises(NeverSettledError, match="after the crash of 3 2 nodes did not agree"):
-        Trial(Patient, 3, TIMING, 1).measure("at once")
+def test_a_node_that_never_begins_is_an_error() -> None:
+    """*At once* is impossible if a node waits for a message while messages wait for it."""
+    with pytest.raises(NoAgreementError, match="after the crash of 3 2 nodes did not agree"):
+        ScalabilityTrial(Patient, 3, TIMING, 1).measure("at once")
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 4, 5, 6, 7, 8, 40])
 def test_everyone_notices(nodes: int) -> None:
-    """A plain run is the formula's first case: no message more, and none less."""
+    """A plain run is the formula's first case, to the message."""
     measured = measure(Bully, nodes, TIMING, 1)
     assert measured.coordinator == nodes - 1
     assert measured.messages == EVERYONE.messages(nodes)
@@ -135,22 +134,22 @@ def test_five_nodes_by_hand() -> None:
 def test_only_the_next_coordinator_notices(nodes: int) -> None:
     """The coordinator dies in the middle of a Check, before it has asked the highest of the others.
 
-    With more than 2·T between two Checks, the others are told of the election before they miss anybody.
+    With more than 2·T between two Checks, the others hear of the election before they miss the coordinator.
     """
     parameters = Bully.Parameters(check_every_us=5 * T_US // 2)
     rig = Rig(range(1, nodes + 1), latency_us=0, parameters=parameters).started()
-    assert rig.settle() == nodes
+    assert rig.run_until_agreed() == nodes
     rig.run(T_US)
     rig.do(f"on send AreYouNormal {nodes}->{nodes - 2} kill {nodes}")
-    rig.run_until(lambda: nodes not in rig.lives, 4 * T_US, "the coordinator dies")
+    rig.run_until(lambda: nodes not in rig.incarnations, 4 * T_US, "the coordinator dies")
     dead = len(rig.records)
-    assert rig.settle() == nodes - 1
+    assert rig.run_until_agreed() == nodes - 1
     sent = [kind for _, kind, _ in rig.sent(since=dead) if not kind.startswith("AreYouNormal")]
     assert len(sent) == NEXT.messages(nodes)
 
 
 def test_the_case_of_tanenbaum_is_his_figure() -> None:
-    """T1-T3 for eight nodes, the lowest noticing, message by message: his node asks nobody but with ELECTION."""
+    """T1-T3 for eight nodes, the lowest detecting, message by message: his node sends only ELECTION."""
     ids, dead = range(1, 9), 8
     election = [(i, j) for i in ids if i != dead for j in ids if j > i]
     ok = [(j, i) for i, j in election if j != dead]
@@ -159,8 +158,8 @@ def test_the_case_of_tanenbaum_is_his_figure() -> None:
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 4, 5, 6, 7, 8, 40])
-def test_as_tanenbaum_tells_it(nodes: int) -> None:
-    """Whoever notices, and all do here: each asks all above it once, and the highest tells all."""
+def test_tanenbaums_bully(nodes: int) -> None:
+    """All nodes detect the crash: each asks all above it once, and the highest informs all."""
     measured = measure(BullyTanenbaum, nodes, TIMING, 1)
     asked, answered = nodes * (nodes - 1) // 2, (nodes - 1) * (nodes - 2) // 2
     assert measured.coordinator == nodes - 1
@@ -173,22 +172,22 @@ def test_as_tanenbaum_tells_it(nodes: int) -> None:
 
 
 @pytest.mark.parametrize("nodes", [3, 4, 5, 8, 20])
-def test_as_tanenbaum_tells_it_when_only_the_next_coordinator_notices(nodes: int) -> None:
+def test_tanenbaums_bully_when_only_the_next_coordinator_detects_it(nodes: int) -> None:
     """The coordinator answers all but its question, and dies; two of the messages are lost on the dead node."""
     parameters = BullyTanenbaum.Parameters(ask_every_us=6 * T_US)
     rig = Rig(range(1, nodes + 1), latency_us=0, protocol=BullyTanenbaum, parameters=parameters).started()
-    assert rig.settle() == nodes
+    assert rig.run_until_agreed() == nodes
     rig.do(f"on send AreYouThere {nodes - 1}->{nodes} kill {nodes}")
-    rig.run_until(lambda: nodes not in rig.lives, 8 * T_US, "the coordinator dies")
+    rig.run_until(lambda: nodes not in rig.incarnations, 8 * T_US, "the coordinator dies")
     dead = len(rig.records)
-    assert rig.settle() == nodes - 1
+    assert rig.run_until_agreed() == nodes - 1
     sent = [(kind, to) for _, kind, to in rig.sent(since=dead) if kind not in rig.header.protocol.heartbeats]
     assert len(sent) == BullyTanenbaum.costs[1].messages(nodes)
     assert len([to for _, to in sent if to != nodes]) == BullyTanenbaum.costs[2].messages(nodes)
 
 
 def test_it_grows_between_the_cases() -> None:
-    """With n, above the best case, and towards Tanenbaum's worst: the answered stages weigh less and less."""
+    """With n, above the best case, and towards Tanenbaum's worst: the share of the answered stages shrinks."""
     sizes = [3, 6, 12, 25, 50, 100]
     counted = [measure(Bully, nodes, TIMING, 1).messages for nodes in sizes]
     assert counted == sorted(set(counted))
@@ -199,47 +198,47 @@ def test_it_grows_between_the_cases() -> None:
 
 
 def test_the_time_is_the_timeouts() -> None:
-    """3·T of silence, T to ask the dead one, T of stage 1, less what had passed since the last Check."""
+    """3·T of silence, T to ask the dead one, T of stage 1, less the time since the last Check."""
     took = [measure(Bully, nodes, TIMING, seed).virtual_us for nodes in (3, 30) for seed in range(1, 9)]
     assert all(4 * T_US < us <= 5 * T_US for us in took)
     assert len(set(took)) == len(took)
 
 
 def test_the_seed_decides() -> None:
-    """The same one gives the same measurement."""
+    """One seed gives one measurement."""
     assert measure(Bully, 6, TIMING, 7) == measure(Bully, 6, TIMING, 7)
     assert measure(Bully, 6, TIMING, 7) != measure(Bully, 6, TIMING, 8)
 
 
-def test_it_counts_what_a_recorded_run_shows() -> None:
-    """The same crash in a run that keeps its records: the same messages, the same time."""
+def test_its_counts_equal_those_of_a_recorded_run() -> None:
+    """An equal crash in a run that keeps its records takes the same messages and time."""
     rig = Rig(range(1, 7), latency_us=0).started()
-    rig.settle()
+    rig.run_until_agreed()
     rig.run(T_US + 12_345)
     killed, killed_us = len(rig.records), rig.now_us
     rig.do("kill coordinator")
-    rig.settle()
+    rig.run_until_agreed()
     sent = [kind for _, kind, _ in rig.sent(since=killed)]
     assert len([kind for kind in sent if kind not in rig.header.protocol.heartbeats]) == EVERYONE.messages(6)
     assert rig.now_us - killed_us == 5 * T_US - 12_345
 
 
-def test_progress_is_told() -> None:
-    """Every now and then, with the messages so far; a small cluster tells once a node, as it comes up."""
-    told: list[int] = []
-    Trial(Bully, 120, TIMING, 1, told.append).measure()
-    assert told == sorted(told)
-    assert len(told) > 120
-    assert told[-1] > EVERYONE.messages(120)
+def test_progress_is_reported() -> None:
+    """Now and then, with the messages so far; a small cluster reports once a node, when it comes up."""
+    reported: list[int] = []
+    ScalabilityTrial(Bully, 120, TIMING, 1, reported.append).measure()
+    assert reported == sorted(reported)
+    assert len(reported) > 120
+    assert reported[-1] > EVERYONE.messages(120)
 
 
 def test_nodes_that_never_agree_are_an_error() -> None:
-    """With how long they were given."""
-    with pytest.raises(NeverSettledError, match=r"at the start 3 nodes did not agree within 3\.6s"):
+    """The error has the time that they had."""
+    with pytest.raises(NoAgreementError, match=r"at the start 3 nodes did not agree within 3\.6s"):
         measure(Silent, 3, TIMING, 1)
 
 
 def test_a_node_that_raises_is_an_error() -> None:
-    """With what it raised."""
-    with pytest.raises(NeverSettledError, match="node 3 failed: ZeroDivisionError: nothing to divide by"):
+    """The error has the exception."""
+    with pytest.raises(NoAgreementError, match="node 3 failed: ZeroDivisionError: nothing to divide by"):
         measure(Broken, 3, TIMING, 1)

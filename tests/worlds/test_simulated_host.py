@@ -1,4 +1,4 @@
-"""A simulated run as a host: time stands, goes, is stepped and chosen through the feed, and none of it matters."""
+"""A simulated run as a host: clients freeze, run, step and choose, and the recording does not depend on it."""
 
 import contextlib
 import socket
@@ -15,17 +15,17 @@ from lab.kernel import Fired, Received, Step
 from lab.recording.reader import open_recording
 from lab.recording.records import Commanded, End, Link
 from lab.worlds.config import RunConfig
+from lab.worlds.feed_protocol import ASIDES, CLOCK_PREFIX, REPLY_PREFIX, Clock, FeedRequest, Reply
 from lab.worlds.host.launch import FeedClient
-from lab.worlds.orders import ASIDES, CLOCK_PREFIX, REPLY_PREFIX, Clock, Order, Reply
-from lab.worlds.simulated import running
-from lab.worlds.simulated.choices import Deliver, Fire
+from lab.worlds.simulated import execution
+from lab.worlds.simulated.enabled_events import Delivery, TimerExpiry
 from tests.worlds.live import STEADY, LiveRun
 
 LINK = Link(15_000, 7_500)
 
 
 class Hand:
-    """A client that asks what a program would not: what may happen, and how time goes."""
+    """A client for requests that the API has not: enabled events and the clock."""
 
     def __init__(self, path: str, role: str = "driver") -> None:
         self.clocks: list[Clock] = []
@@ -36,18 +36,17 @@ class Hand:
         self._socket.sendall(msgspec.json.encode({"role": role, "start": "end"}) + b"\n")
 
     def ask(self, **order: Any) -> Reply:
-        """Give an order, and read up to its reply."""
-        self._socket.sendall(msgspec.json.encode(Order(1, **order)) + b"\n")
+        """Send a request; read up to its reply."""
+        self._socket.sendall(msgspec.json.encode(FeedRequest(1, **order)) + b"\n")
         return msgspec.json.decode(self._until(REPLY_PREFIX), type=Reply)
 
-    def hears(self, condition: Callable[[Clock], object] = lambda clock: True) -> Clock:
-        """Read on until the last clock is so."""
+    def until_clock(self, condition: Callable[[Clock], object] = lambda clock: True) -> Clock:
+        """Read until the last clock meets this condition."""
         while not self.clocks or not condition(self.clocks[-1]):
             self._until(CLOCK_PREFIX)
         return self.clocks[-1]
 
     def close(self) -> None:
-        """Leave."""
         self._lines.close()
         self._socket.close()
 
@@ -62,13 +61,13 @@ class Hand:
 
 @contextlib.contextmanager
 def hand(run: LiveRun, role: str = "driver") -> Iterator[Hand]:
-    """One, for a while."""
+    """Attach a client for a while."""
     with contextlib.closing(Hand(run.ready.socket, role)) as found:
         yield found
 
 
 def simulated(folder: Path, *commands: str, speed: float | None = 1.0, **settings: Any) -> LiveRun:
-    """A simulated run of five nodes."""
+    """Return a simulated run of five nodes."""
     given = {"timing": STEADY, "link": LINK, "seed": 7, **settings}
     return LiveRun(folder, commands=commands, world="simulated", speed=speed, **given)
 
@@ -78,7 +77,7 @@ def _steps(run: LiveRun) -> list[Step]:
 
 
 def test_frozen_at_the_start_each_step_is_one_event(tmp_path: Path) -> None:
-    """Nothing happens by itself; a step says what it was, and the run is where it would be anyway."""
+    """No event happens by itself; the reply to a step describes it, and the run is unchanged by stepping."""
     with simulated(tmp_path, "freeze") as run:
         begun = len(_steps(run))
         assert run.cluster.at_us == 0
@@ -91,12 +90,12 @@ def test_frozen_at_the_start_each_step_is_one_event(tmp_path: Path) -> None:
         assert run.cluster.at_us > 0
 
 
-def test_a_message_is_chosen_and_comes_at_once(tmp_path: Path) -> None:
-    """Though others are due before it; the choice is recorded as a command, after what it did."""
+def test_a_chosen_message_arrives_at_once(tmp_path: Path) -> None:
+    """Even if others are due before it; the choice is recorded as a command, after its effect."""
     with simulated(tmp_path, "freeze") as run, hand(run) as driver:
-        listed = driver.ask(choices=True).choices
+        listed = driver.ask(enabled_events=True).enabled_events
         assert [choice.due_us for choice in listed] == sorted(choice.due_us for choice in listed)
-        last = [choice for choice in listed if isinstance(choice, Deliver)][-1]
+        last = [choice for choice in listed if isinstance(choice, Delivery)][-1]
         before = len(run.tail.read().records)
         reply = driver.ask(command=last.command)
         assert (reply.ok, reply.changed) == (True, True)
@@ -106,27 +105,29 @@ def test_a_message_is_chosen_and_comes_at_once(tmp_path: Path) -> None:
         assert (step.at_us, step.node, step.input) == (0, last.node, Received(last.source, last.serial))
         commanded = run.tail.of(Commanded)[-1]
         assert (commanded.text, commanded.outcome, commanded.changed) == (last.command, reply.text, True)
-        assert last not in driver.ask(choices=True).choices
+        assert last not in driver.ask(enabled_events=True).enabled_events
 
 
-def test_a_timer_is_chosen_and_the_clock_goes_on_to_it(tmp_path: Path) -> None:
-    """What was due before that is overdue then, and comes first when time goes on."""
+def test_a_chosen_timer_advances_the_clock(tmp_path: Path) -> None:
+    """Events due before that are overdue then, and come first when time runs."""
     with simulated(tmp_path, "freeze") as run, hand(run) as driver:
-        timer = next(choice for choice in driver.ask(choices=True).choices if isinstance(choice, Fire))
+        timer = next(
+            choice for choice in driver.ask(enabled_events=True).enabled_events if isinstance(choice, TimerExpiry)
+        )
         assert driver.ask(command=f"fire {timer.node}").text == f"timer of {timer.node} fires: {timer.procedure}"
         step = _steps(run)[-1]
         assert (step.at_us, step.node, step.input) == (timer.due_us, timer.node, Fired(timer.procedure))
-        overdue = driver.ask(choices=True).choices[0]
+        overdue = driver.ask(enabled_events=True).enabled_events[0]
         assert overdue.due_us < timer.due_us
-        assert driver.ask(command="step").text.startswith(overdue.said)
+        assert driver.ask(command="step").text.startswith(overdue.text)
         assert _steps(run)[-1].at_us == timer.due_us
 
 
-def test_what_cannot_be_chosen_says_why(tmp_path: Path) -> None:
-    """Nothing in flight, no such kind, no timer, no such node; and a wrong number of steps."""
+def test_impossible_choices_give_reasons(tmp_path: Path) -> None:
+    """No message in flight, no such kind, no timer, no such node; and a wrong number of steps."""
     with simulated(tmp_path, "freeze") as run:
         run.order("kill 5")
-        for command, said in (
+        for command, expected in (
             ("deliver 5->1 NewState", "no NewState is in flight from 5 to 1, nothing changed"),
             ("deliver 2->1", "no message is in flight from 2 to 1, nothing changed"),
             ("fire 5", "no timer of 5 is set, nothing changed"),
@@ -134,8 +135,8 @@ def test_what_cannot_be_chosen_says_why(tmp_path: Path) -> None:
             ("speed 1", "1x already, nothing changed"),
         ):
             reply = run.order(command)
-            assert (reply.ok, reply.changed, reply.text) == (True, False, said)
-        for command, said in (
+            assert (reply.ok, reply.changed, reply.text) == (True, False, expected)
+        for command, expected in (
             ("deliver 1->9", "there is no node 9"),
             ("fire 9", "there is no node 9"),
             ("step 0", "step 0: from 1 to 10000 events at once"),
@@ -144,11 +145,11 @@ def test_what_cannot_be_chosen_says_why(tmp_path: Path) -> None:
         ):
             reply = run.order(command)
             assert not reply.ok
-            assert said in reply.text
+            assert expected in reply.text
 
 
-def test_time_goes_as_fast_as_was_said(tmp_path: Path) -> None:
-    """Not faster, by the real clock; how much slower is the machine's business."""
+def test_time_keeps_its_pace(tmp_path: Path) -> None:
+    """It is not faster, by the real clock; how much slower depends on the machine."""
     with simulated(tmp_path, speed=5) as run:
         began_us, began_s = run.cluster.at_us, time.monotonic()
         run.until(lambda cluster: cluster.at_us > began_us + 3_000_000, "three seconds of virtual time")
@@ -159,27 +160,27 @@ def test_time_goes_as_fast_as_was_said(tmp_path: Path) -> None:
         assert run.cluster.at_us - slow_us < 500_000
         assert run.order("freeze").changed
         still = len(run.tail.read().records)
-        assert run.order("speed max").text == "as fast as it can be computed, once time goes on"
+        assert run.order("speed max").text == "as fast as possible, once time is running"
         assert len(run.tail.read().records) == still
-        assert run.order("go").text == "time goes on"
+        assert run.order("go").text == "time is running"
         assert not run.order("go").changed
         run.until(lambda cluster: cluster.at_us > 100_000_000, "a hundred seconds")
 
 
-def test_every_client_is_told_how_time_goes(tmp_path: Path) -> None:
-    """On attaching, and whenever it changes; the recording says nothing of it."""
+def test_every_client_gets_the_clock(tmp_path: Path) -> None:
+    """On attaching, and whenever it changes; it is not recorded."""
     with simulated(tmp_path, "freeze") as run, hand(run) as one, hand(run, "viewer") as other:
         for client in (one, other):
-            clock = client.hears()
+            clock = client.until_clock()
             assert (clock.at_us, clock.frozen, clock.factor) == (0, True, 1.0)
         one.ask(command="speed 20")
         one.ask(command="go")
-        assert other.hears(lambda clock: not clock.frozen).factor == 20
+        assert other.until_clock(lambda clock: not clock.frozen).factor == 20
         run.until(lambda cluster: cluster.at_us > 0, "the first event")
         one.ask(command="freeze")
-        assert other.hears(lambda clock: clock.frozen).at_us >= run.cluster.at_us > 0
+        assert other.until_clock(lambda clock: clock.frozen).at_us >= run.cluster.at_us > 0
         for asked in ({"command": "step"}, {"choices": True}):
-            assert other.ask(**asked).text.startswith("a viewer only watches")
+            assert other.ask(**asked).text.startswith("viewers cannot give commands")
         assert not [line for line in run.path.read_bytes().splitlines() if line.startswith(ASIDES)]
         whole = FeedClient(run.ready.socket, "viewer", "first")
         one.ask(end=True)
@@ -188,17 +189,17 @@ def test_every_client_is_told_how_time_goes(tmp_path: Path) -> None:
 
 
 def test_a_freeze_can_wait_for_a_message(tmp_path: Path) -> None:
-    """Time stands at the step that sends it, however fast it went; all are told, and it can go on."""
+    """Time freezes at the step that sends it, at any speed; all clients learn it, and time can run again."""
     with simulated(tmp_path, "on send NewState freeze", speed=None) as run, hand(run) as driver:
-        clock = driver.hears(lambda clock: clock.frozen)
-        assert clock.note.startswith("time stands still, as a command asked for")
+        clock = driver.until_clock(lambda clock: clock.frozen)
+        assert clock.note.startswith("time is frozen, as a command asked for")
         assert [message.kind for message in _steps(run)[-1].sent] == ["NewState"] * 4
         assert driver.ask(command="go").changed
         run.settled(5)
 
 
 def test_how_it_is_watched_leaves_no_trace(tmp_path: Path) -> None:
-    """Frozen, stepped, slowed down and let go again: the same bytes as of a run that nobody sees."""
+    """Frozen, stepped, slowed down and resumed: the same bytes as in an unwatched run."""
     for name in ("watched", "unseen"):
         (tmp_path / name).mkdir()
     commands = ("at 3s kill 5", "at 6s lose all 30%", "at 9s heal")
@@ -210,31 +211,31 @@ def test_how_it_is_watched_leaves_no_trace(tmp_path: Path) -> None:
         assert isinstance(end, End)
         assert (end.at_us, end.why) == (20_000_000, "its time was up")
     unseen = replace(run.config, recording=str(tmp_path / "unseen" / "run.jsonl"), run="another")
-    assert running.run_flat(unseen, 20_000_000, lambda now_us: "") == "its time was up"
+    assert execution.run_to_end(unseen, 20_000_000, lambda now_us: "") == "its time was up"
     assert run.path.read_bytes() == Path(unseen.recording).read_bytes()
 
 
-def test_flat_out_it_stops_where_nothing_can_happen(tmp_path: Path) -> None:
-    """Rather than computing an endless nothing; a restart makes it go on."""
+def test_at_full_speed_it_freezes_without_events(tmp_path: Path) -> None:
+    """A restart makes it run again."""
     with simulated(tmp_path, "freeze", speed=None) as run, hand(run) as driver:
         driver.ask(command="kill all")
         driver.ask(command="go")
-        clock = driver.hears(lambda clock: clock.note)
-        assert clock.note == "time stands still, as nothing can happen any more; restart a node"
+        clock = driver.until_clock(lambda clock: clock.note)
+        assert clock.note == "time is frozen: no event is pending; restart a node"
         assert not driver.ask(command="step").changed
         assert driver.ask(command="restart all").changed
         assert driver.ask(command="go").changed
         run.settled(5)
 
 
-def test_no_disk_is_filled(tmp_path: Path) -> None:
-    """After so many bytes time stands still, and goes on for as many again when it is told to."""
+def test_a_watched_run_fills_no_disk(tmp_path: Path) -> None:
+    """After this many bytes time freezes, and runs for as many again on request."""
     run = simulated(tmp_path, speed=None, module="tests.worlds.small_disk")
     with run, hand(run) as driver:
         before = 0
         for _ in range(2):
-            clock = driver.hears(lambda clock: clock.frozen)
-            assert clock.note.startswith("time stands still, as 1 MB more are recorded")
+            clock = driver.until_clock(lambda clock: clock.frozen)
+            assert clock.note.startswith("time is frozen, as 1 MB more are recorded")
             size = run.path.stat().st_size
             assert 1 << 20 < size - before < 2 << 20
             before = size
@@ -242,12 +243,12 @@ def test_no_disk_is_filled(tmp_path: Path) -> None:
             assert driver.ask(command="go").changed
 
 
-def test_nor_by_a_run_that_nobody_watches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends, with a complete recording, when the disk is all but full; here that is at any size."""
-    monkeypatch.setattr(running, "LEAST_FREE_MB", 1 << 40)
+def test_an_unwatched_run_fills_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends, with a complete recording, when the disk is almost full; here that is at any size."""
+    monkeypatch.setattr(execution, "LEAST_FREE_MB", 1 << 40)
     path = tmp_path / "run.jsonl"
     config = RunConfig("test", "bully", (1, 2), STEADY, {}, LINK, 1, str(path), world="simulated")
-    why = running.run_flat(config, 10**12, lambda now_us: "")
+    why = execution.run_to_end(config, 10**12, lambda now_us: "")
     assert why.startswith("the disk has only ")
     with contextlib.closing(open_recording(path)) as lines:
         last = lines.record(len(lines) - 1)
@@ -257,10 +258,10 @@ def test_nor_by_a_run_that_nobody_watches(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("command", ["freeze", "go", "speed 2", "step", "deliver 2->1", "fire 1"])
 def test_a_live_run_refuses(tmp_path: Path, command: str) -> None:
-    """In a line that says what to do instead; and there is nothing to be chosen."""
+    """With a reply that says what to do instead; no event can be chosen."""
     with LiveRun(tmp_path, nodes=(1, 2)) as run, hand(run) as driver:
         reply = driver.ask(command=command)
         verb = command.partition(" ")[0]
         assert (reply.ok, reply.text) == (False, f"{verb}: only in a simulated run: lab run bully --sim")
-        assert not driver.ask(choices=True).ok
+        assert not driver.ask(enabled_events=True).ok
         assert driver.clocks == []

@@ -1,6 +1,6 @@
-"""Many short runs with random faults: every recording re-executes, and nothing is left.
+"""Many short runs under random faults: every recording re-executes, and nothing is left.
 
-LAB_SOAK=100 pytest tests/worlds/test_soak.py   runs a hundred; a failure names the seed to run alone.
+LAB_SOAK=100 pytest tests/worlds/test_soak.py runs a hundred; a failure names the seed to run alone.
 """
 
 import os
@@ -21,17 +21,16 @@ FOR_MS = 1_100
 
 @pytest.mark.parametrize("seed", range(RUNS))
 def test_soak(tmp_path: Path, seed: int) -> None:
-    """One run."""
     chance = Random(f"soak/{seed}")
     commands = random_commands(chance, Bully, chance.randrange(6, 16), FOR_MS)
     shown = f"seed {seed}:\n" + "\n".join(commands)
     run = LiveRun(tmp_path, commands=commands, end_us=FOR_MS * 1000, seed=seed)
     try:
         run.ended()
-        assert run.host.process.poll() == 0, f"{shown}\n{run.host.said()}"
+        assert run.host.process.poll() == 0, f"{shown}\n{run.host.stderr_text()}"
         assert is_gone(run.session) == [], shown
         assert list_runs() == ([], []), shown
-        assert run.host.said() == "", shown
+        assert run.host.stderr_text() == "", shown
         assert isinstance(run.tail.read().records[-1], End), shown
         try:
             assert reexecutes(run.path) > 0

@@ -1,4 +1,4 @@
-"""Whatever comes in at the nodes' port, the host lives on, its memory stays bounded, elections go on."""
+"""Garbage at the nodes' port: the host survives with bounded memory, and elections continue."""
 
 import contextlib
 import random
@@ -40,24 +40,24 @@ LINES = [
 
 @contextlib.contextmanager
 def _under_attack(folder: Path) -> Iterator[LiveRun]:
-    """A run that is settled before, and able to elect and to restart a node after what is done to it."""
+    """A settled run that must still be able to elect and to restart a node after the attack."""
     with LiveRun(folder, timing=STEADY) as run:
         run.settled(5)
         host = psutil.Process(run.ready.pid)
         before = host.memory_info().rss
         yield run
-        assert run.host.process.poll() is None, run.host.said()
+        assert run.host.process.poll() is None, run.host.stderr_text()
         run.order("kill 5")
         run.settled(4)
         run.order("restart 5")
         run.settled(5)
         assert host.memory_info().rss - before < MOST_GROWTH
-        assert "Traceback" not in run.host.said()
+        assert "Traceback" not in run.host.stderr_text()
         assert [record.event for record in run.tail.of(Process)] == ["started"] * 5 + ["killed", "started"]
 
 
-def _say(run: LiveRun, data: bytes) -> bytes:
-    """Say it as a stranger, hang up half, and read what the host answers to it: nothing, ever."""
+def _send(run: LiveRun, data: bytes) -> bytes:
+    """Send data as a stranger, close half, and read the reply, which must be empty."""
     with run.connect() as stranger, contextlib.suppress(ConnectionResetError, BrokenPipeError):
         stranger.sendall(data)
         stranger.shutdown(socket.SHUT_WR)
@@ -66,9 +66,9 @@ def _say(run: LiveRun, data: bytes) -> bytes:
 
 
 def test_every_kind_of_nonsense(tmp_path: Path) -> None:
-    """A line of each; the host answers none."""
+    """A line of each kind; the host answers none."""
     with _under_attack(tmp_path) as run:
-        assert [_say(run, line) for line in LINES] == [b""] * len(LINES)
+        assert [_send(run, line) for line in LINES] == [b""] * len(LINES)
 
 
 def test_random_bytes(tmp_path: Path) -> None:
@@ -77,15 +77,15 @@ def test_random_bytes(tmp_path: Path) -> None:
     hello = b'{"node":1,"life":1,"token":"0123456789abcdef0123456789abcdef"}\n'
     with _under_attack(tmp_path) as run:
         for _ in range(150):
-            _say(run, chance.randbytes(chance.randrange(2000)) + b"\n" * chance.randrange(2))
+            _send(run, chance.randbytes(chance.randrange(2000)) + b"\n" * chance.randrange(2))
             mutated = bytearray(hello)
             for _ in range(chance.randrange(1, 6)):
                 mutated[chance.randrange(len(mutated))] = chance.randrange(256)
-            _say(run, bytes(mutated))
+            _send(run, bytes(mutated))
 
 
-def test_300_connections_that_say_nothing(tmp_path: Path) -> None:
-    """They are open all the time; a node that is restarted gets in, as the oldest of them makes room."""
+def test_300_silent_connections(tmp_path: Path) -> None:
+    """They stay open; a restarted node gets in, because the oldest of them is closed."""
     with contextlib.ExitStack() as stack, _under_attack(tmp_path) as run:
         strangers = [stack.enter_context(run.connect()) for _ in range(300)]
         for stranger in strangers[::3]:
@@ -98,7 +98,7 @@ def test_300_connections_that_say_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1 << 19, 1 << 21])
 def test_100_lines_without_end(tmp_path: Path, size: int) -> None:
-    """Each sends so much without a newline, and stays."""
+    """Each sends this much without a newline, and stays."""
     with contextlib.ExitStack() as stack, _under_attack(tmp_path) as run:
         for _ in range(100):
             stranger = stack.enter_context(run.connect())

@@ -1,4 +1,4 @@
-"""Protocols that users name: by a file of their own, with one line for everything that can be wrong with it."""
+"""Protocols in users' files, with one line for every possible mistake."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ MINE = f"{HEAD}class MyElection(Bully):\n    seen: int = 0\n"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that the user is in; what loading does to the search path is undone."""
+    """The current folder; changes of the search path by loading are undone."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -42,13 +42,12 @@ def _refused(target: str) -> str:
 
 
 def test_a_protocol_by_its_name() -> None:
-    """As before."""
     assert load_protocol("bully") is Bully
     assert absolute_target("bully") == "bully"
 
 
 def test_a_class_in_a_file(folder: Path) -> None:
-    """It is the class; it has a name, the file's name and its source; it runs."""
+    """The class has a name, the file's name and its source; it runs."""
     _write(MINE)
     found = load_protocol("mine.py:MyElection")
     assert issubclass(found, Bully)
@@ -57,12 +56,12 @@ def test_a_class_in_a_file(folder: Path) -> None:
     file, source = source_of(found)
     assert file == "mine.py"
     assert source.startswith(f"{MINE}\n# ---- bully.py ----\n")
-    assert Rig([1, 2, 3], protocol=found).started().settle() == 3
+    assert Rig([1, 2, 3], protocol=found).started().run_until_agreed() == 3
     assert not (folder / "__pycache__").exists()
 
 
 def test_the_only_protocol_of_a_file() -> None:
-    """It need not be named; protocols that the file imports are not meant."""
+    """Its class need not be named; imported protocols do not count."""
     _write(MINE)
     assert load_protocol("mine.py") is load_protocol("mine.py:MyElection") is load_protocol("mine.py:")
 
@@ -77,7 +76,7 @@ def test_a_file_is_loaded_once(folder: Path) -> None:
 
 
 def test_a_file_that_was_changed_within_a_second(folder: Path) -> None:
-    """What is loaded is what is there, not what was compiled a moment ago: seen by a process of its own."""
+    """The present text is loaded, not a cached compilation: tested in a process of its own."""
     path = folder / "mine.py"
     for number in (1, 2):
         path.write_text(f"{MINE}    edition: int = {number}\n")
@@ -95,8 +94,8 @@ def test_two_files_of_the_same_name(folder: Path) -> None:
     assert [load_protocol(f"{name}/mine.py").name for name in "ab"] == ["my-election", "your-election"]
 
 
-def test_files_beside_it_can_be_imported(folder: Path) -> None:
-    """From another folder too, and inside functions as well; the program's modules are not replaced by them."""
+def test_files_in_its_folder_can_be_imported(folder: Path) -> None:
+    """From another folder too, and inside functions; they do not shadow the program's modules."""
     (folder / "there").mkdir()
     _write("TIMES = 3\n", "there/beside_mine.py")
     _write("LATER = 4\n", "there/later_mine.py")
@@ -117,7 +116,7 @@ def test_annotations_that_are_not_evaluated() -> None:
 
 
 def test_what_the_file_prints_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """The program's own output stays readable for other programs."""
+    """The program's own output stays machine-readable."""
     _write(f"print('hello')\n{MINE}")
     load_protocol("mine.py")
     assert capsys.readouterr() == ("", "hello\n")
@@ -132,14 +131,13 @@ def test_what_the_file_prints_goes_to_standard_error(capsys: pytest.CaptureFixtu
         ("HTTPVote", "http-vote"),
     ],
 )
-def test_the_name_of_a_class_that_has_none(name: str, kebab: str) -> None:
-    """It is the class's, in small letters with hyphens, even where a base has one."""
+def test_the_default_name(name: str, kebab: str) -> None:
+    """The class's name, in lower case with hyphens, even if a base class has a name."""
     _write(MINE.replace("MyElection", name))
     assert load_protocol("mine.py").name == kebab
 
 
 def test_a_declared_name_is_kept() -> None:
-    """As it is."""
     _write(f"{MINE}    name: ClassVar[str] = 'other'\n")
     assert load_protocol("mine.py").name == "other"
 
@@ -149,43 +147,42 @@ def _body(line: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "target", "told"),
+    ("text", "target", "message"),
     [
-        ("", "bulli", f"there is no protocol 'bulli'; there is: {KNOWN}, or FILE.py:CLASS for your own"),
+        ("", "bulli", f"unknown protocol 'bulli'; known: {KNOWN}, or FILE.py:CLASS for your own"),
         (
             MINE,
             "mine",
-            f"there is no protocol 'mine'; there is: {KNOWN}, or FILE.py:CLASS for your own; "
-            "did you mean mine.py?",
+            f"unknown protocol 'mine'; known: {KNOWN}, or FILE.py:CLASS for your own; did you mean mine.py?",
         ),
         (
             MINE,
             "mine:MyElection",
-            f"there is no protocol 'mine:MyElection'; there is: {KNOWN}, or FILE.py:CLASS for your own; "
+            f"unknown protocol 'mine:MyElection'; known: {KNOWN}, or FILE.py:CLASS for your own; "
             "did you mean mine.py:MyElection?",
         ),
-        ("", "gone.py:Mine", "there is no file gone.py; name a Python file of yours: FILE.py:CLASS"),
-        ("", "gone/mine.py", "there is no file gone/mine.py; name a Python file of yours: FILE.py:CLASS"),
-        ("", ".", "there is no file .; name a Python file of yours: FILE.py:CLASS"),
+        ("", "gone.py:Mine", "there is no file gone.py; name one of your Python files: FILE.py:CLASS"),
+        ("", "gone/mine.py", "there is no file gone/mine.py; name one of your Python files: FILE.py:CLASS"),
+        ("", ".", "there is no file .; name one of your Python files: FILE.py:CLASS"),
         ("", "mine.txt:Mine", "mine.txt is not a Python file; name one: FILE.py:CLASS"),
         ("", "mine.py", "mine.py has no election protocol: write class MyElection(Election)"),
         (HEAD, "mine.py", "mine.py has no election protocol: write class MyElection(Election)"),
         (
             f"{MINE}class Other(Election):\n    pass\n",
             "mine.py",
-            "mine.py has several protocols; say which: mine.py:MyElection or mine.py:Other",
+            "mine.py has several protocols; name one: mine.py:MyElection or mine.py:Other",
         ),
         (
             MINE,
             "mine.py:MyElektion",
-            "mine.py has no class MyElektion; there is: MyElection; did you mean mine.py:MyElection?",
+            "mine.py has no class MyElektion (known: MyElection); did you mean mine.py:MyElection?",
         ),
-        (MINE, "mine.py:Zab", "mine.py has no class Zab; there is: MyElection"),
+        (MINE, "mine.py:Zab", "mine.py has no class Zab (known: MyElection)"),
         (MINE, "mine.py:Status", "mine.py: Status is not an election protocol: write class Status(Election)"),
         (
             MINE,
             "mine.py:Election",
-            "mine.py has no class Election; there is: MyElection; did you mean mine.py:MyElection?",
+            "mine.py has no class Election (known: MyElection); did you mean mine.py:MyElection?",
         ),
         (
             f"{HEAD}class Talk(Protocol):\n    pass\n",
@@ -217,7 +214,7 @@ def _body(line: str) -> str:
         (
             _body("seen: list[int] = []"),
             "mine.py",
-            "mine.py:4: Mine.seen is a list, which could be changed unseen: "
+            "mine.py:4: Mine.seen is a list, which could be changed unnoticed: "
             "use a tuple, a frozenset or a frozen struct",
         ),
         (
@@ -239,12 +236,12 @@ def _body(line: str) -> str:
         (
             _body("name = 'bully'"),
             "mine.py",
-            "mine.py: Mine has the name 'bully', which is the program's own: give it another",
+            "mine.py: Mine has the name 'bully', which is the name of a built-in protocol: choose another",
         ),
         (
             _body("promises: ClassVar[tuple[str, ...]] = ('A1.1', 'A9.9')"),
             "mine.py",
-            f"mine.py: Mine promises 'A9.9', which is no assertion; there is: {', '.join(ASSERTIONS)}",
+            f"mine.py: Mine promises 'A9.9', which is no assertion (known: {', '.join(ASSERTIONS)})",
         ),
         (
             _body("promises = ('A1.1')"),
@@ -263,36 +260,36 @@ def _body(line: str) -> str:
             "mine.py: Mine.heartbeats is ('ILead',): write a tuple of messages, such as (ILead,)",
         ),
         (
-            _body("kept_busy_by = ('work')"),
+            _body("workload = ('work')"),
             "mine.py",
-            "mine.py: Mine.kept_busy_by is 'work': write a tuple of commands, such as ('publish',)",
+            "mine.py: Mine.workload is 'work': write a tuple of commands, such as ('publish',)",
         ),
         (
-            _body("kept_busy_by = ('work 3',)"),
+            _body("workload = ('work 3',)"),
             "mine.py",
-            "mine.py: Mine is kept busy by 'work 3', which is no command of it; it has none of its own",
+            "mine.py: Mine is kept busy by 'work 3', which is none of its commands (known: none)",
         ),
         (
             _body("class Parameters: pass"),
             "mine.py",
-            "mine.py: Mine.Parameters is no struct: class Parameters(Struct, frozen=True)",
+            "mine.py: Mine.Parameters is no struct: write class Parameters(Struct, frozen=True)",
         ),
         (
             f"from msgspec import Struct\n{_body('class Parameters(Struct): often_us: int')}",
             "mine.py",
-            "mine.py: Mine.Parameters.often_us has no value: often_us: … = …",
+            "mine.py: Mine.Parameters.often_us has no default: write often_us: … = …",
         ),
     ],
 )
-def test_what_can_be_wrong(text: str, target: str, told: str) -> None:
+def test_mistakes(text: str, target: str, message: str) -> None:
     """One line each: what was got, what was expected, what to do next."""
     _write(text)
     _write(text, "mine.txt")
-    assert _refused(target) == told
+    assert _refused(target) == message
 
 
 def _procedure(line: str, before: str = "") -> str:
-    """A procedure with this line, which is the file's ninth where nothing stands ``before``."""
+    """Return a file with a procedure with this line, which is the file's ninth unless lines come ``before``."""
     return (
         f"from lab.kernel import periodic\n{HEAD}{before}class Mine(Election):\n    seen: int = 0\n"
         f"    @procedure\n    async def elect(self) -> None:\n        {line}\n"
@@ -301,7 +298,7 @@ def _procedure(line: str, before: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("above = self.ask_all(self.higher, None, within=1)", "await is missing before self.ask_all(…)"),
         ("self.ask(1, None, within=1)", "await is missing before self.ask(…)"),
@@ -315,10 +312,10 @@ def _procedure(line: str, before: str = "") -> str:
         ("self.stop(self.elect, self.helper())", "write self.stop(self.helper), without the parentheses"),
     ],
 )
-def test_a_call_that_nobody_waits_for(line: str, told: str) -> None:
-    """Its line, its method, and what to write."""
+def test_a_missing_await(line: str, message: str) -> None:
+    """The error has its line, its method, and the correction."""
     _write(_procedure(line))
-    assert _refused("mine.py") == f"mine.py:9 in elect: {told}"
+    assert _refused("mine.py") == f"mine.py:9 in elect: {message}"
 
 
 @pytest.mark.parametrize(
@@ -333,33 +330,33 @@ def test_a_call_that_nobody_waits_for(line: str, told: str) -> None:
         "await (lambda: self.sleep(1))()",
     ],
 )
-def test_what_is_waited_for(line: str) -> None:
-    """Nothing is wrong with these."""
+def test_calls_that_are_awaited(line: str) -> None:
+    """None of these is a mistake."""
     _write(_procedure(line))
     assert load_protocol("mine.py").name == "mine"
 
 
-def test_a_plain_method_may_hand_on_what_it_does_not_wait_for() -> None:
-    """Whoever calls it waits; but a handler or the start of a node cannot."""
+def test_a_plain_method_may_return_a_coroutine() -> None:
+    """Its caller awaits it; but a handler or the start of a node cannot."""
     helper = "    def nap(self):\n        return self.sleep(5)\n"
     _write(f"{MINE}{helper}")
     assert load_protocol("mine.py").name == "my-election"
     _write(f"{MINE}    def started(self):\n        self.sleep(5)\n", "other.py")
-    told = "started never waits, so it cannot call self.sleep(…): begin a procedure that does"
-    assert _refused("other.py") == f"other.py:7 in started: {told}"
+    message = "started never waits, so it cannot call self.sleep(…): begin a procedure that does"
+    assert _refused("other.py") == f"other.py:7 in started: {message}"
 
 
-@pytest.mark.parametrize("name", ["started", "higher", "settles_within_us", "is_up", "due_us"])
-def test_what_is_called_to_be_done_at_once(name: str) -> None:
-    """The start, a handler that is overridden, a property, an instant: none of them can wait."""
+@pytest.mark.parametrize("name", ["started", "higher", "settles_within_us", "on_are_you_up", "due_us"])
+def test_methods_that_may_not_be_async(name: str) -> None:
+    """The start, an overridden handler, a property, a due time: none of them can wait."""
     periodic = "    @periodic(due_us)\n    async def tick(self):\n        pass\n" if name == "due_us" else ""
     head = f"from lab.kernel import periodic\n{MINE}"
     _write(f"{head}    async def {name}(self):\n        return 1\n{periodic}")
     assert _refused("mine.py") == f"mine.py:7: {name} never waits: write def, not async def"
 
 
-def test_a_forgotten_await_in_a_file_beside_it(folder: Path) -> None:
-    """It is that file's line."""
+def test_a_missing_await_in_an_imported_file(folder: Path) -> None:
+    """The error has that file's line."""
     (folder / "there").mkdir()
     _write(_procedure("self.sleep(1)"), "there/based_mine.py")
     _write("from based_mine import Mine\nclass Further(Mine):\n    pass\n", "there/mine.py")
@@ -368,12 +365,12 @@ def test_a_forgotten_await_in_a_file_beside_it(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_the_programs_own_protocols_pass(name: str) -> None:
-    """What a user's is held to, they are."""
+    """The checks for users' protocols apply to them, too."""
     check_declarations(PROTOCOLS[name])
 
 
-def test_an_error_in_a_file_beside_it() -> None:
-    """It is that file's line."""
+def test_an_error_in_an_imported_file() -> None:
+    """The error has that file's line."""
     _write("x = 1\nraise KeyError('beside')\n", "broken_beside_mine.py")
     _write("import broken_beside_mine\n")
     assert _refused("mine.py") == "broken_beside_mine.py:2: KeyError: 'beside'"
@@ -388,9 +385,9 @@ def test_a_file_that_could_not_be_loaded_is_loaded_anew() -> None:
 
 
 def test_a_file_that_may_not_be_read(folder: Path) -> None:
-    """A broken link is no file; bytes that are no text are told of."""
+    """A broken link is no file; bytes that are no text are an error."""
     (folder / "link.py").symlink_to(folder / "gone")
-    assert _refused("link.py") == "there is no file link.py; name a Python file of yours: FILE.py:CLASS"
+    assert _refused("link.py") == "there is no file link.py; name one of your Python files: FILE.py:CLASS"
     (folder / "bytes.py").write_bytes(b"x = '\xff\xfe'\n")
     assert _refused("bytes.py").startswith("bytes.py:1: SyntaxError: (unicode error)")
 
@@ -407,20 +404,20 @@ def _info(name: str) -> ProtocolInfo:
     ],
 )
 def test_the_class_is_looked_up_in_the_recorded_source(source: str) -> None:
-    """By its name, or by the name that it gives its protocol; the source is read, not run."""
+    """By its name, or by the name of its protocol; the source is read, not executed."""
     name = "MyElection" if "MyElection" in source else "Mine"
     with pytest.raises(TargetError, match=rf"add --protocol mine\.py:{name}, with the path where mine\.py lies$"):
         recorded_protocol(ProtocolInfo("my-election", {}, "mine.py", source), None)
 
 
 def test_the_protocol_of_a_recording() -> None:
-    """The program's own by its name, a user's by its file, which has to be the one that was recorded."""
+    """A built-in one by its name, a user's by its file, which must be the recorded one."""
     _write(MINE)
     assert recorded_protocol(_info("bully"), None) is Bully
     found: type[Algorithm] = recorded_protocol(_info("my-election"), "mine.py")
     assert found is load_protocol("mine.py")
-    said = r"my-election, is not the program's: add --protocol mine\.py:CLASS, with the path where mine\.py lies$"
-    with pytest.raises(TargetError, match=said):
+    message = r"my-election, is not built in: add --protocol mine\.py:CLASS, with the path where mine\.py lies$"
+    with pytest.raises(TargetError, match=message):
         recorded_protocol(_info("my-election"), None)
     with pytest.raises(TargetError, match=r"its protocol is other, and --protocol mine\.py is my-election$"):
         recorded_protocol(_info("other"), "mine.py")

@@ -1,4 +1,4 @@
-"""A paused coordinator is no crashed one: it comes back and still believes that it leads (assumption 9)."""
+"""A paused coordinator has not crashed: it resumes and still believes that it leads (assumption 9)."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def _leaders(cluster: ClusterState, *processes: str) -> set[int]:
 
 
 def test_pause_past_the_timeout_gives_two_coordinators_and_then_one(tmp_path: Path) -> None:
-    """While 5 stands, 4 is elected; once 5 goes on both lead, until 5 hears of 4 and calls an election."""
+    """While 5 is paused, 4 is elected; then both lead, until 5 hears of 4 and calls an election."""
     with LiveRun(tmp_path, commands=("when all normal pause coordinator",)) as run:
         run.process_is(5, "paused")
         run.until(lambda cluster: _leaders(cluster, "running") == {4}, "4 leads while 5 stands")
@@ -37,7 +37,7 @@ def test_pause_past_the_timeout_gives_two_coordinators_and_then_one(tmp_path: Pa
 
 
 def test_a_short_pause_changes_nobody(tmp_path: Path) -> None:
-    """A participant that stands for less than T is not missed by anybody: no election."""
+    """A participant paused for less than T is not missed: no election."""
     with LiveRun(tmp_path, parameters={"check_every_us": 2_000_000, "coordinator_timeout_us": 9_000_000}) as run:
         run.settled(5)
         run.order("pause 2")

@@ -1,4 +1,4 @@
-"""A step that never comes back: its node fails, with the user's line, and the world goes on."""
+"""A step that never returns: its node fails, with the user's line, and the world continues."""
 
 import re
 import signal
@@ -10,34 +10,33 @@ import pytest
 
 from lab.kernel import Node, Payload, Protocol, Started, Step, Timing, on, procedure
 from lab.properties import RAISES
-from lab.worlds.campaign.campaign import outcomes
+from lab.worlds.campaign.campaign import run_campaign
 from lab.worlds.explored.explorer import Explorer
 from lab.worlds.watchdog import watch_steps
 from tests.campaign.stubborn import Hangs
 from tests.campaign.test_workers import FOLDER, campaign
 from tests.harness import Solo, simulated_header
 
-TOLD = "did not come back within 0.5 s of computing"
+ERROR = "did not return within 0.5 s of computing"
 
 
 @pytest.fixture(autouse=True)
 def _afterwards() -> Iterator[None]:
-    """The timer does not go on in other tests."""
+    """Stop the timer for other tests."""
     yield
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
 
 
 class Go(Payload, frozen=True):
-    """Go round for ever."""
+    pass
 
 
 class Round(Protocol):
-    """Goes round in a handler, or in a procedure."""
+    """Loops in a handler, or in a procedure."""
 
     @on(Go)
     def go(self, sender: int, message: Go) -> None:
-        """Node 1 asks for the one, node 3 for the other."""
         if sender == 3:
             self.begin(self.later)
             return
@@ -45,11 +44,10 @@ class Round(Protocol):
             self.turn()
 
     def turn(self) -> None:
-        """A call of its own each time."""
+        pass
 
     @procedure
     async def later(self) -> None:
-        """The same, after a while."""
         await self.sleep(5)
         while True:
             pass
@@ -63,27 +61,27 @@ def _watched() -> Solo:
 
 
 def test_a_handler_that_never_returns() -> None:
-    """The node has failed, and the text ends in the user's line and names the handler, not what it called."""
+    """The node has failed; the traceback ends in the user's line, and the error names the handler."""
     solo = _watched()
     step = solo.hear(1, Go())
     *lines, last = step.failed.splitlines()
-    assert last == f"StepTooLongError: go {TOLD}"
+    assert last == f"StepTooLongError: go {ERROR}"
     assert [line.partition(":")[0] for line in lines] in (["test_watchdog.py"], ["test_watchdog.py"] * 2)
     assert " in go: " in lines[0]
     assert solo.node.halted
 
 
 def test_a_procedure_that_never_waits_again() -> None:
-    """As in a handler."""
     solo = _watched()
     assert not solo.hear(3, Go()).failed
     assert re.fullmatch(
-        rf"test_watchdog\.py:\d+ in later: (while True:|pass)\nStepTooLongError: later {TOLD}", solo.fire().failed
+        rf"test_watchdog\.py:\d+ in later: (while True:|pass)\nStepTooLongError: later {ERROR}",
+        solo.fire_timer().failed,
     )
 
 
 def test_a_protocol_that_goes_on_all_the_same() -> None:
-    """An ``except`` of its own stops the first error, but not the next."""
+    """Its ``except`` catches the first error, but not the next."""
     caught: list[Exception] = []
 
     class Clings(Protocol):
@@ -100,39 +98,39 @@ def test_a_protocol_that_goes_on_all_the_same() -> None:
                 pass
 
     watch_steps()
-    assert f"started {TOLD}" in Solo(Clings).start().failed
+    assert f"started {ERROR}" in Solo(Clings).start().failed
     assert len(caught) == 2
 
 
 def test_many_steps_that_take_long_together() -> None:
-    """None of them is at fault; nor is who computes between them."""
+    """None of them fails, nor does computation between them."""
 
     class Works(Protocol):
         def started(self) -> None:
             for _ in range(200_000):
                 pass
 
-    looks = 0
+    checks = 0
     watch_steps()
-    look = signal.getsignal(signal.SIGVTALRM)
-    assert callable(look)
+    check = signal.getsignal(signal.SIGVTALRM)
+    assert callable(check)
 
     def counted(number: int, frame: FrameType | None) -> None:
-        nonlocal looks
-        looks += 1
-        look(number, frame)
+        nonlocal checks
+        checks += 1
+        check(number, frame)
 
     signal.signal(signal.SIGVTALRM, counted)
-    while looks < 12:
+    while checks < 12:
         step = Node(Works, 1, (1,), Timing(1, 1)).step(Started({}, 1, 1), 0)
         assert isinstance(step, Step)
         assert not step.failed
-    while looks < 24:
+    while checks < 24:
         pass
 
 
 def test_only_the_main_thread_can_be_interrupted() -> None:
-    """Elsewhere nothing is done, and nothing is wrong."""
+    """In other threads nothing is done, without an error."""
     failures: list[Exception] = []
 
     def watch() -> None:
@@ -150,8 +148,8 @@ def test_only_the_main_thread_can_be_interrupted() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_in_a_campaign(workers: int) -> None:
-    """In this process, where lines are traced, and in workers: the run has a failure, and comes to its end."""
-    going = outcomes(campaign(f"{FOLDER / 'stubborn.py'}:Hangs", runs=1), workers=workers)
+    """In this process, where lines are traced, and in workers: the run has a failure, and ends."""
+    going = run_campaign(campaign(f"{FOLDER / 'stubborn.py'}:Hangs", runs=1), workers=workers)
     first = next(going)
     going.close()  # type: ignore[attr-defined]
     assert first.found
@@ -159,8 +157,8 @@ def test_in_a_campaign(workers: int) -> None:
 
 
 def test_in_an_exploration() -> None:
-    """It is a state in which a node has failed."""
+    """The result is a state in which a node has failed."""
     explorer = Explorer(Hangs, simulated_header(Hangs, (1, 2)), "ordered", 0, settled=False)
     explorer.run(100)
     assert explorer.tally.violated[RAISES.id] > 0
-    assert not explorer.tally.cut
+    assert not explorer.tally.stopped_by

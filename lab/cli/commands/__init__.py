@@ -1,9 +1,10 @@
-"""The commands and their options, with help that teaches. What a command does is in a module beside this folder.
+"""The commands, their options and their help.
 
-That is imported only where it is run, so that ``lab --help`` and the completion of the shell stay fast.
+Each command imports its implementation, a module of ``lab.cli``, when it runs: ``lab --help`` and shell completion
+stay fast.
 """
 
-# ruff: noqa: I001 - the help lists them in the order in which they are imported
+# ruff: noqa: I001 - the help lists the commands in import order
 
 from lab.cli.commands.run import run
 from lab.cli.commands.tour import tour

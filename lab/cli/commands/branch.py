@@ -1,12 +1,12 @@
-"""``lab branch``, ``lab branches`` and ``lab diff``: other ways for a run to go, and where they part."""
+"""``lab branch``, ``lab branches`` and ``lab diff``: continue recordings differently, and compare them."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lab.cli.app import app
 from lab.cli.commands.options import Headless, OwnProtocol, Record
+from lab.cli.program import app
 
 __all__ = ["branch", "branches", "diff"]
 
@@ -17,55 +17,63 @@ __all__ = ["branch", "branches", "diff"]
     lab branch run.jsonl --at 312 --headless --for 5s --do "after 1s resume 5" --record resumed.jsonl""",
 )
 def branch(
-    file: Annotated[Path, typer.Argument(help="A recording of any run, live or simulated, or of a branch.")],
+    file: Annotated[Path, typer.Argument(help="Any recording: live, simulated, or a branch.")],
     at: Annotated[
         str,
         typer.Option(
             metavar="RECORD|TIME",
-            help="The last record that is kept, by its number in the interface (in verify: its line less one), or "
-            "a time: 312, 2.5s.",
+            help="Keep the recording up to this record or time: 312, 2.5s. The interface shows record numbers; "
+            "the line number in the file is one higher.",
         ),
     ],
     do: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COMMAND",
-            help='A command, mostly with a trigger, as in lab run: "at 3s heal" in the time of the run, '
-            '"after 500ms kill 5" from the branch on. May be given several times.',
+            help='Give a command, usually with a trigger, as in lab run. "at 3s heal": at that time of the run; '
+            '"after 500ms kill 5": after the branch begins. Repeatable.',
         ),
     ] = None,
     for_: Annotated[
         str | None,
-        typer.Option("--for", metavar="TIME", help="End so much virtual time after the branch: 6s, 2m."),
+        typer.Option(
+            "--for", metavar="TIME", help="End this long after the branch begins, in virtual time: 6s, 2m."
+        ),
     ] = None,
     record: Record = None,
     seed: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="For losses and jitter from there on; the recording's if not given."),
+        typer.Option(
+            metavar="NUMBER", help="Seed of message loss and jitter in the branch. Default: that of the recording."
+        ),
     ] = None,
     headless: Headless = False,
     protocol: OwnProtocol = None,
 ) -> int:
-    """Go on from any record of a recording, in simulation: from exactly that state, but with other commands.
+    """Continue a recording from any record, with other commands.
 
-    The recording is re-executed up to there, so its steps must hold. The new recording begins with its records;
-    lab diff shows where the two part, lab branches the tree of them.
+    The branch is simulated. It begins in exactly the state of the recording at that record. The recording is
+    re-executed up to that record, so it must pass lab verify up to there. The new recording starts with the same
+    records. lab diff shows where two recordings diverge; lab branches shows the tree of branches.
     """
-    from lab.cli.branching import wanted_branch  # noqa: PLC0415
-    from lab.cli.running import run_headless, run_with_interface  # noqa: PLC0415
+    from lab.cli.branches import branch_run  # noqa: PLC0415
+    from lab.cli.runner import run_headless, run_with_interface  # noqa: PLC0415
 
-    config = wanted_branch(file, at, do or [], for_, record, seed, headless, protocol)
+    config = branch_run(file, at, do or [], for_, record, seed, headless, protocol)
     return run_headless(config, as_json=False) if headless else run_with_interface(config)
 
 
 @app.command()
 def branches(
     file: Annotated[
-        Path | None, typer.Argument(help="A recording; without it, those that lab keeps are looked at.")
+        Path | None, typer.Argument(help="A recording. Default: the recordings in lab's data folder.")
     ] = None,
 ) -> int:
-    """Show which recordings are branches of which, among those in the file's folder, as a tree."""
-    from lab.cli.branching import print_tree  # noqa: PLC0415
+    """Show recordings and their branches as a tree.
+
+    The tree contains the recordings in the folder of FILE, each below the recording that it branched from.
+    """
+    from lab.cli.branches import print_tree  # noqa: PLC0415
 
     return print_tree(file)
 
@@ -73,15 +81,15 @@ def branches(
 @app.command(epilog="Example: lab diff run.jsonl branch.jsonl")
 def diff(
     one: Annotated[Path, typer.Argument(metavar="A", help="A recording.")],
-    other: Annotated[Path, typer.Argument(metavar="B", help="Another one.")],
+    other: Annotated[Path, typer.Argument(metavar="B", help="Another recording.")],
 ) -> int:
-    """Find the first record in which two recordings part, with what comes before and after it.
+    """Find the first difference between two recordings.
 
-    lab replay A --beside B shows both on the screen, as of any moment.
+    It prints the log lines before and after the difference. The name of the run, its start date and its parent are
+    not compared. lab replay A --beside B shows both recordings at the same moment.
 
-    Exit status: 0 they are the same, 1 they differ, 2 one is no recording. It does not count which run it was,
-    when it began, and what it is a branch of.
+    Exit status: 0 no difference, 1 they differ, 2 one is not a recording.
     """
-    from lab.cli.differing import diff as show_difference  # noqa: PLC0415
+    from lab.cli.recording_diff import diff as show_difference  # noqa: PLC0415
 
     return show_difference(one, other)

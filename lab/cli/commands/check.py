@@ -1,12 +1,12 @@
-"""``lab check``: a campaign."""
+"""``lab check``: randomized testing of a protocol."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lab.cli.app import app
 from lab.cli.commands.options import Faults, Json, Parameters, RequestBound, Target, Workers
+from lab.cli.program import app
 
 __all__ = ["check"]
 
@@ -20,50 +20,53 @@ __all__ = ["check"]
 def check(
     target: Target,
     runs: Annotated[
-        str | None, typer.Option(help=r"How many runs; 0: until you stop it.  \[default: 1000]")
+        str | None, typer.Option(help=r"Number of runs; 0: until interrupted.  \[default: 1000]")
     ] = None,
-    seed: Annotated[str, typer.Option(help="The seed of the first run; the next ones follow.")] = "1",
-    nodes: Annotated[str, typer.Option(help="How many nodes: 5, or 3-7 for as many as the seed draws.")] = "3-7",
+    seed: Annotated[str, typer.Option(help="Seed of the first run; each run uses the next seed.")] = "1",
+    nodes: Annotated[str, typer.Option(help="Number of nodes: 5, or a range to draw from: 3-7.")] = "3-7",
     faults: Faults = "kill",
     find: Annotated[
         str | None,
-        typer.Option(metavar="ASSERTION", help="Look for a violation of this one, in or outside the promise."),
+        typer.Option(metavar="ASSERTION", help="Look for a violation of this assertion, excused or not."),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Violations outside the promise count too.")] = False,
-    keep_going: Annotated[bool, typer.Option("--keep-going", help="Go on after the first finding.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Count excused violations as findings.")] = False,
+    keep_going: Annotated[bool, typer.Option("--keep-going", help="Continue after the first finding.")] = False,
     minutes: Annotated[
-        str | None, typer.Option(help="Run for so many minutes, however many runs that is.")
+        str | None,
+        typer.Option(help="Stop after this many minutes. Without --runs, the number of runs is unlimited."),
     ] = None,
     workers: Workers = None,
     cluster: Annotated[
         str,
-        typer.Option(metavar="ADDRESS", help="A dask.distributed scheduler, tcp://host:8786 (extra: cluster)."),
+        typer.Option(
+            metavar="ADDRESS", help="Run on a dask.distributed scheduler: tcp://host:8786 (extra: cluster)."
+        ),
     ] = "",
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to record what is found, shrunk; a .jsonl file.")
+        Path | None, typer.Option(metavar="FILE", help="Record the shrunk finding to this .jsonl file.")
     ] = None,
     t: RequestBound = None,
     set_: Parameters = None,
     json: Json = False,
 ) -> int:
-    """Run a protocol many times in simulation under drawn faults, and judge every run.
+    """Test a protocol with random faults, in many simulated runs.
 
-    The faults strike where it hurts: around elections, between two messages of one step, and again while the
-    last one is being mended. The first failure is shrunk to the few events that matter, and written as a
-    recording and as a script that gives it again.
+    Every run is checked against the protocol's assertions. Faults are injected at sensitive moments: around
+    elections, between two messages of one step, and during recovery from the previous fault. The first failure is
+    shrunk to the few events that matter, and written as a recording and as a script that reproduces it.
 
-    A violation while a fault breaks an assumption that the protocol relies on is outside its promise, and
-    counted; one with all assumptions intact is a failure.
+    A violation is excused, and only counted, if a fault breaks an assumption that the protocol relies on. With all
+    these assumptions intact it is a failure. To search all executions up to a bound instead: lab explore.
 
-    Exit status: 0 nothing found, 1 found, 2 a mistake in the call, 130 Ctrl-C.
+    Exit status: 0 nothing found, 1 a finding, 2 usage error, 130 Ctrl-C.
     """
-    from lab.cli.checking import Options, run_check  # noqa: PLC0415
-    from lab.cli.settings import target_of, whole_number  # noqa: PLC0415
+    from lab.cli.campaign_runner import CheckOptions, run_check  # noqa: PLC0415
+    from lab.cli.run_options import target_of, whole_number  # noqa: PLC0415
 
     if runs is None and minutes is None:
         runs = "1000"
     return run_check(
-        Options(
+        CheckOptions(
             target_of(target, set_ or []),
             whole_number("--runs", runs, 0) if runs is not None else 0,
             whole_number("--seed", seed, 0),

@@ -1,13 +1,13 @@
-"""``lab compare``: several protocols under the same faults."""
+"""``lab compare``: compare protocols under the same faults."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lab.cli.app import app
 from lab.cli.commands.options import Faults, Json, Picture, RequestBound, Targets, Workers
-from lab.cli.errors import UsageError
+from lab.cli.program import app
+from lab.cli.usage_errors import UsageError
 
 __all__ = ["compare"]
 
@@ -25,44 +25,44 @@ def compare(
     protocols: Targets,
     script: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="What is to happen, a command a line, instead of drawn faults."),
+        typer.Option(metavar="FILE", help="Give these commands, one per line, instead of random faults."),
     ] = None,
     faults: Faults = "kill,pause",
-    runs: Annotated[str, typer.Option(help="How many runs of each protocol.")] = "200",
-    nodes: Annotated[str, typer.Option(help="How many nodes.")] = "5",
-    seed: Annotated[str, typer.Option(help="The seed of the first run; the next ones follow.")] = "1",
+    runs: Annotated[str, typer.Option(help="Number of runs of each protocol.")] = "200",
+    nodes: Annotated[str, typer.Option(help="Number of nodes.")] = "5",
+    seed: Annotated[str, typer.Option(help="Seed of the first run; each run uses the next seed.")] = "1",
     task: Annotated[
-        str, typer.Option(help="What runs above each election: field, whose lost work is counted, or none.")
+        str, typer.Option(help="Task on top of each election: field, whose lost work is counted, or none.")
     ] = "field",
     t: RequestBound = None,
     workers: Workers = None,
     output: Picture = None,
     json: Json = False,
 ) -> int:
-    """Compare protocols: what they take, and what goes wrong, under the same faults, in simulation.
+    """Compare the cost and failures of protocols under the same faults.
 
-    Each seed draws one course of events: the links, and faults at certain times. Every protocol goes through
-    exactly that, and every run is judged. With a script the seeds draw the links alone. 200 runs of four
-    protocols take some minutes; Ctrl-C ends with what there is.
+    The runs are simulated. Each seed determines the links and the random faults. Every protocol runs under the
+    same links and faults, and every run is checked against the protocol's assertions. With a script, the seed
+    determines only the links. 200 runs of four protocols take some minutes; Ctrl-C stops and shows the results so
+    far.
 
-    A node leads while it runs, is Normal, and is its own coordinator. The cluster is without a coordinator, once
-    it had one, while nobody leads, and while a node that runs is Normal under another one that does not lead: it
-    has died, or stands still. An election is what happens from when the nodes that run no longer agree on a
-    coordinator to when they do again, if anything is sent in it but heartbeats. Of the readings of the field, one
-    is lost that no running node knows in the end, and one is made twice whose region had been read already.
+    A node leads while it is running, is Normal, and is its own coordinator. A cluster that has had a coordinator
+    is without one while no node leads, and while a running node is Normal under a node that does not lead because
+    it is down or paused. An election lasts from the moment when the running nodes no longer agree on a coordinator
+    until they agree again; it counts only if messages other than heartbeats are sent. A reading of the field is
+    lost if no running node knows it at the end, and made twice if its region had already been read.
 
-    Commit protocols (2pc, 3pc) get transactions, and what those come to is shown: messages and forced writes
-    beside the formula, times, how long nodes were blocked and locks were held. Without a script, the coordinator
-    crashes amid the votes, another one has a load, and it comes back; with --faults, faults are drawn. A node is
-    blocked while it
-    runs and has voted YES, from when the coordinator is down or stands still, or it says that it has to wait,
-    until it knows the outcome.
+    Commit protocols (2pc, 3pc) run transactions. The report shows messages and forced writes next to the formulas,
+    times, and how long nodes were blocked and locks were held. Without a script, the coordinator crashes during
+    the vote, another node gets a load of transactions, and the coordinator recovers; with --faults, faults are
+    random. A running node that has voted YES is blocked from the moment when the coordinator is down or paused, or
+    the node reports that it must wait, until it knows the outcome.
     """
-    from lab.cli.comparing import CompareRequest, run_compare  # noqa: PLC0415
+    from lab.cli.comparison_runner import CompareRequest, run_compare  # noqa: PLC0415
 
     given = [name for name in ("faults", "task") if _is_given(context, name)]
     if script is not None and "faults" in given:
-        raise UsageError(f"--script {script} says what happens, so no --faults are drawn; leave out one of them")
+        raise UsageError(f"--script {script} and --faults exclude each other; leave out one of them")
 
     return run_compare(
         CompareRequest.of(protocols, script, faults, runs, nodes, seed, task, t, workers, output, json, given)

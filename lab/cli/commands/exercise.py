@@ -1,13 +1,13 @@
-"""``lab exercise``: exercises to be solved with a cluster of one's own, and their grades."""
+"""``lab exercise``: solve and grade exercises."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lab.cli.app import app
 from lab.cli.commands.options import Json
 from lab.cli.completion import complete_exercise
+from lab.cli.program import app
 
 __all__ = ["exercise"]
 
@@ -15,45 +15,43 @@ exercise = typer.Typer()
 app.add_typer(
     exercise,
     name="exercise",
-    help="Exercises: bring something about, predict it, find it, repair it, with a cluster of your own. "
-    "[bold]lab exercise start[/bold] shows which there are; for a class, over SSH: [bold]lab serve[/bold].",
+    help="Solve and grade exercises.\n\nEach gives you a cluster of your own: provoke, predict, find or repair a "
+    "behaviour. [bold]lab exercise start[/bold] shows them all. For a class, over SSH: [bold]lab serve[/bold].",
 )
 
 Named = Annotated[
     str,
     typer.Argument(
         metavar="NAME|./DIR",
-        help="An exercise: by name, or the folder of one of your own, ./DIR.",
+        help="An exercise by name, or the folder of your own: ./DIR.",
         autocompletion=complete_exercise,
     ),
 ]
 Student = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Whose attempts these are; without it, your log-in name.")
+    str | None, typer.Option(metavar="NAME", help="Name of the student. Default: your login name.")
 ]
 HomeFolder = Annotated[
     Path | None,
-    typer.Option(
-        "--home", metavar="DIR", help="Where attempts and progress are kept; without it, with your data."
-    ),
+    typer.Option("--home", metavar="DIR", help="Folder for attempts and progress. Default: in lab's data folder."),
 ]
 Folder = Annotated[
     Path | None,
     typer.Option(
-        "--exercises", metavar="DIR", help="A folder of exercises of your own, in place of the program's."
+        "--exercises", metavar="DIR", help="Use the exercises in this folder instead of the built-in ones."
     ),
 ]
 
 
 @exercise.callback(invoke_without_command=True)
 def exercise_alone(context: typer.Context) -> None:
-    """Without a command: what there is."""
+    """Print the help if there is no command."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
 @exercise.command("list")
 def list_(exercises: Folder = None, json: Json = False) -> int:
-    """List the exercises: how hard each is, what is to be done, what it teaches, how many points it brings."""
+    """List the exercises: level, task, topics and points of each."""
     from lab.cli.exercises import print_list  # noqa: PLC0415
 
     return print_list(exercises, json)
@@ -61,9 +59,9 @@ def list_(exercises: Folder = None, json: Json = False) -> int:
 
 @exercise.command()
 def show(
-    name: Named, solution: Annotated[bool, typer.Option("--solution", help="Its solution, too.")] = False
+    name: Named, solution: Annotated[bool, typer.Option("--solution", help="Print the solution too.")] = False
 ) -> int:
-    """Print an exercise: what is asked, what may be done, and how many points each task brings."""
+    """Print an exercise: its tasks, the allowed commands, and the points of each task."""
     from lab.cli.exercises import print_exercise  # noqa: PLC0415
 
     return print_exercise(name, solution)
@@ -79,19 +77,22 @@ def start(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME|./DIR]", help="Which; without it, choose in a list.", autocompletion=complete_exercise
+            metavar="[NAME|./DIR]",
+            help="An exercise. Default: choose from a list.",
+            autocompletion=complete_exercise,
         ),
     ] = None,
     student: Student = None,
     home: HomeFolder = None,
     exercises: Folder = None,
 ) -> int:
-    """Begin an attempt at an exercise: its text stands beside a cluster that is yours.
+    """Start an attempt at an exercise.
 
-    Tasks are ticked as they are done. Hints come one at a time, and cost what they say. Every attempt is recorded,
-    and the best one counts: hand in the recording, which lab exercise grade runs again.
+    The text is shown next to a cluster of your own. Tasks are ticked off as you complete them. Hints are given one
+    at a time; each states its cost in points. Every attempt is recorded, and the best one counts: hand in the
+    recording, which lab exercise grade re-executes.
 
-    To repair a protocol there is a file to be mended: it is copied to where you are, with what to do.
+    If the exercise is to repair a protocol, the faulty file is copied to the current folder.
     """
     from lab.cli.exercises import start_exercise  # noqa: PLC0415
 
@@ -100,7 +101,7 @@ def start(
 
 @exercise.command()
 def status(student: Student = None, home: HomeFolder = None, exercises: Folder = None, json: Json = False) -> int:
-    """Print how far you have come, exercise by exercise."""
+    """Print your progress in each exercise."""
     from lab.cli.exercises import print_status  # noqa: PLC0415
 
     return print_status(student, home, exercises, json)
@@ -116,38 +117,42 @@ def status(student: Student = None, home: HomeFolder = None, exercises: Folder =
 def grade(
     named: Annotated[
         list[Path],
-        typer.Argument(metavar="RECORDING|FILE.py|DIR…", help="What was handed in; of a folder, all of it."),
+        typer.Argument(metavar="RECORDING|FILE.py|DIR…", help="The submissions: files, or folders of them."),
     ],
     exercise_: Annotated[
         str | None,
         typer.Option(
             "--exercise",
             metavar="NAME",
-            help="Which exercise a FILE.py repairs.",
+            help="The exercise that FILE.py repairs.",
             autocompletion=complete_exercise,
         ),
     ] = None,
     student: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Whose they are to be: another's is not graded.")
+        str | None, typer.Option(metavar="NAME", help="Grade only submissions of this student.")
     ] = None,
-    every: Annotated[bool, typer.Option("--every", help="Every attempt, not each student's best.")] = False,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write them for a spreadsheet, too.")] = None,
+    every: Annotated[
+        bool, typer.Option("--every", help="Grade every attempt, not only the best of each student.")
+    ] = False,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the grades as a spreadsheet.")
+    ] = None,
     gradescope: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write Gradescope's results.json, of one student.")
+        Path | None, typer.Option(metavar="FILE", help="Also write Gradescope's results.json, for one student.")
     ] = None,
     exercises: Folder = None,
 ) -> int:
-    """Grade what was handed in, by running it again from its inputs.
+    """Grade submissions by re-executing them.
 
-    A recording is not graded where it is not what its inputs give, where something was done in it that no command
-    did, where a command is not allowed in the exercise, or where two students have handed in the same run: give
-    those of all in one call. Where each student is graded alone, as by Gradescope, --student NAME refuses what is
-    another's. Made on a student's own machine a recording is as good as that machine is: what lab serve keeps
-    itself cannot be edited.
+    A recording is refused if its inputs do not reproduce its steps, if it contains an effect without a command, if
+    a command is not allowed in the exercise, or if two students submit the same run. To detect the latter, grade
+    all students in one call; to grade one student alone, as Gradescope does, --student NAME refuses the recordings
+    of others. A recording from a student's own machine is only as trustworthy as that machine; students cannot
+    edit the recordings that lab serve keeps.
 
-    Exit status: 0 all were graded, 1 one was not, 2 a mistake in the call, 130 Ctrl-C.
+    Exit status: 0 all were graded, 1 one was refused, 2 usage error, 130 Ctrl-C.
     """
-    from lab.cli.grading import GradeRequest, grade_all  # noqa: PLC0415
+    from lab.cli.grade_request import GradeRequest, grade_all  # noqa: PLC0415
 
     return grade_all(GradeRequest(named, exercise_, every, student, csv, gradescope, exercises))
 
@@ -156,12 +161,14 @@ def grade(
 def check(
     named: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME|./DIR]…", help="Which; without any, all.", autocompletion=complete_exercise),
+        typer.Argument(metavar="[NAME|./DIR]…", help="Exercises. Default: all.", autocompletion=complete_exercise),
     ] = None,
 ) -> int:
-    """Check exercises: the solution brings all points; nothing, what is known to be wrong, and chance do not.
+    """Check that exercises are correct.
 
-    Exit status: 0 all are in order, 1 one is not, 2 a mistake in the call, 130 Ctrl-C.
+    The solution must earn all points; an empty attempt, known wrong attempts and random attempts must not.
+
+    Exit status: 0 all are correct, 1 one is not, 2 usage error, 130 Ctrl-C.
     """
     from lab.cli.exercises import check_exercises  # noqa: PLC0415
 

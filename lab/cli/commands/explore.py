@@ -1,12 +1,12 @@
-"""``lab explore``: every order of what may happen, up to a bound."""
+"""``lab explore``: model checking, the search of all executions up to a bound."""
 
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from lab.cli.app import app
 from lab.cli.commands.options import Json, Parameters, Target
+from lab.cli.program import app
 
 __all__ = ["explore"]
 
@@ -30,86 +30,87 @@ _BEGINNINGS = ("normal", "start")
 def explore(
     target: Target,
     nodes: Annotated[
-        str, typer.Option(metavar="NUMBER", help="How many nodes, 1 to 7; more than 4 is a great many states.")
+        str, typer.Option(metavar="NUMBER", help="Number of nodes, 1 to 7. More than 4 gives very many states.")
     ] = "3",
     kills: Annotated[
-        str, typer.Option(metavar="NUMBER", help="So many kills at most, of any node at any moment.")
+        str, typer.Option(metavar="NUMBER", help="Maximum number of kills, of any node at any moment.")
     ] = "1",
     restarts: Annotated[
-        str, typer.Option(metavar="NUMBER", help="So many restarts at most of killed nodes.")
+        str, typer.Option(metavar="NUMBER", help="Maximum number of restarts of killed nodes.")
     ] = "0",
     cuts: Annotated[
         str,
-        typer.Option(
-            metavar="NUMBER", help="So many cuts at most, one after the other, each of which may be healed."
-        ),
+        typer.Option(metavar="NUMBER", help="Maximum number of cuts, one at a time; each may be healed."),
     ] = "0",
     timeouts: Annotated[
         str,
-        typer.Option(
-            metavar="|".join(_TIMEOUTS), help="The model of time, as told above: which assumptions hold."
-        ),
+        typer.Option(metavar="|".join(_TIMEOUTS), help="Timing model, as described above."),
     ] = "synchronous",
     from_: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="|".join(_BEGINNINGS),
-            help="Begin where all are Normal under one coordinator, or where all have just come up. "
-            r"\[default: normal, where the protocol elects]",
+            help="Initial state: all nodes Normal under one coordinator, or all just started. "
+            r"\[default: normal for elections, else start]",
         ),
     ] = None,
     do: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COMMAND",
-            help='A command of the protocol\'s own, given before anything else happens: "tell 3 withdraw 350". '
-            "May be given several times. none: no command. "
-            r"\[default: where commands keep the protocol busy, the first of these, to the highest node]",
+            help='Give a command of the protocol in the initial state: "tell 3 withdraw 350". Repeatable. none: '
+            "give no command. "
+            r"\[default: if commands drive the protocol, the first of them, to the highest node]",
         ),
     ] = None,
     states: Annotated[
-        str, typer.Option(metavar="NUMBER", help="Stop at so many states; a million take about half a gigabyte.")
+        str,
+        typer.Option(metavar="NUMBER", help="Stop after this many states; a million need about half a gigabyte."),
     ] = "1000000",
     depth: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help=r"Stop after so many moves.  \[default: no bound]")
+        str | None, typer.Option(metavar="NUMBER", help=r"Maximum depth, in moves.  \[default: no bound]")
     ] = None,
     set_: Parameters = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where to record the shortest violation; a .jsonl file."),
+        typer.Option(metavar="FILE", help="Record the shortest counterexample to this .jsonl file."),
     ] = None,
     json: Json = False,
 ) -> int:
-    """Try every order of deliveries, timeouts, kills and cuts, and look at every state that comes of it.
+    """Model-check a protocol: explore all executions up to a bound.
 
-    Breadth first, so the violation that is recorded is a shortest one. A kill strikes also between two messages
-    of one step. Links keep their order and lose nothing but by a cut. T is 300 ms, and Tm a third of it.
+    Every order of deliveries, timeouts, kills, restarts and cuts is explored, and the assertions are checked in
+    every state. The search is breadth first, so the recorded counterexample is a shortest one. A kill can also
+    interrupt a step between two messages. Links are FIFO and lose messages only through a cut. T is 300 ms, Tm is
+    T/3.
 
-    A cut parts the nodes into two sides, or two nodes from each other, at any moment, and may be healed at any
-    later one, or never. It is looked at where it stops a message, and its end where one passes again. It breaks
-    assumption 8; A4 is asked of each side of it, A2 once it is healed.
+    A cut separates the nodes into two sides, or two nodes from each other. It can begin at any moment, and be
+    healed later or never. Cuts that stop no message are not explored. A cut breaks assumption 8; A4 is checked on
+    each side of a cut, A2 after it is healed.
 
     \b
-    synchronous  messages arrive within Tm, timers fire on time: nothing is broken
-    prompt       the same, but messages take no time: far fewer states
-    ordered      messages take as long as they like (8 is broken)
-    any          and a timer may fire at any moment, as if nodes were slow (8 and 9)
+    Timing models:
+    synchronous  messages arrive within Tm, timers fire on time: no assumption is broken
+    prompt       as synchronous, but messages take no time: far fewer states
+    ordered      message delays are unbounded (breaks assumption 8)
+    any          as ordered, and timers can fire at any moment (breaks 8 and 9)
 
-    What can be explored is any protocol whose states come again; a task such as the field cannot: what it knows
-    grows for ever.
+    The states of the protocol must recur: a task such as field cannot be explored, because its knowledge grows
+    without bound.
 
-    It is exhaustive when nothing new is left to look at before a bound is met; what protocols count, such as
-    versions, may grow for ever. A2 and A4 are violated where nothing can happen any more, or, if exhaustive,
-    and synchronous or prompt, where the same can happen again and again for ever, without agreement.
+    The search is exhaustive if no new states are left before a bound is reached; a protocol with unbounded
+    counters, such as versions, may never get there. The liveness properties A2 and A4 are violated in a state
+    without further events and without agreement, and, after an exhaustive search with synchronous or prompt, by an
+    endless cycle without agreement.
 
-    Exit status: 0 nothing found, 1 found, 2 a mistake in the call, 130 Ctrl-C (with what was covered so far).
+    Exit status: 0 nothing found, 1 a violation, 2 usage error, 130 Ctrl-C (reports what was covered).
     """
-    from lab.cli.exploring import Options, run_explore  # noqa: PLC0415
-    from lab.cli.settings import one_of, target_of, whole_number  # noqa: PLC0415
+    from lab.cli.exploration_runner import ExploreOptions, run_explore  # noqa: PLC0415
+    from lab.cli.run_options import one_of, target_of, whole_number  # noqa: PLC0415
 
     return run_explore(
-        Options(
+        ExploreOptions(
             target_of(target, set_ or []),
             whole_number("--nodes", nodes, 1, 7),
             whole_number("--kills", kills, 0),

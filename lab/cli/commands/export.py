@@ -1,12 +1,12 @@
-"""``lab export``: a recording as a picture, a page, a text, a trace or a table."""
+"""``lab export``: write a recording as a picture, page, text, trace or table."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lab.cli.app import app
 from lab.cli.completion import complete_format
+from lab.cli.program import app
 
 __all__ = ["export"]
 
@@ -22,12 +22,14 @@ __all__ = ["export"]
     lab export run.jsonl --to cast --view diagram --speed 0.5""",
 )
 def export(
-    file: Annotated[Path, typer.Argument(help="A recording; lab keeps those of runs without --record too.")],
+    file: Annotated[
+        Path, typer.Argument(help="A recording. Runs without --record are kept in lab's data folder.")
+    ],
     to: Annotated[
         str | None,
         typer.Option(
             metavar="FORMAT",
-            help="Which format; without it, what --out ends in. Without both: which there are.",
+            help="Output format. Default: from the suffix of --out. Without both, list the formats.",
             autocompletion=complete_format,
         ),
     ] = None,
@@ -37,42 +39,44 @@ def export(
             "--out",
             "-o",
             metavar="FILE",
-            help=r"Where to; - is standard output.  \[default: its name and .svg or so, here]",
+            help=r"Output file; - is standard output.  \[default: the recording's name with the format's suffix]",
         ),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="Only from then on: 2s, 350ms."),
+        typer.Option("--from", metavar="TIME", help="Start of the window: 2s, 350ms."),
     ] = None,
-    until: Annotated[str | None, typer.Option(metavar="TIME", help="Only until then.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="End of the window.")] = None,
     nodes: Annotated[
-        str | None, typer.Option(metavar="1,2,3", help="Only these nodes, and the messages between them.")
+        str | None, typer.Option(metavar="1,2,3", help="Export only these nodes and the messages between them.")
     ] = None,
-    heartbeats: Annotated[bool, typer.Option("--heartbeats", help="With the messages that keep coming.")] = False,
-    time: Annotated[str, typer.Option(metavar="down|right", help="In pictures: which way time runs.")] = "down",
-    ascii_only: Annotated[bool, typer.Option("--ascii", help="As text: without signs beyond ASCII.")] = False,
+    heartbeats: Annotated[bool, typer.Option("--heartbeats", help="Include heartbeats.")] = False,
+    time: Annotated[str, typer.Option(metavar="down|right", help="Pictures: direction of time.")] = "down",
+    ascii_only: Annotated[bool, typer.Option("--ascii", help="Text: use only ASCII characters.")] = False,
     table: Annotated[
-        str, typer.Option(metavar="NAME", help="In csv and jsonl: messages, statuses, faults or events.")
+        str, typer.Option(metavar="NAME", help="csv, jsonl: messages, statuses, faults or events.")
     ] = "messages",
-    view: Annotated[str, typer.Option(metavar="NAME", help="In a cast: log, diagram, network, code …")] = "log",
-    size: Annotated[str, typer.Option(metavar="WxH", help="In a cast: how many columns and rows.")] = "120x40",
-    speed: Annotated[str, typer.Option(metavar="FACTOR", help="In a cast: how fast the run is played.")] = "1",
-    fps: Annotated[int, typer.Option(metavar="N", help="In a cast: how many frames a second.")] = 10,
-    idle: Annotated[str, typer.Option(metavar="TIME", help="In a cast: the longest that nothing happens.")] = "2s",
-    force: Annotated[bool, typer.Option("--force", help="Over a file that is there already.")] = False,
+    view: Annotated[
+        str, typer.Option(metavar="NAME", help="cast: the view to show: log, diagram, network, code …")
+    ] = "log",
+    size: Annotated[str, typer.Option(metavar="WxH", help="cast: columns and rows of the terminal.")] = "120x40",
+    speed: Annotated[str, typer.Option(metavar="FACTOR", help="cast: playback speed.")] = "1",
+    fps: Annotated[int, typer.Option(metavar="N", help="cast: frames per second.")] = 10,
+    idle: Annotated[str, typer.Option(metavar="TIME", help="cast: longest pause between two events.")] = "2s",
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> int:
-    """Export a recording: as a picture or a page of its space-time diagram, for other tools, as a table.
+    """Export a recording as a diagram, trace or table.
 
-    [bold]lab export FILE[/bold] lists the formats. To be looked at: svg, html, text, mermaid, dot. For other
-    tools: shiviz, perfetto, cast. For your own: csv, jsonl, in which a column that ends in _us is a time in
-    microseconds since the run began, and one that ends in record is the number of a record.
+    [bold]lab export FILE[/bold] lists the formats. Diagrams: svg, html, text, mermaid, dot. Traces for other
+    tools: shiviz, perfetto, cast. Tables: csv, jsonl. In a table, a column whose name ends in _us is a time in
+    microseconds since the start of the run, and a column whose name ends in record is a record number.
 
-    In the diagram each node has a lane in the colour of its Status, and a message is an arrow from where it was
-    sent to where it arrived. Heartbeats are left out. A long run has too many messages for a picture:
-    choose a window of it with --from and --until. At its beginning everything stands as it did then.
+    In the diagram each node has a lane in the colour of its status, and a message is an arrow from sender to
+    receiver. Heartbeats are left out. A long run has too many messages for one picture: select a window with
+    --from and --until. It begins with the nodes, faults and messages in the state of that time.
     """
-    from lab.cli.exporting import ExportRequest, run_export  # noqa: PLC0415
-    from lab.cli.filming import FilmOptions  # noqa: PLC0415
+    from lab.cli.export_request import ExportRequest, run_export  # noqa: PLC0415
+    from lab.cli.film_options import FilmOptions  # noqa: PLC0415
 
     film = FilmOptions(view, size, speed, fps, idle)
     return run_export(

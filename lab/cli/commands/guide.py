@@ -1,43 +1,109 @@
-"""``lab guide``: pages to read, which come with the program."""
+"""``lab guide``: the project's documents, in the terminal, by search, or as a site."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lab.cli.app import app
-from lab.cli.errors import UsageError
+from lab.cli.program import app
+from lab.cli.usage_errors import EXIT_NOT_AS_EXPECTED, UsageError
 
 __all__ = ["guide"]
 
-_FOLDER = Path(__file__).parents[2] / "guide"
 _WIDEST = 100
 
 
-@app.command(epilog="Examples: lab guide scenarios, lab guide your-own-protocol")
+def _complete_page(incomplete: str) -> list[tuple[str, str]]:
+    from lab.guide.contents import all_pages  # noqa: PLC0415
+
+    return [(page.name, page.title) for page in all_pages() if page.name.startswith(incomplete)]
+
+
+@app.command(
+    epilog="Examples: lab guide first-steps, lab guide scenarios, lab guide --search partition, lab guide --html site"
+)
 def guide(
-    topic: Annotated[str | None, typer.Argument(help="Which page; without it, the pages there are.")] = None,
+    page: Annotated[
+        str | None,
+        typer.Argument(help="The page to show. Without it: the list of pages.", autocompletion=_complete_page),
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option("--search", metavar="WORDS", help="List the lines that contain all these words.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="DIR", help="Write all pages as a small site into DIR.")
+    ] = None,
     plain: Annotated[
-        bool, typer.Option("--plain", help="As it is written, in Markdown, on a terminal too.")
+        bool, typer.Option("--plain", help="Print the Markdown source (default when not on a terminal).")
     ] = False,
 ) -> int:
-    """Read a page of the guide: classes, exercises, scenarios, or your-own-protocol."""
-    pages = {path.stem: path for path in sorted(_FOLDER.glob("*.md"))}
-    if topic is None:
-        for name, path in pages.items():
-            title = path.read_text("utf-8").partition("\n")[0].removeprefix("# ")
-            print(f"lab guide {name:20} {title}")
-        return 0
-    if topic not in pages:
-        raise UsageError(f"there is no page {topic!r}; there is: {', '.join(pages)}")
-    text = pages[topic].read_text("utf-8")
-    if plain or not os.isatty(1):
-        print(text, end="")
+    """Read the guide: first steps, teaching a class, your own protocol, and the reference."""
+    if (page is not None) + (search is not None) + (html is not None) > 1:
+        raise UsageError("give one of PAGE, --search and --html")
+    if html is not None:
+        return _write_html(html)
+    if search is not None:
+        return _print_hits(search)
+    return _print_contents() if page is None else _print_page(page, plain or not os.isatty(1))
+
+
+def _print_contents() -> int:
+    from lab.guide.contents import DOORS  # noqa: PLC0415
+
+    for door in DOORS:
+        print(door.title)
+        for page in door.pages:
+            print(f"  lab guide {page.name:18} {page.title}")
+        print()
+    print("lab guide --search WORDS finds a line; --html DIR writes all pages as a small site.")
+    return 0
+
+
+def _print_page(name: str, plain: bool) -> int:
+    from lab.guide.contents import NoSuchPageError, find_page  # noqa: PLC0415
+
+    try:
+        page = find_page(name)
+    except NoSuchPageError as error:
+        raise UsageError(str(error)) from None
+    if plain:
+        print(page.text, end="")
         return 0
     from rich.console import Console  # noqa: PLC0415
     from rich.markdown import Markdown  # noqa: PLC0415
 
     console = Console()
-    console.print(Markdown(text), width=min(console.width, _WIDEST))
+    console.print(Markdown(page.for_terminal()), width=min(console.width, _WIDEST))
+    return 0
+
+
+def _print_hits(words: str) -> int:
+    from lab.guide.contents import search  # noqa: PLC0415
+
+    hits = list(search(words))
+    place = None
+    for hit in hits:
+        if place != (hit.page.name, hit.heading):
+            place = (hit.page.name, hit.heading)
+            print(f"lab guide {hit.page.name}: {hit.heading}")
+        if not hit.line.startswith("#"):
+            print(f"    {hit.line}")
+    if not hits:
+        print(
+            f"no line of the guide contains {words!r}; try fewer words, or lab guide for the pages",
+            file=sys.stderr,
+        )
+    return 0 if hits else EXIT_NOT_AS_EXPECTED
+
+
+def _write_html(folder: Path) -> int:
+    from lab.guide.html_site import SiteError, write_site  # noqa: PLC0415
+
+    try:
+        count = write_site(folder)
+    except SiteError as error:
+        raise UsageError(str(error)) from None
+    print(f"wrote {count} pages: open {folder / 'index.html'}")
     return 0

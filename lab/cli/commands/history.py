@@ -1,11 +1,11 @@
-"""``lab history``: the groups of a run, and what each was formed from."""
+"""``lab history``: the history of groups in a run."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lab.cli.app import app
+from lab.cli.program import app
 
 __all__ = ["history"]
 
@@ -19,25 +19,26 @@ __all__ = ["history"]
     dot -Tpdf run.dot -o run.pdf""",
 )
 def history(
-    file: Annotated[Path, typer.Argument(help="A recording of a protocol that forms groups, as invitation does.")],
+    file: Annotated[Path, typer.Argument(help="A recording of a protocol that forms groups, such as invitation.")],
     svg: Annotated[
-        Path | None, typer.Option(metavar="FILE.svg", help="Draw the history into this file too.")
+        Path | None, typer.Option(metavar="FILE.svg", help="Also draw the history to this file.")
     ] = None,
     dot: Annotated[
-        Path | None, typer.Option(metavar="FILE.dot", help="Write it as a graph for Graphviz into this file too.")
+        Path | None, typer.Option(metavar="FILE.dot", help="Also write the history as a Graphviz graph.")
     ] = None,
     json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object, times in microseconds, and nothing else.")
+        bool, typer.Option("--json", help="Print only one JSON object; times are in microseconds.")
     ] = False,
 ) -> int:
-    """Show the history of groups: who led, who was in, what each was formed from, and when.
+    """Show the history of groups in a recording.
 
-    Time runs down, and each node has a lane in the colour of its group. Where nodes take a group, its identifier
-    is in their lanes with a bar between them: the node that formed it and a counter, so that none is used twice.
-    Lanes that come together are a merge, lanes that part are a split.
+    It shows the coordinator and the members of each group, the groups that it was formed from, and when it
+    existed. Time runs downwards. Each node has a lane in the colour of its group. Where nodes join a group, a bar
+    connects their lanes and shows the group's identifier: the node that formed it and a counter, so that no
+    identifier is used twice. Lanes that join are a merge; lanes that part are a split.
 
-    A narrow terminal, or a run of many nodes, has the groups as a list.
+    On a narrow terminal, or with many nodes, the groups are printed as a list.
     """
-    from lab.cli.history import HistoryRequest, run_history  # noqa: PLC0415
+    from lab.cli.history_report import HistoryRequest, run_history  # noqa: PLC0415
 
     return run_history(HistoryRequest.of(file, svg, dot, json))

@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they mean the same everywhere."""
+"""Options that several commands share."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,41 +19,46 @@ __all__ = [
     "Workers",
 ]
 
-Target = Annotated[str, typer.Argument(help="A protocol: bully, or FILE.py:CLASS for your own.")]
+Target = Annotated[str, typer.Argument(help="A protocol by name (bully), or your own: FILE.py:CLASS.")]
 
-Targets = Annotated[list[str], typer.Argument(metavar="PROTOCOL", help="By name, or FILE.py:CLASS for your own.")]
+Targets = Annotated[
+    list[str], typer.Argument(metavar="PROTOCOL", help="Protocols by name, or your own: FILE.py:CLASS.")
+]
 
 Faults = Annotated[
     str,
-    typer.Option(help="With commas: kill, pause, partition, delay, loss, duplicate, reorder, wipe; or all."),
+    typer.Option(
+        help="Kinds of random faults: kill, pause, partition, delay, loss, duplicate, reorder, wipe; or all."
+    ),
 ]
 
 RequestBound = Annotated[
-    str | None, typer.Option(help=r"T, the bound of a request with its answer: 2·Tm + Tp.  \[default: 200ms]")
+    str | None, typer.Option(help=r"T, the bound for a request and its answer: 2·Tm + Tp.  \[default: 200ms]")
 ]
 
 Parameters = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="NAME=VALUE", help="A parameter of the protocol; lab list protocols NAME says which."
+        "--set", metavar="NAME=VALUE", help="Set a parameter of the protocol; lab list protocols NAME lists them."
     ),
 ]
 
 OwnProtocol = Annotated[
     str | None,
-    typer.Option(metavar="FILE.py:CLASS", help="Where the protocol is, if it is one of your own."),
+    typer.Option(metavar="FILE.py:CLASS", help="Use this class, if the protocol is your own."),
 ]
 
 Record = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Where to record; without it, where lab keeps recordings.")
+    Path | None,
+    typer.Option(metavar="FILE", help="Record to this file. Default: a new file in lab's data folder."),
 ]
 
 Picture = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Draw the charts into this file too.")
+    Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Also write the charts to this file.")
 ]
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object at the end, and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print only one JSON object, at the end.")]
 
-Workers = Annotated[str | None, typer.Option(help=r"How many processes.  \[default: one a processor]")]
+Workers = Annotated[str | None, typer.Option(help=r"Number of worker processes.  \[default: one per processor]")]
 
-Headless = Annotated[bool, typer.Option("--headless", help="Without the interface; needs --for.")]
+Headless = Annotated[bool, typer.Option("--headless", help="Run without the interface; requires --for.")]

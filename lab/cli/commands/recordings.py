@@ -1,41 +1,43 @@
-"""``lab replay``, ``lab verify`` and ``lab show``: a recording on the screen, put to the test, as text."""
+"""``lab replay``, ``lab verify`` and ``lab show``: view, verify and print recordings."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lab.cli.app import app
 from lab.cli.commands.options import OwnProtocol
+from lab.cli.program import app
 
 __all__ = ["replay", "show", "verify"]
 
 
 @app.command()
 def replay(
-    file: Annotated[Path, typer.Argument(help="A recording; lab keeps those of runs without --record too.")],
-    beside: Annotated[
+    file: Annotated[
+        Path, typer.Argument(help="A recording. Runs without --record are kept in lab's data folder.")
+    ],
+    other: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Another recording, to be seen beside it as of the same moment."),
+        typer.Option("--beside", metavar="FILE", help="Show this recording next to it, at the same moment."),
     ] = None,
 ) -> int:
-    """Open a recording in the interface: play, step forward and back, jump from fault to fault.
+    """Open a recording in the interface.
 
-    What is noted there with M is kept beside it, in FILE.bookmarks.
+    Play it, step forward and back, jump from fault to fault. Bookmarks set with M are saved in FILE.bookmarks.
     """
-    from lab.cli.reading import opened  # noqa: PLC0415
-    from lab.cli.terminal import need_terminal  # noqa: PLC0415
+    from lab.cli.recording_report import open_or_exit  # noqa: PLC0415
+    from lab.cli.terminal import require_terminal  # noqa: PLC0415
 
-    for each in (file, beside):
+    for each in (file, other):
         if each is not None:
-            opened(each).close()
-    need_terminal(f"lab show {file}")
+            open_or_exit(each).close()
+    require_terminal(f"lab show {file}")
     from lab.tui.terminal.guard import run_guarded  # noqa: PLC0415
 
     def interface() -> int:
-        from lab.tui.main import show_recording  # noqa: PLC0415
+        from lab.tui.show import show_recording  # noqa: PLC0415
 
-        return show_recording(file, beside)
+        return show_recording(file, other)
 
     return run_guarded(interface)
 
@@ -45,19 +47,19 @@ def verify(
     files: Annotated[list[Path], typer.Argument(help="Recordings.")],
     protocol: OwnProtocol = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Violations outside the promise, too, make the exit status 1.")
+        bool, typer.Option("--strict", help="Exit with status 1 for excused violations too.")
     ] = False,
 ) -> int:
-    """Re-execute and judge recordings: recorded inputs, fed to fresh nodes, must give the recorded steps, and
-    whatever the protocol promises must hold in every consistent state.
+    """Re-execute recordings and check the protocol's assertions.
 
-    A violation while an assumption is broken that the protocol relies on is outside its promise; one with all
-    of them intact is a failure. The first violation of each assertion is told with how it came about.
+    Fresh nodes get the recorded inputs and must take the recorded steps. The assertions must hold in every
+    consistent state. A violation is excused if an assumption that the protocol relies on is broken; otherwise it
+    is a failure. The first violation of each assertion is printed with the events that led to it.
 
-    Exit status: 0 all hold, 1 one differs (it was edited, or the protocol has changed since) or fails,
-    2 no recording.
+    Exit status: 0 all recordings hold, 1 one differs (it was edited, or the protocol has changed) or has a
+    failure, 2 a file is not a recording.
     """
-    from lab.cli.reading import verify as verify_files  # noqa: PLC0415
+    from lab.cli.recording_report import verify as verify_files  # noqa: PLC0415
 
     return verify_files(files, protocol, strict)
 
@@ -65,33 +67,35 @@ def verify(
 @app.command(epilog="Example: lab show run.jsonl --node 4 --kind EnterElection --kind SetCoordinator")
 def show(
     file: Annotated[Path, typer.Argument(help="A recording.")],
-    node: Annotated[
-        list[str] | None, typer.Option(metavar="NODE", help="Only what this node sends, gets or does.")
-    ] = None,
+    node: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Show only events of this node.")] = None,
     kind: Annotated[
-        list[str] | None, typer.Option(metavar="KIND", help="Only messages whose kind begins so.")
+        list[str] | None, typer.Option(metavar="KIND", help="Show only messages whose kind begins with KIND.")
     ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
             metavar="WHAT",
-            help="Only: message, status, process, command, caption, mark, expectation, told, log, note, failure, "
-            "end.",
+            help="Show only lines of this type: message, status, process, command, caption, mark, expectation, "
+            "told, log, note, failure or end.",
         ),
     ] = None,
-    heartbeats: Annotated[bool, typer.Option("--heartbeats", help="With the messages that keep coming.")] = False,
+    heartbeats: Annotated[bool, typer.Option("--heartbeats", help="Include heartbeats.")] = False,
     blocked: Annotated[
-        bool, typer.Option("--blocked", help="Instead: the open transactions of a bank, and why each is open.")
+        bool, typer.Option("--blocked", help="Show the open transactions instead, and why each is open.")
     ] = False,
     at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="With --blocked: as of then; as it ended by default.")
+        str | None, typer.Option(metavar="TIME", help="With --blocked: at this time. Default: at the end.")
     ] = None,
 ) -> int:
-    """Print a recording as text: messages with their fates, changes of status, faults and commands."""
+    """Print a recording as text.
+
+    One line per message, status change, fault and command. A line must match all filters given; a filter given
+    several times matches any of its values.
+    """
     if blocked or at is not None:
         from lab.cli.blocked import BlockedRequest, show_blocked  # noqa: PLC0415
 
         return show_blocked(BlockedRequest.of(file, blocked, at, bool(node or kind or only or heartbeats)))
-    from lab.cli.reading import show as show_file  # noqa: PLC0415
+    from lab.cli.recording_report import show as show_file  # noqa: PLC0415
 
     return show_file(file, node or [], kind or [], only or [], heartbeats)

@@ -1,14 +1,14 @@
-"""``lab run``: a protocol or a scenario, live or simulated, watched or headless."""
+"""``lab run``: run a protocol or a scenario."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lab.cli.app import app
 from lab.cli.commands.options import Record, RequestBound
 from lab.cli.completion import complete_target
-from lab.cli.errors import UsageError
+from lab.cli.program import app
+from lab.cli.usage_errors import UsageError
 
 __all__ = ["run"]
 
@@ -18,97 +18,105 @@ __all__ = ["run"]
     lab run bully --nodes 0-7\n
     lab run bully --headless --for 6s --do "at 2s kill 5" --do "at 4s restart 5"\n
     lab run bully --t 1s --do "when all normal kill coordinator" --record first.jsonl\n
-    lab run bully --sim --do freeze   (then . lets one event happen, and c chooses which)\n
+    lab run bully --sim --do freeze   (then . runs one event, and c chooses which)\n
     lab run bully --sim --speed 0.1 --do "on send EnterElection freeze"\n
     lab run bully --sim --headless --for 10m --do "at 1m kill coordinator" --nodes 100 --seed 7\n
-    lab run my_election.py:MyElection   (how to write one: lab guide your-own-protocol)\n
-    lab run coordinator-dies   (a scenario; which there are: lab scenario list)\n
-    lab run my.scenario   (one of yours; how to write it: lab guide scenarios)""",
+    lab run my_election.py:MyElection   (see lab guide your-own-protocol)\n
+    lab run coordinator-dies   (a scenario; lab scenario list shows all)\n
+    lab run my.scenario   (your own scenario; see lab guide scenarios)""",
 )
 def run(
     target: Annotated[
         str,
         typer.Argument(
             metavar="PROTOCOL|SCENARIO",
-            help="A protocol: bully, or FILE.py:CLASS for your own; or a scenario, by name or FILE.scenario.",
+            help="A protocol (bully, or your own FILE.py:CLASS), or a scenario (a name, or FILE.scenario).",
             autocompletion=complete_target,
         ),
     ],
     nodes: Annotated[
         str | None,
         typer.Option(
-            help="How many (5), from-to (0-7), or which (1,3,5). The id is the priority.  "
+            help="Node ids: a count (5), a range (0-7) or a list (1,3,5). The id is the priority.  "
             r"\[default: 5]"
         ),
     ] = None,
     t: RequestBound = None,
-    tm: Annotated[str | None, typer.Option(help="Tm, the bound of a message's journey; with --tp.")] = None,
-    tp: Annotated[str | None, typer.Option(help="Tp, the bound of a node's handling of it; with --tm.")] = None,
+    tm: Annotated[str | None, typer.Option(help="Tm, the bound for message delivery; requires --tp.")] = None,
+    tp: Annotated[str | None, typer.Option(help="Tp, the bound for handling a message; requires --tm.")] = None,
     latency: Annotated[
         str | None,
-        typer.Option(help=r"How long every message takes, but for the jitter.  \[default: 0s; with --sim Tm/4]"),
+        typer.Option(help=r"Base latency of every message.  \[default: 0s; with --sim Tm/4]"),
     ] = None,
     jitter: Annotated[
-        str | None, typer.Option(help=r"By how much that varies, either way.  \[default: 0s; with --sim Tm/8]")
+        str | None,
+        typer.Option(help=r"Random variation of the latency, plus or minus.  \[default: 0s; with --sim Tm/8]"),
     ] = None,
     sim: Annotated[
         bool,
         typer.Option(
             "--sim",
-            help="In virtual time: freeze it, step it, choose what happens next; a seed brings the same again.",
+            help="Simulate in virtual time: freeze, step, choose the next event. Same seed, same run.",
         ),
     ] = False,
     live: Annotated[
-        bool, typer.Option("--live", help="On processes, as is usual; of a scenario, if it is for that.")
+        bool, typer.Option("--live", help="Run on real processes (default). For scenarios that support it.")
     ] = False,
     speed: Annotated[
         str | None,
-        typer.Option(metavar="FACTOR", help="With --sim, virtual over real time at the start: 0.1, 10, max."),
+        typer.Option(
+            metavar="FACTOR", help="With --sim: virtual time per real time at the start: 0.1, 10 or max."
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="A parameter of the protocol; lab list protocols NAME says which there are.",
+            help="Set a parameter of the protocol; lab list protocols NAME lists them.",
         ),
     ] = None,
     do: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COMMAND",
-            help='A command, mostly with a trigger: "at 2s kill 5", "when all normal partition 1 2 | 3 4 5", '
-            '"on send EnterElection 4->1 kill 4". May be given several times. All commands: lab ctl --help',
+            help='Give a command, usually with a trigger: "at 2s kill 5", "when all normal partition 1 2 | 3 4 '
+            '5", "on send EnterElection 4->1 kill 4". Repeatable. All commands: lab ctl --help',
         ),
     ] = None,
     script: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="More commands, a line each; # begins a remark.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Read more commands from this file, one per line; # starts a comment."),
     ] = None,
     record: Record = None,
     seed: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="For losses and jitter; drawn if not given, and recorded."),
+        typer.Option(metavar="NUMBER", help="Seed of message loss and jitter. Default: random; it is recorded."),
     ] = None,
     headless: Annotated[
-        bool, typer.Option("--headless", help="Without the interface; needs --for, but for a scenario.")
+        bool, typer.Option("--headless", help="Run without the interface; requires --for, except for scenarios.")
     ] = False,
     for_: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="End the run after this long: 6s, 2m.")
+        str | None, typer.Option("--for", metavar="TIME", help="End the run after this time: 6s, 2m.")
     ] = None,
     json: Annotated[
-        bool, typer.Option("--json", help="With --headless: print one JSON object at the end, and nothing else.")
+        bool, typer.Option("--json", help="With --headless: print only one JSON object, at the end.")
     ] = False,
 ) -> int:
-    """Run a protocol or a scenario, on real processes or simulated, with the interface in front or headless."""
-    from lab.cli.running import run_headless, run_with_interface  # noqa: PLC0415
-    from lab.cli.scenario_running import run_scenario, scenario_named  # noqa: PLC0415
-    from lab.cli.settings import check_headless, run_config, world_of  # noqa: PLC0415
+    """Run a protocol or a scenario.
+
+    The nodes are real processes, or simulated with --sim. The run is shown in the interface, or reported at the
+    end with --headless. Every run is recorded.
+    """
+    from lab.cli.run_options import check_headless, run_config, world_of  # noqa: PLC0415
+    from lab.cli.runner import run_headless, run_with_interface  # noqa: PLC0415
+    from lab.cli.scenario_runner import find_scenario, run_scenario  # noqa: PLC0415
 
     if json and not headless:
-        raise UsageError("--json goes with --headless")
+        raise UsageError("--json requires --headless")
     if sim and live:
-        raise UsageError("--sim and --live: write one of them")
-    scenario = scenario_named(target)
+        raise UsageError("--sim and --live exclude each other; give one of them")
+    scenario = find_scenario(target)
     if scenario is not None:
         options = ("--nodes", "--t", "--tm", "--tp", "--latency", "--jitter", "--set", "--do", "--script")
         values = (nodes, t, tm, tp, latency, jitter, set_, do, script)

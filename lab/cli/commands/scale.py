@@ -1,11 +1,11 @@
-"""``lab scale``: how the cost of an election grows with the cluster."""
+"""``lab scale``: measure how the cost of an election grows with the cluster."""
 
 from typing import Annotated
 
 import typer
 
-from lab.cli.app import app
 from lab.cli.commands.options import Json, Picture, RequestBound, Targets
+from lab.cli.program import app
 
 __all__ = ["scale"]
 
@@ -23,27 +23,28 @@ def scale(
         str | None,
         typer.Option(
             metavar="N,N,…",
-            help="How many nodes, one cluster after the other; up to 2,000. "
-            r"\[default: 3,10,30,100,300,1000; of several protocols 3,10,30,100]",
+            help="Cluster sizes, up to 2,000 nodes. "
+            r"\[default: 3,10,30,100,300,1000; for several protocols 3,10,30,100]",
         ),
     ] = None,
     t: RequestBound = None,
     seed: Annotated[
-        str, typer.Option(metavar="NUMBER", help="For the moment, between two heartbeats, of the crash.")
+        str, typer.Option(metavar="NUMBER", help="Seed of the moment of the crash, between two heartbeats.")
     ] = "1",
     output: Picture = None,
     json: Json = False,
 ) -> int:
-    """Measure what an election costs as the cluster grows, in simulation, beside the formula from the literature.
+    """Measure the cost of an election as the cluster grows.
 
-    In each cluster the coordinator crashes, and what the election sends is counted, heartbeats apart: first with
-    everybody left to notice by itself; then, where the protocol has formulas of other cases, with the nodes made
-    to notice one after the other or all at once, so that best and worst case are both measured. Several protocols
-    are measured in the same clusters, and shown side by side.
+    The clusters are simulated, and the results are compared with the formulas from the literature. In each cluster
+    the coordinator crashes, and the messages of the election are counted, without heartbeats. In the first case,
+    each node detects the crash by itself. If the protocol has formulas for other cases, the nodes then detect it
+    one after the other, or all at once, to measure the best and the worst case. Several protocols are measured in
+    clusters of the same sizes, and shown side by side.
 
-    A thousand nodes of the bully's take about half a minute; what would take more than 10,000 messages by its
-    formula is measured in the first case only. Ctrl-C ends with what was measured so far.
+    Bully with 1,000 nodes takes about half a minute. A case whose formula gives more than 10,000 messages is
+    measured only if it is the first. Ctrl-C stops and shows the results so far.
     """
-    from lab.cli.scaling import ScaleRequest, run_scale  # noqa: PLC0415
+    from lab.cli.scale_runner import ScaleRequest, run_scale  # noqa: PLC0415
 
     return run_scale(ScaleRequest.of(protocols, nodes, t, seed, output, json))

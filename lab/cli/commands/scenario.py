@@ -1,13 +1,13 @@
-"""``lab scenario``: the library of scenarios, and whether they come out as they say."""
+"""``lab scenario``: list, print, check and create scenarios."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lab.cli.app import app
 from lab.cli.commands.options import Json, OwnProtocol, Workers
 from lab.cli.completion import complete_scenario
+from lab.cli.program import app
 
 __all__ = ["scenario"]
 
@@ -15,15 +15,15 @@ scenario = typer.Typer()
 app.add_typer(
     scenario,
     name="scenario",
-    help="What happens in a run, and what is to come of it, as a file: list them, read them, check them. "
-    "[bold]lab run NAME[/bold] shows one; how to write one: [bold]lab guide scenarios[/bold].",
+    help="List, print, check and create scenarios.\n\nA scenario is a scripted run that checks its outcome. "
+    "[bold]lab run NAME[/bold] runs one; [bold]lab guide scenarios[/bold] explains how to write one.",
 )
 
 Named = Annotated[
     str,
     typer.Argument(
         metavar="NAME|FILE",
-        help="A scenario: by name, or FILE.scenario for your own.",
+        help="A scenario by name, or your own: FILE.scenario.",
         autocompletion=complete_scenario,
     ),
 ]
@@ -31,7 +31,7 @@ Named = Annotated[
 
 @scenario.callback(invoke_without_command=True)
 def scenario_alone(context: typer.Context) -> None:
-    """Without a command: what there is."""
+    """Print the help if there is no command."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -39,11 +39,11 @@ def scenario_alone(context: typer.Context) -> None:
 @scenario.command("list")
 def list_(
     word: Annotated[
-        str, typer.Argument(metavar="WORD", help="Only those with it in their name, title or protocol.")
+        str, typer.Argument(metavar="WORD", help="List only scenarios with this word in name, title or protocol.")
     ] = "",
     json: Json = False,
 ) -> int:
-    """List the scenarios that come with the program; how to write one of your own: lab guide scenarios."""
+    """List the built-in scenarios."""
     from lab.cli.scenarios import print_list  # noqa: PLC0415
 
     return print_list(word, json)
@@ -51,7 +51,7 @@ def list_(
 
 @scenario.command()
 def show(name: Named) -> int:
-    """Print a scenario: what it shows, in which setting, and its script."""
+    """Print a scenario: its description, settings and script."""
     from lab.cli.scenarios import print_scenario  # noqa: PLC0415
 
     return print_scenario(name)
@@ -68,33 +68,33 @@ def check(
         list[str] | None,
         typer.Argument(
             metavar="[NAME|FILE|DIR]…",
-            help="Which; without any, all that come with the program.",
+            help="Scenarios, or folders of them. Default: all built-in scenarios.",
             autocompletion=complete_scenario,
         ),
     ] = None,
-    sim: Annotated[bool, typer.Option("--sim", help="Only in simulation.")] = False,
-    live: Annotated[bool, typer.Option("--live", help="Only on processes.")] = False,
-    runs: Annotated[str, typer.Option(help="How often each; every run has the next seed.")] = "1",
+    sim: Annotated[bool, typer.Option("--sim", help="Check in simulation only.")] = False,
+    live: Annotated[bool, typer.Option("--live", help="Check on real processes only.")] = False,
+    runs: Annotated[str, typer.Option(help="Runs of each scenario; each run uses the next seed.")] = "1",
     workers: Workers = None,
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the result as JUnit's XML too, for CI.")
+        Path | None, typer.Option(metavar="FILE", help="Also write the result as JUnit XML, for CI.")
     ] = None,
     keep: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep all recordings here; without it, those of failed runs are kept."),
+        typer.Option(
+            metavar="DIR", help="Keep all recordings in this folder. Default: keep only those of failed runs."
+        ),
     ] = None,
 ) -> int:
-    """Run scenarios in each world that they are for, and report what was not as it should be.
+    """Run scenarios and report failures.
 
-    A scenario fails when an expectation is not met, when a line of it never came, was refused or changed nothing,
-    when a fault of it touched nothing, when a node fails by an error of its own, and when an assertion fails with
-    all assumptions intact, and no line expects that.
+    Each scenario runs in simulation, on real processes, or both, as it declares. It fails if an expectation is not
+    met; if a line of its script is never due, is refused or has no effect; if a fault is inert; if a node raises
+    an exception; or if an assertion fails with all assumptions intact and no line expects it.
 
-    How to write one is in lab guide scenarios.
-
-    Exit status: 0 all passed, 1 one failed, 2 a mistake in the call or in a file, 130 Ctrl-C.
+    Exit status: 0 all passed, 1 one failed, 2 usage error or a mistake in a file, 130 Ctrl-C.
     """
-    from lab.cli.scenario_checking import CheckRequest, check_scenarios  # noqa: PLC0415
+    from lab.cli.scenario_checks import CheckRequest, check_scenarios  # noqa: PLC0415
 
     return check_scenarios(CheckRequest.of(named or [], sim, live, runs, workers, junit, keep))
 
@@ -106,27 +106,28 @@ def check(
     lab scenario from run.jsonl --shrink --title "A pause makes two coordinators" -o pause.scenario""",
 )
 def from_(
-    recording: Annotated[Path, typer.Argument(help="A recording of any run, live or simulated.")],
+    recording: Annotated[Path, typer.Argument(help="Any recording, live or simulated.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="A new FILE.scenario; without it, it is printed."),
+        typer.Option("--output", "-o", metavar="FILE", help="Write to this new FILE.scenario. Default: print it."),
     ] = None,
     shrink: Annotated[
-        bool, typer.Option("--shrink", help="Keep only the commands and the nodes that the outcome needs.")
+        bool, typer.Option("--shrink", help="Keep only the commands and nodes that the outcome needs.")
     ] = False,
     title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Its title; without it, one drawn from what happened.")
+        str | None, typer.Option(metavar="TEXT", help="Title. Default: generated from the events.")
     ] = None,
     protocol: OwnProtocol = None,
 ) -> int:
-    """Write what happened in a recording as a scenario, with what came of it as its expectations.
+    """Create a scenario from a recording.
 
-    Each command waits for what had happened before it, such as all being normal again, and for the clock only
-    where nothing else comes to the same, which is found out in simulation. What does not come out as it should is
-    said. Commands that changed or touched nothing are left out, as are those of time.
+    It gives the commands of the recording, and expects the same outcome. Each command is triggered by the event
+    that preceded it, such as all nodes being Normal again. A fixed time is used only where no such trigger
+    reproduces the outcome; simulated runs decide. Commands without effect are left out, and so are commands that
+    control time. Differences from the recording are reported.
 
-    Exit status: 0 it comes to the same, 1 it does not, 2 a mistake in the call, 130 Ctrl-C.
+    Exit status: 0 the scenario reproduces the outcome, 1 it does not, 2 usage error, 130 Ctrl-C.
     """
-    from lab.cli.scenario_recording import write_scenario  # noqa: PLC0415
+    from lab.cli.scenario_writer import write_scenario  # noqa: PLC0415
 
     return write_scenario(recording, output, shrink, title or "", protocol or "")

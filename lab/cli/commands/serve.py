@@ -1,11 +1,11 @@
-"""``lab serve``: the laboratory for a class, over SSH."""
+"""``lab serve``: serve the laboratory to a class over SSH."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lab.cli.app import app
+from lab.cli.program import app
 from lab.serve.limits import help_of
 
 __all__ = ["Data", "invite", "serve"]
@@ -14,13 +14,13 @@ serve = typer.Typer()
 app.add_typer(
     serve,
     name="serve",
-    help="Serve the laboratory to a class, over SSH: each student connects with the ssh that is there, or with a "
-    "browser (--web), and gets a cluster of their own. Nothing else is to be had: no shell, no files, no "
-    "forwarding. It runs until Ctrl-C.",
+    help="Serve the laboratory to a class over SSH.\n\nEach student connects with any ssh client, or with a "
+    "browser (--web), and gets a private cluster. Students get no shell, no access to files and no port "
+    "forwarding. The server runs until Ctrl-C.",
     epilog="""Examples:\n
-    lab serve --class class.keys   (lines of public keys, as in authorized_keys; the comment is the name)\n
-    lab serve invite anna ben   (codes with which they register their own keys, or browsers)\n
-    lab serve --web 8080 --listen 127.0.0.1   (before it: caddy reverse-proxy --from HOST --to 127.0.0.1:8080)\n
+    lab serve --class class.keys   (public keys as in authorized_keys; the comment is the student's name)\n
+    lab serve invite anna ben   (one-time codes to register a key or a browser)\n
+    lab serve --web 8080 --listen 127.0.0.1   (behind: caddy reverse-proxy --from HOST --to 127.0.0.1:8080)\n
     lab serve status""",
 )
 
@@ -29,7 +29,8 @@ Data = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help="Host key, enrolled keys, invitations, students' folders, log; without it, where lab keeps such.",
+        help="Folder for the host key, enrolled keys, invitations, student folders and log. Default: in lab's "
+        "data folder.",
     ),
 ]
 
@@ -42,22 +43,24 @@ def serve_now(
         str,
         typer.Option(
             metavar="PORT",
-            help="Serve browsers, too, on this port, over plain HTTP: on a network that you do not trust, "
-            "put a proxy with a certificate in front.",
+            help="Also serve browsers on this port, over plain HTTP. On an untrusted network, put a TLS proxy in "
+            "front.",
         ),
     ] = "",
-    listen: Annotated[str, typer.Option(metavar="ADDRESS", help="Listen on this address, not on all.")] = "",
+    listen: Annotated[str, typer.Option(metavar="ADDRESS", help="Listen on this address only.")] = "",
     class_file: Annotated[
         Path | None,
-        typer.Option("--class", metavar="FILE", help="The class: public keys, each with its student's name."),
+        typer.Option(
+            "--class", metavar="FILE", help="File of the class: public keys, each with the student's name."
+        ),
     ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Let anybody in, as a guest.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Admit anyone, as a guest.")] = False,
     exercises: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Exercises of your own, in the place of those that come with it."),
+        typer.Option(metavar="DIR", help="Use the exercises in this folder instead of the built-in ones."),
     ] = None,
     lecture: Annotated[
-        bool, typer.Option("--lecture", help="Show lectures to all at once; without it, those who are on choose.")
+        bool, typer.Option("--lecture", help="Show lectures to everyone at once. Default: students join.")
     ] = False,
     data: Data = None,
     nodes: Annotated[str, typer.Option(help=help_of("nodes"))] = "9",
@@ -67,10 +70,10 @@ def serve_now(
     linger: Annotated[str, typer.Option(metavar="TIME", help=help_of("linger_s"))] = "5m",
     recording: Annotated[str, typer.Option(metavar="MIB", help=help_of("recording_mib"))] = "64",
 ) -> int:
-    """Without a command: serve (the help is that of the group)."""
+    """Serve if there is no subcommand (the group has the help)."""
     if context.invoked_subcommand is not None:
         return 0
-    from lab.cli.serving import limits_of, run_server  # noqa: PLC0415
+    from lab.cli.server_runner import limits_of, run_server  # noqa: PLC0415
 
     limits = limits_of(nodes, sessions, log_ins, idle, linger, recording)
     return run_server(port, web, listen, class_file, open_, data, exercises, limits, lecture)
@@ -79,15 +82,16 @@ def serve_now(
 @serve.command()
 def invite(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME…]", help="The students; without, print whose codes wait.")
+        list[str] | None, typer.Argument(metavar="[NAME…]", help="The students. Default: list the unused codes.")
     ] = None,
-    days: Annotated[str, typer.Option(help="The codes hold for so many days.")] = "14",
+    days: Annotated[str, typer.Option(help="Days for which the codes are valid.")] = "14",
     data: Data = None,
 ) -> int:
-    """Make one-time codes: a student connects with one as user name, and the key of that connection is theirs.
+    """Create one-time codes for students.
 
-    Where the server has --web, its page asks for the code, too, and then that browser is theirs.
+    A student connects with the code as user name, which registers the public key of that connection as theirs.
+    If the server runs with --web, its page accepts the code too, and registers the browser.
     """
-    from lab.cli.serving import print_invitations  # noqa: PLC0415
+    from lab.cli.server_runner import print_invitations  # noqa: PLC0415
 
     return print_invitations(names or [], days, data)

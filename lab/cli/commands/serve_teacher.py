@@ -1,4 +1,4 @@
-"""``lab serve``, the teacher's side: who is on, messages, the log, grades; the server goes on meanwhile."""
+"""``lab serve``, commands for the teacher: watch the class, notify students, print the log and the grades."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,34 +8,35 @@ import typer
 from lab.cli.commands.options import Json
 from lab.cli.commands.serve import Data, serve
 
-__all__ = ["export", "lecture", "log", "status", "tell", "watch"]
+__all__ = ["export", "lecture", "log", "notify", "status", "watch"]
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--exercises", metavar="DIR", help="The exercises of the server, where it has others."),
+    typer.Option("--exercises", metavar="DIR", help="Folder of the server's exercises, if not the built-in ones."),
 ]
 
 
 @serve.command()
 def status(data: Data = None, json: Json = False) -> int:
-    """Print how the class stands: who is on, at which exercise, the points, and for how long nothing was solved.
+    """Print the state of the class.
 
-    Those for whom that is longest come first. lab serve watch shows the same as it changes.
+    One line per student: whether they are logged in, their exercise and points, and how long they have been stuck.
+    Students who have been stuck longest come first. lab serve watch shows the same, live.
     """
-    from lab.cli.teaching import print_status  # noqa: PLC0415
+    from lab.cli.class_admin import print_status  # noqa: PLC0415
 
     return print_status(data, json)
 
 
 @serve.command()
 def watch(exercises: Folder = None, data: Data = None) -> int:
-    """Watch the class, look over a shoulder, take the keys, too, send messages, give a lecture.
+    """Watch the class live.
 
-    It shows what lab serve status prints, as it changes. Enter looks over a student's shoulder, with a cursor in
-    time of your own; t takes the keys, too, which the student sees, and whose keys go on working; m and M send a
-    message to one, or to all; L gives a lecture.
+    The screen shows the table of lab serve status, live. Enter views a student's run, at any moment you choose; t
+    takes control as well: the student sees that, and keeps control too. m and M send a message to one student or
+    to all. L gives a lecture.
     """
-    from lab.cli.lecturing import watch_class  # noqa: PLC0415
+    from lab.cli.teacher_screens import watch_class  # noqa: PLC0415
 
     return watch_class(exercises, data)
 
@@ -44,43 +45,50 @@ def watch(exercises: Folder = None, data: Data = None) -> int:
     epilog="""Examples:\n
     lab serve lecture bully\n
     lab serve lecture two-coordinators\n
-    in it, after a colon: ask "who leads next?" | 4 | 5"""
+    during the lecture: ask "who leads next?" | 4 | 5   (after :)"""
 )
 def lecture(
     target: Annotated[
-        str, typer.Argument(metavar="NAME|PROTOCOL", help="A scenario, a protocol, or an exercise, as it begins.")
+        str,
+        typer.Argument(
+            metavar="NAME|PROTOCOL", help="A scenario, a protocol, or the initial state of an exercise."
+        ),
     ],
-    sim: Annotated[bool, typer.Option("--sim", help="In simulation.")] = False,
+    sim: Annotated[bool, typer.Option("--sim", help="Run in simulation.")] = False,
     data: Data = None,
 ) -> int:
-    """Give a lecture: all who are on see your cluster, each with a cursor in time of their own.
+    """Give a lecture to the class.
 
-    Who is on is told, and comes with Ctrl+L; who logs in meanwhile sees it at once, and so do all where the server
-    was started with --lecture. In it Ctrl+L asks the class: the votes are counted as they come, and once you close
-    the vote all see how it went.
+    Everyone logged in can watch your cluster, and move through its timeline independently. Students who are logged
+    in are notified and join with Ctrl+L. Students who log in during the lecture see it at once; so does everyone
+    if the server was started with --lecture. During the lecture, your Ctrl+L asks the class a question: votes are
+    counted as they arrive, and everyone sees the result when you close the vote.
     """
-    from lab.cli.lecturing import give_lecture  # noqa: PLC0415
+    from lab.cli.teacher_screens import give_lecture  # noqa: PLC0415
 
     return give_lecture(target, sim, data)
 
 
 @serve.command(
     epilog="""Examples:\n
-    lab serve tell anna ben "look at the line of node 3"\n
-    lab serve tell --all "five minutes to go\""""
+    lab serve notify anna ben "look at the line of node 3"\n
+    lab serve notify --all "five minutes to go\""""
 )
-def tell(
+def notify(
     words: Annotated[
-        list[str], typer.Argument(metavar="[NAME…] TEXT", help="To whom, and last the text, in quotes.")
+        list[str], typer.Argument(metavar="[NAME…] TEXT", help="The recipients, then the text in quotes.")
     ],
-    all_: Annotated[bool, typer.Option("--all", help="To all who are on.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Notify everyone logged in.")] = False,
     data: Data = None,
 ) -> int:
-    """Show students a message: a line on their screens that stays until they put it away."""
-    from lab.cli.teaching import tell_class  # noqa: PLC0415
+    """Send students a message.
+
+    It is a line on their screens that stays until they dismiss it.
+    """
+    from lab.cli.class_admin import notify_students  # noqa: PLC0415
 
     *names, text = words
-    return tell_class(names, all_, text, data)
+    return notify_students(names, all_, text, data)
 
 
 @serve.command(
@@ -89,14 +97,19 @@ def tell(
     lab serve log anna --commands"""
 )
 def log(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Of this student alone.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Print only events of this student.")
+    ] = None,
     commands: Annotated[
-        bool, typer.Option("--commands", help="With every command given, answer and hint, from the recordings.")
+        bool, typer.Option("--commands", help="Include every command, answer and hint, from the recordings.")
     ] = False,
     data: Data = None,
 ) -> int:
-    """Print what happened, the oldest first: log-ins, who was refused, attempts, messages, whose keys you took."""
-    from lab.cli.teaching import print_log  # noqa: PLC0415
+    """Print the log of the server.
+
+    The log contains log-ins, refusals, attempts, messages, and when you took control; oldest first.
+    """
+    from lab.cli.class_admin import print_log  # noqa: PLC0415
 
     return print_log(name, commands, data)
 
@@ -109,21 +122,25 @@ def log(
     lab serve export --csv all.csv --every"""
 )
 def export(
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a table for a spreadsheet.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the grades as a spreadsheet.")] = None,
     gradescope: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write Gradescope's results, NAME.json for each student.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Write Gradescope results to this folder: NAME.json for each student."),
     ] = None,
-    every: Annotated[bool, typer.Option("--every", help="Every attempt, not each student's best.")] = False,
+    every: Annotated[
+        bool, typer.Option("--every", help="Grade every attempt, not only the best of each student.")
+    ] = False,
     exercises: Folder = None,
     data: Data = None,
 ) -> int:
-    """Grade the whole class, by running every recording again, and print what each student has.
+    """Grade the whole class.
 
-    When a run ends the server seals its recording. One that differs from its seal, is another student's, or is
-    gone, is not graded, and the table says why. A run that goes on is graded as far as it has come.
+    Every recording is re-executed, and the points of each student are printed. When a run ends, the server seals
+    its recording. A recording that does not match its seal, belongs to another student or is missing is not
+    graded, and the reason is printed. An active run is graded up to the present.
 
-    Exit status: 0 all were graded, 1 one was not, or the seals were edited, 2 a mistake in the call, 130 Ctrl-C.
+    Exit status: 0 all were graded, 1 one was refused or the seals were edited, 2 usage error, 130 Ctrl-C.
     """
-    from lab.cli.teaching import export_grades  # noqa: PLC0415
+    from lab.cli.class_admin import export_grades  # noqa: PLC0415
 
     return export_grades(csv, gradescope, every, exercises, data)

@@ -1,21 +1,22 @@
-"""``lab tour``: a run to look around in, and the tour through it."""
+"""``lab tour``: a guided tour of the interface."""
 
-from lab.cli.app import app
+from lab.cli.program import app
 
 __all__ = ["tour"]
 
 _T = "500ms"
-"""Slow enough to be watched, and for a machine that has much else to do."""
+"""Slow enough to watch, and for a busy machine."""
 
 
 @app.command()
 def tour() -> int:
-    """Be shown around in five steps: kill a coordinator, find the moment when the next was set, and export it.
+    """Take a guided tour of the interface, in five steps.
 
-    Five nodes run the bully algorithm. Every step can be skipped, and what is done is a run like any other.
+    Five nodes run the bully algorithm. You kill the coordinator, find the moment when its successor was set, and
+    export it. Every step can be skipped. The tour is an ordinary run, and is recorded.
     """
-    from lab.cli.running import run_with_interface  # noqa: PLC0415
-    from lab.cli.settings import run_config, world_of  # noqa: PLC0415
+    from lab.cli.run_options import run_config, world_of  # noqa: PLC0415
+    from lab.cli.runner import run_with_interface  # noqa: PLC0415
 
     world = world_of(sim=False, speed=None, headless=False)
     no = None

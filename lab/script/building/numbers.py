@@ -1,4 +1,4 @@
-"""Whole numbers as they are written in a line."""
+"""Parse the whole numbers in a line."""
 
 from lab.script.commands import CommandError
 
@@ -8,7 +8,7 @@ _MOST_DIGITS = 9
 
 
 def whole_number(text: str) -> int:
-    """CommandError where it is larger than any number that means something here."""
+    """Return the number. Raises CommandError if it has more than nine digits."""
     if len(text) > _MOST_DIGITS:
         raise CommandError(f"{text[:20]} is too large a number")
     return int(text)

@@ -1,4 +1,4 @@
-"""Whose request it is: where it comes from, whether a page of ours sent it, and what its browser is known by."""
+"""The origin of a request: its address, whether our own page sent it, and the browser's token."""
 
 import ipaddress
 
@@ -7,11 +7,11 @@ from aiohttp import web
 __all__ = ["TOKEN", "address_of", "came_by_https", "is_from_our_page", "token_of"]
 
 TOKEN = "lab"
-"""The cookie's name."""
+"""The name of the cookie."""
 
 
 def address_of(request: web.Request) -> str:
-    """The client's, also behind a proxy on this machine, which adds it at the end of what it was sent."""
+    """Return the client's address, also behind a proxy on this machine, which appends it to the header."""
     address = request.remote or "?"
     if _is_proxy(address):
         _, _, added = request.headers.getall("X-Forwarded-For", [""])[-1].rpartition(",")
@@ -23,18 +23,18 @@ def address_of(request: web.Request) -> str:
 
 
 def came_by_https(request: web.Request) -> bool:
-    """Whether a proxy on this machine says so; here there is none."""
+    """Return whether a proxy on this machine received the request by HTTPS; the server itself has no HTTPS."""
     return _is_proxy(request.remote or "") and request.headers.get("X-Forwarded-Proto") == "https"
 
 
 def is_from_our_page(request: web.Request) -> bool:
-    """Whether the page that sent it is from the host that it was sent to: a browser tells the truth about that."""
-    host = request.headers.get("Host")  # not ``request.host``: where there is none, that asks the network
+    """Return whether a page of this host sent the request; browsers set the Origin header truthfully."""
+    host = request.headers.get("Host")  # ``request.host`` would do a lookup if the header is missing
     return request.headers.get("Origin") in (f"http://{host}", f"https://{host}")
 
 
 def token_of(request: web.Request) -> str:
-    """What the browser shows; it may be anything."""
+    """Return the browser's token; it may be any text."""
     return request.cookies.get(TOKEN, "")
 
 

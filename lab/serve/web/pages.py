@@ -1,4 +1,4 @@
-"""The two pages, and what every answer says to the browser: nothing from elsewhere, in no frame, kept nowhere."""
+"""The two pages, and the headers of all responses: no foreign content, no frames, no caching."""
 
 from html import escape
 from pathlib import Path
@@ -10,10 +10,10 @@ __all__ = ["STATIC_FILES", "guard", "log_in_page", "terminal_page"]
 
 _STATIC = Path(__file__).with_name("static")
 STATIC_FILES = {path.relative_to(_STATIC).as_posix(): path for path in _STATIC.rglob("*") if path.is_file()}
-"""By the names under which they are served. A name is looked up here: no path is made of what a client says."""
+"""Files by the name under which they are served. Names are looked up here; no path is built from a request."""
 _TEMPLATES = Path(__file__).with_name("templates")
 _HEADERS = {
-    # xterm.js styles what it draws by <style> elements of its own
+    # xterm.js adds <style> elements of its own
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Frame-Options": "DENY",
@@ -24,21 +24,21 @@ _HEADERS = {
 
 
 async def guard(request: web.Request, answer: web.StreamResponse) -> None:
-    """Add to each answer what holds for all."""
+    """Add the headers of all responses."""
     answer.headers.update(_HEADERS)
     is_static = request.path.startswith("/static/")
     answer.headers["Cache-Control"] = "no-cache" if is_static else "no-store"
 
 
-def log_in_page(has_guests: bool, told: str = "", code: str = "", status: int = 200) -> web.Response:
-    """The door. ``told`` is what is wrong with the code, which is there still."""
+def log_in_page(has_guests: bool, error: str = "", code: str = "", status: int = 200) -> web.Response:
+    """Build the log-in page. ``error`` says what is wrong with ``code``, which the form keeps."""
     guests = _read("guests") if has_guests else ""
-    wrong = f'<p role="alert">{escape(told)}</p>' if told else ""
+    wrong = f'<p role="alert">{escape(error)}</p>' if error else ""
     return _page("log-in", status, wrong=wrong, code=escape(code), guests=guests)
 
 
 def terminal_page(student: str) -> web.Response:
-    """A window full of terminal, with this student's name as its title."""
+    """Build the page with the terminal; this student's name is its title."""
     return _page("terminal", 200, student=escape(student))
 
 

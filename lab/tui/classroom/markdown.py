@@ -1,4 +1,4 @@
-"""The Markdown of exercises as lines of text: paragraphs, lists, code, what is bold. Nothing of it acts."""
+"""Render the Markdown of exercises as styled lines: paragraphs, lists, code, emphasis. Links are plain text."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -13,7 +13,7 @@ from lab.text import sanitize
 from lab.tui.terminal.fitting import Piece
 from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 
-__all__ = ["lines_of", "pieces_of", "wrapped"]
+__all__ = ["markdown_lines", "pieces_of", "wrap"]
 
 _LEAST_ROOM = 10
 _OPENS = {"strong_open": Style(bold=True), "em_open": Style(italic=True)}
@@ -24,29 +24,29 @@ def _console() -> Console:
     return Console(color_system=None)
 
 
-def wrapped(text: Text, width: int) -> list[Text]:
-    """Its lines, none of them wider than this."""
+def wrap(text: Text, width: int) -> list[Text]:
+    """Return the text wrapped to lines of this width."""
     return list(text.wrap(_console(), max(_LEAST_ROOM, width)))
 
 
 def pieces_of(text: Text) -> list[Piece]:
-    """A line as pieces in one style each."""
-    if not text.spans:  # then Rich forgets the style of the whole
+    """Return a line as pieces of one style each."""
+    if not text.spans:  # without spans, Rich ignores the base style
         return [(text.plain, _console().get_style(text.style))]
     return [(segment.text, segment.style or Style()) for segment in text.render(_console())]
 
 
-def lines_of(markdown: str, width: int, theme_styles: ThemeStyles) -> list[Text]:
-    """The text as lines of this width. HTML is shown as what it is: letters."""
-    return list(_Lines(width, theme_styles).of(MarkdownIt("commonmark", {"html": False}).parse(markdown)))
+def markdown_lines(markdown: str, width: int, theme_styles: ThemeStyles) -> list[Text]:
+    """Render Markdown as lines of this width; HTML is shown as plain text."""
+    return list(_Renderer(width, theme_styles).of(MarkdownIt("commonmark", {"html": False}).parse(markdown)))
 
 
-class _Lines:
-    """Walks through the blocks. ``_margins`` are what stands before the lines of those that it is in."""
+class _Renderer:
+    """Renders blocks. ``_margins`` has, for each enclosing block, the indent of the first and of later lines."""
 
     def __init__(self, width: int, theme_styles: ThemeStyles) -> None:
         self._width = width
-        self._look = theme_styles
+        self._theme_styles = theme_styles
         self._margins: list[tuple[str, str]] = []
         self._counts: list[int | None] = []
 
@@ -70,22 +70,22 @@ class _Lines:
                 yield from self._block(token)
 
     def _is_tight(self, token: Token) -> bool:
-        """Items of a list stand line under line."""
+        """Return whether the block is a list item, which has no blank line before it."""
         return bool(self._counts) and token.type == "inline"
 
     def _begin_item(self) -> None:
         count = self._counts[-1]
-        sign = f"{self._look.glyphs.dot} " if count is None else f"{count}. "
+        sign = f"{self._theme_styles.glyphs.dot} " if count is None else f"{count}. "
         if count is not None:
             self._counts[-1] = count + 1
         self._margins.append((sign, " " * len(sign)))
 
     def _block(self, token: Token) -> Iterator[Text]:
         if token.type == "inline":
-            lines = wrapped(self._inline(token.children or []), self._room)
+            lines = wrap(self._inline(token.children or []), self._room)
         else:
             code = [sanitize(line) for line in token.content.rstrip("\n").split("\n")]
-            lines = [Text(f"  {line}", self._look.code) for line in code]
+            lines = [Text(f"  {line}", self._theme_styles.code) for line in code]
         for line in lines:
             yield Text.assemble("".join(first for first, _ in self._margins), line)
             self._margins = [(rest, rest) for _, rest in self._margins]
@@ -102,7 +102,7 @@ class _Lines:
             elif token.type in ("strong_close", "em_close"):
                 styles.pop()
             elif token.type == "code_inline":
-                text.append(sanitize(token.content), styles[-1] + self._look.code)
+                text.append(sanitize(token.content), styles[-1] + self._theme_styles.code)
             elif token.type == "softbreak":
                 text.append(" ")
             elif token.type == "hardbreak":

@@ -1,1 +1,1 @@
-"""The lines and bars around the views, and who gets how much room."""
+"""The lines and bars around the views, and the layout of the run screen."""

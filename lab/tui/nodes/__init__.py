@@ -1,1 +1,1 @@
-"""The upper half of the screen: the nodes."""
+"""The panes of the nodes."""

@@ -1,21 +1,21 @@
-"""Digits typed one after the other, as the number of a node."""
+"""The selection of a node by typing its number."""
 
 import time
 
-__all__ = ["Digits"]
+__all__ = ["NodeNumberInput"]
 
 _WITHIN_S = 0.7
 
 
-class Digits:
-    """Two digits in quick succession are a node of two digits, if there is one."""
+class NodeNumberInput:
+    """Combine two digits typed in quick succession to the number of a node, if there is such a node."""
 
     def __init__(self) -> None:
         self._typed = ""
         self._typed_at_s = 0.0
 
-    def take(self, digit: str, nodes: tuple[int, ...]) -> tuple[int | None, str]:
-        """The node that is meant now, or None; and what there is to say of a digit with which none begins."""
+    def enter(self, digit: str, nodes: tuple[int, ...]) -> tuple[int | None, str]:
+        """Return (the selected node or None, an error if no node's number begins with the digit)."""
         now_s = time.monotonic()
         typed = self._typed + digit if now_s - self._typed_at_s < _WITHIN_S else digit
         if int(typed) not in nodes:
@@ -24,4 +24,4 @@ class Digits:
         if int(typed) in nodes:
             return int(typed), ""
         begins = any(str(node).startswith(typed) for node in nodes)
-        return None, "" if begins else f"there is no node {typed}"
+        return None, "" if begins else f"no node {typed}"

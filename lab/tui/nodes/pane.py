@@ -1,4 +1,4 @@
-"""From a snapshot to what the screen says: pure, and without knowledge of any protocol."""
+"""From a snapshot to the text of the panes. Pure, and independent of any protocol."""
 
 from typing import Any
 
@@ -7,27 +7,26 @@ from msgspec import Struct
 
 from lab.analysis.assumptions import ASSUMPTIONS
 from lab.analysis.group_history import GroupLog
-from lab.recording.payload_text import in_short
+from lab.recording.payload_text import format_value
 from lab.recording.snapshot import ActiveFault, NodeState, Snapshot
 from lab.text import sanitize
-from lab.tui.nodes.bank import BankPane, bank_pane
-from lab.units import count_of, listed
+from lab.tui.nodes.bank_text import BankPane, bank_pane
+from lab.units import format_count, format_ranges
 
-__all__ = ["Pane", "faults_said", "groups_led", "leaders_said", "pane_of", "panes_of", "short_body"]
+__all__ = ["Pane", "format_faults", "format_leaders", "groups_led", "pane_of", "panes_of", "short_body"]
 
 
-_LEADS = {"Normal": "leads", "Reorganization": "is to lead"}
+_LEADER_WORDS = {"Normal": "leads", "Reorganization": "will lead"}
 
 
 class Pane(Struct, frozen=True):
-    """What a node's pane says. ``shown`` is its Status, or what its process does where that matters more.
+    """The content of a node's pane. ``shown`` is its Status, or the state of its process if that matters more.
 
-    ``leads`` is said of its own coordinator: in Normal it *leads*, in Reorganization it *is to lead*.
+    ``leads`` is set if the node is its own coordinator: it *leads* in Normal, and *will lead* in Reorganization.
 
-    ``doing`` is the procedure that waits, at ``line``, and ``waits`` says for what; ``left_us`` of ``total_us``
-    remain, where the wait has a bound. ``group`` is None where the protocol has none; ``hue`` is the number of its
-    colour, if it has one. ``facts`` is what the state of a protocol that elects nobody has beside the Status, and
-    ``bank`` what there is to say of a bank.
+    ``procedure`` waits at ``line``; ``waits`` says for what. ``left_us`` of ``total_us`` remain if the wait is
+    bounded. ``group`` is None if the protocol has no groups; ``hue`` is the number of its colour, if any.
+    ``facts`` is the state besides the Status of a protocol that elects nobody, and ``bank`` the state of a bank.
     """
 
     id: int
@@ -40,7 +39,7 @@ class Pane(Struct, frozen=True):
     group: str | None
     hue: int | None
     facts: tuple[str, ...]
-    doing: str
+    procedure: str
     line: int
     waits: str
     left_us: int | None
@@ -50,33 +49,33 @@ class Pane(Struct, frozen=True):
 
 
 def panes_of(snapshot: Snapshot, now_us: int, groups: GroupLog | None = None) -> tuple[Pane, ...]:
-    """All panes, by id, as of that instant. ``groups`` know the groups' colours."""
+    """Return all panes, by id, as of ``now_us``. ``groups`` supplies the colours of groups."""
     views = sorted(snapshot.nodes, key=lambda view: view.id)
     return tuple(pane_of(view, snapshot, now_us, groups) for view in views)
 
 
 def pane_of(view: NodeState, snapshot: Snapshot, now_us: int, groups: GroupLog | None = None) -> Pane:
-    """One node's pane."""
+    """Return one node's pane."""
     group = None if groups is None else groups.group_of(view, snapshot.record)
     status = sanitize(view.status, 16)
-    doing, waits, left_us, total_us = _doing(view, now_us)
+    procedure, waits, left_us, total_us = _wait_fields(view, now_us)
     return Pane(
         view.id,
         view.process if view.process in ("killed", "paused", "failed", "absent") else status,
         status,
         view.process,
         view.coordinator,
-        _LEADS.get(status, "") if view.coordinator == view.id else "",
+        _LEADER_WORDS.get(status, "") if view.coordinator == view.id else "",
         view.up,
         _group(view),
         None if group is None else group.hue,
-        _facts(view.state),
-        doing,
-        view.waits[0].line if doing else 0,
+        _state_facts(view.state),
+        procedure,
+        view.waits[0].line if procedure else 0,
         waits,
         left_us,
         total_us,
-        _links(view.id, snapshot),
+        _describe_link_faults(view.id, snapshot),
         bank_pane(view, now_us),
     )
 
@@ -90,72 +89,72 @@ def _group(view: NodeState) -> str | None:
     return sanitize("/".join(map(str, group.values())) if isinstance(group, dict) else str(group), 12)
 
 
-def _facts(state: dict[str, Any]) -> tuple[str, ...]:
+def _state_facts(state: dict[str, Any]) -> tuple[str, ...]:
     if "coordinator" in state:
         return ()
     plain = [(name, value) for name, value in state.items() if isinstance(value, int | float | str | None)]
-    said = [f"{name} {'-' if value is None else value}" for name, value in plain if name != "status"]
-    return tuple(sanitize(each, 40) for each in said)
+    texts = [f"{name} {'-' if value is None else value}" for name, value in plain if name != "status"]
+    return tuple(sanitize(each, 40) for each in texts)
 
 
-def _doing(view: NodeState, now_us: int) -> tuple[str, str, int | None, int]:
+def _wait_fields(view: NodeState, now_us: int) -> tuple[str, str, int | None, int]:
     if view.process == "killed":
         return "", "safe storage is kept", None, 0
     if view.process == "failed":
         return "", sanitize(view.traceback.rpartition("\n")[2], 80), None, 0
     if view.process == "absent":
-        return "", "not started yet", None, 0
+        return "", "not started", None, 0
     if not view.waits:
-        return "", _idle(view), None, 0
+        return "", _idle_text(view), None, 0
     wait = view.waits[0]
     peers = f" of {' '.join(map(str, wait.peers))}" if wait.peers else ""
-    doing = sanitize(wait.procedure, 40)
+    procedure = sanitize(wait.procedure, 40)
     waits = sanitize(f"waits for {wait.what}{peers}", 80)
     if wait.until_us is None:
-        return doing, waits, None, 0
-    return doing, waits, max(0, wait.until_us - now_us), wait.until_us - wait.since_us
+        return procedure, waits, None, 0
+    return procedure, waits, max(0, wait.until_us - now_us), wait.until_us - wait.since_us
 
 
-def _idle(view: NodeState) -> str:
+def _idle_text(view: NodeState) -> str:
     if "coordinator" not in view.state:
-        return "no procedure runs"
+        return "idle: waiting for a message or a timer"
     if not view.state.get("processing"):
-        return "waits to be told"
+        return "follower: waiting for the leader"
     version = view.definition_version
-    return sanitize(f"performs definition {version}", 40) if version else "performs its task"
+    return sanitize(f"definition {version}", 40) if version else "performing its task"
 
 
-def _links(node: int, snapshot: Snapshot) -> str:
-    """The faults on the node's links: kind, direction, and the nodes at the other ends."""
+def _describe_link_faults(node: int, snapshot: Snapshot) -> str:
+    """Return the faults on a node's links: their kind, direction, and the nodes at the other ends."""
     others = {view.id for view in snapshot.nodes} - {node}
-    said = []
+    texts = []
     for fault in snapshot.faults:
         to = {target for source, target in fault.links if source == node}
         of = {source for source, target in fault.links if target == node}
         both = to & of
         sorts = (("<>", both), (">", to - both), ("<", of - both))
-        ends = [f"{arrow}{_ids(ids, others)}" for arrow, ids in sorts if ids]
+        ends = [f"{arrow}{_format_ids(ids, others)}" for arrow, ids in sorts if ids]
         if ends:
-            said.append(f"{sanitize(fault.kind, 16)} {' '.join(ends)}")
+            texts.append(f"{sanitize(fault.kind, 16)} {' '.join(ends)}")
     held = sum(flight.held and node in (flight.source, flight.target) for flight in snapshot.in_flight)
     if held:
-        said.append(f"{held} held")
-    return ", ".join(said)
+        texts.append(f"{held} held")
+    return ", ".join(texts)
 
 
-def _ids(ids: set[int], others: set[int]) -> str:
+def _format_ids(ids: set[int], others: set[int]) -> str:
     return "all" if ids == others else ",".join(map(str, sorted(ids)))
 
 
-def leaders_said(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None], ...]:
-    """Who leads whom: (text, leader) for each, the nodes without one last. Two leaders: two entries.
+def format_leaders(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None], ...]:
+    """Return (text, leader) for each leader with its followers, then the nodes without one.
 
-    Where nobody is elected, which nodes are in each Status: (text, Status).
+    If the protocol elects nobody, return (text, Status) for each Status.
     """
     alive = [pane for pane in panes if pane.process in ("running", "paused")]
     if any(pane.facts for pane in alive):
         statuses = sorted({pane.status for pane in alive})
-        return tuple((f"{_in_status(alive, status)} {status}", status) for status in statuses)
+        return tuple((f"{_nodes_in_status(alive, status)} {status}", status) for status in statuses)
     leads = {pane.id: pane.leads for pane in alive if pane.leads}
     followed: dict[int, list[int]] = {leader: [] for leader in leads}
     lost = []
@@ -166,28 +165,28 @@ def leaders_said(panes: tuple[Pane, ...]) -> tuple[tuple[str, int | str | None],
             followed[pane.coordinator].append(pane.id)
         else:
             lost.append(pane)
-    said: list[tuple[str, int | str | None]] = []
+    texts: list[tuple[str, int | str | None]] = []
     for leader in sorted(followed, reverse=True):
         paused = " (paused)" if any(pane.id == leader and pane.process == "paused" for pane in alive) else ""
-        whom = listed(followed[leader]) or "nobody"
-        said.append((f"{leader} {leads[leader]} {whom}{paused}", leader))
+        whom = format_ranges(followed[leader]) or "nobody"
+        texts.append((f"{leader} {leads[leader]} {whom}{paused}", leader))
     if lost:
-        said.append((f"{listed([pane.id for pane in lost])} without a coordinator", None))
-    return tuple(said) or (("nobody is up", None),)
+        texts.append((f"{format_ranges([pane.id for pane in lost])} without a coordinator", None))
+    return tuple(texts) or (("no node is up", None),)
 
 
 def groups_led(panes: tuple[Pane, ...]) -> int:
-    """How many groups have a leader; 0 where the protocol has none."""
+    """Return the number of groups that have a leader; 0 if the protocol has no groups."""
     return len({pane.group for pane in panes if pane.leads and pane.group is not None})
 
 
-def _in_status(panes: list[Pane], status: str) -> str:
-    return listed([pane.id for pane in panes if pane.status == status])
+def _nodes_in_status(panes: list[Pane], status: str) -> str:
+    return format_ranges([pane.id for pane in panes if pane.status == status])
 
 
-_BECAME = {
+_MESSAGE_EFFECTS = {
     "kill": "lost",
-    "pause": "kept waiting",
+    "pause": "queued",
     "lose": "lost",
     "cut": "lost",
     "partition": "lost",
@@ -195,30 +194,33 @@ _BECAME = {
     "duplicate": "duplicated",
     "reorder": "reordered",
 }
-"""What becomes of the messages that a fault of each kind touches."""
+"""What happens to the messages that a fault of each kind touches."""
 
 
-def faults_said(faults: tuple[ActiveFault, ...]) -> tuple[tuple[str, bool], ...]:
-    """Each fault in force: (what, which assumptions it breaks, what became of messages; is it inert)."""
-    said = []
+def format_faults(faults: tuple[ActiveFault, ...]) -> tuple[tuple[str, bool], ...]:
+    """Return (text, whether it is inert) for each fault in force.
+
+    The text says which assumptions the fault breaks, and what happened to messages.
+    """
+    texts = []
     for fault in faults:
         text = sanitize(fault.text, 60)
         if fault.breaks:
             broken = ", ".join(
                 f"{number} ({ASSUMPTIONS[number]})" for number in fault.breaks if number in ASSUMPTIONS
             )
-            text += f"  breaks {broken}"
-        if became := _BECAME.get(fault.kind):
-            text += f"  {count_of(fault.messages, 'message')} {became}"
+            text += f"  breaks {'assumption' if len(fault.breaks) == 1 else 'assumptions'} {broken}"
+        if became := _MESSAGE_EFFECTS.get(fault.kind):
+            text += f"  {format_count(fault.messages, 'message')} {became}"
         if not fault.touched:
             text += "  inert so far"
-        said.append((text, not fault.touched))
-    return tuple(said)
+        texts.append((text, not fault.touched))
+    return tuple(texts)
 
 
 def short_body(body: str) -> str:
-    """A message's content in short: JSON without its punctuation; what is no JSON stays as it is."""
+    """Return a message's body without JSON punctuation. A body that is no JSON stays as it is."""
     try:
-        return in_short(msgspec.json.decode(body)) if body[:1] in ("{", "[") else body
+        return format_value(msgspec.json.decode(body)) if body[:1] in ("{", "[") else body
     except (msgspec.DecodeError, RecursionError):
         return body

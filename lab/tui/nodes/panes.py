@@ -1,4 +1,4 @@
-"""The nodes, as one widget drawn line by line: boxes where there is room, one line each where there is not."""
+"""The nodes in one widget drawn line by line: boxes if there is room, else one line for each node."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from lab.tui.nodes.bank import BankPane, bank_pieces
+from lab.tui.nodes.bank_text import BankPane, bank_pieces
 from lab.tui.nodes.pane import Pane
 from lab.tui.terminal.fitting import Piece, fit
 from lab.tui.terminal.theme_styles import DIM, ThemeStyles
@@ -20,20 +20,20 @@ from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 __all__ = ["NodePanes"]
 
 _LOW, _HIGH = 5, 7
-"""The height of a box; of those of a bank, where there is room."""
+"""The height of a box, and of a box with a bank if there is room."""
 _LEAST_WIDTH = 26
 _BEST_WIDTH = 40
-_LEAST_UP = 8
-"""With fewer columns than this beside the coordinator, nothing can be said of the members."""
+_LEAST_PEERS = 8
+"""The least columns beside the coordinator in which the members fit."""
 
 
 class NodePanes(Widget, can_focus=True):
-    """``show(panes, selected)`` sets what is drawn; it redraws only what differs."""
+    """The panes of the nodes. ``show(panes, selected)`` redraws only what changed."""
 
     DEFAULT_CSS = "NodePanes { height: auto; }"
 
     class Selected(Message):
-        """A node was clicked, or the arrows went to it."""
+        """A node was selected by click or arrow key."""
 
         def __init__(self, node: int) -> None:
             super().__init__()
@@ -48,7 +48,7 @@ class NodePanes(Widget, can_focus=True):
 
     def __init__(self, theme_styles: ThemeStyles) -> None:
         super().__init__()
-        self._look = theme_styles
+        self._theme_styles = theme_styles
         self._panes: tuple[Pane, ...] = ()
         self._selected: int | None = None
         self._marked: frozenset[int] = frozenset()
@@ -59,7 +59,7 @@ class NodePanes(Widget, can_focus=True):
         if (panes, selected, marked) == (self._panes, self._selected, self._marked):
             return
         before = {pane: self._frame_of(pane) for pane in self._panes}
-        resized = len(panes) != len(self._panes) or _tells_of_bank(panes) != _tells_of_bank(self._panes)
+        resized = len(panes) != len(self._panes) or _has_bank(panes) != _has_bank(self._panes)
         self._panes, self._selected, self._marked = panes, selected, marked
         if resized or not self._boxed:
             self.refresh(layout=resized)
@@ -71,15 +71,15 @@ class NodePanes(Widget, can_focus=True):
         return pane.id == self._selected, pane.id in self._marked
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As many lines as the boxes take, or one line a node where they would take too much."""
+        """Return the height of the boxes, or of one line for each node if the boxes would be too high."""
         columns = self._columns(width)
         rows = -(-len(self._panes) // columns) if self._panes else 1
-        highest = _HIGH if _tells_of_bank(self._panes) else _LOW
+        highest = _HIGH if _has_bank(self._panes) else _LOW
         box = highest if rows * highest <= self.most_height else _LOW
         return rows * box if rows * box <= self.most_height else min(len(self._panes), self.most_height)
 
     def action_move(self, right: int, down: int) -> None:
-        """Select the node beside the selected one."""
+        """Select the node next to the selected one."""
         ids = [pane.id for pane in self._panes]
         if not ids:
             return
@@ -92,7 +92,6 @@ class NodePanes(Widget, can_focus=True):
             self.post_message(self.Selected(ids[place]))
 
     def on_click(self, event: events.Click) -> None:
-        """Select the node under the mouse."""
         offset = event.get_content_offset(self)
         if offset is None:
             return
@@ -105,7 +104,6 @@ class NodePanes(Widget, can_focus=True):
             self.post_message(self.Selected(self._panes[place].id))
 
     def render_line(self, y: int) -> Strip:
-        """One line of the widget."""
         width = self.size.width
         if self._boxed:
             columns = self._columns(width)
@@ -127,13 +125,13 @@ class NodePanes(Widget, can_focus=True):
 
     @property
     def _box_height(self) -> int:
-        """As high as the room of a row, but no higher than there is something to say; less than ``_LOW``: none."""
+        """The height of a box, at most what its content needs. Less than ``_LOW``: no boxes are drawn."""
         rows = -(-len(self._panes) // self._columns(self.size.width)) or 1
-        return min(self.size.height // rows, _HIGH if _tells_of_bank(self._panes) else _LOW)
+        return min(self.size.height // rows, _HIGH if _has_bank(self._panes) else _LOW)
 
     @property
     def _first(self) -> int:
-        """The first node of the list, so that the selected one can be seen."""
+        """The first node of the list, chosen so that the selected one is visible."""
         ids = [pane.id for pane in self._panes]
         place = ids.index(self._selected) if self._selected in ids else 0
         return max(0, min(place - self.size.height + 1, len(ids) - self.size.height))
@@ -152,7 +150,7 @@ class NodePanes(Widget, can_focus=True):
         return most if rows * _LOW > self.most_height else -(-count // rows)
 
     def _box_line(self, pane: Pane, inside: int, width: int) -> list[Piece]:
-        theme_styles = self._look
+        theme_styles = self._theme_styles
         selected, marked = self._frame_of(pane)
         style = (
             theme_styles.accent
@@ -164,7 +162,7 @@ class NodePanes(Widget, can_focus=True):
         box = tuple(theme_styles.glyphs.heavy if selected or marked else theme_styles.glyphs.box)
         top_left, across, top_right, side, bottom_left, bottom_right = box
         if inside == 0:
-            title = [(f" {pane.id} ", Style(bold=True)), *self._status(pane), (" ", Style())]
+            title = [(f" {pane.id} ", Style(bold=True)), *self._status_pieces(pane), (" ", Style())]
             used = sum(len(text) for text, _ in title)
             return [
                 (top_left + across, style),
@@ -172,58 +170,58 @@ class NodePanes(Widget, can_focus=True):
                 (across * max(0, width - used - 3) + top_right, style),
             ]
         if inside == self._box_height - 1:
-            told = f" {pane.links} " if pane.links else ""
-            used = min(cell_len(told), width - 4)
+            rows = f" {pane.links} " if pane.links else ""
+            used = min(cell_len(rows), width - 4)
             rest = across * (width - 3 - used) + bottom_right
-            return [(bottom_left + across, style), *fit([(told, theme_styles.warning)], used), (rest, style)]
+            return [(bottom_left + across, style), *fit([(rows, theme_styles.warning)], used), (rest, style)]
         content = self._content(pane, width - 4)[inside - 1]
         return [(f"{side} ", style), *fit(content, width - 4), (f" {side}", style)]
 
     def _content(self, pane: Pane, width: int) -> list[list[Piece]]:
-        """As many lines as are in the box, however many there are to say."""
+        """Return exactly as many lines as the box holds."""
         inside = self._box_height - 2
-        told = [*self._told(pane, width)[:inside]]
-        return [*told, *([] for _ in range(inside - len(told)))]
+        rows = [*self._rows(pane, width)[:inside]]
+        return [*rows, *([] for _ in range(inside - len(rows)))]
 
-    def _told(self, pane: Pane, width: int) -> tuple[list[Piece], ...]:
+    def _rows(self, pane: Pane, width: int) -> tuple[list[Piece], ...]:
         if pane.bank is not None:
-            return self._bank_told(pane, pane.bank, width)
+            return self._bank_rows(pane, pane.bank, width)
         if pane.process in ("killed", "failed", "absent"):
             return [], [(pane.waits, DIM)]
-        up = self._up(pane)
-        beside = sum(cell_len(text) for text, _ in up) + 2 if pane.doing else 0
-        led = self._led(pane, width - beside)
-        if not pane.doing:
-            return led, up, [(pane.waits, DIM)]
-        if width - sum(cell_len(text) for text, _ in led) >= _LEAST_UP:
-            led = [*led, ("  ", Style()), *up]
-        return led, self._doing(pane, width), [(pane.waits, Style())]
+        peers = self._peer_pieces(pane)
+        reserved = sum(cell_len(text) for text, _ in peers) + 2 if pane.procedure else 0
+        leader = self._leader_pieces(pane, width - reserved)
+        if not pane.procedure:
+            return leader, peers, [(pane.waits, DIM)]
+        if width - sum(cell_len(text) for text, _ in leader) >= _LEAST_PEERS:
+            leader = [*leader, ("  ", Style()), *peers]
+        return leader, self._procedure_pieces(pane, width), [(pane.waits, Style())]
 
-    def _doing(self, pane: Pane, width: int) -> list[Piece]:
-        """The procedure that waits, and how long it still will."""
+    def _procedure_pieces(self, pane: Pane, width: int) -> list[Piece]:
+        """Return the waiting procedure and its remaining time."""
         left = "" if pane.left_us is None else f" {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
-        room, where = width - len(left), f"{pane.doing}, line {pane.line}"
-        doing = fit([(where if cell_len(where) <= room else pane.doing, Style())], room)
-        return [*doing, (left, self._look.leader)]
+        room, where = width - len(left), f"{pane.procedure}, line {pane.line}"
+        procedure = fit([(where if cell_len(where) <= room else pane.procedure, Style())], room)
+        return [*procedure, (left, self._theme_styles.leader)]
 
-    def _bank_told(self, pane: Pane, bank: BankPane, width: int) -> tuple[list[Piece], ...]:
-        """Up to five lines; the three that matter most, where there is room for no more."""
-        balances, opened, log = bank_pieces(bank, self._look, width)
-        waits: list[Piece] = [(pane.waits, Style() if pane.doing else DIM)]
+    def _bank_rows(self, pane: Pane, bank: BankPane, width: int) -> tuple[list[Piece], ...]:
+        """Return up to five lines, or the three that matter most if there is no room."""
+        balances, opened, log = bank_pieces(bank, self._theme_styles, width)
+        waits: list[Piece] = [(pane.waits, Style() if pane.procedure else DIM)]
         if pane.process in ("killed", "failed", "absent"):
             return waits, log
         is_low = self._box_height < _HIGH
-        first = [*balances, *opened] if is_low and not pane.doing else balances
-        led = [] if pane.facts else [*self._led(pane), ("  ", Style())]
-        if cell_len("".join(text for text, _ in (*led, *first)).rstrip()) <= width:
-            first = [*balances, *led, *first[len(balances) :]]
-        doing = self._doing(pane, width) if pane.doing else []
+        first = [*balances, *opened] if is_low and not pane.procedure else balances
+        leader = [] if pane.facts else [*self._leader_pieces(pane), ("  ", Style())]
+        if cell_len("".join(text for text, _ in (*leader, *first)).rstrip()) <= width:
+            first = [*balances, *leader, *first[len(balances) :]]
+        procedure = self._procedure_pieces(pane, width) if pane.procedure else []
         if is_low:
-            return first, opened if pane.doing else log, waits
-        return (first, opened, log, doing, waits) if pane.doing else (first, opened, log, waits)
+            return first, opened if pane.procedure else log, waits
+        return (first, opened, log, procedure, waits) if pane.procedure else (first, opened, log, waits)
 
-    def _status(self, pane: Pane) -> list[Piece]:
-        theme_styles = self._look
+    def _status_pieces(self, pane: Pane) -> list[Piece]:
+        theme_styles = self._theme_styles
         shown: list[Piece] = [
             (f"{theme_styles.glyph(pane.shown)} {pane.shown}", theme_styles.status(pane.shown) + Style(bold=True))
         ]
@@ -233,46 +231,46 @@ class NodePanes(Widget, can_focus=True):
             shown.append((f" {theme_styles.glyphs.leads} {pane.leads}", theme_styles.leader))
         return shown
 
-    def _led(self, pane: Pane, room: int = 0) -> list[Piece]:
-        """Whom it follows, and in which group: with that word, where there is room for it."""
+    def _leader_pieces(self, pane: Pane, room: int = 0) -> list[Piece]:
+        """Return the coordinator and the group, with the word *group* if it fits."""
         if pane.facts:
             return [("  ".join(pane.facts[:2]), Style())]
-        led = "no coordinator" if pane.coordinator is None else f"coordinator {pane.coordinator}"
+        leader = "no coordinator" if pane.coordinator is None else f"coordinator {pane.coordinator}"
         if pane.hue is not None:
             named = f" group {pane.group} "
-            plate = named if cell_len(f"{named} {led}") <= room else f" {pane.group} "
-            return [(plate, self._look.plate(pane.hue)), (f" {led}", Style())]
+            badge = named if cell_len(f"{named} {leader}") <= room else f" {pane.group} "
+            return [(badge, self._theme_styles.badge(pane.hue)), (f" {leader}", Style())]
         group = "" if pane.group is None else f", group {pane.group}"
-        return [(led + group, Style())]
+        return [(leader + group, Style())]
 
-    def _up(self, pane: Pane) -> list[Piece]:
+    def _peer_pieces(self, pane: Pane) -> list[Piece]:
         if pane.facts:
             return [("  ".join(pane.facts[2:]), DIM)]
         return [(f"up {' '.join(map(str, pane.up))}" if pane.up else "", DIM)]
 
     def _list_line(self, pane: Pane) -> list[Piece]:
-        theme_styles = self._look
+        theme_styles = self._theme_styles
         pieces: list[Piece] = [
             (theme_styles.glyphs.play + " " if pane.id == self._selected else "  ", theme_styles.accent),
             (f"{pane.id:>2} ", theme_styles.warning if pane.id in self._marked else Style(bold=True)),
-            *fit(self._status(pane), 24),
+            *fit(self._status_pieces(pane), 24),
         ]
         if pane.process in ("killed", "failed", "absent"):
             pieces.append((pane.waits, DIM))
         else:
             left = "" if pane.left_us is None else f", {pane.left_us / 1e6:.1f} of {pane.total_us / 1e6:.1f} s"
-            doing = f"{pane.doing}, line {pane.line}: {pane.waits}{left}" if pane.doing else pane.waits
+            procedure = f"{pane.procedure}, line {pane.line}: {pane.waits}{left}" if pane.procedure else pane.waits
             if pane.bank is not None:
                 balances, opened, _ = bank_pieces(pane.bank, theme_styles, 0)
-                led, up = fit(balances, 25), fit(opened, 26)
+                leader, peers = fit(balances, 25), fit(opened, 26)
             else:
-                led = fit(self._led(pane), 19 if pane.facts else 15 if pane.group is None else 21)
-                up = fit(self._up(pane), 20)
-            pieces += [*led, *up, (f" {doing}", Style())]
+                leader = fit(self._leader_pieces(pane), 19 if pane.facts else 15 if pane.group is None else 21)
+                peers = fit(self._peer_pieces(pane), 20)
+            pieces += [*leader, *peers, (f" {procedure}", Style())]
         if pane.links:
             pieces.append((f"  {pane.links}", theme_styles.warning))
         return pieces
 
 
-def _tells_of_bank(panes: tuple[Pane, ...]) -> bool:
+def _has_bank(panes: tuple[Pane, ...]) -> bool:
     return any(pane.bank is not None for pane in panes)

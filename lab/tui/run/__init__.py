@@ -1,1 +1,1 @@
-"""The run that is looked at, and where in it: nothing here draws."""
+"""The displayed run: where its records come from, the cursor in time, its verdicts. Nothing here draws."""

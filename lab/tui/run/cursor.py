@@ -1,4 +1,4 @@
-"""What every view draws: where in the run the whole screen is."""
+"""The position in time that every view draws."""
 
 from msgspec import Struct
 
@@ -8,10 +8,11 @@ __all__ = ["Cursor"]
 
 
 class Cursor(Struct, frozen=True):
-    """The cursor in time. ``cluster`` is as of its record, and good until the next frame only.
+    """The cursor in time.
 
-    ``now_us`` moves on between records. ``selected`` is the node that is selected, ``following`` says whether the
-    cursor is at the end of a run that is going on. ``hides_future``: nothing after the cursor may be seen.
+    ``cluster`` is the state at the cursor's record; it is valid until the next frame only. ``now_us`` advances
+    between records. ``selected`` is the selected node. ``following``: the cursor is at the end of a run that is
+    still going on. ``hides_future``: nothing after the cursor may be shown.
     """
 
     cluster: ClusterState
@@ -22,5 +23,5 @@ class Cursor(Struct, frozen=True):
 
     @property
     def record(self) -> int:
-        """The number of the last record seen."""
+        """The number of the last record up to the cursor."""
         return self.cluster.record

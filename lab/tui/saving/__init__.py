@@ -1,1 +1,1 @@
-"""What one takes away: exports, films, scenarios."""
+"""Files written from the interface: exports, films, scenarios."""

@@ -1,8 +1,8 @@
-"""A run as an asciicast (version 2): the interface itself, filmed.
+"""Export a run as an asciicast (version 2): a film of the interface.
 
-The screen of the run plays in an application that nobody sees, and whose clock stands still: the cursor in time is
-put where each frame has it, so a film is made as fast as it can be drawn, and twice the same. Of a frame only the
-rows are written that differ from the one before.
+The run screen plays in a headless application with a frozen clock. Each frame sets the time cursor, so the film
+is made as fast as frames can be drawn, and is the same every time. Only rows that differ from the previous frame are
+written.
 """
 
 import asyncio
@@ -22,37 +22,36 @@ from lab.export.film import Pace, frames
 from lab.glyphs import UNICODE
 from lab.recording.records import encode
 from lab.text import sanitize
-from lab.tui.actions import action_named
-from lab.tui.offers import why_not
+from lab.tui.actions import find_action
+from lab.tui.availability import reason_unavailable
 from lab.tui.run.source import FileSource
 from lab.tui.screen import RunScreen
-from lab.tui.terminal.app import TerminalApp
+from lab.tui.terminal.terminal_app import TerminalApp
 from lab.tui.terminal.theme_styles import ThemeStyles
 from lab.tui.terminal.themes import DARK, OWN_THEMES
 from lab.tui.views.views import VIEWS
 
 __all__ = ["write_cast"]
 
-_TURNS = 4
+_REDRAW_TURNS = 4
 _WRITER = Console(color_system="truecolor", force_terminal=True)
 _HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
 
-class _Played(FileSource):
-    """A recording of which it can be awaited that all is known that the interface finds out beside the drawing."""
+class _WatchedSource(FileSource):
+    """A file source whose background work (judging, indexing) can be awaited."""
 
     def __init__(self, excerpt: Excerpt) -> None:
-        super().__init__(excerpt.lines.path)
+        super().__init__(excerpt.store.path)
         self.is_read = asyncio.Event()
 
     async def work(self) -> None:
-        """Read it."""
         await super().work()
         self.is_read.set()
 
 
-class _Studio(App[None]):
-    """An application without a terminal: it takes no signals, and can run in any thread."""
+class _HeadlessApp(App[None]):
+    """A headless application: it handles no signals and can run in any thread."""
 
     CSS = TerminalApp.CSS
 
@@ -64,45 +63,48 @@ class _Studio(App[None]):
 
 
 def write_cast(excerpt: Excerpt, out: TextIO) -> None:
-    """Write the film. ExportError where it has no such view, or was asked for some of the nodes."""
+    """Write the film.
+
+    Raises ExportError if the view does not exist, or only some of the nodes are to be exported.
+    """
     if excerpt.nodes != excerpt.header.nodes:
-        raise ExportError("a cast shows the interface, which has all nodes: leave out --nodes")
+        raise ExportError("a cast shows the interface with all nodes: leave out --nodes")
     asyncio.run(_write(excerpt, out))
 
 
 async def _write(excerpt: Excerpt, out: TextIO) -> None:
-    film = excerpt.wanted.film
+    film = excerpt.options.film
     pace = Pace(_busy_us(excerpt), excerpt.from_us, excerpt.until_us, film)
     chapters = [(pace.seen_us(chapter.at_us), chapter.title) for chapter in chapters_of(excerpt)]
     rows: list[str] = []
-    async with _playing(excerpt) as (pilot, screen):
-        out.write(encode(_head(excerpt)).decode() + "\n")
+    async with _loaded_screen(excerpt) as (pilot, screen):
+        out.write(encode(_cast_header(excerpt)).decode() + "\n")
         for seen_us, moment_us in frames(pace, film):
             screen.player.seek(moment_us)
             screen.draw()
-            await _settle(pilot)
+            await _wait_for_redraw(pilot)
             before, rows = rows, [strip.render(_WRITER) for strip in _strips(screen)]
             if changed := "".join(_changes(before, rows)):
                 _event(out, seen_us, "o", changed)
             while chapters and chapters[0][0] <= seen_us:
-                # after the picture: who goes to a chapter is to see what it is called after
+                # after the picture, so that jumping to a chapter shows the event that names it
                 _event(out, seen_us, "m", chapters.pop(0)[1])
-            excerpt.tell(f"{seen_us / 1e6:.0f} of {pace.lasts_us / 1e6:.0f} s filmed")
+            excerpt.progress(f"{seen_us / 1e6:.0f} of {pace.lasts_us / 1e6:.0f} s filmed")
     _event(out, pace.lasts_us, "o", f"\x1b[{film.rows};{film.columns}H{_SHOW_CURSOR}")
 
 
 def _busy_us(excerpt: Excerpt) -> Iterator[int]:
     yield from (line.at_us for line in excerpt.events)
-    for arrow in excerpt.arrows:
+    for arrow in excerpt.messages:
         yield arrow.sent.at_us
         if arrow.end is not None:
             yield arrow.end.at_us
 
 
-def _head(excerpt: Excerpt) -> dict[str, Any]:
-    header, film = excerpt.header, excerpt.wanted.film
+def _cast_header(excerpt: Excerpt) -> dict[str, Any]:
+    header, film = excerpt.header, excerpt.options.film
     head = {"version": 2, "width": film.columns, "height": film.rows}
-    with suppress(ValueError, OverflowError):  # a simulated run began at no time, a foreign one at any
+    with suppress(ValueError, OverflowError):  # a simulated run has no start time, and a foreign file may have any
         head["timestamp"] = round(datetime.fromisoformat(header.began).timestamp())
     return head | {"title": sanitize(header.run)}
 
@@ -112,39 +114,39 @@ def _event(out: TextIO, seen_us: int, what: str, data: str) -> None:
 
 
 @asynccontextmanager
-async def _playing(excerpt: Excerpt) -> AsyncIterator[tuple[Pilot[None], RunScreen]]:
-    """The screen of the run, with all that there is to know of it known."""
-    film, studio, source = excerpt.wanted.film, _Studio(), _Played(excerpt)
+async def _loaded_screen(excerpt: Excerpt) -> AsyncIterator[tuple[Pilot[None], RunScreen]]:
+    """Yield the run screen once all background work is done."""
+    film, app, source = excerpt.options.film, _HeadlessApp(), _WatchedSource(excerpt)
     try:
-        async with studio.run_test(size=(film.columns, film.rows)) as pilot:
+        async with app.run_test(size=(film.columns, film.rows)) as pilot:
             theme_styles, title = ThemeStyles(UNICODE), sanitize(excerpt.header.run)
             screen = RunScreen(source, theme_styles, title, clock_s=lambda: 0.0)
-            await studio.push_screen(screen)
+            await app.push_screen(screen)
             await source.is_read.wait()
-            screen.views.rows.heartbeats = excerpt.wanted.heartbeats
-            _turn(screen, film.view)
+            screen.views.rows.heartbeats = excerpt.options.heartbeats
+            _show_view(screen, film.view)
             screen.player.speed = film.speed
-            screen.say("")
+            screen.show_message("")
             yield pilot, screen
     finally:
         source.close()
 
 
-async def _settle(pilot: Pilot[None]) -> None:
-    """Let all widgets draw what they were shown, which takes turns."""
-    for _ in range(_TURNS):
+async def _wait_for_redraw(pilot: Pilot[None]) -> None:
+    """Wait until all widgets have redrawn, which takes several turns of the event loop."""
+    for _ in range(_REDRAW_TURNS):
         await pilot.pause(0)
 
 
-def _turn(screen: RunScreen, view: str) -> None:
+def _show_view(screen: RunScreen, view: str) -> None:
     words = [kind.word for kind in VIEWS]
-    action = action_named(view)
+    action = find_action(view)
     if view not in words:
-        raise ExportError(f"there is no view {view!r}; the views are {', '.join(words)}")
-    if action is not None:  # there is none for the log, which is seen at first
-        if missing := why_not(action, screen.source):
+        raise ExportError(f"unknown view {view!r}; the views are {', '.join(words)}")
+    if action is not None:  # None for the log, which is shown at first
+        if missing := reason_unavailable(action, screen.source):
             raise ExportError(f"--view {view}: {missing}")
-        screen.turn_to(view)
+        screen.show_view(view)
 
 
 def _strips(screen: RunScreen) -> list[Strip]:
@@ -152,7 +154,7 @@ def _strips(screen: RunScreen) -> list[Strip]:
 
 
 def _changes(before: list[str], rows: list[str]) -> Iterator[str]:
-    """What makes of the one picture the other: all rows that differ, each put in its place."""
+    """Yield the terminal output that turns one picture into the next: each differing row, at its position."""
     if not before:
         yield f"{_HIDE_CURSOR}\x1b[2J"
     for number, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""A lecture: the teacher's own run, which the class sees, and questions to the class in it."""
+"""A lecture: a run of the teacher's that the class watches, and votes of the class in it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,56 +11,56 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from lab.exercises.teacher import OfficeError, Tally
+from lab.exercises.teacher import ServerAdminError, VoteTally
 from lab.text import sanitize
-from lab.tui.app import LabApp
-from lab.tui.classroom.dialogs import LineDialog
+from lab.tui.classroom.exercise_dialogs import LineDialog
 from lab.tui.dialog import Dialog, frame
+from lab.tui.lab_app import LabApp
 from lab.tui.run.source import FeedSource
 from lab.tui.screen import RunScreen
 from lab.tui.terminal.theme_styles import DIM, ThemeStyles
-from lab.units import count_of
-from lab.worlds.orders import Reply
+from lab.units import format_count
+from lab.worlds.feed_protocol import Reply
 
-__all__ = ["LectureApp", "LectureSource", "Podium", "question_in"]
+__all__ = ["LectureApp", "LectureControl", "LectureSource", "parse_question"]
 
-_LOOK_S = 0.5
+_POLL_S = 0.5
 _WIDEST_BAR = 40
-_HOW = "what the class is asked, then its choices: who leads next? | 4 | 5"
+_FORMAT = "type the question and its options: who leads next? | 4 | 5"
 
 
-class Podium(Protocol):
+class LectureControl(Protocol):
     """The way to the class. All calls block for a moment. OfficeError."""
 
-    def ask(self, text: str, choices: tuple[str, ...]) -> None:
-        """Ask the class."""
+    def ask(self, text: str, options: tuple[str, ...]) -> None:
+        """Ask the class a question with these options."""
 
-    def tally(self) -> Tally:
-        """What it has said so far."""
+    def tally(self) -> VoteTally:
+        """Return the votes so far."""
 
-    def close_vote(self) -> Tally:
-        """No more votes; all see the tally."""
+    def close_vote(self) -> VoteTally:
+        """Close the vote, show the tally to all, and return it."""
 
 
-def question_in(typed: str) -> tuple[str, tuple[str, ...]]:
-    """(the question, its choices) of ``"TEXT" | CHOICE | CHOICE``; the quotes may be left out."""
-    text, *choices = (part.strip().strip("\"'").strip() for part in typed.split("|"))
-    return text, tuple(choices)
+def parse_question(typed: str) -> tuple[str, tuple[str, ...]]:
+    """Parse ``"TEXT" | OPTION | OPTION`` to (question, options); the quotes are optional."""
+    text, *options = (part.strip().strip("\"'").strip() for part in typed.split("|"))
+    return text, tuple(options)
 
 
 class LectureSource(FeedSource):
-    """The teacher's own run, in whose command line there is the word ``ask``."""
+    """The source of a lecture, which adds the command ``ask``."""
 
     ask: Callable[[str], Awaitable[Reply]]
 
     async def command(self, text: str) -> Reply:
-        """Give a command to the nodes, or ask the class."""
+        """Execute a command, or ask the class."""
         word, _, rest = text.strip().partition(" ")
         return await (self.ask(rest) if word == "ask" else super().command(text))
 
 
-class TallyDialog(Dialog[Tally]):
-    """The votes as they come; its result is the tally, once the teacher has closed it."""
+class TallyDialog(Dialog[VoteTally]):
+    """The votes so far, updated live; its result is the tally when the teacher closes the vote."""
 
     DEFAULT_CSS = """
     TallyDialog { align: center middle; }
@@ -70,68 +70,67 @@ class TallyDialog(Dialog[Tally]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [("enter", "close_vote", "close"), ("escape,q", "leave", "leave")]
 
-    def __init__(self, podium: Podium, theme_styles: ThemeStyles) -> None:
+    def __init__(self, control: LectureControl, theme_styles: ThemeStyles) -> None:
         super().__init__()
-        self._podium = podium
-        self._look = theme_styles
+        self._control = control
+        self._theme_styles = theme_styles
 
     def compose(self) -> ComposeResult:
-        """The question, and a bar for each choice."""
         with Vertical() as box:
             frame(
-                box, "the class is asked", "Enter shows all the tally; Esc lets the vote go on, Ctrl+L comes back"
+                box,
+                "vote of the class",
+                "Enter closes the vote and shows the tally to all; Esc hides this, Ctrl+L shows it",
             )
             yield Static(id="tally", markup=False)
 
     def on_mount(self) -> None:
-        """Look, and look again."""
-        self.run_worker(self._look_on())
+        self.run_worker(self._poll())
 
     def action_leave(self) -> None:
-        """The vote goes on."""
+        """Hide the dialog; the vote continues."""
         self.dismiss(None)
 
     def action_close_vote(self) -> None:
-        """No more votes; all see what came of it."""
         self.run_worker(self._close_vote())
 
-    async def _look_on(self) -> None:
+    async def _poll(self) -> None:
         while self.is_attached:
             try:
-                tally = await asyncio.to_thread(self._podium.tally)
-            except OfficeError:
-                return  # it is closed
-            self.query_one("#tally", Static).update(_drawn(tally, self._look))
-            await asyncio.sleep(_LOOK_S)
+                tally = await asyncio.to_thread(self._control.tally)
+            except ServerAdminError:
+                return  # the vote is closed
+            self.query_one("#tally", Static).update(_format_tally(tally, self._theme_styles))
+            await asyncio.sleep(_POLL_S)
 
     async def _close_vote(self) -> None:
         try:
-            self.dismiss(await asyncio.to_thread(self._podium.close_vote))
-        except OfficeError:
+            self.dismiss(await asyncio.to_thread(self._control.close_vote))
+        except ServerAdminError:
             self.dismiss(None)
 
 
-def _drawn(tally: Tally, theme_styles: ThemeStyles) -> Text:
-    most, width = max(1, *tally.votes), max(len(choice) for choice in tally.choices)
+def _format_tally(tally: VoteTally, theme_styles: ThemeStyles) -> Text:
+    most, width = max(1, *tally.votes), max(len(choice) for choice in tally.options)
     text = Text(sanitize(tally.text) + "\n\n", theme_styles.accent)
-    for choice, votes in zip(tally.choices, tally.votes, strict=True):
+    for choice, votes in zip(tally.options, tally.votes, strict=True):
         bar = theme_styles.glyphs.full * (_WIDEST_BAR * votes // most)
         text.append(f"{sanitize(choice):{min(width, 30)}}  ").append(bar, theme_styles.leader).append(
             f" {votes}\n"
         )
-    return text.append(count_of(sum(tally.votes), "answer"), DIM)
+    return text.append(format_count(sum(tally.votes), "answer"), DIM)
 
 
 class LectureApp(LabApp):
-    """Over the run whose feed is on this socket; the class sees it, and the cursor of each is their own."""
+    """The application of a lecture. The class watches the run, each student with their own time cursor."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+l", "ask_class", "ask the class", key_display="Ctrl+L", priority=True)
     ]
 
-    def __init__(self, socket: str, title: str, podium: Podium, kept: Path | None) -> None:
+    def __init__(self, socket: str, title: str, control: LectureControl, kept: Path | None) -> None:
         super().__init__(lambda: self._opened_source(socket, "driver"), f"lecture: {title}", None, kept)
-        self._podium = podium
+        self._control = control
 
     async def _opened_source(self, socket: str, role: Literal["driver", "viewer"]) -> LectureSource:
         source = await LectureSource.open(socket, role)
@@ -140,44 +139,46 @@ class LectureApp(LabApp):
         return source
 
     def action_ask_class(self) -> None:
-        """Ask, or look at the votes of what is asked."""
+        """Ask a question, or show the votes on the present one."""
         if isinstance(self.screen, RunScreen):
             self.run_worker(self._ask_or_show())
 
     async def _ask_or_show(self) -> None:
         try:
-            await asyncio.to_thread(self._podium.tally)
-        except OfficeError:  # nothing is asked
-            self.push_screen(LineDialog("ask the class", [Text(_HOW)], "", self.theme_styles), self._written)
+            await asyncio.to_thread(self._control.tally)
+        except ServerAdminError:  # no vote is open
+            self.push_screen(
+                LineDialog("ask the class", [Text(_FORMAT)], "", self.theme_styles), self._on_question
+            )
         else:
             self._show_votes()
 
-    def _written(self, typed: str | None) -> None:
+    def _on_question(self, typed: str | None) -> None:
         if typed:
-            self.run_worker(self._ask_and_say(typed))
+            self.run_worker(self._ask_and_report(typed))
 
-    async def _ask_and_say(self, typed: str) -> None:
+    async def _ask_and_report(self, typed: str) -> None:
         reply = await self._ask(typed)
-        self._say(reply.text, warn=not reply.ok)
+        self._show_message(reply.text, warn=not reply.ok)
 
     async def _ask(self, typed: str) -> Reply:
-        text, choices = question_in(typed)
+        text, options = parse_question(typed)
         try:
-            await asyncio.to_thread(self._podium.ask, text, choices)
-        except OfficeError as error:
+            await asyncio.to_thread(self._control.ask, text, options)
+        except ServerAdminError as error:
             return Reply(0, False, False, str(error))
         self._show_votes()
-        return Reply(0, True, True, "the class is asked")
+        return Reply(0, True, True, "the vote is open")
 
     def _show_votes(self) -> None:
-        def closed(tally: Tally | None) -> None:
+        def closed(tally: VoteTally | None) -> None:
             if tally is not None:
-                parts = (f"{choice}: {votes}" for choice, votes in zip(tally.choices, tally.votes, strict=True))
-                self._say(f"{tally.text}  {', '.join(parts)}")
+                parts = (f"{choice}: {votes}" for choice, votes in zip(tally.options, tally.votes, strict=True))
+                self._show_message(f"{tally.text}  {', '.join(parts)}")
 
-        self.push_screen(TallyDialog(self._podium, self.theme_styles), closed)
+        self.push_screen(TallyDialog(self._control, self.theme_styles), closed)
 
-    def _say(self, text: str, warn: bool = False) -> None:
+    def _show_message(self, text: str, warn: bool = False) -> None:
         shown = next((each for each in reversed(self.screen_stack) if isinstance(each, RunScreen)), None)
         if shown is not None:
-            shown.say(text, warn)
+            shown.show_message(text, warn)

@@ -1,1 +1,1 @@
-"""What the interface owes the terminal, and what that can draw."""
+"""The terminal: clean exit, themes, what it can draw, its clipboard."""

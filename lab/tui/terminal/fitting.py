@@ -1,4 +1,4 @@
-"""Pieces of text in a line that may be too short for them: whoever reads it sees that there was more."""
+"""Fit styled text into a line of limited width, with a mark where it is cut."""
 
 import re
 from collections.abc import Iterable
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from rich.cells import cell_len, set_cell_size
 from rich.style import Style
 
-__all__ = ["Piece", "fit", "lit"]
+__all__ = ["Piece", "fit", "highlight"]
 
 Piece = tuple[str, Style]
 _MORE = "…"
 
 
 def fit(pieces: list[Piece], width: int) -> list[Piece]:
-    """Exactly ``width`` cells of these pieces; where more than blanks is cut off, a mark says so."""
+    """Return exactly ``width`` cells of these pieces, with an ellipsis if more than blanks is cut off."""
     if width <= 0:
         return []
     is_cut = cell_len("".join(text for text, _ in pieces).rstrip()) > width
@@ -30,15 +30,15 @@ def fit(pieces: list[Piece], width: int) -> list[Piece]:
 
 
 def _kept(text: str, width: int) -> str:
-    """As much of the text as fits, but no part of a number: that would be another number."""
+    """Return as much of the text as fits; a number is never cut, as the rest would read as another number."""
     if cell_len(text) <= width:
         return text
     kept = set_cell_size(text, width).rstrip()
     return kept.rstrip("0123456789") if text[len(kept)].isdigit() else kept
 
 
-def lit(pieces: list[Piece], texts: Iterable[str], style: Style) -> list[Piece]:
-    """The pieces, with these texts in this style, where one is in a piece; in small letters or large ones."""
+def highlight(pieces: list[Piece], texts: Iterable[str], style: Style) -> list[Piece]:
+    """Return the pieces with every occurrence of these texts in this style, ignoring case."""
     sought = "|".join(re.escape(text) for text in texts if text)
     if not sought:
         return pieces

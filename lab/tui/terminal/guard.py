@@ -1,7 +1,7 @@
-"""The small parent: it runs the interface in a child, and puts the terminal right whatever ended that.
+"""A small parent process that runs the interface in a child and restores the terminal when the child ends.
 
-An exception and a signal that can be caught are handled in the interface itself; this is for SIGKILL, after
-which the terminal would be left on its other screen, raw, with the mouse on.
+The interface itself handles exceptions and catchable signals. This parent handles SIGKILL, which would leave the
+terminal in its alternate screen, in raw mode, with mouse reporting on.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
 
 
 def run_guarded(run: Callable[[], int]) -> int:
-    """Run in a child process; its exit status, or 128 + the signal that killed it."""
+    """Run the function in a child process; return its exit status, or 128 + the signal that killed it."""
     saved = termios.tcgetattr(0)
     sys.stdout.flush()
     parent = os.getpid()
@@ -43,17 +43,17 @@ def run_guarded(run: Callable[[], int]) -> int:
             sys.stderr.flush()
             os._exit(status)
 
-    asked = 0
+    forwarded = 0
 
     def forward(number: int, frame: object) -> None:
-        nonlocal asked
-        asked = number
+        nonlocal forwarded
+        forwarded = number
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, number)
         signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
 
     def give_up(number: int, frame: object) -> None:
-        # it waits for a terminal that takes nothing more
+        # the child is blocked on a terminal that accepts no more output
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
 
@@ -71,12 +71,12 @@ def run_guarded(run: Callable[[], int]) -> int:
             if select.select([], [1], [], 0.5)[1]:
                 os.write(1, _RESET.encode())
                 print(f"lab: the interface was ended by {signal.Signals(-status).name}", file=sys.stderr)
-        return 128 + (asked or -status)
+        return 128 + (forwarded or -status)
     return status
 
 
 def _wait(child: int) -> int:
-    """The child's exit status, negative for a signal. When it is stopped, so are we, and we go on together."""
+    """Return the child's exit status, negative for a signal. Stop and resume together with the child."""
     while True:
         _, status = os.waitpid(child, os.WUNTRACED)
         if not os.WIFSTOPPED(status):

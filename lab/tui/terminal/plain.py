@@ -1,7 +1,7 @@
-"""Drawing with ASCII alone, for terminals that have nothing else: whatever a widget draws is put in other letters.
+"""A filter that replaces all non-ASCII characters, for terminals that draw nothing else.
 
-The glyphs of a ``ThemeStyles`` are ASCII there already; this is for all that comes from elsewhere: borders and scroll
-bars, punctuation in texts, names and messages of a recording.
+The glyphs of ``ThemeStyles`` are ASCII on such a terminal already. The filter handles the rest: borders, scroll
+bars, punctuation, and names and messages from a recording.
 """
 
 from rich.cells import cell_len
@@ -9,17 +9,17 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-__all__ = ["AsciiOnly", "ascii_of"]
+__all__ = ["AsciiOnly", "to_ascii"]
 
-_OTHERS = str.maketrans(
+_REPLACEMENTS = str.maketrans(
     {
         **dict.fromkeys("─━═▔▀", "-"),
         **dict.fromkeys("│┃║▐▕", "|"),
-        **dict.fromkeys("▁▂▃▄▅▆▇▉▊▋▌▍▎▏", " "),  # the ends of scroll bars, which are seen by their colours
+        **dict.fromkeys("▁▂▃▄▅▆▇▉▊▋▌▍▎▏", " "),  # ends of scroll bars, which are visible by their background
         **dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼┏┓┗┛", "+"),
         "·": ".",
         "×": "x",
-        "…": "~",  # a full stop would look like the end of what it cuts
+        "…": "~",  # a full stop would look like the end of the sentence
         **dict.fromkeys("→▶", ">"),
         **dict.fromkeys("←◀", "<"),
         "\N{NO-BREAK SPACE}": " ",
@@ -27,17 +27,16 @@ _OTHERS = str.maketrans(
 )
 
 
-def ascii_of(text: str) -> str:
-    """``text`` in ASCII, just as wide: what has no likeness there is a question mark for each cell."""
+def to_ascii(text: str) -> str:
+    """Return ``text`` in ASCII with the same width; a character without an equivalent becomes question marks."""
     if text.isascii():
         return text
-    alike = text.translate(_OTHERS)
-    return "".join(letter if letter.isascii() else "?" * cell_len(letter) for letter in alike)
+    replaced = text.translate(_REPLACEMENTS)
+    return "".join(letter if letter.isascii() else "?" * cell_len(letter) for letter in replaced)
 
 
 class AsciiOnly(LineFilter):
-    """Lets nothing but ASCII through."""
+    """A line filter that lets only ASCII through."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """The same line in ASCII."""
-        return [Segment(ascii_of(text), style, control) for text, style, control in segments]
+        return [Segment(to_ascii(text), style, control) for text, style, control in segments]

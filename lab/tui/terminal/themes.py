@@ -1,4 +1,4 @@
-"""The themes that the interface has of its own: dark and light, in colours that colour-blind people tell apart."""
+"""The built-in themes, dark and light, in colours that colour-blind people can distinguish."""
 
 from collections.abc import Mapping
 
@@ -6,14 +6,14 @@ from textual.theme import Theme
 
 from lab.palette import Palette
 
-__all__ = ["DARK", "LIGHT", "OWN_THEMES", "first_theme"]
+__all__ = ["DARK", "LIGHT", "OWN_THEMES", "default_theme"]
 
 DARK, LIGHT = "lab-dark", "lab-light"
 _GROUNDS = {
     DARK: ("#e0e0e0", "#121212", "#1c1c1c", "#242424"),
     LIGHT: ("#1a1a1a", "#f4f4f4", "#ffffff", "#e4e4e4"),
 }
-"""The colour of text, and what it stands on: the screen, a dialog, a line that is set apart."""
+"""The colour of text, and the backgrounds of the screen, of dialogs and of panels."""
 _BRIGHT_GROUNDS = {"7", "9", "10", "11", "12", "13", "14", "15"}
 
 
@@ -39,7 +39,8 @@ def _theme(name: str) -> Theme:
 OWN_THEMES = (_theme(DARK), _theme(LIGHT))
 
 
-def first_theme(environment: Mapping[str, str]) -> str:
-    """Light where the terminal says that its ground is: COLORFGBG, of which the last number is the ground's."""
+def default_theme(environment: Mapping[str, str]) -> str:
+    """Return the light theme if COLORFGBG says that the terminal's background is light, else the dark one."""
+    # COLORFGBG ends with the number of the background colour
     ground = environment.get("COLORFGBG", "").rpartition(";")[2]
     return LIGHT if ground in _BRIGHT_GROUNDS else DARK

@@ -1,1 +1,1 @@
-"""The views below the nodes: each in the file or folder of the word that turns to it."""
+"""The views of a run, below the nodes: the message log and those that take its place or stand beside it."""

@@ -1,6 +1,6 @@
-"""What is below the nodes: the log of messages, and the views that take its place, or stand beside it.
+"""The area below the nodes: the message log, and the views that take its place or stand beside it.
 
-Which views there are, and what each is called, is said here once: tabs, keys and answers follow from it.
+The list of views and their names is kept here; tabs, keys and messages are derived from it.
 """
 
 from typing import Protocol
@@ -12,77 +12,79 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widget import Widget
 
-from lab.tui.classroom.view import ExerciseView
+from lab.tui.classroom.exercise_view import ExerciseView
 from lab.tui.run.cursor import Cursor
 from lab.tui.run.source import Source
 from lab.tui.terminal.theme_styles import ThemeStyles
-from lab.tui.views.assertions.view import AssertionsView
-from lab.tui.views.bank import BankView
-from lab.tui.views.beside.view import BesideView
-from lab.tui.views.code.view import CodeView
+from lab.tui.views.assertions.assertions_view import AssertionsView
+from lab.tui.views.bank_view import BankView
+from lab.tui.views.code.code_view import CodeView
+from lab.tui.views.compare.compare_view import CompareView
 from lab.tui.views.diagram import DiagramView
-from lab.tui.views.groups.view import GroupView
-from lab.tui.views.inspect.view import InspectView
-from lab.tui.views.log.rows import LogRows
-from lab.tui.views.log.view import MessageLog
-from lab.tui.views.map import FieldView
+from lab.tui.views.field_view import FieldView
+from lab.tui.views.groups.group_view import GroupView
+from lab.tui.views.inspect.inspect_view import InspectView
+from lab.tui.views.log.log_rows import LogRows
+from lab.tui.views.log.log_view import MessageLog
 from lab.tui.views.network import NetworkView
-from lab.tui.views.script.view import ScriptView
+from lab.tui.views.script.script_view import ScriptView
 
-__all__ = ["EXERCISE", "LOG", "VIEWS", "Kind", "View", "Views"]
+__all__ = ["EXERCISE", "LOG", "VIEWS", "View", "ViewKind", "Views"]
 
 EXERCISE = "exercise"
 LOG = "log"
 DIAGRAM = "diagram"
-"""What stands beside the log where nothing else was turned to."""
-_BESIDE = 150
-"""From so many columns on a view stands beside the log."""
+"""The view beside the log while no other is chosen."""
+_SIDE_BY_SIDE_WIDTH = 150
+"""The least columns for a view beside the log."""
 _LEAST_PERCENT = 5
 
 
 class View(Protocol):
-    """What a view can do; it is a widget too, whose id is the word of the view."""
+    """A view of the run. It is also a widget, whose id is the view's name."""
 
-    def show(self, moment: Cursor) -> None:
-        """Draw what is seen as of that moment."""
+    def show(self, cursor: Cursor) -> None:
+        """Draw what is visible at the cursor."""
 
-    def open_cursor(self) -> None:
-        """Open what is under its cursor, if it has one."""
+    def activate(self) -> None:
+        """Open what is under the view's own cursor, if it has one."""
 
 
-class Kind(Struct, frozen=True):
-    """A kind of view. ``word`` is that of its action, ``said`` tells what there is to see, and how to use it."""
+class ViewKind(Struct, frozen=True):
+    """A kind of view. ``word`` is the name of its action; ``hint`` says what it shows and how to use it."""
 
     word: str
-    said: str
+    hint: str
 
 
-VIEWS: tuple[Kind, ...] = (
-    Kind(EXERCISE, "what is to be done: Up and Down select a task, Enter answers, H gives a hint"),
-    Kind(LOG, "the log of messages"),
-    Kind("diagram", "space and time: arrow keys or a click select, Enter opens, j goes there"),
-    Kind("groups", "the history of groups; Enter goes to the record of a line"),
-    Kind("bank", "the bank: accounts, locks, what is open and why"),
-    Kind("map", "the map of the field: filled is surveyed, ▶ is being surveyed, pale is not yet"),
-    Kind("network", "the network: who hears whom, and every link; arrows move, Enter changes a link"),
-    Kind("script", "the script; Enter goes to the record of a line"),
-    Kind(
+VIEWS: tuple[ViewKind, ...] = (
+    ViewKind(EXERCISE, "the exercise: Up and Down select a task, Enter answers, H gives a hint"),
+    ViewKind(LOG, "the message log"),
+    ViewKind("diagram", "the space-time diagram: arrow keys or a click select, Enter opens, j goes there"),
+    ViewKind("groups", "the history of groups; Enter goes to the record of a line"),
+    ViewKind("bank", "the bank: accounts, locks, open transactions and why they are open"),
+    ViewKind("map", "the map of the field: filled is surveyed, ▶ is being surveyed, pale is not surveyed yet"),
+    ViewKind(
+        "network", "the network: which nodes can communicate, and every link; arrows move, Enter changes a link"
+    ),
+    ViewKind("script", "the script; Enter goes to the record of a line"),
+    ViewKind(
         "code",
-        "the protocol's source, and where each node waits in it; Enter goes to the lines that ran, and back",
+        "the protocol's source, and where each node waits; Enter switches to the executed lines, and back",
     ),
-    Kind("inspect", "one node: its last step, its waits, its state, its safe storage; a digit selects another"),
-    Kind(
-        "assertions", "what the protocol promises, and whether it holds; Enter goes to the next violation of one"
+    ViewKind(
+        "inspect", "one node: its last step, its waits, its state, its safe storage; a digit selects another"
     ),
-    Kind("beside", "another recording as of the same moment; Enter goes to where the two part"),
+    ViewKind("assertions", "the assertions and their verdicts; Enter goes to the next violation of one"),
+    ViewKind("compare", "another recording at the same point of the run; Enter goes to where the two diverge"),
 )
 """In the order of their tabs."""
 
 
 class Views(Horizontal):
-    """``chosen`` is the view that was turned to last. Where there is room the log stays, to the left of it.
+    """All views. ``chosen`` is the one chosen last. If there is room, the log stays visible on the left.
 
-    Where there is room and nothing else was turned to, the diagram stands beside the log.
+    If there is room and no other view is chosen, the diagram stands beside the log.
     """
 
     DEFAULT_CSS = """
@@ -94,10 +96,10 @@ class Views(Horizontal):
 
     def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
         super().__init__()
-        header, groups = source.lines.header, source.groups
-        self.message_log = MessageLog(theme_styles, LogRows(source.lines, source.is_live))
+        header, groups = source.store.header, source.groups
+        self.message_log = MessageLog(theme_styles, LogRows(source.store, source.is_live))
         self.diagram = DiagramView(theme_styles, source, self.rows)
-        self.beside = BesideView(theme_styles, source)
+        self.compare = CompareView(theme_styles, source)
         self.exercise = ExerciseView(theme_styles, source)
         self._views: dict[str, View] = {
             LOG: self.message_log,
@@ -108,7 +110,7 @@ class Views(Horizontal):
             "map": FieldView(theme_styles, header, groups),
             "network": NetworkView(theme_styles, header, groups),
             "script": ScriptView(theme_styles, source),
-            "beside": self.beside,
+            "compare": self.compare,
             "code": CodeView(theme_styles, source),
             "inspect": InspectView(theme_styles, source),
             "assertions": AssertionsView(theme_styles, source),
@@ -117,42 +119,39 @@ class Views(Horizontal):
         self._is_alone = False
 
     class Dragged(Message):
-        """The log is to have so many percent of the width."""
+        """The border was dragged: give the log this percentage of the width."""
 
         def __init__(self, log: int) -> None:
             super().__init__()
             self.log = log
 
     def compose(self) -> ComposeResult:
-        """All of them; those that are not seen are not drawn."""
         for view in self._views.values():
             assert isinstance(view, Widget)
             yield view
 
     def on_mount(self) -> None:
-        """Begin with the log."""
         self._arrange()
 
     def on_resize(self, event: events.Resize) -> None:
-        """As many as there is room for."""
         self._arrange()
 
-    def show(self, moment: Cursor) -> None:
-        """Draw what is seen as of that moment."""
-        for word in self.seen:
-            self._views[word].show(moment)
+    def show(self, cursor: Cursor) -> None:
+        """Draw the visible views as of the cursor."""
+        for word in self.shown_views:
+            self._views[word].show(cursor)
 
-    def turn_to(self, word: str) -> str:
-        """To that view, or from it back to the log; what there is to say of it."""
+    def show_view(self, word: str) -> str:
+        """Choose a view, or the log if it is chosen already. Return a message for the user."""
         back = word in (self.chosen, LOG)
         self.chosen = LOG if back else word
         self._arrange()
-        return "the log again" if back else next(kind.said for kind in VIEWS if kind.word == word)
+        return "back to the log" if back else next(kind.hint for kind in VIEWS if kind.word == word)
 
     @property
-    def seen(self) -> tuple[str, ...]:
-        """The views that are seen, from left to right."""
-        if self.size.width < _BESIDE or self._is_alone:
+    def shown_views(self) -> tuple[str, ...]:
+        """The visible views, from left to right."""
+        if self.size.width < _SIDE_BY_SIDE_WIDTH or self._is_alone:
             return (self.chosen,)
         return LOG, DIAGRAM if self.chosen == LOG else self.chosen
 
@@ -164,9 +163,9 @@ class Views(Horizontal):
         return view
 
     @property
-    def in_hand(self) -> View:
-        """The view that has the keys, or the chosen one."""
-        focused = (word for word in self.seen if self.query_one(f"#{word}").has_focus)
+    def focused_view(self) -> View:
+        """The view that has the focus, or the chosen one."""
+        focused = (word for word in self.shown_views if self.query_one(f"#{word}").has_focus)
         return self._views[next(focused, self.chosen)]
 
     @property
@@ -175,38 +174,36 @@ class Views(Horizontal):
         return self.message_log.rows
 
     def mark(self, records: frozenset[int]) -> None:
-        """Mark these records, and no others, wherever records are seen."""
+        """Mark these records, and no others, in the log and the diagram."""
         self.message_log.mark(records)
         self.diagram.mark(records)
 
-    def open_cursor(self) -> None:
-        """Open what is under the cursor of the view that has the keys, or of the chosen one."""
-        self.in_hand.open_cursor()
+    def activate(self) -> None:
+        """Open what is under the cursor of the focused view."""
+        self.focused_view.activate()
 
     def share(self, alone: bool, log: int) -> None:
-        """``alone``: the chosen view has all of it; else the log beside it has so many percent of the width."""
+        """Divide the width: ``alone`` shows only the chosen view, else the log has ``log`` per cent."""
         self._is_alone = alone
         for widget in self.children:
             widget.styles.width = f"{log if widget.id == LOG else 100 - log}fr"
         self._arrange()
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """The border between the log and the view can be dragged."""
-        if len(self.seen) > 1 and event.screen_x == self.query_one(f"#{self.seen[-1]}").region.x:
+        """Start dragging the border between the log and the view."""
+        if len(self.shown_views) > 1 and event.screen_x == self.query_one(f"#{self.shown_views[-1]}").region.x:
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Drag it."""
         if self.app.mouse_captured is self:
             percent = round((event.screen_x - self.region.x) * 100 / self.size.width)
             self.post_message(self.Dragged(max(_LEAST_PERCENT, min(percent, 100 - _LEAST_PERCENT))))
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Leave it there."""
         self.release_mouse()
 
     def _arrange(self) -> None:
-        seen = self.seen
+        shown = self.shown_views
         for widget in self.children:
-            widget.set_class(widget.id in seen, "seen")
-            widget.set_class(len(seen) > 1 and widget.id == seen[-1], "right")
+            widget.set_class(widget.id in shown, "seen")
+            widget.set_class(len(shown) > 1 and widget.id == shown[-1], "right")

@@ -1,1 +1,1 @@
-"""Campaigns: many simulated runs under drawn faults, what they found, and the least that still shows it."""
+"""Campaigns: many simulated runs under random faults, their findings, and the shrinking of a finding."""

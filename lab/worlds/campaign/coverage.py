@@ -1,4 +1,4 @@
-"""Which lines of the protocol's file a run reached."""
+"""Code coverage of a run: the executed lines of the protocol's file."""
 
 import inspect
 import sys
@@ -9,11 +9,11 @@ from typing import Any
 
 from lab.kernel import Protocol
 
-__all__ = ["lines_of_code", "reached"]
+__all__ = ["collect_lines", "lines_of_code"]
 
 
 def lines_of_code(protocol: type[Protocol]) -> frozenset[int]:
-    """The lines of its file that are executed when its methods are."""
+    """Return the lines of the protocol's file that its methods can execute."""
     file = inspect.getfile(protocol)
     found: set[int] = set()
     pending = [
@@ -31,8 +31,8 @@ def lines_of_code(protocol: type[Protocol]) -> frozenset[int]:
 
 
 @contextmanager
-def reached(protocol: type[Protocol], lines: set[int]) -> Iterator[None]:
-    """Add the lines reached inside the ``with`` to ``lines``. It makes the run slower, by about half."""
+def collect_lines(protocol: type[Protocol], lines: set[int]) -> Iterator[None]:
+    """Add the lines executed inside the ``with`` to ``lines``. This slows the run by about half."""
     file = inspect.getfile(protocol)
 
     def line(frame: FrameType, event: str, argument: Any) -> Any:

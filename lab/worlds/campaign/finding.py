@@ -1,4 +1,4 @@
-"""What a campaign found, at its smallest; written as a recording, and as a script that gives it again."""
+"""A campaign's finding, shrunk, and written as a recording and as a script that reproduces it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,17 +17,17 @@ from lab.worlds.campaign.campaign import Campaign
 from lab.worlds.campaign.draw import draw
 from lab.worlds.campaign.schedule import Schedule
 from lab.worlds.campaign.shrink import Shrinking
-from lab.worlds.campaign.trial import carry_out, header_for
+from lab.worlds.campaign.trial import header_for, run_trial
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
 
-__all__ = ["Finding", "again", "shrunk", "write"]
+__all__ = ["Finding", "format_rerun", "shrink_finding", "write_finding"]
 
 
 class Finding(Struct, frozen=True):
-    """The schedule as it was drawn, the least that shows the same, what that shows, and how many runs it took.
+    """The schedule as drawn, the shrunk one, the violation that it shows, and the number of runs tried.
 
-    ``records`` are those of the least, with the header first.
+    ``records`` are those of the shrunk run, with the header first.
     """
 
     drawn: Schedule
@@ -37,27 +37,27 @@ class Finding(Struct, frozen=True):
     records: list[Record]
 
 
-def shrunk(
+def shrink_finding(
     protocol: type[Protocol],
     campaign: Campaign,
     seed: int,
     progress: Callable[[int], None] = lambda tried: None,
 ) -> Finding:
-    """Run the seed again, and shrink what is wanted in it."""
+    """Run the seed again, and shrink the first violation that matches the goal."""
     drawn = draw(campaign.plan, seed)
-    trial = carry_out(protocol, campaign.base, drawn)
-    violation = next(filter(campaign.wanted.is_found, trial.violations))
+    trial = run_trial(protocol, campaign.base, drawn)
+    violation = next(filter(campaign.goal.matches, trial.violations))
     shrinking = Shrinking(
-        trial, violation, lambda schedule: carry_out(protocol, campaign.base, schedule, extend=False)
+        trial, violation, lambda schedule: run_trial(protocol, campaign.base, schedule, extend=False)
     )
     shrinking.run(progress)
     return Finding(drawn, shrinking.trial.schedule, shrinking.violation, shrinking.tried, shrinking.trial.records)
 
 
-def write(protocol: type[Protocol], base: Header, finding: Finding, path: Path, command: str) -> Path:
-    """Write the recording to ``path``, and beside it the script; the script's path. OSError."""
+def write_finding(protocol: type[Protocol], base: Header, finding: Finding, path: Path, command: str) -> Path:
+    """Write the recording to ``path`` and the script beside it; return the script's path. Raises OSError."""
     schedule = finding.least
-    text = "\n".join([f"# {finding.violation}", f"# {command}", *map(str, schedule.strikes)]) + "\n"
+    text = "\n".join([f"# {finding.violation}", f"# {command}", *map(str, schedule.faults)]) + "\n"
     writer = Writer(path, replace(header_for(base, schedule), scenario=text))
     watch_steps()
     simulation = Simulation(protocol, writer.header, writer)
@@ -71,8 +71,8 @@ def write(protocol: type[Protocol], base: Header, finding: Finding, path: Path, 
     return script
 
 
-def again(target: str, base: Header, schedule: Schedule, script: Path) -> str:
-    """The command that runs it again."""
+def format_rerun(target: str, base: Header, schedule: Schedule, script: Path) -> str:
+    """Return the command line that runs it again."""
     timing, link = base.timing, schedule.link
     words = [f"lab run {quote(target)} --sim --nodes {','.join(map(str, schedule.nodes))} --seed {schedule.seed}"]
     words.append(f"--tm {format_us(timing.tm_us)} --tp {format_us(timing.tp_us)}")

@@ -1,4 +1,4 @@
-"""A schedule: a cluster, and the lines that strike it. It is a script that a person can read and run again."""
+"""A schedule: a cluster, and timed commands. It is a script that a person can read and run again."""
 
 import re
 
@@ -21,17 +21,17 @@ class ScheduledFault(Struct, frozen=True):
     command: str
 
     def __str__(self) -> str:
-        """The line of the command language."""
+        """Return the line of the command language."""
         on = f" on {self.on}" if self.on else ""
         return f"at {format_us(self.at_us)}{on} {self.command}"
 
-    def names(self) -> set[int]:
-        """The nodes that the command or its trigger names."""
+    def named_nodes(self) -> set[int]:
+        """Return the nodes that the command or its trigger names."""
         return {int(match[0]) for match in _NUMBER.finditer(f"{self.on} {self.command}")}
 
     def without(self, node: int) -> "ScheduledFault | None":
-        """The same where that node does not exist; None where nothing is left of it."""
-        if node not in self.names():
+        """Return it without that node; None if nothing is left."""
+        if node not in self.named_nodes():
             return self
         if not self.command.startswith("partition"):
             return None
@@ -43,21 +43,20 @@ class ScheduledFault(Struct, frozen=True):
 
 
 class Schedule(Struct, frozen=True):
-    """Nodes, links and strikes of one run, which ends at ``end_us``; ``seed`` draws what the links do."""
+    """The nodes, links and faults of one run, which ends at ``end_us``; ``seed`` determines the links' draws."""
 
     seed: int
     nodes: tuple[int, ...]
     link: Link
-    strikes: tuple[ScheduledFault, ...]
+    faults: tuple[ScheduledFault, ...]
     end_us: int
 
     @property
     def last_us(self) -> int:
-        """When the last strike is due, as far as that is known beforehand."""
-        return max((strike.at_us for strike in self.strikes), default=0)
+        """When the last fault is due, as far as that is known in advance."""
+        return max((fault.at_us for fault in self.faults), default=0)
 
     def without_node(self, node: int) -> "Schedule":
-        """The same without that node."""
-        left = (strike.without(node) for strike in self.strikes)
+        left = (fault.without(node) for fault in self.faults)
         nodes = tuple(each for each in self.nodes if each != node)
-        return replace(self, nodes=nodes, strikes=tuple(strike for strike in left if strike is not None))
+        return replace(self, nodes=nodes, faults=tuple(fault for fault in left if fault is not None))

@@ -1,4 +1,4 @@
-"""One run of a campaign: a schedule, carried out in virtual time and judged as it goes."""
+"""One run of a campaign: a schedule, executed in virtual time and judged as it goes."""
 
 import functools
 
@@ -7,15 +7,15 @@ from msgspec.structs import replace
 
 from lab.kernel import Protocol
 from lab.properties import Judge, Violation
-from lab.recording.memory import Log, MemoryLog
-from lab.recording.records import STRUCK_BY, End, Fault, Header, Process, Record, Routed
-from lab.script import At, Scripted, parse
+from lab.recording.memory import MemoryLog, RecordLog
+from lab.recording.records import FAULT_KIND_SEEN, End, Fault, Header, Process, Record, Routed
+from lab.script import At, Statement, parse
 from lab.worlds.campaign.schedule import Schedule, ScheduledFault
-from lab.worlds.simulated.runaway import most_records, runaway_said
+from lab.worlds.simulated.runaway import describe_runaway, most_records
 from lab.worlds.simulated.simulation import Simulation
 from lab.worlds.watchdog import watch_steps
 
-__all__ = ["RunawayError", "Touched", "Trial", "carry_out", "header_for", "judged_log", "tally"]
+__all__ = ["FaultCount", "RunawayError", "Trial", "count_faults", "header_for", "judging_log", "run_trial"]
 
 
 class RunawayError(Exception):
@@ -23,7 +23,7 @@ class RunawayError(Exception):
 
 
 class Trial(Struct):
-    """A run that was carried out. ``end_us``: when it was over, and everything in it judged."""
+    """A completed run. ``end_us``: when it was over, and everything in it judged."""
 
     schedule: Schedule
     records: list[Record]
@@ -32,15 +32,18 @@ class Trial(Struct):
 
 
 def header_for(base: Header, schedule: Schedule) -> Header:
-    """The campaign's header, for this schedule."""
+    """Return the campaign's header, for this schedule."""
     run = f"{base.protocol.name} seed {schedule.seed}"
     return replace(base, run=run, nodes=schedule.nodes, link=schedule.link, seed=schedule.seed)
 
 
-def carry_out(protocol: type[Protocol], base: Header, schedule: Schedule, extend: bool = True) -> Trial:
-    """Run it to its end, and, to ``extend``, on until it is known whether the nodes agree again. RunawayError."""
-    log, judge = judged_log(header_for(base, schedule))
-    simulation = started(protocol, log.header, schedule, log)
+def run_trial(protocol: type[Protocol], base: Header, schedule: Schedule, extend: bool = True) -> Trial:
+    """Run a schedule to its end and judge it. Raises RunawayError.
+
+    With ``extend``, continue until it is known whether the nodes agree again.
+    """
+    log, judge = judging_log(header_for(base, schedule))
+    simulation = start_simulation(protocol, log.header, schedule, log)
     simulation.run_to(schedule.end_us)
     most_us = schedule.end_us + 4 * judge.within_us
     while extend and simulation.now_us < min(judge.decided_us, most_us):
@@ -49,8 +52,8 @@ def carry_out(protocol: type[Protocol], base: Header, schedule: Schedule, extend
     return Trial(schedule, log.records, judge.violations, simulation.now_us)
 
 
-def judged_log(header: Header) -> tuple[MemoryLog, Judge]:
-    """A log whose records the judge sees as they come. RunawayError where they become too many."""
+def judging_log(header: Header) -> tuple[MemoryLog, Judge]:
+    """Return a log, and the judge of its records. The log raises RunawayError if there are too many."""
     judge = Judge(header)
     judge.observe(header)
     nodes = len(header.nodes)
@@ -59,39 +62,39 @@ def judged_log(header: Header) -> tuple[MemoryLog, Judge]:
     def observe(record: Record) -> None:
         judge.observe(record)
         if judge.number > most:
-            raise RunawayError(f"seed {header.seed}: {runaway_said(nodes, judge.at_us)}")
+            raise RunawayError(f"seed {header.seed}: {describe_runaway(nodes, judge.at_us)}")
 
     return MemoryLog(header, observe), judge
 
 
-def started(protocol: type[Protocol], header: Header, schedule: Schedule, log: Log) -> Simulation:
-    """The simulation of this schedule, with every node just come up; steps are watched from now on."""
+def start_simulation(protocol: type[Protocol], header: Header, schedule: Schedule, log: RecordLog) -> Simulation:
+    """Start the simulation of this schedule; steps are watched from now on."""
     watch_steps()
     simulation = Simulation(protocol, header, log)
-    for strike in schedule.strikes:
-        simulation.director.add(_scripted(strike))
+    for fault in schedule.faults:
+        simulation.director.add(_scripted(fault))
     simulation.start()
     return simulation
 
 
-def _scripted(strike: ScheduledFault) -> Scripted:
-    read = _parse(f"on {strike.on} {strike.command}" if strike.on else strike.command)
+def _scripted(fault: ScheduledFault) -> Statement:
+    read = _parse(f"on {fault.on} {fault.command}" if fault.on else fault.command)
     then = () if read.trigger is None else (read.trigger,)
-    return replace(read, trigger=At(strike.at_us), source=str(strike), then=then)
+    return replace(read, trigger=At(fault.at_us), source=str(fault), then=then)
 
 
-_parse = functools.lru_cache(4096)(parse)  # the same commands come again and again, at other times
+_parse = functools.lru_cache(4096)(parse)  # the same commands recur, at other times
 
 
-class Touched(Struct):
-    """How many faults of a kind there were, and how many of them touched something."""
+class FaultCount(Struct):
+    """The number of faults of a kind, and how many of them touched something."""
 
     faults: int = 0
     touched: int = 0
 
 
-def tally(records: list[Record]) -> dict[str, Touched]:
-    """The faults of a run, by kind."""
+def count_faults(records: list[Record]) -> dict[str, FaultCount]:
+    """Count the faults of a run, by kind."""
     kinds: dict[int, Fault] = {}
     touched: set[int] = set()
     for record in records:
@@ -100,12 +103,12 @@ def tally(records: list[Record]) -> dict[str, Touched]:
                 kinds.setdefault(record.id, record)
         elif isinstance(record, Routed):
             touched.update(record.by)
-        elif isinstance(record, Process) and record.event in STRUCK_BY:
-            kind = STRUCK_BY[record.event]
+        elif isinstance(record, Process) and record.event in FAULT_KIND_SEEN:
+            kind = FAULT_KIND_SEEN[record.event]
             touched.update(n for n, fault in kinds.items() if fault.kind == kind and record.node in fault.nodes)
-    found: dict[str, Touched] = {}
+    found: dict[str, FaultCount] = {}
     for number, fault in kinds.items():
-        count = found.setdefault(fault.kind, Touched())
+        count = found.setdefault(fault.kind, FaultCount())
         count.faults += 1
         count.touched += number in touched
     return found

@@ -1,7 +1,7 @@
-"""Runs on this machine's processors or on a cluster's, with one and the same result.
+"""Distribute runs over this machine's processors or a cluster's, with the same results.
 
-Seeds go out in chunks, and what comes of them comes back in their order, whoever was first. Workers end with
-whoever asked for them, however that ends: a protocol of the user's own may never come back from a step.
+Seeds go out in chunks, and results come back in the order of the seeds. Workers end with the process that started
+them, however that ends: a user's protocol may hang in a step.
 """
 
 import os
@@ -14,28 +14,28 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import active_children, get_context, parent_process
 from typing import Any, TypeVar
 
-__all__ = ["WorkerDiedError", "chunks_of", "default_workers", "spread"]
+__all__ = ["WorkerDiedError", "default_workers", "map_seeds", "split_seeds"]
 
 T = TypeVar("T")
 
 
 class WorkerDiedError(Exception):
-    """A worker process ended in the middle of its work; the text is for the user."""
+    """A worker process died at work; the text is for the user."""
 
 
-def chunks_of(first: int, end: int, size: int) -> Iterator[range]:
-    """These seeds, so many at a time."""
+def split_seeds(first: int, end: int, size: int) -> Iterator[range]:
+    """Yield the seeds in ranges of this size."""
     for seed in range(first, end, size):
         yield range(seed, min(seed + size, end))
 
 
-def spread(
+def map_seeds(
     work: Callable[[range], list[T]], chunks: Iterator[range], workers: int = 1, cluster: str = ""
 ) -> Iterator[T]:
-    """What comes of each seed, in their order. Close the iterator to stop. WorkerDiedError.
+    """Yield the result for each seed, in order. Close the iterator to stop. Raises WorkerDiedError.
 
-    ``work`` must be such as can be sent to another process. ``cluster`` is the address of a dask.distributed
-    scheduler, for which ImportError, OSError.
+    ``work`` must be picklable. ``cluster`` is the address of a dask.distributed scheduler; it may raise
+    ImportError, OSError.
     """
     if cluster:
         yield from _on_cluster(work, chunks, cluster)
@@ -54,17 +54,17 @@ def _on_processes(work: Callable[[range], list[T]], chunks: Iterator[range], wor
             yield from _in_order(chunks, lambda seeds: pool.submit(work, seeds), 2 * workers)
         except BrokenProcessPool:
             raise WorkerDiedError(
-                "a worker died, killed or out of memory; --workers 1 shows what becomes of it, and where"
+                "a worker process died (killed, or out of memory); --workers 1 shows where"
             ) from None
         except BaseException:
             for child in active_children():
                 if child not in others:
-                    child.terminate()  # it may be in a step from which it never comes back
+                    child.terminate()  # it may hang in a step
             raise
 
 
 def _begin_worker() -> None:
-    """Ctrl-C is for the campaign to see; and where that is killed, nobody else would end its workers."""
+    """Leave Ctrl-C to the campaign's process, and end with it, even if it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -88,7 +88,7 @@ def _on_cluster(work: Callable[[range], list[T]], chunks: Iterator[range], addre
 
 
 def _in_order(chunks: Iterator[range], submit: Callable[[range], Any], most: int) -> Iterator[Any]:
-    """Keep so many chunks going, and give what comes of them in their order."""
+    """Keep ``most`` chunks in progress, and yield their results in order."""
     going: deque[Any] = deque()
     try:
         for seeds in chunks:
@@ -103,5 +103,5 @@ def _in_order(chunks: Iterator[range], submit: Callable[[range], Any], most: int
 
 
 def default_workers() -> int:
-    """As many as this process may use processors."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,1 +1,1 @@
-"""Every order of deliveries, kills and timeouts, up to a bound: what may happen, not what did."""
+"""Model checking: every order of deliveries, timeouts and faults, up to a bound."""

@@ -1,7 +1,7 @@
-"""Where a network may be cut: the commands that cut it, and the links that each stops, as numbers.
+"""The possible network cuts: the commands that make them and the links that each stops, as numbers.
 
-A cut parts the nodes into two sides, or two nodes from each other. It counts only on links over which something
-may still pass; so two cuts that differ on others are one, and one that stops no other is none.
+A cut separates the nodes into two sides, or two nodes from each other. Only links that may still carry something
+count: cuts that differ on other links only are one cut, and a cut that stops no link that counts is none.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,8 +17,10 @@ WHOLE = 0
 
 
 class Cuts:
-    """The cuts among these nodes. ``stops``, by the number of a cut, are the places of the links over which
-    nothing passes, as ``slot_of`` gives them; ``WHOLE`` stops none.
+    """The cuts among these nodes, by number.
+
+    ``stops`` has, for each cut, the places of the links that it stops, as ``slot_of`` gives them; ``WHOLE`` stops
+    none.
     """
 
     def __init__(self, ids: tuple[int, ...], slot_of: Callable[[int, int], int]) -> None:
@@ -31,11 +33,11 @@ class Cuts:
         self._without: dict[frozenset[int], tuple[tuple[str, int], ...]] = {}
 
     def links_of(self, cut: int) -> Links:
-        """The links over which nothing passes."""
+        """Return the links that the cut stops."""
         return frozenset(self._link_of[place] for place in self.stops[cut])
 
     def without(self, idle: frozenset[int]) -> tuple[tuple[str, int], ...]:
-        """All that differ from each other, and from none, where ``idle`` links do not count: command, number."""
+        """Return the distinct cuts, as (command, number), if ``idle`` links do not count."""
         known = self._without.get(idle)
         if known is None:
             first: dict[int, str] = {}
@@ -46,7 +48,7 @@ class Cuts:
         return known
 
     def narrowed(self, cut: int, idle: frozenset[int]) -> int:
-        """The cut, where ``idle`` links do not count."""
+        """Return the number of the cut if ``idle`` links do not count."""
         return self._number(self.stops[cut] - idle)
 
     def _number(self, stopped: frozenset[int]) -> int:

@@ -1,8 +1,8 @@
-"""Messages in flight, as numbers: one queue for each link, and each content that a queue ever has is interned.
+"""Messages in flight, as numbers: one queue for each link; every content that a queue can have is interned.
 
-A message is canonical: the serial of a request is a name that no past shows in (``open_requests``), or STALE
-where its answer is waited for no longer, and every answer has serial 0. So what is in flight looks the same
-whenever it means the same. Links are FIFO (rule M6), so only the first message of a queue may arrive.
+A message is canonical: a request's serial is a name that does not depend on the past (``open_requests``), or STALE
+if its reply is no longer waited for, and every reply has serial 0. So messages in flight look the same if they
+mean the same. Links are FIFO (rule M6), so only the first message of a queue may arrive.
 """
 
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ NEVER_US = 1 << 60
 class Queues:
     """The messages and the queues met so far, by number; queue ``EMPTY`` is empty.
 
-    A message has ``within_us`` to arrive from when it was sent. Of each queue: ``first`` is its first message,
+    A message must arrive within ``within_us`` of its sending. For each queue: ``first`` is its first message,
     ``rest`` the queue without it, ``left_us`` the time until the first is overdue.
     """
 
@@ -37,16 +37,16 @@ class Queues:
         self._released: list[dict[tuple[int, frozenset[int] | None], int]] = [{}]
 
     def number(self, message: Message) -> int:
-        """The number of a canonical message."""
+        """Return the number of a canonical message."""
         m = message
-        key = (m.source, m.target, m.serial, m.kind, bytes(m.body), m.answers)
+        key = (m.source, m.target, m.serial, m.kind, bytes(m.body), m.reply_to)
         known = self._message_numbers.setdefault(key, len(self.messages))
         if known == len(self.messages):
             self.messages.append(message)
         return known
 
     def push(self, queue: int, message: int) -> int:
-        """The queue with one more message, sent now."""
+        """Return the queue with one more message, sent now."""
         known = self._pushed[queue].get(message)
         if known is None:
             known = self._number((*self._contents[queue], (message, self._within_us)))
@@ -54,7 +54,7 @@ class Queues:
         return known
 
     def later(self, queue: int, us: int) -> int:
-        """The queue when so much time has passed."""
+        """Return the queue after this much time."""
         if self._within_us == NEVER_US:
             return queue
         known = self._later[queue].get(us)
@@ -64,7 +64,7 @@ class Queues:
         return known
 
     def release(self, queue: int, node: int, names: frozenset[int] | None) -> int:
-        """The queue when ``node`` waits no longer for the answers to its requests of these names, or to any."""
+        """Return the queue after ``node`` stopped waiting for replies to these requests (None: to any)."""
         known = self._released[queue].get((node, names))
         if known is None:
             known = self._number(
@@ -77,8 +77,8 @@ class Queues:
         message = self.messages[number]
         if message.source == node and message.serial > 0 and (names is None or message.serial in names):
             return self.number(replace(message, serial=STALE))
-        if message.target == node and message.answers > 0 and (names is None or message.answers in names):
-            return self.number(replace(message, answers=STALE))
+        if message.target == node and message.reply_to > 0 and (names is None or message.reply_to in names):
+            return self.number(replace(message, reply_to=STALE))
         return number
 
     def _number(self, content: tuple[tuple[int, int], ...]) -> int:

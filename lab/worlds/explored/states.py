@@ -1,41 +1,41 @@
-"""Global states, and the moves from one to the next, as the search tells them.
+"""Global states, and the moves between them.
 
 A global state is a tuple of numbers: the local state of each node, the queue of each link (by its source, then by
-its target), and at the end how many commands, kills, restarts and cuts are left, the cut in force, and what was
-claimed.
+its target), the numbers of commands, kills, restarts and cuts left, the cut in force, and the set of claims made.
 """
 
 from typing import Literal, NamedTuple
 
 __all__ = [
     "BREAKS",
-    "CLAIMED",
+    "CLAIM_SET",
+    "COMMANDS",
     "CUT",
     "CUTS",
     "KILLS",
     "RESTARTS",
-    "TOLD",
     "Move",
     "State",
     "Timeouts",
-    "left",
     "links_of",
+    "with_budget",
 ]
 
 State = tuple[int, ...]
-TOLD, KILLS, RESTARTS, CUTS, CUT, CLAIMED = -6, -5, -4, -3, -2, -1
+COMMANDS, KILLS, RESTARTS, CUTS, CUT, CLAIM_SET = -6, -5, -4, -3, -2, -1
 
 Timeouts = Literal["synchronous", "prompt", "ordered", "any"]
-"""The model of time; ``lab.worlds.explored.moves`` says what each means."""
+"""The model of time; see ``lab.worlds.explored.moves``."""
 
 BREAKS: dict[Timeouts, tuple[int, ...]] = {"synchronous": (), "prompt": (), "ordered": (8,), "any": (8, 9)}
-"""The assumptions that do not hold in it."""
+"""The assumptions that each model breaks."""
 
 
 class Move(NamedTuple):
-    """What happens. ``node`` is whom it happens to, ``source`` where a message comes from, ``us`` the time that
-    passes. ``commands`` strike right before it; ``during`` are those that strike within the step, each when so
-    many of its messages have gone out.
+    """A move. ``node`` is the node that it happens to, ``source`` the sender, ``us`` the time that passes.
+
+    ``commands`` are executed right before it; ``during`` are those executed within the step, each after this many
+    of its messages were sent.
     """
 
     what: Literal["fire", "deliver", "restart", "wait", "strike"]
@@ -45,17 +45,17 @@ class Move(NamedTuple):
     commands: tuple[str, ...] = ()
     during: tuple[tuple[int, str], ...] = ()
 
-    def struck(self, sent: int, *commands: str) -> "Move":
-        """The same, and these strike when so many messages have gone out."""
+    def with_fault(self, sent: int, *commands: str) -> "Move":
+        """Return the move with these commands added after ``sent`` of its messages."""
         what, node, source, us, before, during = self
         return Move(what, node, source, us, before, (*during, *((sent, command) for command in commands)))
 
 
 def links_of(state: State, count: int) -> State:
-    """The queues of the links among so many nodes."""
+    """Return the queues of the links among ``count`` nodes."""
     return state[count : count + count * count]
 
 
-def left(state: State, kills: int, restarts: int, cuts: int, told: int = 0) -> State:
-    """The state with so many of them left; ``told`` are commands."""
-    return (*state[:TOLD], told, kills, restarts, cuts, *state[CUT:])
+def with_budget(state: State, kills: int, restarts: int, cuts: int, commands: int = 0) -> State:
+    """Return the state with these numbers of kills, restarts, cuts and commands left."""
+    return (*state[:COMMANDS], commands, kills, restarts, cuts, *state[CUT:])

@@ -1,1 +1,1 @@
-"""What every host has: the run's folder, the recording, the feed and its orders, an owner, and an end."""
+"""Hosts in general: the run's folder, the recording, the feed and its requests, the owner, and the end."""

@@ -1,7 +1,7 @@
-"""The feed: the recording's lines as they are written, to whoever attaches, and commands the other way.
+"""The feed: sends the recording's lines to every attached client as they are written, and accepts commands.
 
-Each client is served from the recording file at its own pace, so a slow or stalled one costs no memory and
-holds up nobody: it is left behind, and catches up. A client begins with one ``Attach`` line.
+Each client is served from the recording file at its own pace, so a slow or stalled client costs no memory and
+delays nobody: it falls behind, and catches up. A client begins with one ``Attach`` line.
 """
 
 import os
@@ -12,31 +12,31 @@ import msgspec
 import trio
 
 from lab.recording.writer import Writer
-from lab.worlds.host.lines import GARBAGE, LineBuffer, TooLongError
-from lab.worlds.orders import Attach, Order, Reply
+from lab.worlds.feed_protocol import Attach, FeedRequest, Reply
+from lab.worlds.host.line_buffer import GARBAGE, LineBuffer, TooLongError
 
 __all__ = ["MOST_CLIENTS", "Feed"]
 
 MOST_CLIENTS = 64
 _CHUNK = 1 << 18
 _GATHER_S = 0.01
-"""Wait so long after a wake-up before sending: what comes in the meantime goes in the same chunk."""
+"""The wait after a wake-up before sending, so that lines that arrive meanwhile go in the same chunk."""
 _ATTACH_WITHIN_S = 5.0
-"""Who has not said by then how to attach makes room for others."""
+"""A client that has not sent its ``Attach`` by then is disconnected."""
 
 _encode = msgspec.json.Encoder().encode
 _decode_attach = msgspec.json.Decoder(Attach).decode
-_decode_order = msgspec.json.Decoder(Order).decode
+_decode_request = msgspec.json.Decoder(FeedRequest).decode
 
 
 class Feed:
-    """Serves the clients. ``execute`` carries out an order; call ``grown`` after each flush of the writer.
+    """Serves the clients. ``execute`` executes a request; call ``notify_clients`` after each flush of the writer.
 
-    ``aside`` is a line that is no record, such as a ``Clock``: who attaches gets it, and everybody when it is
-    another one.
+    ``status_line`` is a line that is no record, such as a ``Clock``. It is sent to each new client, and to all
+    when it changes.
     """
 
-    def __init__(self, writer: Writer, execute: Callable[[Order], Reply]) -> None:
+    def __init__(self, writer: Writer, execute: Callable[[FeedRequest], Reply]) -> None:
         self._writer = writer
         self._execute = execute
         self._waiting = trio.lowlevel.ParkingLot()
@@ -44,19 +44,19 @@ class Feed:
         self._clients = 0
         self._ended = False
         self._gone = trio.Event()
-        self.aside = b""
+        self.status_line = b""
 
-    def grown(self) -> None:
-        """The recording has more lines."""
+    def notify_clients(self) -> None:
+        """Wake the clients: the recording has more lines."""
         self._waiting.unpark_all()
 
     def end(self) -> None:
-        """No more will come: clients get what there is, and their connections end."""
+        """Send the clients what is left, and then disconnect them."""
         self._ended = True
         self._waiting.unpark_all()
 
     async def serve(self, path: str, *, task_status: trio.TaskStatus[None]) -> None:
-        """Listen on a Unix socket, until ``end`` was called and every client has what there is."""
+        """Listen on a Unix socket until ``end`` was called and every client has got what is left."""
         listening = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         await listening.bind(path)
         listening.listen(16)
@@ -84,7 +84,7 @@ class Feed:
             async with stream:
                 await _Client(self, stream).run()
         except* (trio.BrokenResourceError, trio.ClosedResourceError, TooLongError):
-            pass  # it left, or it is none; a group, as its two tasks are in a nursery
+            pass  # it disconnected or is no client; an exception group, as its two tasks are in a nursery
         finally:
             self._clients -= 1
             self._leave()
@@ -94,7 +94,7 @@ class Feed:
             self._gone.set()
 
     def read(self, offset: int) -> bytes:
-        """Whole lines of the recording from that offset; empty where there are no more yet."""
+        """Return whole lines of the recording from that offset; empty if there are no more yet."""
         most = self._writer.size - offset
         data = os.pread(self._file, min(most, _CHUNK), offset)
         while len(data) < most and not data.endswith(b"\n"):
@@ -105,7 +105,7 @@ class Feed:
         return data
 
     def start_of(self, attach: Attach) -> list[tuple[int, int | None]]:
-        """The parts of the recording to send: (offset, end); the last without end."""
+        """Return the parts of the recording to send, as (offset, end); the last has no end."""
         if attach.start == "first":
             return [(0, None)]
         header_end = len(self.read_line(0))
@@ -114,11 +114,11 @@ class Feed:
         return [(0, header_end), (self._writer.keyframe_offset or header_end, None)]
 
     def read_line(self, offset: int) -> bytes:
-        """One line, with its newline."""
+        """Return one line, with its newline."""
         return self.read(offset).partition(b"\n")[0] + b"\n"
 
     async def wait(self) -> bool:
-        """Wait for more; False once no more will come."""
+        """Wait for more lines; return False if there will be none."""
         if self._ended:
             return False
         await self._waiting.park()
@@ -126,12 +126,12 @@ class Feed:
             await trio.sleep(_GATHER_S)
         return True
 
-    def execute(self, order: Order, role: str) -> Reply:
-        """Carry out an order of a client in that role."""
+    def execute(self, request: FeedRequest, role: str) -> Reply:
+        """Execute a request of a client in that role."""
         if role != "driver":
-            return Reply(order.id, False, False, "a viewer only watches; attach without --viewer to give commands")
-        reply = self._execute(order)
-        self.grown()
+            return Reply(request.id, False, False, "viewers cannot give commands; attach without --viewer")
+        reply = self._execute(request)
+        self.notify_clients()
         return reply
 
 
@@ -152,10 +152,10 @@ class _Client:
         try:
             attach = _decode_attach(line)
         except GARBAGE as error:
-            await self._refuse(0, f"the first line says how to attach: {error}")
+            await self._refuse(0, f"the first line must be an attach request: {error}")
             return
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._take_orders, attach.role, nursery)
+            nursery.start_soon(self._read_requests, attach.role, nursery)
             for offset, end in self._feed.start_of(attach):
                 if end is not None:
                     await self._stream.send_all(self._feed.read(offset)[: end - offset])
@@ -164,13 +164,13 @@ class _Client:
             nursery.cancel_scope.cancel()
 
     async def _follow(self, offset: int) -> None:
-        more, told = True, b""
+        more, sent_aside = True, b""
         while more:
             data = self._feed.read(offset)
             offset += len(data)
-            if self._feed.aside != told:
-                told = self._feed.aside
-                data += told
+            if self._feed.status_line != sent_aside:
+                sent_aside = self._feed.status_line
+                data += sent_aside
             if self._replies:
                 data += b"".join(self._replies)
                 self._replies.clear()
@@ -179,19 +179,19 @@ class _Client:
             else:
                 more = await self._feed.wait()
 
-    async def _take_orders(self, role: str, nursery: trio.Nursery) -> None:
+    async def _read_requests(self, role: str, nursery: trio.Nursery) -> None:
         while True:
             line = await self._line()
             if line is None:
                 nursery.cancel_scope.cancel()
                 return
             try:
-                reply = self._feed.execute(_decode_order(line), role)
+                reply = self._feed.execute(_decode_request(line), role)
             except GARBAGE as error:
-                reply = Reply(0, False, False, f"not an order: {error}")
+                reply = Reply(0, False, False, f"not a request: {error}")
             if len(self._replies) < 1000:
                 self._replies.append(_encode(reply) + b"\n")
-            self._feed.grown()
+            self._feed.notify_clients()
 
     async def _line(self) -> bytes | None:
         while not self._lines:

@@ -1,9 +1,9 @@
-"""What every host does, whatever its world: it writes the recording, serves the feed, and comes to an end.
+"""The part of a host that is the same in every world: write the recording, serve the feed, end the run.
 
-A run has a folder and a recording, and an owner who started it. Clients of the feed give orders. A signal,
-the owner's end, a driver's order or the world itself ends the run; then the recording is completed, and the
-clients get what there is. The world is a subclass: it starts its own tasks in ``begin``, and calls ``settle``
-whenever it has done something.
+A run has a folder, a recording, and an owner: the process that started it. Clients of the feed send requests. The
+run ends on a signal, at the owner's end, on a driver's request, or when the world ends it; then the recording is
+completed, and the clients get what is left. A world is a subclass. It starts its tasks in ``begin`` and calls
+``commit`` after each change.
 """
 
 import contextlib
@@ -19,13 +19,13 @@ import trio
 
 from lab.recording.records import End
 from lab.recording.writer import Writer
-from lab.script import CommandError, Director, Scripted, check_by_hand, parse
-from lab.worlds.config import NotRunnableError, Ready, Refused, RunConfig
+from lab.script import CommandError, Director, Statement, check_interactive, parse
+from lab.worlds.config import HostReady, HostRefused, NotRunnableError, RunConfig
 from lab.worlds.control import Control
+from lab.worlds.feed_protocol import FeedRequest, Reply
 from lab.worlds.host.feed import Feed
-from lab.worlds.host.starting import say
-from lab.worlds.orders import Order, Reply
-from lab.worlds.outcome import Outcome
+from lab.worlds.host.startup import send_reply
+from lab.worlds.outcome import CommandOutcome
 from lab.worlds.runs import RunFolder, RunInfo
 
 __all__ = ["Host", "earliest_us", "run_host"]
@@ -36,27 +36,27 @@ P = TypeVar("P")
 def run_host(
     config: RunConfig, prepare: Callable[[RunConfig], P], make: Callable[[RunConfig, RunFolder, P], "Host"]
 ) -> int:
-    """Make a host and run it to its end; the exit status of its process.
+    """Make a host and run it to its end; return the exit status of its process.
 
     ``prepare`` begins the recording, and may raise OSError or NotRunnableError; ``make`` gets what it returns.
     """
     try:
         folder = RunFolder(config.run)
     except OSError as error:
-        say(Refused(f"the run's folder cannot be made: {error}"))
+        send_reply(HostRefused(f"the run's folder cannot be made: {error}"))
         return 2
     try:
         prepared = prepare(config)
     except (OSError, NotRunnableError) as error:
         written = f"the recording cannot be written to {config.recording}: "
-        say(Refused(f"{written}{error.strerror}" if isinstance(error, OSError) else str(error)))
+        send_reply(HostRefused(f"{written}{error.strerror}" if isinstance(error, OSError) else str(error)))
         folder.remove()
         return 2
     host = make(config, folder, prepared)
     try:
         trio.run(host.run)
     finally:
-        host.gone()
+        host.join()
         folder.remove()
     if host.failure:
         print(host.failure, file=sys.stderr)
@@ -64,19 +64,19 @@ def run_host(
 
 
 def earliest_us(*instants_us: int | None) -> int | None:
-    """The first of these instants, of which None never comes."""
+    """Return the first of these instants; None never comes."""
     return min((instant_us for instant_us in instants_us if instant_us is not None), default=None)
 
 
-def _check_allowed(scripted: Scripted, may: tuple[str, ...] | None) -> None:
-    """CommandError where this is not among the commands that may be given by hand."""
+def _check_allowed(scripted: Statement, may: tuple[str, ...] | None) -> None:
+    """Raise CommandError if this command may not be given by hand."""
     verb = scripted.text.partition(" ")[0]
     if may is not None and verb not in may:
-        raise CommandError(f"{verb} is not for this exercise; what may be done here is {', '.join(may)}")
+        raise CommandError(f"{verb} is not allowed in this exercise; allowed: {', '.join(may)}")
 
 
 class Host:
-    """Subclasses set ``director`` and ``control``. ``tasks`` is where theirs run."""
+    """A host. Subclasses set ``director`` and ``control``, and run their tasks in ``tasks``."""
 
     director: Director
     control: Control
@@ -86,53 +86,53 @@ class Host:
         self.config = config
         self.folder = folder
         self.writer = writer
-        self.feed = Feed(writer, self._execute_order)
+        self.feed = Feed(writer, self._execute_request)
         self.failure = ""
         self._ending: str | None = None
 
-    # what a world adds
+    # implemented by a world
 
     def now_us(self) -> int:
-        """The clock of the run."""
+        """Return the time of the run."""
         raise NotImplementedError
 
     def begin(self) -> None:
-        """Start the world's tasks, and the world."""
+        """Start the world and its tasks."""
         raise NotImplementedError
 
-    def let_out(self) -> None:
-        """What has been done is written down: now others may see it."""
+    def flush(self) -> None:
+        """Make public what has been done; it is in the recording by now."""
 
-    def finish(self) -> None:
-        """The run is over: stop the world, and do what its last record should show."""
+    def shutdown(self) -> None:
+        """Stop the world at the end of the run, and do what its last record should show."""
 
-    def gone(self) -> None:
-        """The event loop is over; return once nothing of the world is left."""
+    def join(self) -> None:
+        """Wait, after the event loop, until nothing of the world is left."""
 
-    def handle_command(self, order: Order) -> Reply:
-        """Carry out an order, other than the end of the run."""
-        if order.choices:
-            return Reply(order.id, False, False, "what happens next is chosen in simulated runs only")
+    def handle_request(self, request: FeedRequest) -> Reply:
+        """Handle a request, other than to end the run."""
+        if request.enabled_events:
+            return Reply(request.id, False, False, "the next event can be chosen only in simulated runs")
         try:
-            scripted = parse(order.command, self.control.protocol)
-            check_by_hand(scripted)
+            scripted = parse(request.command, self.control.protocol)
+            check_interactive(scripted)
             _check_allowed(scripted, self.config.may)
         except CommandError as error:
-            return Reply(order.id, False, False, str(error))
-        if order.withdraw:
+            return Reply(request.id, False, False, str(error))
+        if request.withdraw:
             found = self.director.withdraw(scripted)
-            said = f"waits no longer: {scripted.source}" if found else f"nothing waits that is: {scripted.source}"
-            return Reply(order.id, found, found, said)
+            text = f"withdrawn: {scripted.source}" if found else f"not waiting: {scripted.source}"
+            return Reply(request.id, found, found, text)
         if scripted.trigger is None:
             outcome = self.execute(scripted)
-            return Reply(order.id, not outcome.refused, outcome.changed, outcome.text)
+            return Reply(request.id, not outcome.refused, outcome.changed, outcome.text)
         self.director.add(scripted)
-        for due in self.director.after(None):
+        for due in self.director.on_record(None):
             self.control.execute(due)
-        return Reply(order.id, True, True, f"waits: {scripted.source}")
+        return Reply(request.id, True, True, f"waits: {scripted.source}")
 
-    def execute(self, scripted: Scripted) -> Outcome:
-        """Carry out a command, now."""
+    def execute(self, scripted: Statement) -> CommandOutcome:
+        """Execute a command now."""
         return self.control.execute(scripted)
 
     # the course of a run
@@ -145,24 +145,24 @@ class Host:
                 async with trio.open_nursery() as self.tasks:
                     self._begin()
             finally:
-                self._finish()
+                self._complete_recording()
 
     def end(self, why: str) -> None:
-        """End the run; what is said first counts."""
+        """End the run; the first reason given counts."""
         if self._ending is None:
             self._ending = why
             self.tasks.cancel_scope.cancel()
 
-    def settle(self) -> None:
-        """Let out what has been done since the last time: to the file first, then to all others."""
+    def commit(self) -> None:
+        """Publish what has been done since the last time: write the recording first, then tell all others."""
         try:
             self.writer.flush()
         except OSError as error:
             self.failure = f"the recording cannot be written: {error.strerror}"
             self.end(self.failure)
-            return  # what is not written down does not happen
-        self.let_out()
-        self.feed.grown()
+            return  # never publish what is not recorded
+        self.flush()
+        self.feed.notify_clients()
 
     def _begin(self) -> None:
         for task in (self._watch_signals, self._watch_owner):
@@ -181,12 +181,12 @@ class Host:
                 header.world,
             )
         )
-        self.settle()
+        self.commit()
         gc.freeze()
-        say(Ready(str(self.folder.socket), os.getpid()))
+        send_reply(HostReady(str(self.folder.socket), os.getpid()))
 
-    def _finish(self) -> None:
-        self.finish()
+    def _complete_recording(self) -> None:
+        self.shutdown()
         with contextlib.suppress(OSError):
             if not self.failure:
                 for scripted in self.director.finish():
@@ -195,12 +195,12 @@ class Host:
             self.writer.close()
         self.feed.end()
 
-    def _execute_order(self, order: Order) -> Reply:
-        if order.end:
+    def _execute_request(self, request: FeedRequest) -> Reply:
+        if request.end:
             self.end("ended by its driver")
-            return Reply(order.id, True, True, "the run ends")
-        reply = self.handle_command(order)
-        self.settle()
+            return Reply(request.id, True, True, "the run ends")
+        reply = self.handle_request(request)
+        self.commit()
         return reply
 
     async def _watch_signals(self) -> None:
@@ -212,4 +212,4 @@ class Host:
         async with trio.lowlevel.FdStream(os.dup(0)) as owner:
             while await owner.receive_some(4096):
                 pass
-        self.end("whoever started it has ended")
+        self.end("the process that started it has ended")

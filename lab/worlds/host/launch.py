@@ -1,4 +1,4 @@
-"""Starting a host, and talking to its feed, from a program without an event loop."""
+"""Start a host and talk to its feed, from a program without an event loop."""
 
 import contextlib
 import os
@@ -13,57 +13,57 @@ from typing import IO, Literal, Protocol
 
 import msgspec
 
-from lab.worlds.config import Ready, Refused, RunConfig
-from lab.worlds.orders import ASIDES, REPLY_PREFIX, Attach, Order, Reply
+from lab.worlds.config import HostReady, HostRefused, RunConfig
+from lab.worlds.feed_protocol import ASIDES, REPLY_PREFIX, Attach, FeedRequest, Reply
 
 __all__ = ["FeedClient", "HostFailedError", "HostProcess", "HostRefusedError"]
 
-_decode_first = msgspec.json.Decoder(Ready | Refused).decode
+_decode_first = msgspec.json.Decoder(HostReady | HostRefused).decode
 
 
-class Started(Protocol):
-    """What is used of a process that was started: it is ``subprocess.Popen`` mostly."""
+class StartedProcess(Protocol):
+    """The part of ``subprocess.Popen`` that is used."""
 
     pid: int
     stdin: IO[bytes] | None
     stdout: IO[bytes] | None
 
     def poll(self) -> int | None:
-        """Its exit status, if it has ended."""
+        """Return its exit status if it has ended."""
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for that. subprocess.TimeoutExpired."""
+        """Wait for its end; return its exit status. Raises subprocess.TimeoutExpired."""
 
     def kill(self) -> None:
-        """End it by force."""
+        """Kill it."""
 
 
 class HostFailedError(Exception):
-    """The host did not start, or ended before its time; the text is for the user."""
+    """The host did not start, or ended early; the text is for the user."""
 
 
 class HostRefusedError(HostFailedError):
-    """The host cannot run what it was told to, where it was told to."""
+    """The host refused its configuration."""
 
 
 class HostProcess:
-    """A host that runs as long as this object is not closed; it notices when this process dies.
+    """A host that runs until this object is closed; it notices when this process dies.
 
-    The constructor returns at once; ``ready`` waits until the host serves its feed. ``module`` is for those
-    who start a host with protocols of their own.
+    The constructor returns at once; ``ready`` waits until the host serves its feed. ``module`` replaces the host's
+    module, for programs with protocols of their own.
     """
 
     def __init__(self, config: RunConfig, module: str = "") -> None:
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        self.process = self._started(config, module)
+        self.process = self._start_process(config, module)
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(msgspec.json.encode(config) + b"\n")
             self.process.stdin.flush()
 
-    def _started(self, config: RunConfig, module: str) -> Started:
+    def _start_process(self, config: RunConfig, module: str) -> StartedProcess:
         return subprocess.Popen(
-            # -P: a file in the folder of the call stands in for no module of the program
+            # -P: no file in the current folder can shadow a module
             [sys.executable, "-P", "-m", module or f"lab.worlds.{config.world}"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -71,29 +71,29 @@ class HostProcess:
             start_new_session=True,
         )
 
-    def ready(self) -> Ready:
-        """Wait until the host serves its feed. HostFailedError."""
+    def ready(self) -> HostReady:
+        """Wait until the host serves its feed. Raises HostFailedError."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:
             self.process.wait()
-            raise HostFailedError(f"the host did not start:\n{self.said()}")
-        first: Ready | Refused = _decode_first(line)
-        if isinstance(first, Refused):
+            raise HostFailedError(f"the host did not start:\n{self.stderr_text()}")
+        first: HostReady | HostRefused = _decode_first(line)
+        if isinstance(first, HostRefused):
             raise HostRefusedError(first.text)
         return first
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Wait for the end of the run. HostFailedError where it ended otherwise than in good order."""
+        """Wait for the end of the run. Raises HostFailedError if the host failed."""
         status = self.process.wait(timeout_s)
         if status == -signal.SIGKILL:
-            raise HostFailedError("the host was killed; what was recorded up to then is there")
+            raise HostFailedError("the host was killed; its recording has all up to then")
         if status != 0:
-            raise HostFailedError(f"the host ended with status {status}:\n{self.said()}")
+            raise HostFailedError(f"the host ended with status {status}:\n{self.stderr_text()}")
         return status
 
     def end(self) -> str:
-        """End the run, and wait until nothing of it is left but the recording; why it had failed, if it had."""
+        """End the run, and wait until only its recording is left; return why it had failed, if it had."""
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
@@ -104,7 +104,7 @@ class HostProcess:
         return ""
 
     def close(self) -> None:
-        """Close the pipes and files that this object holds; if the run still goes on, it ends."""
+        """Close the pipes and files that this object holds; a run that is still active ends."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
@@ -112,15 +112,15 @@ class HostProcess:
         self.process.stdout.close()
         self._log.close()
 
-    def said(self) -> str:
-        """What the host wrote to its standard error."""
+    def stderr_text(self) -> str:
+        """Return the end of the host's standard error."""
         file = self._log.fileno()  # the host writes at the same position: read without moving it
         size = os.fstat(file).st_size
         return os.pread(file, 4000, max(0, size - 4000)).decode("utf-8", "replace").strip()
 
 
 class FeedClient:
-    """A connection to a host's feed, blocking. ConnectionError where the host is gone."""
+    """A blocking connection to a host's feed. Raises ConnectionError if the host is gone."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class FeedClient:
     ) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._stream = self._socket.makefile("rb")
-        self._orders = 0
+        self._requests = 0
         try:
             self._socket.connect(os.fspath(path))
             self._send(Attach(role, start))
@@ -139,24 +139,23 @@ class FeedClient:
             raise
 
     def lines(self) -> Iterator[bytes]:
-        """The records as they come, a line each, without newline; ends with the run. All else is left out."""
+        """Yield the records as they come, a line each, without newline, until the run ends."""
         for line in self._stream:
             if not line.startswith(ASIDES):
                 yield line.rstrip(b"\n")
 
     def command(self, text: str) -> Reply:
-        """Give a command, and wait for the reply; records that come in between are dropped."""
-        self._orders += 1
-        self._send(Order(self._orders, text))
+        """Give a command and wait for the reply; records that come in between are dropped."""
+        self._requests += 1
+        self._send(FeedRequest(self._requests, text))
         for line in self._stream:
             if line.startswith(REPLY_PREFIX):
                 return msgspec.json.decode(line, type=Reply)
         raise ConnectionResetError("the run ended before it replied")
 
     def close(self) -> None:
-        """Leave the feed."""
         self._stream.close()
         self._socket.close()
 
-    def _send(self, line: Attach | Order) -> None:
+    def _send(self, line: Attach | FeedRequest) -> None:
         self._socket.sendall(msgspec.json.encode(line) + b"\n")

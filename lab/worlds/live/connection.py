@@ -1,23 +1,23 @@
-"""One node's connection, on the host's side."""
+"""A node's connection, on the host's side."""
 
 import socket
 
 from lab.kernel import CommandInput, Message
-from lab.worlds.host.lines import LineBuffer
+from lab.worlds.host.line_buffer import LineBuffer
 
 __all__ = ["MOST_PENDING", "Connection"]
 
 MOST_PENDING = 8 << 20
-"""So many bytes may wait for a node that does not read; messages beyond are lost."""
+"""The most bytes that may wait for a node that does not read; further messages are lost."""
 
 
 class Connection:
     """A connected node process.
 
-    ``handed`` are the messages written to it that no step has consumed yet, ``told`` the commands: they die
-    with it.
-    ``standing``: a pause has struck. What the process still had on its way to the host, and the rest of the
-    step that the pause struck in, then wait in ``backlog`` and ``unsent`` until it goes on.
+    ``delivered`` are the messages written to it that no step has consumed yet, ``commands`` the protocol commands.
+    Both are lost when it dies. ``paused`` is set as soon as the node is paused, even if its process is not yet
+    seen stopped. From then on, lines from the process wait in ``backlog``, and messages of the step that the pause
+    interrupted wait in ``unsent``, until the node resumes.
     """
 
     def __init__(self, node: int, incarnation: int, pid: int, peer: socket.socket) -> None:
@@ -26,9 +26,9 @@ class Connection:
         self.pid = pid
         self.socket = peer
         self.buffer = LineBuffer()
-        self.handed: dict[tuple[int, int], list[Message]] = {}
-        self.told: list[CommandInput] = []
-        self.standing = False
+        self.delivered: dict[tuple[int, int], list[Message]] = {}
+        self.commands: list[CommandInput] = []
+        self.paused = False
         self.backlog: list[bytes] = []
         self.unsent: list[Message] = []
         self.writing = False
@@ -36,7 +36,7 @@ class Connection:
         self._out_size = 0
 
     def put(self, line: bytes) -> bool:
-        """Queue a line for the node; False where too much waits already."""
+        """Queue a line for the node; return False if too much waits already."""
         if self._out_size > MOST_PENDING:
             return False
         self._out += (line, b"\n")
@@ -44,7 +44,7 @@ class Connection:
         return True
 
     def flush(self) -> bool:
-        """Write what the socket takes now; whether that was all."""
+        """Write what the socket takes now; return whether that was all."""
         if not self._out:
             return True
         data = b"".join(self._out)
@@ -53,17 +53,17 @@ class Connection:
         except BlockingIOError:
             sent = 0
         except OSError:
-            sent = len(data)  # it is going down; its end is reported elsewhere
+            sent = len(data)  # the process is ending; the fork server reports that
         self._out = [data[sent:]] if sent < len(data) else []
         self._out_size = len(data) - sent
         return not self._out
 
     def consumed(self, source: int, serial: int) -> Message | None:
-        """A step took this message in; the message, or None where it was never handed over."""
-        copies = self.handed.get((source, serial))
+        """Remove and return the message that a step took in; None if it was never delivered."""
+        copies = self.delivered.get((source, serial))
         if copies is None:
             return None
         message = copies.pop()
         if not copies:
-            del self.handed[source, serial]
+            del self.delivered[source, serial]
         return message

@@ -1,4 +1,4 @@
-"""The node processes: from the fork to the end of each, as the warm parent reports it."""
+"""The node processes: their incarnations, from the fork to the end, as the fork server reports them."""
 
 import secrets
 import signal
@@ -11,17 +11,17 @@ from msgspec import Struct
 
 from lab.kernel import CommandInput, Message
 from lab.recording.records import Process
-from lab.worlds.handles import NodeHandles
 from lab.worlds.live.connection import Connection
-from lab.worlds.live.safe_storage import wipe
-from lab.worlds.live.switch import NotAStepError, Switch
-from lab.worlds.live.wire import Fork, Forked, Hello, Seen, Signal, Start
+from lab.worlds.live.router import NotAStepError, Router
+from lab.worlds.live.stable_storage import wipe
+from lab.worlds.live.wire import Fork, Forked, Hello, ProcessChange, Signal, Start
+from lab.worlds.operations import NodeOperations
 
 __all__ = ["LiveNodes"]
 
 
-class _Life(Struct):
-    """One life of a node. ``phase``: forked but not connected, connected, told to die, gone."""
+class _Incarnation(Struct):
+    """One incarnation of a node. ``phase``: forked but not connected, connected, being killed, gone."""
 
     number: int
     token: str
@@ -35,51 +35,51 @@ class _Life(Struct):
     failed: bool = False
 
 
-class LiveNodes(NodeHandles):
-    """``order`` sends to the warm parent, ``drain(connection)`` takes in what a node's socket still holds."""
+class LiveNodes(NodeOperations):
+    """The node processes. ``request`` sends to the fork server, ``drain`` reads all that a socket holds."""
 
     def __init__(
         self,
         ids: tuple[int, ...],
-        switch: Switch,
+        router: Router,
         safe: Path,
         origin_ns: int,
         port: int,
         now_us: Callable[[], int],
-        order: Callable[[Fork | Signal], None],
+        request: Callable[[Fork | Signal], None],
         drain: Callable[[Connection], None],
     ) -> None:
         self._ids = ids
-        self._switch = switch
+        self._router = router
         self._safe = safe
         self._origin_ns = origin_ns
         self._port = port
         self._now_us = now_us
-        self._order = order
+        self._request = request
         self._drain = drain
-        self._lives: dict[int, _Life] = {}
+        self._incarnations: dict[int, _Incarnation] = {}
         self._by_pid: dict[int, int] = {}
         self._started = False
 
-    # what the warm parent and the processes say
+    # reports of the fork server and the processes
 
     def fork_all(self) -> None:
         """Fork every node; they begin together once all are connected."""
         for node in self._ids:
             self._fork(node)
 
-    def forked(self, report: Forked) -> None:
-        """The process is there."""
-        incarnation = self._lives[report.node]
+    def on_forked(self, report: Forked) -> None:
+        """Note the pid of a new process."""
+        incarnation = self._incarnations[report.node]
         incarnation.pid = report.pid
         self._by_pid[report.pid] = report.node
         if incarnation.phase == "dying":
-            self._order(Signal(incarnation.pid, signal.SIGKILL))  # it was killed before it had a number
+            self._request(Signal(incarnation.pid, signal.SIGKILL))  # it was killed before its pid was known
         self._begin_if_ready()
 
-    def hello(self, hello: Hello, connection: Connection) -> bool:
-        """A process reports; False if it is none of ours."""
-        incarnation = self._lives.get(hello.node)
+    def on_hello(self, hello: Hello, connection: Connection) -> bool:
+        """Accept a process's connection; return False if it is not an expected node."""
+        incarnation = self._incarnations.get(hello.node)
         if (
             incarnation is None
             or incarnation.number != hello.incarnation
@@ -92,71 +92,71 @@ class LiveNodes(NodeHandles):
         self._begin_if_ready()
         return True
 
-    def seen(self, report: Seen) -> None:
-        """The operating system reports of a process: now it is recorded."""
+    def on_process_change(self, report: ProcessChange) -> None:
+        """Record what the operating system reports about a process."""
         node = self._by_pid.get(report.pid)
         if node is None:
             return
-        incarnation = self._lives[node]
+        incarnation = self._incarnations[node]
         if report.what == "ended":
             del self._by_pid[report.pid]
-            self._ended(node, incarnation)
+            self._on_ended(node, incarnation)
         elif report.what == "stopped" and incarnation.stopped_us is None and incarnation.phase == "up":
-            self._stopped(node, incarnation)
+            self._on_stopped(node, incarnation)
         elif report.what == "continued" and incarnation.phase == "up":
             if incarnation.stopped_us is None:
-                self._stopped(node, incarnation)  # it stood so briefly that it was not seen to
-            self._continued(node, incarnation)
+                self._on_stopped(node, incarnation)  # it was stopped too briefly to be seen
+            self._on_continued(node, incarnation)
 
     def fail(self, connection: Connection, error: Exception) -> None:
-        """The node misbehaves (it sent garbage): end it, as failed."""
-        incarnation = self._lives[connection.node]
+        """Kill a node that misbehaves (it sent garbage), as failed."""
+        incarnation = self._incarnations[connection.node]
         if incarnation.phase == "up" and incarnation.number == connection.incarnation:
             print(f"node {connection.node} sent garbage: {error}", file=sys.stderr)
             incarnation.failed = True
             self.kill(connection.node)
 
-    # what Control does to nodes
+    # operations; see NodeOperations
 
     def kill(self, node: int) -> bool:
-        """SIGKILL. From here on nothing counts that the process may still do."""
-        incarnation = self._lives[node]
+        """Send SIGKILL. Whatever the process still does no longer counts."""
+        incarnation = self._incarnations[node]
         if incarnation.phase not in ("forked", "up"):
             restart_was_wanted, incarnation.restart_wanted = incarnation.restart_wanted, False
             return restart_was_wanted
         incarnation.phase = "dying"
         if incarnation.pid:
-            self._order(Signal(incarnation.pid, signal.SIGKILL))
-        connection = self._switch.connections.get(node)
+            self._request(Signal(incarnation.pid, signal.SIGKILL))
+        connection = self._router.connections.get(node)
         if connection is not None:
-            self._switch.forget(connection)
+            self._router.disconnect(connection)
         return True
 
     def pause(self, node: int) -> bool:
-        """SIGSTOP."""
-        connection = self._switch.connections.get(node)
-        if connection is None or connection.standing:
+        """Send SIGSTOP."""
+        connection = self._router.connections.get(node)
+        if connection is None or connection.paused:
             return False
-        connection.standing = True
-        self._order(Signal(connection.pid, signal.SIGSTOP))
+        connection.paused = True
+        self._request(Signal(connection.pid, signal.SIGSTOP))
         return True
 
     def resume(self, node: int) -> bool:
-        """SIGCONT, once the process is seen to stand still."""
-        connection = self._switch.connections.get(node)
-        if connection is None or not connection.standing:
+        """Send SIGCONT, once the process is seen stopped."""
+        connection = self._router.connections.get(node)
+        if connection is None or not connection.paused:
             return False
-        incarnation = self._lives[node]
+        incarnation = self._incarnations[node]
         if incarnation.resume_wanted:
             return False
         incarnation.resume_wanted = True
         if incarnation.stopped_us is not None:
-            self._order(Signal(connection.pid, signal.SIGCONT))
+            self._request(Signal(connection.pid, signal.SIGCONT))
         return True
 
     def restart(self, node: int) -> bool:
-        """A new process with what safe storage held."""
-        incarnation = self._lives[node]
+        """Start a new process with the contents of stable storage."""
+        incarnation = self._incarnations[node]
         if incarnation.phase == "dying" and not incarnation.restart_wanted:
             incarnation.restart_wanted = True
             return True
@@ -166,41 +166,41 @@ class LiveNodes(NodeHandles):
         return False
 
     def wipe(self, node: int) -> bool:
-        """Empty the safe storage of a node that is down."""
-        incarnation = self._lives[node]
+        incarnation = self._incarnations[node]
         if incarnation.phase == "dying" and not incarnation.restart_wanted:
             incarnation.wipe_wanted = True
             return True
         if incarnation.phase == "gone" and wipe(self._safe, node):
-            self._switch.record(Process(self._now_us(), node, "wiped", incarnation.number))
+            self._router.record(Process(self._now_us(), node, "wiped", incarnation.number))
             return True
         return False
 
-    def reach(self, node: int) -> Literal["reached", "standing", "down"]:
-        """Whether it runs, stands still, or is down."""
-        connection = self._switch.connections.get(node)
-        return "down" if connection is None else "standing" if connection.standing else "reached"
+    def process_state(self, node: int) -> Literal["running", "paused", "down"]:
+        connection = self._router.connections.get(node)
+        return "down" if connection is None else "paused" if connection.paused else "running"
 
-    def tell(self, node: int, told: CommandInput) -> None:
-        """By its socket, where it waits as long as the node stands still."""
-        self._switch.tell(self._switch.connections[node], told)
+    def give_command(self, node: int, command: CommandInput) -> None:
+        """Write it to the node's socket, where it waits while the node is paused."""
+        self._router.give_command(self._router.connections[node], command)
 
     def forge(self, message: Message) -> None:
-        """By its socket, where it waits as long as the node stands still."""
-        self._switch.hand_over(message)
+        """Write it to the node's socket, where it waits while the node is paused."""
+        self._router.deliver(message)
 
-    # the course of a life
+    # the course of an incarnation
 
     def _fork(self, node: int) -> None:
-        before = self._lives.get(node)
-        incarnation = _Life(before.number + 1 if before else 1, secrets.token_hex(16))
-        self._lives[node] = incarnation
-        self._order(
+        before = self._incarnations.get(node)
+        incarnation = _Incarnation(before.number + 1 if before else 1, secrets.token_hex(16))
+        self._incarnations[node] = incarnation
+        self._request(
             Fork(node, incarnation.number, self._port, incarnation.token, self._origin_ns, str(self._safe))
         )
 
     def _begin_if_ready(self) -> None:
-        coming = {node: incarnation for node, incarnation in self._lives.items() if incarnation.phase == "forked"}
+        coming = {
+            node: incarnation for node, incarnation in self._incarnations.items() if incarnation.phase == "forked"
+        }
         ready = {
             node: incarnation for node, incarnation in coming.items() if incarnation.hello and incarnation.pid
         }
@@ -210,61 +210,61 @@ class LiveNodes(NodeHandles):
         for node, incarnation in ready.items():
             self._begin(node, incarnation)
 
-    def _begin(self, node: int, incarnation: _Life) -> None:
+    def _begin(self, node: int, incarnation: _Incarnation) -> None:
         connection = incarnation.hello
         assert connection is not None
         incarnation.phase = "up"
         connection.pid = incarnation.pid
-        self._switch.connections[node] = connection
-        self._switch.record(Process(self._now_us(), node, "started", incarnation.number, incarnation.pid))
-        start = Start(incarnation.number, self._switch.serials.get(node, 1))
-        self._switch.start(connection, start)
+        self._router.connections[node] = connection
+        self._router.record(Process(self._now_us(), node, "started", incarnation.number, incarnation.pid))
+        start = Start(incarnation.number, self._router.serials.get(node, 1))
+        self._router.start(connection, start)
 
-    def _ended(self, node: int, incarnation: _Life) -> None:
-        connection = self._switch.connections.get(node)
+    def _on_ended(self, node: int, incarnation: _Incarnation) -> None:
+        connection = self._router.connections.get(node)
         if connection is not None and incarnation.phase == "up":
-            self._drain(connection)  # what it said before it ended; among it, why
-            view = self._switch.cluster.nodes[node]
+            self._drain(connection)  # what it sent before it ended, the traceback included
+            view = self._router.cluster.nodes[node]
             incarnation.failed |= bool(view.traceback)
-            if self._switch.connections.get(node) is connection:
+            if self._router.connections.get(node) is connection:
                 incarnation.phase = "dying"
-                self._switch.forget(connection, "down")
+                self._router.disconnect(connection, "down")
         incarnation.phase = "gone"
         event: Literal["failed", "killed"] = "failed" if incarnation.failed else "killed"
-        self._switch.record(Process(self._now_us(), node, event, incarnation.number, incarnation.pid))
+        self._router.record(Process(self._now_us(), node, event, incarnation.number, incarnation.pid))
         if incarnation.wipe_wanted:
             self.wipe(node)
         if incarnation.restart_wanted:
             self._fork(node)
         self._begin_if_ready()
 
-    def _stopped(self, node: int, incarnation: _Life) -> None:
-        connection = self._switch.connections.get(node)
+    def _on_stopped(self, node: int, incarnation: _Incarnation) -> None:
+        connection = self._router.connections.get(node)
         if connection is None:
             return
         self._drain(connection)
-        connection.standing = True
+        connection.paused = True
         incarnation.stopped_us = self._now_us()
-        self._switch.record(Process(incarnation.stopped_us, node, "paused", incarnation.number, incarnation.pid))
+        self._router.record(Process(incarnation.stopped_us, node, "paused", incarnation.number, incarnation.pid))
         if incarnation.resume_wanted:
-            self._order(Signal(incarnation.pid, signal.SIGCONT))
+            self._request(Signal(incarnation.pid, signal.SIGCONT))
 
-    def _continued(self, node: int, incarnation: _Life) -> None:
-        connection = self._switch.connections.get(node)
+    def _on_continued(self, node: int, incarnation: _Incarnation) -> None:
+        connection = self._router.connections.get(node)
         if connection is None or incarnation.stopped_us is None:
             return
         paused_us = self._now_us() - incarnation.stopped_us
         incarnation.stopped_us = None
         incarnation.resume_wanted = False
-        connection.standing = False
-        self._switch.record(
+        connection.paused = False
+        self._router.record(
             Process(self._now_us(), node, "resumed", incarnation.number, incarnation.pid, paused_us=paused_us)
         )
         try:
-            self._switch.release(connection)
+            self._router.resume(connection)
         except NotAStepError as error:
             self.fail(connection, error)
 
 
-def _same(ours: str, said: str) -> bool:
-    return secrets.compare_digest(ours.encode(), said.encode())
+def _same(ours: str, received: str) -> bool:
+    return secrets.compare_digest(ours.encode(), received.encode())

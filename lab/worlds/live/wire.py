@@ -1,22 +1,22 @@
-"""What goes over the sockets between a node process and its host: JSON, a line each.
+"""Messages on the sockets between the host and its processes: JSON, one line each.
 
-A node says ``Hello``, the host answers ``Start``; from then on the node sends ``Step`` and the host sends
-``Message`` and ``CommandInput``. Between host and warm parent go ``Fork``, ``Signal``, and ``Forked``, ``Seen`` the
-other way.
+A node sends ``Hello``, the host replies with ``Start``; after that the node sends ``Step``, and the host sends
+``Message`` and ``CommandInput``. The host sends ``Fork`` and ``Signal`` to the fork server, which sends ``Forked``
+and ``ProcessChange``.
 """
 
 from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["TOLD_PREFIX", "Fork", "Forked", "Hello", "Seen", "Signal", "Start"]
+__all__ = ["COMMAND_PREFIX", "Fork", "Forked", "Hello", "ProcessChange", "Signal", "Start"]
 
-TOLD_PREFIX = b'{"type":"told"'
-"""How the line of a ``CommandInput`` begins, and no message's."""
+COMMAND_PREFIX = b'{"type":"told"'
+"""The line of a ``CommandInput`` begins so, and that of a message never does."""
 
 
 class Hello(Struct, frozen=True):
-    """A node process reports for duty; the token was given to it at its fork."""
+    """From a node process: it is ready. ``token`` was given to it at its fork."""
 
     node: int
     incarnation: int
@@ -24,40 +24,40 @@ class Hello(Struct, frozen=True):
 
 
 class Start(Struct, frozen=True):
-    """The host lets the node begin; see ``kernel.Started``."""
+    """From the host: the node begins; see ``kernel.Started``."""
 
     incarnation: int
     serial: int
 
 
 class Fork(Struct, frozen=True, tag="fork"):
-    """Host to warm parent: fork a process for this node."""
+    """To the fork server: fork a process for this node."""
 
     node: int
     incarnation: int
     port: int
     token: str
     origin_ns: int
-    safe: str
+    storage: str
 
 
 class Signal(Struct, frozen=True, tag="signal"):
-    """Host to warm parent: send the signal to this child, if it is there still."""
+    """To the fork server: send the signal to this child, if it still exists."""
 
     pid: int
     number: int
 
 
 class Forked(Struct, frozen=True, tag="forked"):
-    """Warm parent to host: the process is there."""
+    """From the fork server: the process exists."""
 
     node: int
     incarnation: int
     pid: int
 
 
-class Seen(Struct, frozen=True, tag="seen"):
-    """Warm parent to host: the operating system reports this of a child."""
+class ProcessChange(Struct, frozen=True, tag="seen"):
+    """From the fork server: the operating system reports this change of a child."""
 
     pid: int
     what: Literal["ended", "stopped", "continued"]

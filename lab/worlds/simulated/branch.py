@@ -1,8 +1,8 @@
-"""A branch: a recording up to one of its records, and from there on a simulation, from exactly that state.
+"""A branch: a recording up to one of its records, continued as a simulation from exactly that state.
 
-The recording may be of any world. The branch's own recording begins with the parent's records, byte for byte,
-so it replays from the beginning, can be verified, and can be branched again. Its seed rules what comes after
-them, and when those messages arrive of which the parent only tells that they were sent.
+The recording may be of any world. The branch's own recording begins with the parent's records, byte for byte, so
+it can be replayed from the beginning, verified, and branched again. The branch's seed determines what follows, and
+the arrival of those messages for which the parent records only that they were sent.
 """
 
 import contextlib
@@ -14,24 +14,24 @@ from msgspec.structs import replace
 
 from lab import __version__
 from lab.protocols import Algorithm
-from lab.recording.memory import Log
+from lab.recording.memory import RecordLog
 from lab.recording.reader import NotARecordingError, open_recording
 from lab.recording.records import Header, Parent, Routed
 from lab.recording.writer import Writer
 from lab.worlds.config import RunConfig
-from lab.worlds.simulated.incarnation import Life
-from lab.worlds.simulated.past import Arrival, NotBranchableError, Past, relive
+from lab.worlds.simulated.branch_point import Arrival, BranchPoint, NotBranchableError, reexecute_to
+from lab.worlds.simulated.incarnation import Incarnation
 from lab.worlds.simulated.simulation import Simulation
 
-__all__ = ["Branch", "begin_branch"]
+__all__ = ["Branch", "open_branch"]
 
 
-def begin_branch(
+def open_branch(
     config: RunConfig, protocol: type[Algorithm], progress: Callable[[int], None] = lambda done: None
 ) -> tuple[Writer, "Branch"]:
-    """The branch that ``config`` tells of, and its recording, which has the parent's records already.
+    """Return the recording of the branch, which has the parent's records already, and the branch itself.
 
-    OSError where it cannot be written, NotBranchableError; see ``relive``.
+    Raises OSError where it cannot be written, NotBranchableError; see ``reexecute_to``.
     """
     parent, recording = Path(config.parent), Path(config.recording)
     try:
@@ -39,98 +39,106 @@ def begin_branch(
     except NotARecordingError as error:
         raise NotBranchableError(str(error)) from None
     with contextlib.closing(lines):
-        past = relive(lines, config.at, protocol, progress)
-        at_us = past.execution.cluster.at_us
+        branch_point = reexecute_to(lines, config.at, protocol, progress)
+        at_us = branch_point.execution.cluster.at_us
         header = replace(
             lines.header,
             program=__version__,
-            run=f"{lines.header.run} from {past.record}",
+            run=f"{lines.header.run} from {branch_point.record}",
             began="",
             world="simulated",
             seed=config.seed,
             remark="",
-            parent=Parent(_seen_from(recording, parent), lines.header.run, past.record, at_us),
+            parent=Parent(_seen_from(recording, parent), lines.header.run, branch_point.record, at_us),
         )
         writer = Writer(recording, header)
-        writer.copy(lines, past.record, past.execution.cluster)
-    return writer, Branch(header, writer, past)
+        writer.copy(lines, branch_point.record, branch_point.execution.cluster)
+    return writer, Branch(header, writer, branch_point)
 
 
 def _seen_from(recording: Path, parent: Path) -> str:
-    """The parent's name, where it lies beside the branch; else its whole path."""
+    """Return the parent's name if it is in the branch's folder, else its whole path."""
     path = parent.resolve()
     return path.name if path.parent == recording.resolve().parent else os.fspath(path)
 
 
 class Branch(Simulation):
-    """Goes on from ``past``, whose records ``log`` has. ``start`` first does what was under way then."""
+    """Continues from ``branch_point``, whose records are in ``log``."""
 
-    def __init__(self, header: Header, log: Log, past: Past) -> None:
-        super().__init__(past.protocol, header, log)
-        execution = past.execution
+    def __init__(self, header: Header, log: RecordLog, branch_point: BranchPoint) -> None:
+        super().__init__(branch_point.protocol, header, log)
+        execution = branch_point.execution
         self.now_us = execution.cluster.at_us
-        self._past = past
+        self._branch_point = branch_point
         self._numbers |= {node: execution.cluster.nodes[node].incarnation for node in self.ids}
         self._serials |= execution.serials
         self._stores = execution.stores
-        self.control.resume(past.faults, past.rules)
+        self.control.resume(branch_point.faults, branch_point.rules)
         for node in self.ids:
             if execution.cluster.nodes[node].process in ("running", "paused"):
-                self._take_node(node)
-        self._take_messages()
+                self._adopt_node(node)
+        self._adopt_messages()
 
     def start(self) -> None:
-        """Do what was under way: messages of the last step leave it, nodes that had only been started begin, those
-        that had not even been are started, faults of nodes strike that had not been seen to, and nodes get the
-        commands that they had not taken yet."""
-        past = self._past
+        """Complete what the branch point left open.
+
+        Messages of the last step leave their node. Nodes without a first step begin, those not yet started are
+        started. Pending faults strike, and nodes get the commands that they had not taken.
+        """
+        branch_point = self._branch_point
         for message in self.network.release(self.now_us):
             self.record(Routed(self.now_us, message.source, message.serial, "released"))
-        if past.unsent and (incarnation := self.lives.get(past.unsent[0].source)):
-            self._send(past.unsent[0].source, incarnation, past.unsent)
+        if branch_point.unsent and (incarnation := self.incarnations.get(branch_point.unsent[0].source)):
+            self._send(branch_point.unsent[0].source, incarnation, branch_point.unsent)
         for node in self.ids:
-            incarnation = self.lives.get(node)
+            incarnation = self.incarnations.get(node)
             if incarnation is None and not self._numbers[node]:
                 self.restart(node)
             elif incarnation is not None and incarnation.node.halted:
                 self._fail(node, incarnation)
-            elif incarnation is not None and past.execution.lives.get(node) != incarnation.number:
+            elif incarnation is not None and branch_point.execution.incarnations.get(node) != incarnation.number:
                 self._begin(node, incarnation)
-        for verb, node in past.asked:
+        for verb, node in branch_point.pending_faults:
             getattr(self, verb)(node)
-        for node, told in past.told:
-            self.tell(node, told)
-        for scripted in self.director.after(None):  # a command may wait for what is so already
+        for node, command in branch_point.commands:
+            self.give_command(node, command)
+        for scripted in self.director.on_record(None):  # a predicate may be true already
             self.control.execute(scripted)
 
-    def _take_node(self, node: int) -> None:
-        number, execution = self._numbers[node], self._past.execution
-        begun = execution.lives.get(node) == number
+    def _adopt_node(self, node: int) -> None:
+        number, execution = self._numbers[node], self._branch_point.execution
+        begun = execution.incarnations.get(node) == number
         fresh = execution.nodes[node] if begun else self._new_node(node)
-        incarnation = self.lives[node] = Life(fresh, number, paused_at_us=self._past.paused_at_us.get(node))
+        incarnation = self.incarnations[node] = Incarnation(
+            fresh, number, paused_at_us=self._branch_point.paused_at_us.get(node)
+        )
         if incarnation.paused_at_us is None:
-            self._set_alarm(node, incarnation)
+            self._update_timer(node, incarnation)
 
-    def _take_messages(self) -> None:
-        past = self._past
-        to_leave = {(message.source, message.serial) for message in past.unsent if message.source in self.lives}
-        for key, flight in past.execution.cluster.in_flight.items():
+    def _adopt_messages(self) -> None:
+        branch_point = self._branch_point
+        to_leave = {
+            (message.source, message.serial)
+            for message in branch_point.unsent
+            if message.source in self.incarnations
+        }
+        for key, flight in branch_point.execution.cluster.in_flight.items():
             if key in to_leave:
                 continue
-            message = past.execution.messages[key][0]
+            message = branch_point.execution.messages[key][0]
             if flight.held:
                 self.network.resume(message, None)
                 continue
-            arrival = past.arrivals.get(key)
+            arrival = branch_point.arrivals.get(key)
             if arrival is None:
                 latency_us = self.network.draw_latency_us((message.source, message.target))
                 arrival = Arrival(flight.sent_us + latency_us, in_order=True)
-            due_us = arrival.due_us if self._stands_still(message.target) else max(arrival.due_us, self.now_us)
+            due_us = arrival.due_us if self._is_paused(message.target) else max(arrival.due_us, self.now_us)
             for _ in range(flight.copies):
                 self.network.resume(message, due_us, arrival.in_order)
-        for message, _ in self.network.due(self.now_us - 1):  # only what has come to nodes that stand still
-            self.lives[message.target].inbox.append(message)
+        for message, _ in self.network.due(self.now_us - 1):  # only what has arrived at paused nodes
+            self.incarnations[message.target].inbox.append(message)
 
-    def _stands_still(self, node: int) -> bool:
-        incarnation = self.lives.get(node)
+    def _is_paused(self, node: int) -> bool:
+        incarnation = self.incarnations.get(node)
         return incarnation is not None and incarnation.paused_at_us is not None

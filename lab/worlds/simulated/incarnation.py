@@ -1,16 +1,17 @@
-"""One life of a node in a simulation: the node, and what waits for it."""
+"""One incarnation of a simulated node: the node, and the inputs that wait for it."""
 
 from msgspec import Struct
 
 from lab.kernel import CommandInput, Fired, Message, Node
 
-__all__ = ["Life"]
+__all__ = ["Incarnation"]
 
 
-class Life(Struct):
-    """``due_us`` and ``fired`` are its next timer, unless it stands still. ``stepping``: a step is under way.
+class Incarnation(Struct):
+    """One incarnation. ``due_us`` and ``fired`` are its next timer, unless it is paused.
 
-    ``alarm_us`` is the earliest alarm that is set for it, which is no later than ``due_us``.
+    ``stepping``: it is in a step. ``queued_us`` is its earliest entry in the timer queue, no later than
+    ``due_us``.
     """
 
     node: Node
@@ -21,4 +22,4 @@ class Life(Struct):
     stepping: bool = False
     due_us: int | None = None
     fired: Fired | None = None
-    alarm_us: int | None = None
+    queued_us: int | None = None

@@ -1,4 +1,4 @@
-"""How virtual time goes by: how far it may have gone at an instant of real time, which the caller knows."""
+"""The pace of virtual time: how far it may have got at an instant of real time. The caller reads the clock."""
 
 __all__ = ["Pace"]
 
@@ -6,10 +6,11 @@ _WHOLE = 1_000_000
 
 
 class Pace:
-    """Virtual time goes ``factor`` times as fast as real time; None: as fast as it can be computed.
+    """Virtual time runs ``factor`` times as fast as real time; None: as fast as possible.
 
-    ``since`` is an instant in both: (virtual, real). Whoever changes the factor says since when it holds. A
-    factor counts to a millionth, so that all is exact: after ``wait_us`` it has come as far as was waited for.
+    ``since`` is one instant in both: (virtual, real). Call ``start`` when the factor changes. The factor is
+    rounded to a millionth, so that the arithmetic is exact: after ``wait_us``, ``reached_us`` is at least the
+    instant waited for.
     """
 
     def __init__(self, factor: float | None) -> None:
@@ -17,18 +18,18 @@ class Pace:
         self.since = (0, 0)
 
     def start(self, virtual_us: int, real_us: int) -> None:
-        """From here on: at that real instant it was so late in virtual time."""
+        """Continue from here: this virtual instant is at that real instant."""
         self.since = (virtual_us, real_us)
 
     def reached_us(self, real_us: int) -> int | None:
-        """How far virtual time may have gone by then; None: there is no bound."""
+        """Return how far virtual time may have got by then; None: there is no bound."""
         if self.factor is None:
             return None
         virtual_us, since_us = self.since
         return virtual_us + (real_us - since_us) * round(self.factor * _WHOLE) // _WHOLE
 
     def wait_us(self, virtual_us: int, real_us: int) -> int:
-        """How long it is, in real time, until that virtual instant."""
+        """Return how long to wait, in real time, until that virtual instant."""
         if self.factor is None:
             return 0
         reached_us, since_us = self.since

@@ -1,12 +1,13 @@
-"""A whole run in virtual time: an event queue over the kernel, the network and the journal.
+"""A whole run in virtual time: an event queue over the kernel and the network, writing records.
 
-What happens is what the live host lets happen, in the same order: a step is recorded, shown to the director,
-and only then are its messages routed; a message in flight outlives its sender; what was handed to a node that
-stands still dies with it. Nodes take no time to handle an input. The clock moves from event to event; of
-events at one instant commands come first, then messages as they were sent, then timers by the nodes' ids. So
-the header and the commands determine every record.
+Events happen as in the live host, in the same order: a step is recorded, shown to the director, and only then are
+its messages routed; a message in flight outlives its sender; inputs waiting for a paused node die with it. Nodes
+take no time to handle an input. The clock moves from event to event; of events at one instant, commands come
+first, then messages in the order sent, then timers by node id. So the header and the commands determine every
+record.
 
-Instead of letting the clock decide, ``choices`` lists what may happen next, and ``choose`` makes one of it happen.
+Instead of the clock, a user can decide: ``enabled_events`` lists the events that may happen next, and ``schedule``
+makes one of them happen.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,33 +16,33 @@ from typing import Any, Literal
 import msgspec
 
 from lab.kernel import CommandInput, Fired, Message, Node, Protocol, Started, as_lists
-from lab.recording.memory import Log
+from lab.recording.memory import RecordLog
 from lab.recording.records import Header, Process, Record, Routed
 from lab.script import Director, WorldCommand
 from lab.worlds.control import Control
-from lab.worlds.handles import NodeHandles
+from lab.worlds.operations import NodeOperations
 from lab.worlds.routing import network_of, records_of, spare_of
-from lab.worlds.simulated.alarms import Alarms
-from lab.worlds.simulated.choices import Choice, Deliver, Fire
-from lab.worlds.simulated.incarnation import Life
+from lab.worlds.simulated.enabled_events import Delivery, EnabledEvent, TimerExpiry
+from lab.worlds.simulated.incarnation import Incarnation
 from lab.worlds.simulated.steering import steer
+from lab.worlds.simulated.timer_queue import TimerQueue
 
 __all__ = ["Simulation"]
 
 
-class Simulation(NodeHandles):
+class Simulation(NodeOperations):
     """Runs ``protocol`` as the header says, and appends its records to ``log``, whose first is the header.
 
-    ``start`` brings all nodes up; ``run_to`` and ``step`` let things happen, ``now_us`` is the virtual clock.
-    ``wanted`` is what commands want of the course of time: it is for whoever lets things happen to see to it.
+    ``start`` brings all nodes up; ``run_to`` and ``step`` execute events; ``now_us`` is the virtual clock.
+    ``time_requests`` are freeze, go and speed commands for the driver to apply.
     """
 
-    def __init__(self, protocol: type[Protocol], header: Header, log: Log) -> None:
+    def __init__(self, protocol: type[Protocol], header: Header, log: RecordLog) -> None:
         self.now_us = 0
-        self.wanted: list[WorldCommand] = []
+        self.time_requests: list[WorldCommand] = []
         self.log = log
         self.ids = header.nodes
-        self.lives: dict[int, Life] = {}
+        self.incarnations: dict[int, Incarnation] = {}
         self.director = Director(lambda: self.now_us, log)
         self.network = network_of(header)
         self.control = Control(
@@ -53,21 +54,21 @@ class Simulation(NodeHandles):
         self._numbers = dict.fromkeys(self.ids, 0)
         self._serials = dict.fromkeys(self.ids, 1)
         self._stores: dict[int, dict[str, Any]] = {node: {} for node in self.ids}
-        self._alarms = Alarms()
+        self._timers = TimerQueue()
 
     def start(self) -> None:
-        """Bring every node up, in the order of their ids, and carry out what is due at once."""
+        """Bring every node up, in the order of their ids, and execute what is due at once."""
         for node in self.ids:
             self.restart(node)
 
     # time
 
     def next_us(self) -> int | None:
-        """When the next event is due; None where nothing can happen any more."""
+        """Return when the next event is due; None if there is none."""
         return self._next()[0]
 
     def step(self) -> bool:
-        """Let the next event happen; False where there is none."""
+        """Execute the next event; return False if there is none."""
         due_us, happen = self._next()
         if due_us is None:
             return False
@@ -76,7 +77,7 @@ class Simulation(NodeHandles):
         return True
 
     def run_to(self, end_us: int) -> None:
-        """Let everything happen that is due by then; the clock then stands at ``end_us``."""
+        """Execute all events due by ``end_us``; then the clock is at ``end_us``."""
         while True:
             due_us, happen = self._next()
             if due_us is None or due_us > end_us:
@@ -86,14 +87,14 @@ class Simulation(NodeHandles):
         self.now_us = max(self.now_us, end_us)
 
     def finish(self) -> None:
-        """The run is over: record what became of what was expected of it."""
+        """Record the outcomes of the expectations at the end of the run."""
         for scripted in self.director.finish():
             self.control.execute(scripted)
 
     def _next(self) -> tuple[int | None, Callable[[], None]]:
-        """When the next event is due, and what to call for it: of those due at once, commands before messages."""
+        """Return when the next event is due, and its handler; at one instant, commands precede messages."""
         now_us, happen = self.now_us, self._next_timer
-        due_us, arrival_us = self._alarms.next_us(self.lives), self.network.next_due_us()
+        due_us, arrival_us = self._timers.next_us(self.incarnations), self.network.next_due_us()
         command_us = self.director.next_due_us
         if arrival_us is not None and (due_us is None or arrival_us <= due_us or arrival_us <= now_us):
             due_us, happen = arrival_us, self._next_message
@@ -102,7 +103,7 @@ class Simulation(NodeHandles):
         return due_us, happen
 
     def _next_timer(self) -> None:
-        self._fire(self._alarms.node)
+        self._fire_timer(self._timers.node)
 
     def _next_message(self) -> None:
         self._arrive(*self.network.arrive())
@@ -111,42 +112,43 @@ class Simulation(NodeHandles):
         for scripted in self.director.due(self.now_us):
             self.control.execute(scripted)
 
-    def choices(self) -> list[Choice]:
-        """What may happen next: the first message of each link, and each node's next timer, soonest first.
+    def enabled_events(self) -> list[EnabledEvent]:
+        """Return the events that may happen next, soonest first.
 
-        In the middle of a step of a node nothing is known of its timers.
+        They are each link's first message and each node's next timer. While a node is in a step, its timers are
+        unknown.
         """
-        found: list[Choice] = []
+        found: list[EnabledEvent] = []
         links: set[tuple[int, int]] = set()
-        for due_us, _, message in self.network.flying():
+        for due_us, _, message in self.network.in_flight():
             if (message.source, message.target) not in links:
                 links.add((message.source, message.target))
-                found.append(Deliver(due_us, message.target, message.source, message.serial, message.kind))
-        for node, incarnation in self.lives.items():
+                found.append(Delivery(due_us, message.target, message.source, message.serial, message.kind))
+        for node, incarnation in self.incarnations.items():
             if incarnation.due_us is not None and incarnation.fired is not None and not incarnation.stepping:
-                found.append(Fire(incarnation.due_us, node, incarnation.fired.procedure))
+                found.append(TimerExpiry(incarnation.due_us, node, incarnation.fired.procedure))
         return sorted(found, key=self._order_of)
 
-    def _order_of(self, choice: Choice) -> tuple[int, bool, int, int]:
-        """As ``step`` takes them; messages due at one instant are here in that order already."""
-        fires = isinstance(choice, Fire)
-        return max(choice.due_us, self.now_us), fires, choice.due_us, choice.node if fires else 0
+    def _order_of(self, event: EnabledEvent) -> tuple[int, bool, int, int]:
+        """Return the sort key by which ``step`` takes events; messages due at one instant are in order already."""
+        fires = isinstance(event, TimerExpiry)
+        return max(event.due_us, self.now_us), fires, event.due_us, event.node if fires else 0
 
-    def choose(self, choice: Choice) -> bool:
-        """Let this happen now, whatever is due before it; False where it cannot happen any more.
+    def schedule(self, event: EnabledEvent) -> bool:
+        """Execute this event now, even if others are due before it; return False if it is no longer enabled.
 
-        A message may come earlier than it would have. The clock goes on to the time of a timer, and what was
-        due before that is then late.
+        A message may arrive early. For a timer, the clock advances to its time, and what was due before that is
+        then late.
         """
-        if isinstance(choice, Fire):
-            incarnation = self.lives.get(choice.node)
+        if isinstance(event, TimerExpiry):
+            incarnation = self.incarnations.get(event.node)
             if incarnation is None or incarnation.due_us is None or incarnation.stepping:
                 return False
             self.now_us = max(self.now_us, incarnation.due_us)
-            self._fire(choice.node)
+            self._fire_timer(event.node)
             return True
-        wanted = (choice.source, choice.serial)
-        found = self.network.take(lambda message: (message.source, message.serial) == wanted)
+        wanted = (event.source, event.serial)
+        found = self.network.pop_first(lambda message: (message.source, message.serial) == wanted)
         if found is None:
             return False
         self._arrive(*found)
@@ -155,36 +157,35 @@ class Simulation(NodeHandles):
     # records
 
     def record(self, record: Record) -> None:
-        """Write a record down, and do what has become due by it."""
+        """Append a record, and execute the commands that it triggers."""
         self.log.append(record)
-        if self.director.attends:
-            for scripted in self.director.after(record):
+        if self.director.needs_records:
+            for scripted in self.director.on_record(record):
                 self.control.execute(scripted)
 
     # what commands do: see NodeHandles
 
     def kill(self, node: int) -> bool:
-        """Crash it."""
-        incarnation = self.lives.pop(node, None)
+        incarnation = self.incarnations.pop(node, None)
         if incarnation is None:
             return False
-        self._die(incarnation, node, "killed")
+        self._on_death(incarnation, node, "killed")
         return True
 
     def restart(self, node: int) -> bool:
-        """A new life with what safe storage held."""
-        if node in self.lives:
+        """Start a new incarnation with the contents of stable storage."""
+        if node in self.incarnations:
             return False
         self._numbers[node] += 1
-        incarnation = self.lives[node] = Life(self._new_node(node), self._numbers[node])
+        incarnation = self.incarnations[node] = Incarnation(self._new_node(node), self._numbers[node])
         self.record(Process(self.now_us, node, "started", incarnation.number))
-        if self.lives.get(node) is incarnation:
+        if self.incarnations.get(node) is incarnation:
             self._begin(node, incarnation)
         return True
 
     def pause(self, node: int) -> bool:
-        """Let it stand still: what arrives waits."""
-        incarnation = self.lives.get(node)
+        """Pause a node: its inputs wait."""
+        incarnation = self.incarnations.get(node)
         if incarnation is None or incarnation.paused_at_us is not None:
             return False
         incarnation.paused_at_us, incarnation.due_us = self.now_us, None
@@ -192,47 +193,45 @@ class Simulation(NodeHandles):
         return True
 
     def resume(self, node: int) -> bool:
-        """Let it go on: what arrived comes first, then the timers that have expired."""
-        incarnation = self.lives.get(node)
+        """Continue a paused node: its inputs come first, then the timers that have expired."""
+        incarnation = self.incarnations.get(node)
         if incarnation is None or incarnation.paused_at_us is None:
             return False
         paused_us, incarnation.paused_at_us = self.now_us - incarnation.paused_at_us, None
         self.record(Process(self.now_us, node, "resumed", incarnation.number, paused_us=paused_us))
         unsent, incarnation.unsent = incarnation.unsent, []
         self._send(node, incarnation, unsent)
-        self._take_inbox(node, incarnation)
-        self._set_alarm(node, incarnation)
+        self._drain_inbox(node, incarnation)
+        self._update_timer(node, incarnation)
         return True
 
     def wipe(self, node: int) -> bool:
-        """Empty its safe storage."""
-        if node in self.lives or not self._stores[node]:
+        if node in self.incarnations or not self._stores[node]:
             return False
         self._stores[node] = {}
         self.record(Process(self.now_us, node, "wiped", self._numbers[node]))
         return True
 
-    def reach(self, node: int) -> Literal["reached", "standing", "down"]:
-        """Whether it runs, stands still, or is down."""
-        incarnation = self.lives.get(node)
-        return "down" if incarnation is None else "reached" if incarnation.paused_at_us is None else "standing"
+    def process_state(self, node: int) -> Literal["running", "paused", "down"]:
+        incarnation = self.incarnations.get(node)
+        return "down" if incarnation is None else "running" if incarnation.paused_at_us is None else "paused"
 
-    def tell(self, node: int, told: CommandInput) -> None:
-        """At once; in the middle of a step of its own, when that is over; when it stands still, later."""
-        incarnation = self.lives.get(node)
+    def give_command(self, node: int, command: CommandInput) -> None:
+        """Give it now; if the node is in a step, after that; if it is paused, when it resumes."""
+        incarnation = self.incarnations.get(node)
         if incarnation is None:
-            return  # it has failed over what it was given before
+            return  # it failed on an earlier input
         if incarnation.stepping or incarnation.paused_at_us is not None:
-            incarnation.inbox.append(told)
+            incarnation.inbox.append(command)
         else:
-            self._feed(node, incarnation, told)
+            self._feed(node, incarnation, command)
 
     def forge(self, message: Message) -> None:
-        """At once, as what nodes are told."""
+        """Deliver it, under the same rules as a command."""
         self._arrive(message, None)
 
     def steer(self, command: WorldCommand, in_script: bool) -> tuple[bool, str]:
-        """Freeze, or let the user decide what happens next."""
+        """Record a request on time, or schedule the event that the user chose."""
         return steer(self, command)
 
     # the course of a run
@@ -240,13 +239,13 @@ class Simulation(NodeHandles):
     def _new_node(self, node: int) -> Node:
         return Node(self._protocol, node, self.ids, self._timing, self._parameters)
 
-    def _begin(self, node: int, incarnation: Life) -> None:
+    def _begin(self, node: int, incarnation: Incarnation) -> None:
         self._feed(
             node, incarnation, Started(as_lists(self._stores[node]), incarnation.number, self._serials[node])
         )
 
     def _arrive(self, message: Message, cut: int | None) -> None:
-        incarnation = self.lives.get(message.target)
+        incarnation = self.incarnations.get(message.target)
         if cut is not None:
             self._drop(message, "cut", (cut,))
         elif incarnation is None:
@@ -256,48 +255,52 @@ class Simulation(NodeHandles):
         else:
             self._feed(message.target, incarnation, message)
 
-    def _fire(self, node: int) -> None:
-        incarnation = self.lives[node]
+    def _fire_timer(self, node: int) -> None:
+        incarnation = self.incarnations[node]
         assert incarnation.fired is not None
         self._feed(node, incarnation, incarnation.fired)
 
-    def _feed(self, node: int, incarnation: Life, given: Started | Message | Fired | CommandInput) -> None:
-        self._handle(node, incarnation, given)
+    def _feed(
+        self, node: int, incarnation: Incarnation, node_input: Started | Message | Fired | CommandInput
+    ) -> None:
+        self._handle(node, incarnation, node_input)
         if incarnation.inbox:
-            self._take_inbox(node, incarnation)
+            self._drain_inbox(node, incarnation)
 
-    def _handle(self, node: int, incarnation: Life, given: Started | Message | Fired | CommandInput) -> None:
+    def _handle(
+        self, node: int, incarnation: Incarnation, node_input: Started | Message | Fired | CommandInput
+    ) -> None:
         incarnation.stepping = True
-        step = incarnation.node.step(given, self.now_us)
+        step = incarnation.node.step(node_input, self.now_us)
         if step.stores:
-            self._stores[node] = step.kept(self._stores[node])
+            self._stores[node] = step.storage_after(self._stores[node])
         sent = step.sent
         if sent:
             self._serials[node] = sent[-1].serial + 1
         self.record(step)
-        if isinstance(given, Message) and self.director.attends:
-            self._due_on("deliver", given)
+        if isinstance(node_input, Message) and self.director.needs_records:
+            self._due_on("deliver", node_input)
         if sent:
             self._send(node, incarnation, sent)
         incarnation.stepping = False
         if step.failed:
             self._fail(node, incarnation)
         else:
-            self._set_alarm(node, incarnation)
+            self._update_timer(node, incarnation)
 
-    def _take_inbox(self, node: int, incarnation: Life) -> None:
-        """One by one, so that what is left waits on when it is paused meanwhile, and dies with it when it dies."""
+    def _drain_inbox(self, node: int, incarnation: Incarnation) -> None:
+        """Handle waiting inputs one by one, because the node may be paused or die in between."""
         while incarnation.inbox and not incarnation.stepping and incarnation.paused_at_us is None:
             self._handle(node, incarnation, incarnation.inbox.pop(0))
 
-    def _fail(self, node: int, incarnation: Life) -> None:
-        if self.lives.get(node) is incarnation:
-            del self.lives[node]
-            self._die(incarnation, node, "failed")
+    def _fail(self, node: int, incarnation: Incarnation) -> None:
+        if self.incarnations.get(node) is incarnation:
+            del self.incarnations[node]
+            self._on_death(incarnation, node, "failed")
 
-    def _send(self, node: int, incarnation: Life, messages: Iterable[Message]) -> None:
+    def _send(self, node: int, incarnation: Incarnation, messages: Iterable[Message]) -> None:
         for message in messages:
-            if self.lives.get(node) is not incarnation:
+            if self.incarnations.get(node) is not incarnation:
                 self._drop(message, "unsent")
             elif incarnation.paused_at_us is not None:
                 incarnation.unsent.append(message)
@@ -306,40 +309,40 @@ class Simulation(NodeHandles):
                 if sending is not None:
                     for record in records_of(message, sending, self.now_us):
                         self.record(record)
-                if self.director.attends:
+                if self.director.needs_records:
                     self._due_on("send", message)
                     if sending is not None and sending.fate == "dropped":
                         self._due_on("drop", message)
 
     def _due_on(self, moment: str, message: Message) -> None:
-        for scripted in self.director.on(moment, message):
+        for scripted in self.director.on_message(moment, message):
             self.control.execute(scripted)
 
     def _drop(self, message: Message, why: str, by: tuple[int, ...] = ()) -> None:
         self.record(Routed(self.now_us, message.source, message.serial, "dropped", why, by))
-        if self.director.attends:
+        if self.director.needs_records:
             self._due_on("drop", message)
 
-    def _die(self, incarnation: Life, node: int, event: Literal["killed", "failed"]) -> None:
-        """It is gone, with what waited for it; only then may anything be done about that."""
+    def _on_death(self, incarnation: Incarnation, node: int, event: Literal["killed", "failed"]) -> None:
+        """Record the drops of what waited for the node, and its end, before any trigger on a drop fires."""
         why = "killed" if event == "killed" else "down"
-        dropped = [(given, why) for given in incarnation.inbox if isinstance(given, Message)]
+        dropped = [(node_input, why) for node_input in incarnation.inbox if isinstance(node_input, Message)]
         dropped += [(message, "unsent") for message in incarnation.unsent]
         incarnation.due_us, incarnation.inbox, incarnation.unsent = None, [], []
         for message, fate in dropped:
             self.log.append(Routed(self.now_us, message.source, message.serial, "dropped", fate))
         self.record(Process(self.now_us, node, event, incarnation.number))
-        if self.director.attends:
+        if self.director.needs_records:
             for message, _ in dropped:
                 self._due_on("drop", message)
 
-    def _set_alarm(self, node: int, incarnation: Life) -> None:
-        if self.lives.get(node) is not incarnation or incarnation.paused_at_us is not None:
-            return  # its last step, or a message that it got, triggered that
+    def _update_timer(self, node: int, incarnation: Incarnation) -> None:
+        if self.incarnations.get(node) is not incarnation or incarnation.paused_at_us is not None:
+            return  # a command triggered by this input has killed or paused it
         due = incarnation.node.next_timer()
         if due is None:
             incarnation.due_us = None
             return
         incarnation.due_us, incarnation.fired = due
-        if incarnation.alarm_us is None or due[0] < incarnation.alarm_us:
-            self._alarms.put(node, incarnation, due[0])
+        if incarnation.queued_us is None or due[0] < incarnation.queued_us:
+            self._timers.put(node, incarnation, due[0])

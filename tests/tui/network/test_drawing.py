@@ -13,10 +13,10 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault, Link
 from lab.tui.terminal.fitting import Piece
 from lab.tui.terminal.theme_styles import ThemeStyles
+from lab.tui.views.network.link_text import describe_link
 from lab.tui.views.network.links import NetworkNow, network_now
 from lab.tui.views.network.matrix import Matrix
 from lab.tui.views.network.sides import Sides
-from lab.tui.views.network.telling import link_told
 from tests.harness import T_US, Rig
 
 LOOK = ThemeStyles(glyphs_for({"LANG": "C.UTF-8"}))
@@ -53,7 +53,7 @@ def _matrix(now: NetworkNow, width: int = 80, height: int = 9, cursor: Pair = (1
 
 
 def _told(link: Pair, now: NetworkNow, now_us: int = 0) -> str:
-    return " ".join(text for text, _ in link_told(link, now, LINK, now_us, LOOK))
+    return " ".join(text for text, _ in describe_link(link, now, LINK, now_us, LOOK))
 
 
 # the sides
@@ -62,7 +62,7 @@ def _told(link: Pair, now: NetworkNow, now_us: int = 0) -> str:
 def test_all_that_hear_each_other_are_in_one_box() -> None:
     """The coordinator has its star."""
     assert _boxes(_after()) == [
-        "╭─ hear each other ─╮",
+        "╭─ fully connected ─╮",
         "│ 1 2 3 4 ★5        │",
         "╰───────────────────╯",
     ]
@@ -75,7 +75,7 @@ def test_two_sides_are_two_boxes_and_between_them_is_what_is_cut() -> None:
         "│ 2                 │",
         "╰───────────────────╯",
         "      ╳ cut both ways",
-        "╭─ hear each other ─╮",
+        "╭─ fully connected ─╮",
         "│ 3 ★5              │",
         "╰───────────────────╯",
         "  ‖ 1 paused",
@@ -153,7 +153,7 @@ def test_boxes_that_are_too_high_become_words() -> None:
 
 def test_many_nodes_are_written_in_short() -> None:
     """As spans, broken by the coordinators."""
-    assert _words(_after(nodes=range(1, 21))) == ["[ 1-19 ★20 ] hear each other"]
+    assert _words(_after(nodes=range(1, 21))) == ["[ 1-19 ★20 ] fully connected"]
 
 
 def test_nobody_runs() -> None:
@@ -262,15 +262,15 @@ def test_a_link_in_words() -> None:
 def test_what_an_end_that_does_not_run_means() -> None:
     """The dead send nothing and get nothing; who stands still gets it later."""
     now = _after("kill 4", "pause 2")
-    assert "4 is killed, and sends nothing" in _told((4, 1), now)
-    assert "what comes to 4, killed, is lost" in _told((1, 4), now)
-    assert "2 is paused: it takes what comes when it goes on" in _told((1, 2), now)
+    assert "4 is killed and sends nothing" in _told((4, 1), now)
+    assert "4 is killed: messages to it are lost" in _told((1, 4), now)
+    assert "2 is paused: messages to it wait until it resumes" in _told((1, 2), now)
 
 
 def test_no_link_at_all() -> None:
     """Of a node to itself; and of one that is not there nothing is said."""
     assert _told((2, 2), _after()) == "2 has no link to itself"
-    assert not link_told((1, 9), _after(), LINK, 0, LOOK)
+    assert not describe_link((1, 9), _after(), LINK, 0, LOOK)
 
 
 def test_a_fault_of_a_kind_that_is_not_known() -> None:

@@ -8,13 +8,13 @@ from msgspec import Raw
 
 from lab.analysis.group_history import GroupLog
 from lab.kernel import Message
-from lab.network import Sending
+from lab.network import SendResult
 from lab.protocols import InvitationElection
 from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault
 from lab.recording.snapshot import ActiveFault
 from lab.script import parse
-from lab.tui.views.network.links import NetworkNow, network_now, trouble_of
+from lab.tui.views.network.links import NetworkNow, network_now, effect_of
 from tests.harness import T_US, Rig
 
 KINDS = ("AreYouUp", "Accept", "NewState")
@@ -50,7 +50,7 @@ def _fault(kind: str, text: str) -> ActiveFault:
 )
 def test_by_how_much_is_read_from_the_command(text: str, sort: str, amount: str, closes: bool) -> None:
     """By the parser of the language; what stops only some kinds of messages closes nothing."""
-    trouble = trouble_of(_fault(text.split(maxsplit=1)[0], text))
+    trouble = effect_of(_fault(text.split(maxsplit=1)[0], text))
     assert (trouble.sort, trouble.amount, trouble.closes) == (sort, amount, closes)
     assert trouble.kinds == (("Accept",) if "Accept" in text else ())
 
@@ -58,12 +58,12 @@ def test_by_how_much_is_read_from_the_command(text: str, sort: str, amount: str,
 @pytest.mark.parametrize("text", ["", "delay", "kill 3", "at 2s: delay 2->3 1s", "delay 2->3 9" * 400, "\x1b[2J"])
 def test_what_a_foreign_recording_calls_a_fault_may_be_anything(text: str) -> None:
     """Its kind is known, and no more than that."""
-    trouble = trouble_of(_fault("delay", text))
+    trouble = effect_of(_fault("delay", text))
     assert (trouble.sort, trouble.amount, trouble.closes) == ("delay", "", False)
-    assert trouble_of(_fault("melt", text)).sort == "other"
+    assert effect_of(_fault("melt", text)).sort == "other"
 
 
-def _becomes(rig: Rig, serial: int, link: tuple[int, int], kind: str) -> Sending | None:
+def _becomes(rig: Rig, serial: int, link: tuple[int, int], kind: str) -> SendResult | None:
     return rig.network.send(Message(*link, serial, kind, Raw(b"{}")), rig.now_us)
 
 
@@ -81,7 +81,7 @@ def test_a_link_is_cut_where_the_network_drops_messages(seed: int) -> None:
                 found.append(_becomes(rig, serial, link, KINDS[number % len(KINDS)]))
             fates = [("", "") if sending is None else (sending.fate, sending.why) for sending in found]
             is_cut = ("dropped", "cut") in fates or all(fate == ("dropped", "lost") for fate in fates)
-            troubles = now.troubles.get(link, ())
+            troubles = now.effects.get(link, ())
             shown_cut = any(each.sort == "cut" or (each.sort == "lose" and each.closes) for each in troubles)
             assert shown_cut == is_cut, (rig.cluster.faults, link)
             passes = any(fate not in ("dropped", "held") for fate, _ in fates)
@@ -117,8 +117,8 @@ def test_who_does_not_run_is_apart() -> None:
     rig = Rig(NODES).started().run(5 * T_US)
     rig.do("partition 1 2 | 3 4 5", "kill 4", "pause 2")
     now = _now(rig)
-    assert now.connections.sides == ((1,), (3, 5))
-    assert [(stand.id, stand.process) for stand in now.apart()] == [(2, "paused"), (4, "killed")]
+    assert now.connections.components == ((1,), (3, 5))
+    assert [(stand.id, stand.process) for stand in now.stopped()] == [(2, "paused"), (4, "killed")]
 
 
 def test_messages_in_flight_are_on_their_links_held_or_not() -> None:
@@ -151,5 +151,5 @@ def test_links_of_nodes_that_are_not_there_are_left_out() -> None:
     cluster = ClusterState((1, 2))
     cluster.apply(Fault(0, 1, "cut", "cut all", links=((1, 2), (2, 9), (-7, 1), (1, 1), (1, 2))))
     now = network_now(cluster, GroupLog())
-    assert list(now.troubles) == [(1, 2)]
-    assert len(now.troubles[1, 2]) == 1
+    assert list(now.effects) == [(1, 2)]
+    assert len(now.effects[1, 2]) == 1

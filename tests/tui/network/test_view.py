@@ -11,10 +11,10 @@ from lab.protocols import InvitationElection
 from lab.recording.reader import open_recording
 from lab.recording.records import End, Fault, Header, Link, Process
 from lab.recording.writer import Writer
-from lab.tui.commandline import CommandLine
+from lab.tui.command_line import CommandLine
 from lab.tui.views.network.editing import LinkDialog
-from lab.tui.views.network.view import NetworkView
-from lab.worlds.config import Ready, RunConfig
+from lab.tui.views.network.network_view import NetworkView
+from lab.worlds.config import HostReady, RunConfig
 from tests.harness import T_US, Rig
 from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, attached, replay, served
@@ -54,7 +54,7 @@ def test_the_network_takes_the_place_of_the_log(parted: Path, size: tuple[int, i
         assert "1 → 2: 10ms" in seen.text
         await seen.press("L")
         assert not seen.run.query_one(NetworkView).display
-        assert "the log again" in seen.said
+        assert "back to the log" in seen.said
 
     replay(test, parted, size)
 
@@ -115,7 +115,7 @@ def test_the_row_of_a_node_that_is_selected_is_seen(tmp_path: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("end", "L")
-        await seen.until(lambda: "of 40 nodes: arrows go on" in seen.text, "a part of the matrix")
+        await seen.until(lambda: "of 40 nodes: arrows scroll" in seen.text, "a part of the matrix")
         assert "▶" not in _drawn(seen)
         await seen.press("3", "3")
         await seen.until(lambda: _under_cursor(seen, "33 → 2"), "the row of 33")
@@ -130,7 +130,7 @@ def test_in_a_recording_nothing_can_be_changed(parted: Path) -> None:
     async def test(seen: Seen) -> None:
         await _at_parted(seen)
         await seen.press("enter")
-        await seen.says("the link 1->2 cannot be changed: this is a recording; B goes on from here")
+        await seen.says("the link 1->2 cannot be changed: this is a recording; B branches from here")
         assert seen.top is seen.run
 
     replay(test, parted)
@@ -199,7 +199,7 @@ def test_what_does_not_change_is_not_drawn_again(parted: Path, monkeypatch: pyte
 
 
 @pytest.fixture
-def host(runs: Path) -> Iterator[Ready]:
+def host(runs: Path) -> Iterator[HostReady]:
     """A simulated host of three nodes, frozen where it begins."""
     assert runs.parent.is_dir()
     config = RunConfig(
@@ -219,7 +219,7 @@ async def _asked(seen: Seen) -> str:
     return seen.text
 
 
-def test_a_link_is_cut_and_joined_by_a_key_each(host: Ready) -> None:
+def test_a_link_is_cut_and_joined_by_a_key_each(host: HostReady) -> None:
     """The dialog offers what there is to do to the link as it is; the view shows the change."""
 
     async def test(seen: Seen) -> None:
@@ -240,7 +240,7 @@ def test_a_link_is_cut_and_joined_by_a_key_each(host: Ready) -> None:
     attached(test, host.socket)
 
 
-def test_what_has_a_number_is_begun_on_the_command_line(host: Ready) -> None:
+def test_what_has_a_number_is_begun_on_the_command_line(host: HostReady) -> None:
     """To be changed there; both ways, if ``b`` was pressed before."""
 
     async def test(seen: Seen) -> None:
@@ -259,7 +259,7 @@ def test_what_has_a_number_is_begun_on_the_command_line(host: Ready) -> None:
     attached(test, host.socket)
 
 
-def test_escape_leaves_the_dialog_and_enter_takes_the_line(host: Ready) -> None:
+def test_escape_leaves_the_dialog_and_enter_takes_the_line(host: HostReady) -> None:
     """Arrows go from command to command."""
 
     async def test(seen: Seen) -> None:
@@ -278,7 +278,7 @@ def test_escape_leaves_the_dialog_and_enter_takes_the_line(host: Ready) -> None:
     attached(test, host.socket)
 
 
-def test_who_only_watches_changes_nothing(host: Ready) -> None:
+def test_who_only_watches_changes_nothing(host: HostReady) -> None:
     """It is said how to."""
 
     async def test(seen: Seen) -> None:

@@ -1,4 +1,4 @@
-"""The bully algorithm, as somebody handed it in: what a coordinator does again and again is written here."""
+"""An implementation of the bully algorithm with its own Check."""
 
 from lab.kernel import periodic
 from lab.protocols import Bully
@@ -10,8 +10,8 @@ class TheirBully(Bully):
 
     @periodic(Bully._check_due_us)
     async def check(self) -> None:
-        """Look after the members."""
-        answers = await self.ask_all(self.peers, AreYouNormal(), within=self.t_us)
-        silent = self.up - answers.keys()
+        """Check the members."""
+        replies = await self.ask_all(self.peers, AreYouNormal(), within=self.t_us)
+        silent = self.up - replies.keys()
         if silent:
             self.begin(self.election)

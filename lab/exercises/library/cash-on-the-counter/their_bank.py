@@ -1,4 +1,4 @@
-"""A bank by two-phase commit, as somebody handed it in: the books of a node are kept here."""
+"""A bank with two-phase commit, with its own ledger."""
 
 from functools import cached_property
 
@@ -8,16 +8,16 @@ from lab.protocols.transaction import Entry
 
 
 class TheirLedger(Ledger):
-    """What the log says: balances, locks, and the cash that was handed out."""
+    """The contents of the log: balances, locks, and the cash that was dispensed."""
 
-    def _do(self, part: Part, entry: Entry) -> None:
-        super()._do(part, entry)
-        self.dispensed += part.dispense
+    def _apply_prepared(self, part: Part, entry: Entry) -> None:
+        super()._apply_prepared(part, entry)
+        self.cash_out += part.dispense
         part.dispense = 0
 
 
 class TheirBank(TwoPhaseCommit):
-    """Work, votes, decision, and the word to all."""
+    """Work, votes, decision, and its announcement."""
 
     @cached_property
     def _read(self) -> list[Ledger]:

@@ -1,4 +1,4 @@
-"""Two-phase commit, as somebody handed it in: the votes are asked for and counted here."""
+"""Two-phase commit that requests and counts votes in its own way."""
 
 from lab.protocols import TwoPhaseCommit
 from lab.protocols.committing import Prepare
@@ -6,9 +6,9 @@ from lab.protocols.transaction import Plan
 
 
 class TheirCommit(TwoPhaseCommit):
-    """Work, votes, decision, and the word to all."""
+    """Work, votes, decision, and its announcement."""
 
-    async def _have_voted(self, plan: Plan, participants: tuple[int, ...]) -> bool:
+    async def _request_votes(self, plan: Plan, participants: tuple[int, ...]) -> bool:
         """Phase 1."""
         message = Prepare(plan.transaction, participants, plan.operations)
         against = self._against(message)

@@ -1,4 +1,4 @@
-"""The bully algorithm, with a Coordinator_Timeout that its author wrote himself."""
+"""The bully algorithm, with its author's own Coordinator_Timeout."""
 
 from lab.kernel import periodic
 from lab.protocols import Bully, Status
@@ -6,7 +6,7 @@ from lab.protocols.bully import AreYouUp
 
 
 class MyBully(Bully):
-    """Who hears nothing of its coordinator asks it; and, if there is no answer, elects."""
+    """A node that hears nothing from its coordinator asks it; if there is no answer, it holds an election."""
 
     def _silence_ends_us(self) -> int | None:
         if self.status not in (Status.NORMAL, Status.REORGANIZATION):

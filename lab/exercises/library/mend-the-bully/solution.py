@@ -1,4 +1,4 @@
-"""In status Election it is the leader of that election whose silence counts."""
+"""In status Election, the silence of that election's leader counts."""
 
 from lab.kernel import periodic
 from lab.protocols import Bully, Status
@@ -6,7 +6,7 @@ from lab.protocols.bully import AreYouUp
 
 
 class MyBully(Bully):
-    """Who hears nothing of its coordinator asks it; and, if there is no answer, elects."""
+    """A node that hears nothing from its coordinator asks it; if there is no answer, it holds an election."""
 
     def _silence_ends_us(self) -> int | None:
         leader = self.halted if self.status is Status.ELECTION else self.coordinator
@@ -16,7 +16,7 @@ class MyBully(Bully):
 
     @periodic(_silence_ends_us)
     async def coordinator_timeout(self) -> None:
-        """Ask the coordinator whether it is up; who leads an election would have gone on with it."""
+        """Ask the coordinator whether it is up; a live leader of an election would have continued it."""
         if self.status is not Status.ELECTION:
             assert self.coordinator is not None
             answer = await self.ask(self.coordinator, AreYouUp(), within=self.t_us)

@@ -1,11 +1,11 @@
-"""An election every T, whether it is needed or not: nobody waits for ever, and nobody ever stops sending."""
+"""An election every T, needed or not: no node waits forever, and none ever stops sending."""
 
 from lab.kernel import periodic
 from lab.protocols import Bully
 
 
 class MyBully(Bully):
-    """Who hears nothing of its coordinator asks it; and, if there is no answer, elects."""
+    """A node that hears nothing from its coordinator asks it; if there is no answer, it holds an election."""
 
     def _again_us(self) -> int:
         return max(self.begun_us(self.election), self.begun_us(self.coordinator_timeout)) + self.t_us

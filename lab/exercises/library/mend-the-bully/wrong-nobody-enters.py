@@ -1,4 +1,4 @@
-"""Who takes part in no election of another is never left in one: but so everybody leads itself."""
+"""A node that enters no other node's election is never stuck in one, but every node leads itself."""
 
 from lab.kernel import on
 from lab.protocols import Bully
@@ -6,9 +6,9 @@ from lab.protocols.bully import EnterElection, EnterElectionAnswer
 
 
 class MyBully(Bully):
-    """Who hears nothing of its coordinator asks it; and, if there is no answer, elects."""
+    """A node that hears nothing from its coordinator asks it; if there is no answer, it holds an election."""
 
     @on(EnterElection)
-    def enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer | None:  # type: ignore[override]
-        """No answer, no obligation."""
+    def on_enter_election(self, sender: int, message: EnterElection) -> EnterElectionAnswer | None:  # type: ignore[override]
+        """Do not answer."""
         return None

@@ -1,4 +1,4 @@
-"""The silence of the coordinator before counts in any status: but it is another one that leads the election."""
+"""The silence of the previous coordinator counts in every status, but another node leads the election."""
 
 from lab.kernel import periodic
 from lab.protocols import Bully
@@ -6,7 +6,7 @@ from lab.protocols.bully import AreYouUp
 
 
 class MyBully(Bully):
-    """Who hears nothing of its coordinator asks it; and, if there is no answer, elects."""
+    """A node that hears nothing from its coordinator asks it; if there is no answer, it holds an election."""
 
     def _silence_ends_us(self) -> int | None:
         if self.coordinator is None or self.coordinator == self.id:

@@ -1,4 +1,4 @@
-"""Two-phase commit, with a coordinator that tells the good news as soon as it can."""
+"""Two-phase commit, with a coordinator that announces a commit as soon as it can."""
 
 from lab.kernel import procedure
 from lab.protocols import TwoPhaseCommit
@@ -7,14 +7,14 @@ from lab.protocols.transaction import Plan
 
 
 class MyCommit(TwoPhaseCommit):
-    """Ask all for their votes, tell all the outcome, and go on telling until all have it."""
+    """Request all votes, announce the outcome, and repeat it until all have acknowledged it."""
 
     @procedure
     async def coordinate(self, plan: Plan) -> None:
-        """From the plan to the outcome."""
+        """Decide the outcome of the plan."""
         agreed = await self._is_agreed(plan)
         if agreed:
             others = self._others(self._participants(plan))
             await self.ask_all(others, Commit(plan.transaction), within=self.timing.t_us)
         self._decide(plan.transaction, agreed)
-        self.begin(self.tell_outcome, about=plan.transaction)
+        self.begin(self.announce_outcome, key=plan.transaction)

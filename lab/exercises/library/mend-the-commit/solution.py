@@ -1,4 +1,4 @@
-"""The decision is in the log before anybody hears of it; after that, what is told can be told again."""
+"""The decision is logged before any node hears of it; after that it can be repeated."""
 
 from lab.kernel import procedure
 from lab.protocols import TwoPhaseCommit
@@ -6,11 +6,11 @@ from lab.protocols.transaction import Plan
 
 
 class MyCommit(TwoPhaseCommit):
-    """Ask all for their votes, tell all the outcome, and go on telling until all have it."""
+    """Request all votes, announce the outcome, and repeat it until all have acknowledged it."""
 
     @procedure
     async def coordinate(self, plan: Plan) -> None:
-        """From the plan to the outcome."""
+        """Decide the outcome of the plan."""
         agreed = await self._is_agreed(plan)
         self._decide(plan.transaction, agreed)
-        self.begin(self.tell_outcome, about=plan.transaction)
+        self.begin(self.announce_outcome, key=plan.transaction)

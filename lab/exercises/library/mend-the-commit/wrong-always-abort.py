@@ -1,4 +1,4 @@
-"""Who aborts everything never contradicts himself: but nothing is ever committed."""
+"""A coordinator that always aborts never contradicts itself, but nothing is ever committed."""
 
 from lab.kernel import procedure
 from lab.protocols import TwoPhaseCommit
@@ -6,11 +6,11 @@ from lab.protocols.transaction import Plan
 
 
 class MyCommit(TwoPhaseCommit):
-    """Ask all for their votes, tell all the outcome, and go on telling until all have it."""
+    """Request all votes, announce the outcome, and repeat it until all have acknowledged it."""
 
     @procedure
     async def coordinate(self, plan: Plan) -> None:
-        """From the plan to the outcome."""
+        """Decide the outcome of the plan."""
         await self._is_agreed(plan)
         self._decide(plan.transaction, False)
-        self.begin(self.tell_outcome, about=plan.transaction)
+        self.begin(self.announce_outcome, key=plan.transaction)

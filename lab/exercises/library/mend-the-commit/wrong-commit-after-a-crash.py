@@ -1,4 +1,4 @@
-"""A coordinator that crashed takes it that it had told Commit: but it may have told nothing, and others a NO."""
+"""A restarted coordinator assumes that it had sent Commit, but it may have sent nothing, or received a NO."""
 
 from lab.kernel import procedure
 from lab.protocols import TwoPhaseCommit
@@ -8,7 +8,7 @@ from lab.protocols.transaction import Plan
 
 
 class MyCommit(TwoPhaseCommit):
-    """Ask all for their votes, tell all the outcome, and go on telling until all have it."""
+    """Request all votes, announce the outcome, and repeat it until all have acknowledged it."""
 
     def recover(self, part: Part) -> None:
         """Commit what was begun."""
@@ -18,10 +18,10 @@ class MyCommit(TwoPhaseCommit):
 
     @procedure
     async def coordinate(self, plan: Plan) -> None:
-        """From the plan to the outcome."""
+        """Decide the outcome of the plan."""
         agreed = await self._is_agreed(plan)
         if agreed:
             others = self._others(self._participants(plan))
             await self.ask_all(others, Commit(plan.transaction), within=self.timing.t_us)
         self._decide(plan.transaction, agreed)
-        self.begin(self.tell_outcome, about=plan.transaction)
+        self.begin(self.announce_outcome, key=plan.transaction)

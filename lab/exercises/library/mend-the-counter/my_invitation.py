@@ -1,10 +1,10 @@
-"""The invitation algorithm, with names for its groups that its author made up."""
+"""The invitation algorithm, with its author's own names for groups."""
 
 from lab.protocols import Group, InvitationElection
 
 
 class MyInvitation(InvitationElection):
-    """Groups are named after the node that forms them, and counted."""
+    """Groups are named after the node that forms them, and numbered."""
 
     formed: int = 0
 

@@ -5,7 +5,7 @@ from lab.protocols import Group, InvitationElection
 
 
 class MyInvitation(InvitationElection):
-    """Groups are named after the node that forms them, and counted."""
+    """Groups are named after the node that forms them, and numbered."""
 
     formed: Safe[int] = 0
 

@@ -1,10 +1,10 @@
-"""Count on from the version of the definition: but that is forgotten in a crash, too."""
+"""Continue from the version of the definition, but a crash erases that, too."""
 
 from lab.protocols import Group, InvitationElection
 
 
 class MyInvitation(InvitationElection):
-    """Groups are named after the node that forms them, and counted."""
+    """Groups are named after the node that forms them, and numbered."""
 
     formed: int = 0
 

@@ -1,11 +1,11 @@
-"""The counter is safe, but a merge forms its group under the name that is there already."""
+"""The counter is stored, but a merge forms its group under the current name."""
 
 from lab.kernel import Safe
 from lab.protocols import Group, InvitationElection
 
 
 class MyInvitation(InvitationElection):
-    """Groups are named after the node that forms them, and counted."""
+    """Groups are named after the node that forms them, and numbered."""
 
     formed: Safe[int] = 0
 

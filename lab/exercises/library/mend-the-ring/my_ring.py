@@ -1,4 +1,4 @@
-"""The ring as a textbook tells it, in a page: pass on what comes, until it is back where it began."""
+"""The ring as in a textbook: pass on each message until it is back where it started."""
 
 from msgspec.structs import replace
 
@@ -8,19 +8,19 @@ from lab.protocols.ring import ELECTION, Passed
 
 
 class MyRing(Ring):
-    """What comes is passed on to the next node that is up; its starter takes it off the ring."""
+    """Each message is passed on to the next node that is up; its starter removes it."""
 
     @on(ELECTION)
-    def election_comes(self, sender: int, message: ELECTION) -> Passed:
-        """Enter the election, and pass it on with the own id."""
+    def on_election(self, sender: int, message: ELECTION) -> Passed:
+        """Enter the election, and pass the message on with this node's id."""
         if message.number.starter == self.id:
-            self._come_round(message)
+            self._on_return(message)
         else:
             self._enter(message.number)
             met = max(message.met, self.number)
             self._pass(replace(message, members=(*message.members, self.id), met=met))
         return Passed()
 
-    def _way_to(self, starter: int) -> tuple[int, ...]:
-        """Whom to try, one after the other, for a message of this starter: all others, the successor first."""
-        return self._along
+    def _route_to(self, starter: int) -> tuple[int, ...]:
+        """Return the nodes to try, in order, for a message of this starter: all others, the successor first."""
+        return self._ring_order

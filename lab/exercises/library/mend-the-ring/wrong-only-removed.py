@@ -1,4 +1,4 @@
-"""The message of a dead starter is removed; but an old election is still entered."""
+"""The message of a crashed starter is removed, but an old election is still entered."""
 
 from msgspec.structs import replace
 
@@ -8,21 +8,21 @@ from lab.protocols.ring import ELECTION, Passed
 
 
 class MyRing(Ring):
-    """What comes is passed on to the next node that is up; its starter takes it off the ring."""
+    """Each message is passed on to the next node that is up; its starter removes it."""
 
     @on(ELECTION)
-    def election_comes(self, sender: int, message: ELECTION) -> Passed:
-        """Enter the election, and pass it on with the own id."""
+    def on_election(self, sender: int, message: ELECTION) -> Passed:
+        """Enter the election, and pass the message on with this node's id."""
         if message.number.starter == self.id:
-            self._come_round(message)
+            self._on_return(message)
         else:
             self._enter(message.number)
             met = max(message.met, self.number)
             self._pass(replace(message, members=(*message.members, self.id), met=met))
         return Passed()
 
-    def _way_to(self, starter: int) -> tuple[int, ...]:
-        """Whom to try, one after the other, for a message of this starter: nobody beyond it."""
+    def _route_to(self, starter: int) -> tuple[int, ...]:
+        """Return the nodes to try, in order, for a message of this starter: none beyond it."""
         if starter == self.id:
-            return self._along
-        return self._along[: self._along.index(starter) + 1]
+            return self._ring_order
+        return self._ring_order[: self._ring_order.index(starter) + 1]

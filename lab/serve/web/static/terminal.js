@@ -1,19 +1,19 @@
-// The terminal of the page: keys go to the server as bytes, the window's size as JSON, and what comes is shown.
+// The terminal of the page: it sends keys as bytes and the window's size as JSON, and displays what it receives.
 
 import { FitAddon } from "/static/xterm/addon-fit.mjs";
 import { Unicode11Addon } from "/static/xterm/addon-unicode11.mjs";
 import { Terminal } from "/static/xterm/xterm.mjs";
 
-const LONGEST_MESSAGE = 4096; // bytes: whoever pastes a book sends it page by page
+const LONGEST_MESSAGE = 4096; // bytes; longer input is split
 
 const style = getComputedStyle(document.documentElement);
 const terminal = new Terminal({
-  allowProposedApi: true, // for the widths of letters
+  allowProposedApi: true, // for Unicode 11 character widths
   fontFamily: style.getPropertyValue("--mono"),
   fontSize: 15,
   scrollback: 0,
   theme: {
-    background: style.getPropertyValue("--ground"),
+    background: style.getPropertyValue("--background"),
     foreground: style.getPropertyValue("--text"),
     cursor: style.getPropertyValue("--sky"),
   },
@@ -41,7 +41,7 @@ function sendSize() {
 socket.onopen = sendSize;
 socket.onmessage = (message) => terminal.write(new Uint8Array(message.data));
 socket.onclose = (closed) => {
-  tell(closed.code === 1000 ? "The session has ended." : "The connection is lost; your cluster goes on for a while.");
+  showEnd(closed.code === 1000 ? "The session has ended." : "The connection was lost; your cluster keeps running for a while.");
 };
 terminal.onData((typed) => {
   const bytes = encoder.encode(typed);
@@ -50,9 +50,9 @@ terminal.onData((typed) => {
 terminal.onResize(sendSize);
 new ResizeObserver(() => fit.fit()).observe(document.getElementById("terminal"));
 
-// the laboratory copies by OSC 52; nothing in it may read what the clipboard has
-terminal.parser.registerOscHandler(52, (said) => {
-  const [, text] = said.split(";");
+// the laboratory copies by OSC 52; it may not read the clipboard
+terminal.parser.registerOscHandler(52, (data) => {
+  const [, text] = data.split(";");
   if (text && text !== "?") {
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     copy(new TextDecoder().decode(bytes));
@@ -65,7 +65,7 @@ function copy(text) {
     navigator.clipboard.writeText(text);
     return;
   }
-  // over plain HTTP there is only the old way
+  // plain HTTP has no Clipboard API
   const area = document.body.appendChild(document.createElement("textarea"));
   area.value = text;
   area.select();
@@ -74,7 +74,7 @@ function copy(text) {
   terminal.focus();
 }
 
-function tell(why) {
+function showEnd(why) {
   document.getElementById("why").textContent = why;
   document.getElementById("over").hidden = false;
   document.getElementById("again").focus();
@@ -85,6 +85,6 @@ document.getElementById("again").onclick = async () => {
     await fetch("/", { cache: "no-store" });
     location.reload();
   } catch {
-    tell("The server does not answer; try again in a while.");
+    showEnd("The server does not answer; try again later.");
   }
 };

@@ -1,1 +1,1 @@
-"""The protocol's source, as it runs."""
+"""The code view."""

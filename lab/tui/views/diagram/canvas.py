@@ -1,6 +1,6 @@
-"""A sheet of cells to draw on: text, and lines finer than a cell, by braille dots or by strokes of ASCII.
+"""A grid of cells with text, and with lines finer than a cell: braille dots, or strokes in ASCII.
 
-Text lies over lines. Every cell knows for what it was drawn, so that a click finds it.
+Text covers lines. Every cell knows the object that it was drawn for, so that a click finds it.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _FLAT, _STEEP = 0.4, 2.5
 
 
 class Canvas:
-    """So many cells. ``fine``: the terminal has braille. What lies outside of it is not drawn."""
+    """A grid of ``width`` by ``height`` cells; ``fine`` draws lines in braille. Drawing is clipped to the grid."""
 
     def __init__(self, width: int, height: int, fine: bool) -> None:
         self.width = width
@@ -32,7 +32,7 @@ class Canvas:
         self._owners: list[list[object]] = [[None] * width for _ in range(height)]
 
     def put(self, x: int, y: int, text: str, style: Style, owner: object = None) -> None:
-        """Text from that cell on."""
+        """Write text from a cell on."""
         if not 0 <= y < self.height:
             return
         for letter in text:
@@ -50,7 +50,7 @@ class Canvas:
     def line(
         self, start: tuple[float, float], end: tuple[float, float], style: Style, owner: object, gaps: bool = False
     ) -> None:
-        """A line between two places, in cells from the upper left corner; with ``gaps``, a broken one."""
+        """Draw a line between two points, in cells from the upper left corner; with ``gaps``, a dashed one."""
         (x0, y0), (x1, y1) = start, end
         across, down = (2, 4) if self._fine else (1, 1)
         count = max(1, round(max(abs(x1 - x0) * across, abs(y1 - y0) * down)))
@@ -71,48 +71,46 @@ class Canvas:
             self._owners[y][x] = owner
 
     def is_free(self, x: int, y: int, width: int) -> bool:
-        """Whether so many cells have no text."""
+        """Return whether these cells have no text."""
         if not (0 <= y < self.height and x >= 0 and x + width <= self.width):
             return False
         return not any(self._is_text[y][x : x + width])
 
     def is_blank(self, x: int, y: int, width: int) -> bool:
-        """Whether there is nothing at all in them."""
+        """Return whether these cells are empty."""
         return self.is_free(x, y, width) and not (
             any(self._dots[y][x : x + width]) or any(self._text[y][x : x + width])
         )
 
     def fill_blank(self, x: int, y: int, letter: str, style: Style) -> None:
-        """That letter in the cell, if nothing is there."""
+        """Write a letter into a cell if it is empty."""
         if self.is_blank(x, y, 1):
             self._text[y][x] = letter
             self._styles[y][x] = style
 
     def restyle(self, x: int, y: int, restyled: Callable[[Style], Style]) -> None:
-        """Draw what is in that cell in another way."""
+        """Replace the style of a cell."""
         self._styles[y][x] = restyled(self._styles[y][x])
 
     def clear(self, x: int, y: int) -> None:
-        """Nothing is to be seen there."""
+        """Erase a cell."""
         self._text[y][x], self._dots[y][x], self._is_text[y][x], self._owners[y][x] = "", 0, False, None
 
     def letter(self, x: int, y: int) -> str:
-        """The text of a cell."""
         return self._text[y][x]
 
     def style(self, x: int, y: int) -> Style:
-        """How that cell is drawn."""
         return self._styles[y][x]
 
     def owner(self, x: int, y: int) -> object:
-        """What that cell was drawn for, or one right beside it."""
+        """Return the object that the cell, or one next to it, was drawn for."""
         for near in (x, x - 1, x + 1):
             if 0 <= y < self.height and 0 <= near < self.width and self._owners[y][near] is not None:
                 return self._owners[y][near]
         return None
 
     def row(self, y: int) -> list[Piece]:
-        """The pieces of one row."""
+        """Return one row as styled pieces."""
         pieces: list[Piece] = []
         run, style = "", _PLAIN
         texts, dots, styles, is_text = self._text[y], self._dots[y], self._styles[y], self._is_text[y]
@@ -132,7 +130,7 @@ class Canvas:
 
 
 def _stroke(across: float, down: float) -> str:
-    """Cells are about twice as high as wide."""
+    """Return the ASCII stroke for a slope. Cells are about twice as high as wide."""
     if abs(down) <= _FLAT * abs(across) / 2:
         return "-"
     if abs(down) >= _STEEP * abs(across):

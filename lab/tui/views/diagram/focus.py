@@ -1,47 +1,47 @@
-"""What part of a run the diagram looks at: it follows the cursor in time, or stays where it was scrolled to."""
+"""The part of a run that the diagram shows. It follows the cursor in time until it is scrolled."""
 
 from lab.analysis.group_history import Point
 from lab.recording.reader import RecordStore
 from lab.tui.run.cursor import Cursor
-from lab.tui.views.diagram.scale import STEPS_US, Scale, zoomed
+from lab.tui.views.diagram.diagram_scale import STEPS_US, Scale, zoomed
 from lab.tui.views.diagram.window import MOST_RECORDS, Window
 
 __all__ = ["Focus"]
 
 _AT_ONCE = 1_000
-"""So many records are learnt in a frame."""
+"""The most records read in a frame."""
 _LEAST_BACK = 300
-"""So many records are known before what is looked at, to begin with."""
+"""Records read before the point of interest at first."""
 _AHEAD = 60
-"""So many places are known behind the picture, for what becomes of its messages."""
+"""Rows read beyond the picture, to learn what happens to its messages."""
 
 
 class Focus:
-    """``top`` is the first place that is seen, by ``scale``; ``cursor`` where the cursor in time is."""
+    """The visible part. ``top`` is its first position by ``scale``; ``cursor`` is the cursor in time."""
 
-    def __init__(self, lines: RecordStore) -> None:
-        self._lines = lines
-        self.window = Window(lines)
+    def __init__(self, store: RecordStore) -> None:
+        self._store = store
+        self.window = Window(store)
         self.scale = Scale(STEPS_US, self.window.order, 1)
         self.cursor = Point(0, 0)
         self.top = 0
         self._along = 1
         self._back = _LEAST_BACK
         self._sought = 0
-        """Around which record it learnt last."""
+        """The record around which it read last."""
         self._anchor: Point | None = None
-        """Where it was scrolled to; None while it follows."""
+        """The position it was scrolled to; None while it follows."""
         self._is_placed = False
         self._drawn_from: tuple[int, frozenset[str]] = (0, frozenset())
 
-    def theme_styles(self, moment: Cursor, along: int, hidden: frozenset[str], step: int) -> None:
-        """Know what is to be seen at that moment in so many cells, or a part of it; the next frame knows more."""
-        cursor = Point(moment.record, moment.now_us)
-        if not moment.following and self.cursor.record != cursor.record:
+    def update(self, cursor: Cursor, along: int, hidden: frozenset[str], step: int) -> None:
+        """Read what is visible at the cursor in ``along`` cells, or a part of it; the next frame reads more."""
+        point = Point(cursor.record, cursor.now_us)
+        if not cursor.following and self.cursor.record != point.record:
             self._anchor = None
         if (along, hidden) != self._drawn_from:
             self._drawn_from, self._is_placed = (along, hidden), False
-        self.cursor, self._along = cursor, along
+        self.cursor, self._along = point, along
         begun = self.window.begun
         if self.scale.by_records:
             self._learn_records(along // step + 1, hidden)
@@ -50,10 +50,10 @@ class Focus:
         if self.window.begun != begun:
             self._is_placed = False
         self.scale = Scale(self.scale.us, self.window.order, step)
-        self._place(moment.following)
+        self._place(cursor.following)
 
     def zoom(self, by: int) -> bool:
-        """To another scale; False where there is none."""
+        """Change the scale. Return False if there is no other."""
         us = zoomed(self.scale.us, by)
         changed = us != self.scale.us
         self.scale = Scale(us, self.scale.order, 1)
@@ -61,11 +61,11 @@ class Focus:
         return changed
 
     def recentre(self) -> None:
-        """To where the cursor in time is."""
+        """Return to the cursor in time."""
         self._anchor, self._is_placed = None, False
 
     def pan(self, by: int) -> None:
-        """Scroll by so many cells."""
+        """Scroll by a number of cells."""
         top = self.top + by
         if self.scale.by_records:
             order = self.scale.order
@@ -77,10 +77,10 @@ class Focus:
         else:
             self._anchor = Point(0, max(0, top) * self.scale.us)
         if self._anchor is not None:
-            self.top = int(self.scale.place(self._anchor))  # the next page may be asked for before the next frame
+            self.top = int(self.scale.place(self._anchor))  # the next page may be requested before the next frame
 
-    def bring(self, point: Point) -> None:
-        """Scroll as far as is needed for that to be seen."""
+    def reveal(self, point: Point) -> None:
+        """Scroll just far enough to show a point."""
         place = int(self.scale.place(point)) - self.top
         if place < 1:
             self.pan(place - self._along // 3)
@@ -88,7 +88,7 @@ class Focus:
             self.pan(place - self._along * 2 // 3)
 
     def step_at(self, node: int, along: int) -> int | None:
-        """The record of the node's step that is in that cell, or right beside it."""
+        """Return the record of the node's step in that cell or the next one."""
         near: tuple[float, int] | None = None
         for each in self.window.happened:
             if each.node == node:
@@ -99,21 +99,23 @@ class Focus:
 
     def _learn_records(self, rows: int, hidden: frozenset[str]) -> None:
         window, left = self.window, _AT_ONCE
-        wanted = self.cursor.record if self._anchor is None else self._anchor.record
-        if abs(wanted - self._sought) > _AT_ONCE:
+        record = self.cursor.record if self._anchor is None else self._anchor.record
+        if abs(record - self._sought) > _AT_ONCE:
             self._back = _LEAST_BACK
-        self._sought = wanted
-        window.begin(max(0, wanted - self._back), hidden)
-        left -= window.feed(wanted + 1, left)
+        self._sought = record
+        window.begin(max(0, record - self._back), hidden)
+        left -= window.feed(record + 1, left)
         order = window.order
-        while left > 0 and not window.is_at_end and order.end < order.row(wanted) + rows + _AHEAD:
+        while left > 0 and not window.is_at_end and order.end < order.row(record) + rows + _AHEAD:
             learnt = window.feed(window.fed + 50, left)
             if not learnt:
                 break
             left -= learnt
-        is_short = not order.rows or order.row(wanted) - order.rows[0] < rows
-        if is_short and window.fed > wanted and window.start > 0:
-            self._back = min(self._back * 4, MOST_RECORDS // 2)  # with more, it might be full before the cursor
+        is_short = not order.rows or order.row(record) - order.rows[0] < rows
+        if is_short and window.fed > record and window.start > 0:
+            self._back = min(
+                self._back * 4, MOST_RECORDS // 2
+            )  # with more, the window might be full before the cursor
 
     def _learn_times(self, hidden: frozenset[str]) -> None:
         window, us = self.window, self.scale.us
@@ -124,7 +126,7 @@ class Focus:
             first = max(first, self.cursor.record - MOST_RECORDS // 2)
         window.begin(first, hidden)
         left = _AT_ONCE
-        upto = len(self._lines)
+        upto = len(self._store)
         while left > 0 and window.space.last.at_us < centre_us + 2 * half_us:
             learnt = window.feed(min(upto, window.fed + 200), left)
             if not learnt:
@@ -142,11 +144,11 @@ class Focus:
             elif not self._is_placed or not self.top + 1 <= here < self.top + along - 1:
                 self.top = here - along * (4 if follows else 3) // 5
         self._is_placed = True
-        first, end = self._ends()
+        first, end = self._bounds()
         self.top = max(first, min(self.top, end - along))
 
-    def _ends(self) -> tuple[int, int]:
-        """The first place that there is, and the one behind the last; as far as they are known."""
+    def _bounds(self) -> tuple[int, int]:
+        """Return the first position and the one after the last, as far as they are known."""
         if self.scale.by_records:
             order = self.scale.order
             first = order.rows[0] * self.scale.step if order.rows else 0

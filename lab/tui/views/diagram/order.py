@@ -1,28 +1,28 @@
-"""The finest scale of the diagram: a row for each record that shows anything, however close in time they are.
+"""The finest scale of the diagram: a row for each record that shows anything.
 
-Many things happen within a millisecond, and then nothing for a second. So rows count records here, not time; where
-it was quiet for longer than a message may take, a row more says for how long.
+Many things happen within a millisecond, and then nothing for a second. So rows count records, not time. Where
+nothing happened for longer than a message may take, an extra row tells how long.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
-from lab.analysis.delivery import Fates
+from lab.analysis.delivery import DeliveryTracker
 from lab.kernel import Received, Step
 from lab.recording.log_lines import count_lines
 from lab.recording.records import Header, Keyframe, Process, Record, Routed
 from lab.recording.snapshot import InFlightMessage
 
-__all__ = ["Order"]
+__all__ = ["RowOrder"]
 
 _SEEN = ("dropped", "held", "released")
 
 
-class Order:
-    """Rows are numbered from 0 where it begins. Messages of the kinds ``hidden`` have none; ``in_flight`` are those
-    that are on their way by then.
+class RowOrder:
+    """The rows, numbered from 0 at the window's start.
 
-    ``numbers`` are the records that have a row, ``rows`` their rows.
+    ``numbers`` are the records that have a row, ``rows`` their rows. Messages of the kinds ``hidden`` have no
+    rows; ``in_flight`` are the messages in flight at the start.
     """
 
     def __init__(self, hidden: Iterable[str], quiet_us: int, in_flight: Iterable[InFlightMessage] = ()) -> None:
@@ -32,8 +32,8 @@ class Order:
         self._kinds = frozenset(hidden)
         self._quiet_us = quiet_us
         self._newest_us: int | None = None
-        self._hidden = Fates()
-        """The messages that have no rows, as long as copies of them are on their way."""
+        self._hidden = DeliveryTracker()
+        """The messages without rows, as long as copies of them are in flight."""
         for flight in in_flight:
             if flight.kind in self._kinds:
                 self._hidden.sent((flight.source, flight.serial), flight.copies)
@@ -44,7 +44,7 @@ class Order:
         return self.rows[-1] + 1 if self.rows else 0
 
     def observe(self, number: int, record: Record | None) -> None:
-        """Take the next record."""
+        """Add the next record."""
         if record is None or isinstance(record, Header):
             return
         shows = self._shows(record)
@@ -58,26 +58,26 @@ class Order:
         self._times_us.append(self._newest_us)
 
     def row(self, record: int) -> int:
-        """The row of that record, or of the last one before it that has one; -1 where none has."""
+        """Return the row of a record, or of the last one before it that has a row; -1 if there is none."""
         place = bisect_right(self.numbers, record) - 1
         return self.rows[place] if place >= 0 else (self.rows[0] - 1 if self.rows else -1)
 
     def at(self, row: int) -> tuple[int, int] | None:
-        """(record, when) of what is in that row; None for a row of quiet, and where there is none."""
+        """Return (record, time) of a row; None for a quiet row, and for no row."""
         place = bisect_left(self.rows, row)
         if place < len(self.rows) and self.rows[place] == row:
             return self.numbers[place], self._times_us[place]
         return None
 
     def quiet_us(self, row: int) -> int | None:
-        """How long it is quiet in that row; None where it is not one of quiet."""
+        """Return the length of a quiet row; None for any other row."""
         place = bisect_left(self.rows, row)
         if not 0 < place < len(self.rows) or self.rows[place] == row:
             return None
         return self._times_us[place] - self._times_us[place - 1]
 
     def forget(self, before: int) -> None:
-        """Forget what was before that record; the rows keep their numbers."""
+        """Forget the records before this one. The rows keep their numbers."""
         place = bisect_left(self.numbers, before)
         del self.numbers[:place], self.rows[:place], self._times_us[:place]
 
@@ -93,5 +93,5 @@ class Order:
         for message in unseen:
             self._hidden.sent((step.node, message.serial))
         given = step.input
-        heard = isinstance(given, Received) and (given.source, given.serial) not in self._hidden
-        return heard or count_lines(step) > len(unseen)
+        received = isinstance(given, Received) and (given.source, given.serial) not in self._hidden
+        return received or count_lines(step) > len(unseen)

@@ -1,59 +1,59 @@
-"""Selecting in the diagram: from step to step, from message to message, and what there is to say of each."""
+"""Selection in the diagram: from step to step, from message to message, and the text about each."""
 
 from bisect import bisect_left, bisect_right
 
-from lab.analysis.causal_cone import Future, Happened, past_of
 from lab.analysis.group_history import Point
+from lab.analysis.happens_before import CausalEvent, CausalFuture, causal_past
 from lab.analysis.spacetime import MessageEdge
 from lab.kernel import CommandInput, Fired, Received, Step
 from lab.recording.reader import RecordStore
 from lab.text import sanitize
 from lab.tui.views.diagram.window import Window
-from lab.units import count_of
+from lab.units import format_count
 
-__all__ = ["Cone", "Picked", "arrow_of", "next_message", "next_step", "point_of", "said_of"]
+__all__ = ["CausalCone", "Picked", "describe_selection", "edge_of", "next_message", "next_step", "point_of"]
 
 Picked = tuple[int, int] | int
-"""A message, by source and serial; or the record of a step."""
+"""A message as (source, serial), or the record of a step."""
 
 
-class Cone:
-    """The records that can have led to what is picked, itself included, and those that can have come of it.
+class CausalCone:
+    """The causal past and the causal future of the selection, within the window.
 
-    Within the window; what comes of a message begins where it arrived. ``records`` are those of both, ``bounds``
-    says of each node where its past ends, and where its future begins.
+    The past includes the selection. The future of a message begins at its delivery. ``records`` are those of both;
+    ``bounds`` are, for each node, where its past ends and its future begins.
     """
 
     def __init__(self, window: Window, picked: Picked) -> None:
         begins = point_of(window, picked)
         self._picked = picked
         self._of = (picked, window.begun, window.start, begins)
-        self.past = frozenset() if begins is None else past_of(window.happened, begins.record)
+        self.past = frozenset() if begins is None else causal_past(window.happened, begins.record)
         self.records = set(self.past)
         self.bounds: dict[int, tuple[Point | None, Point | None]] = {
             each.node: (Point(each.record, each.at_us), None)
             for each in window.happened
             if each.record in self.past
         }
-        self._future: Future | None = None
+        self._future: CausalFuture | None = None
         self._learnt = -1
 
     def is_of(self, window: Window, picked: Picked) -> bool:
-        """Whether that is what is picked still, and the window has forgotten nothing since."""
+        """Return whether the selection is still the same, and the window has forgotten nothing since."""
         return self._of == (picked, window.begun, window.start, point_of(window, picked))
 
     @property
     def future(self) -> set[int]:
-        """What can have come of it, as far as was learnt."""
+        """The causal future, as far as the window has been read."""
         return set() if self._future is None else self._future.records
 
     def learn(self, window: Window) -> None:
-        """Take what the window has learnt since."""
+        """Add what the window has read since."""
         if self._future is None:
             first = _first_after(window, self._picked)
             if first is None:
                 return
-            self._future = Future(first)
+            self._future = CausalFuture(first)
         happened = window.happened
         for each in happened[bisect_right(happened, self._learnt, key=_record_of) :]:
             self._learnt = each.record
@@ -63,30 +63,30 @@ class Cone:
                 self.bounds[each.node] = (past, future or Point(each.record, each.at_us))
 
 
-def _record_of(happened: Happened) -> int:
+def _record_of(happened: CausalEvent) -> int:
     return happened.record
 
 
 def _first_after(window: Window, picked: Picked) -> int | None:
-    """The record that what comes of it begins with."""
+    """Return the record at which the causal future begins."""
     if isinstance(picked, int):
         return picked
-    arrow = arrow_of(window, picked)
-    return arrow.end.record if arrow is not None and arrow.arrived and arrow.end is not None else None
+    edge = edge_of(window, picked)
+    return edge.end.record if edge is not None and edge.arrived and edge.end is not None else None
 
 
-def arrow_of(window: Window, picked: Picked | None) -> MessageEdge | None:
-    """The message that is picked."""
+def edge_of(window: Window, picked: Picked | None) -> MessageEdge | None:
+    """Return the selected message."""
     if not isinstance(picked, tuple):
         return None
-    return next((arrow for arrow in window.space.arrows if arrow.line.message == picked), None)
+    return next((edge for edge in window.space.messages if edge.line.message == picked), None)
 
 
 def point_of(window: Window, picked: Picked) -> Point | None:
-    """Where it is: of a message, where it was sent. None where the window does not know it."""
+    """Return where the selection is; of a message, where it was sent. None if the window does not know it."""
     if isinstance(picked, tuple):
-        arrow = arrow_of(window, picked)
-        return None if arrow is None else arrow.sent
+        edge = edge_of(window, picked)
+        return None if edge is None else edge.sent
     happened = window.happened
     place = bisect_left(happened, picked, key=_record_of)
     if place == len(happened) or happened[place].record != picked:
@@ -95,7 +95,7 @@ def point_of(window: Window, picked: Picked) -> Point | None:
 
 
 def next_step(window: Window, node: int | None, here: int, by: int) -> int | None:
-    """The record of the step after that record, or before it: of the node, if one is given."""
+    """Return the record of the next or previous step from ``here``, of any node or the given one."""
     seen = set(window.order.numbers)
     steps = [each.record for each in window.happened if each.record in seen and node in (None, each.node)]
     place = bisect_left(steps, here)
@@ -108,66 +108,71 @@ def next_step(window: Window, node: int | None, here: int, by: int) -> int | Non
 def next_message(
     window: Window, hidden: frozenset[str], node: int | None, here: tuple[int, int], by: int
 ) -> tuple[int, int] | None:
-    """The message sent after, or before, that one of (record, serial): from the node or to it, if one is given."""
-    arrows = sorted(
-        (arrow.sent.record, arrow.line.serial, arrow.line.message)
-        for arrow in window.space.arrows
-        if arrow.line.kind not in hidden
-        and arrow.sent.record >= 0
-        and node in (None, arrow.line.source, arrow.line.target)
+    """Return the message sent after, or before, (record, serial), of any node or the given one."""
+    edges = sorted(
+        (edge.sent.record, edge.line.serial, edge.line.message)
+        for edge in window.space.messages
+        if edge.line.kind not in hidden
+        and edge.sent.record >= 0
+        and node in (None, edge.line.source, edge.line.target)
     )
-    keys = [key[:2] for key in arrows]
+    keys = [key[:2] for key in edges]
     place = bisect_left(keys, here)
     if by > 0 and place < len(keys) and keys[place] == here:
         place += 1
     place -= by < 0
-    return arrows[place][2] if 0 <= place < len(arrows) else None
+    return edges[place][2] if 0 <= place < len(edges) else None
 
 
-def said_of(window: Window, lines: RecordStore, picked: Picked, cone: Cone, upto: int) -> str:
-    """What it is, and how much of what is known here has to do with it; nothing is told of after that record."""
-    arrow = arrow_of(window, picked)
-    if arrow is not None:
-        said = _message_said(arrow, upto)
+def describe_selection(window: Window, lines: RecordStore, picked: Picked, cone: CausalCone, upto: int) -> str:
+    """Return the text about the selection and its causal past and future, up to the record ``upto``."""
+    edge = edge_of(window, picked)
+    if edge is not None:
+        text = _describe_message(edge, upto)
     elif isinstance(picked, int):
-        said = _step_said(window, lines, picked)
+        text = _describe_step(window, lines, picked)
     else:
-        return "what was selected is not seen here any more; Esc selects nothing"
+        return "the selection is no longer visible here; Esc clears it"
     past, future = len(cone.past), sum(record <= upto for record in cone.future)
     if isinstance(picked, int):
         past, future = max(0, past - 1), max(0, future - 1)
-    of = count_of(bisect_right(window.happened, upto, key=_record_of), "step")
-    return f"{said} · {past} in its past, {future} in its future, of {of} here · Enter opens it, j goes there"
+    of = format_count(bisect_right(window.happened, upto, key=_record_of), "step")
+    return f"{text} · causal past {past}, causal future {future}, of {of} here · Enter opens it, j goes there"
 
 
-def _message_said(arrow: MessageEdge, upto: int) -> str:
-    line = arrow.line
-    said = f"{sanitize(line.kind, 30)} {line.source} to {line.target}, sent at {line.at_us / 1e6:.3f} s"
-    if arrow.end is None or arrow.end.record > upto:
-        return f"{said}, {'in flight' if arrow.end else arrow.fate}"
-    after = f"{(arrow.end.at_us - line.at_us) / 1000:.1f} ms later"
-    delayed = ", touched by a fault" if arrow.by else ""
-    again = sum(point.record <= upto for point in arrow.again)
-    more = f", and again {count_of(again, 'time')}" if again else ""
-    return f"{said}, {arrow.fate} {after}{more}{delayed}"
+def _describe_message(edge: MessageEdge, upto: int) -> str:
+    line = edge.line
+    text = f"{sanitize(line.kind, 30)} {line.source} to {line.target}, sent at {line.at_us / 1e6:.3f} s"
+    if edge.end is None or edge.end.record > upto:
+        return f"{text}, {'in flight' if edge.end else edge.fate}"
+    after = f"{(edge.end.at_us - line.at_us) / 1000:.1f} ms later"
+    delayed = ", touched by a fault" if edge.by else ""
+    again = sum(point.record <= upto for point in edge.again)
+    more = f", and {format_count(again, 'time')} more" if again else ""
+    return f"{text}, {edge.fate} {after}{more}{delayed}"
 
 
-def _step_said(window: Window, lines: RecordStore, number: int) -> str:
+def _describe_step(window: Window, lines: RecordStore, number: int) -> str:
     record = lines.record(number)
     at = point_of(window, number)
     when = "" if at is None else f" at {at.at_us / 1e6:.3f} s"
     if not isinstance(record, Step):
         return f"record {number}{when}"
-    given = record.input
-    if isinstance(given, Received):
+    node_input = record.input
+    if isinstance(node_input, Received):
         kind = next(
-            (a.line.kind for a in window.space.arrows if a.line.message == (given.source, given.serial)), ""
+            (
+                a.line.kind
+                for a in window.space.messages
+                if a.line.message == (node_input.source, node_input.serial)
+            ),
+            "",
         )
-        what = f"took {sanitize(kind, 30) or 'a message'} of {given.source}"
-    elif isinstance(given, Fired):
-        what = f"{sanitize(given.procedure, 30)}: its time was up"
-    elif isinstance(given, CommandInput):
-        what = f"was told to {sanitize(' '.join((given.command, *given.words)), 40)}"
+        what = f"received {sanitize(kind, 30) or 'a message'} from {node_input.source}"
+    elif isinstance(node_input, Fired):
+        what = f"{sanitize(node_input.procedure, 30)}: timer expired"
+    elif isinstance(node_input, CommandInput):
+        what = f"received the command {sanitize(' '.join((node_input.command, *node_input.words)), 40)}"
     else:
-        what = "came up"
+        what = "started"
     return f"node {record.node}{when}: {what}"

@@ -1,6 +1,7 @@
-"""Where things are on the sheet: lines of nodes, the axis of time, room for words.
+"""The layout of the picture: lines of nodes, the axis of time, room for text.
 
-Along is the way that time flows, across the way from node to node; both are counted in cells.
+*Along* is the direction in which time flows; *across* is the direction from node to node. Both are counted in
+cells.
 """
 
 from collections.abc import Sequence
@@ -13,18 +14,18 @@ _CLOCK = 10
 _LEAST_PITCH = 3
 _WIDEST_PITCH = 16
 _LEGIBLE_PITCH = 11
-"""So many columns from line to line are enough for a word between them."""
+"""Columns from line to line that leave room for a word."""
 _LEAST_MARGIN, _MARGIN = 14, 40
-"""So many columns are left for what is said of no node: before the lines have legible words, and then."""
+"""Columns for labels of no node: the least, and those left before lines get wider than legible."""
 _NAMES = 8
 _TALLEST_PITCH = 7
 
 
 class Plane(Struct, frozen=True):
-    """``lanes`` are where the lines of nodes are; ``left`` and ``top`` where the picture begins.
+    """The layout. ``lanes`` are the positions of nodes; the picture begins at ``left`` and ``top``.
 
-    ``along`` is how many cells of time there are, ``across`` how many for the nodes, ``pitch`` those from one line
-    to the next. ``margin`` is the column from which on there is room for words, where time flows down.
+    ``along`` is the number of cells of time, ``across`` the number of cells for nodes, and ``pitch`` the distance
+    from line to line. ``margin`` is the first column for labels, if time flows down.
     """
 
     down: bool
@@ -39,28 +40,28 @@ class Plane(Struct, frozen=True):
     lanes: dict[int, int]
 
     def xy(self, along: float, across: float) -> tuple[float, float]:
-        """The cell, or a place in one."""
+        """Return a point in canvas coordinates."""
         return (across, self.top + along) if self.down else (self.left + along, across)
 
     def cell(self, along: int, across: int) -> tuple[int, int]:
-        """The cell."""
+        """Return a cell in canvas coordinates."""
         return (across, self.top + along) if self.down else (self.left + along, across)
 
     def along_at(self, x: int, y: int) -> int:
-        """How far along the flow of time that cell is."""
+        """Return the position of a cell along the flow of time."""
         return y - self.top if self.down else x - self.left
 
     def lane_near(self, x: int, y: int) -> int | None:
-        """The node whose line is in that cell or, where time flows down, right beside it."""
+        """Return the node whose line is in a cell, or next to it if time flows down."""
         across, reach = (x, 1) if self.down else (y, 0)
         near = [node for node, lane in self.lanes.items() if abs(lane - across) <= reach]
         return near[0] if near else None
 
 
 def plane_of(nodes: Sequence[int], selected: int | None, width: int, height: int, down: bool) -> Plane:
-    """A sheet of that size, with a line above and below what is drawn; not all nodes may have room on it.
+    """Return the layout for a size. If not all nodes fit, it shows those around the selected one.
 
-    Of many nodes those around the selected one are seen.
+    One line above and one below the picture stay free.
     """
     left, top = (_CLOCK, 1) if down else (_NAMES, 1)
     along = max(1, height - 2 if down else width - left)
@@ -70,7 +71,7 @@ def plane_of(nodes: Sequence[int], selected: int | None, width: int, height: int
         pitch = max(_LEAST_PITCH, legible, min(_WIDEST_PITCH, (room - _MARGIN) // len(nodes)))
         most = max(1, (room - 1) // pitch)
     else:
-        room = height - 3  # the line below the nodes is for what is said of none
+        room = height - 3  # the line below the nodes is for labels of no node
         pitch = max(1, min(_TALLEST_PITCH, room // len(nodes)))
         most = max(1, room // pitch)
     seen = _around(nodes, selected, most)

@@ -1,4 +1,4 @@
-"""What there is to draw: the part of a run, where its places are, and what stands out in it."""
+"""The content of the picture: the part of a run, its positions, and what is highlighted."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -11,23 +11,23 @@ from lab.analysis.spacetime import MessageEdge, SpaceTime, StatusInterval
 from lab.properties import Violation
 from lab.recording.log_lines import LogLine
 from lab.tui.terminal.theme_styles import ThemeStyles
+from lab.tui.views.diagram.diagram_scale import Scale
+from lab.tui.views.diagram.diagram_signs import Signs
 from lab.tui.views.diagram.plane import Plane
-from lab.tui.views.diagram.scale import Scale
-from lab.tui.views.diagram.signs import Signs
 
 __all__ = ["QUIET", "Scene"]
 
 QUIET = Style(color="#7f7f7f", dim=True)
-"""What has nothing to do with what is selected."""
+"""The style of what has no causal relation to the selection."""
 
 
 class Scene(Struct):
-    """``top`` is the first place that is seen, ``last`` the last record that is known.
+    """The content of the picture. ``top`` is its first position, ``last`` the last point that is known.
 
-    ``hidden`` are the kinds of messages that are not drawn. ``picked`` is the arrow, or the record of a step, that
-    is selected; ``cone`` the records that can have led to it or come of it, ``bounds`` where for each node those
-    before it end, and those after it begin. ``cursor`` is the place of the cursor
-    in time, ``follows`` whether that is where the run is. ``marked`` are the records of a witness.
+    ``hidden`` are the kinds of messages that are not drawn. ``picked`` is the selected message, or the record of
+    the selected step; ``cone`` are the records in its causal past and future, and ``bounds`` are, for each node,
+    where that past ends and that future begins. ``cursor`` is the cursor in time; ``follows``: it follows the end
+    of the run. ``marked`` are the records of a witness.
     """
 
     space: SpaceTime
@@ -50,53 +50,53 @@ class Scene(Struct):
     violations: Sequence[Violation] = ()
 
     def place(self, point: Point) -> float:
-        """Where along the picture that is."""
+        """Return a point's position along the picture."""
         return self.scale.place(point) - self.top
 
     @property
     def cursor_cell(self) -> int:
-        """Where along the picture the cursor in time is."""
+        """The position of the cursor in time along the picture."""
         return int(self.place(self.cursor) // 1)
 
     def is_seen(self, first: float, last: float) -> bool:
-        """Whether any of what is from one place to another is in the picture."""
+        """Return whether any part of an interval is in the picture."""
         return last >= 0 and first < self.plane.along
 
-    def arrows(self) -> list[MessageEdge]:
-        """The messages that are drawn, in the order sent."""
+    def messages(self) -> list[MessageEdge]:
+        """Return the messages that are drawn, in the order sent."""
         first, last = self.scale.span(self.top, self.plane.along)
         by_records = self.scale.by_records
         return [
             each
-            for each in self.space.arrows
+            for each in self.space.messages
             if (each.line.record if by_records else each.line.at_us) <= last
             and (each.end is None or _last(each, by_records) >= first)
             and each.line.kind not in self.hidden
         ]
 
-    def stretches(self, node: int) -> list[StatusInterval]:
-        """How the node stood, as far as it is seen."""
+    def status_intervals(self, node: int) -> list[StatusInterval]:
+        """Return the visible status intervals of a node."""
         return [
             each
-            for each in self.space.stretches
+            for each in self.space.status_intervals
             if each.node == node
             and self.is_seen(self.place(each.since), self.place(each.until or self.last) + self.scale.step)
         ]
 
     def events(self) -> list[LogLine]:
-        """What else happened, as far as it is seen."""
+        """Return the other visible events."""
         return [
             each
             for each in self.space.events
             if each.record >= self.start and self.is_seen(*[self.place(Point(each.record, each.at_us))] * 2)
         ]
 
-    def ends(self, arrow: MessageEdge) -> list[Point]:
-        """Where it ends: several times where it was duplicated, or what is known last where it has not."""
-        return [arrow.end or self.last, *arrow.again]
+    def end_points(self, edge: MessageEdge) -> list[Point]:
+        """Return the ends of a message: several if it was duplicated, the last known point if it has none."""
+        return [edge.end or self.last, *edge.again]
 
     def is_apart(self, node: int, along: int) -> bool:
-        """Whether something is selected that neither led to what the node did there nor came of it."""
+        """Return whether the node is there neither in the selection's causal past nor in its causal future."""
         if self.cone is None:
             return False
         past, future = self.bounds.get(node, (None, None))
@@ -104,22 +104,22 @@ class Scene(Struct):
         return not before and (future is None or along < int(self.place(future)))
 
     def is_quiet(self, *records: int) -> bool:
-        """Whether it is to stand back: something is selected, and these records have nothing to do with it."""
+        """Return whether these records are to be drawn quietly: not all belong to the selection's causal cone."""
         return self.cone is not None and not all(record in self.cone for record in records)
 
-    def style_of(self, arrow: MessageEdge) -> Style:
-        """How a message is drawn."""
-        if arrow is self.picked:
+    def style_of(self, edge: MessageEdge) -> Style:
+        """Return the style of a message."""
+        if edge is self.picked:
             return Style(bold=True, color="bright_white" if self.theme_styles.dark else "black")
-        ends = [arrow.end.record] if arrow.arrived and arrow.end is not None else []
-        if self.is_quiet(arrow.sent.record, *ends):
+        ends = [edge.end.record] if edge.arrived and edge.end is not None else []
+        if self.is_quiet(edge.sent.record, *ends):
             return QUIET
-        if not arrow.arrived and arrow.fate != "in flight":
-            return self.theme_styles.fate(arrow.fate)
-        return self.theme_styles.kind(arrow.line.kind)
+        if not edge.arrived and edge.fate != "in flight":
+            return self.theme_styles.fate(edge.fate)
+        return self.theme_styles.kind(edge.line.kind)
 
 
-def _last(arrow: MessageEdge, by_records: bool) -> int:
-    end = arrow.again[-1] if arrow.again else arrow.end
+def _last(edge: MessageEdge, by_records: bool) -> int:
+    end = edge.again[-1] if edge.again else edge.end
     assert end is not None
     return end.record if by_records else end.at_us

@@ -1,1 +1,1 @@
-"""One node as a whole."""
+"""The inspector of one node."""

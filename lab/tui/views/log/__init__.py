@@ -1,1 +1,1 @@
-"""The log of messages."""
+"""The message log."""

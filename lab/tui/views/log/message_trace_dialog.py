@@ -1,4 +1,4 @@
-"""The life of one message, from why it was sent to what its answer came to; each line leads to its record."""
+"""The trace of one message, from why it was sent to the effect of its answer. Each line leads to its record."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -10,78 +10,83 @@ from textual.containers import Vertical
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from lab.analysis.message_trace import LifeLine, life_of, message_at
+from lab.analysis.message_trace import TraceEntry, message_at, message_trace
 from lab.text import sanitize
 from lab.tui.dialog import Dialog
 from lab.tui.terminal.theme_styles import DIM, ThemeStyles
-from lab.tui.views.log.view import MessageLog
+from lab.tui.views.log.log_view import MessageLog
 
 if TYPE_CHECKING:
     from lab.tui.screen import RunScreen
 
-__all__ = ["LifeDialog", "follow"]
+__all__ = ["TraceDialog", "follow_message"]
 
-_SIGNS = {"lost": "lost", "taken": "delivered", "routed": "held", "meanwhile": "held", "open": "in flight"}
-"""The fate in whose colour a line is."""
+_STYLES = {"lost": "lost", "taken": "delivered", "routed": "held", "meanwhile": "held", "open": "in flight"}
+"""The delivery outcome that gives a line its colour."""
 
 
-class LifeDialog(Dialog[int | None]):
-    """The result is the record of the line that was chosen; ``here`` is where the cursor in time is."""
+class TraceDialog(Dialog[int | None]):
+    """The trace of a message. The result is the record of the chosen line; ``here`` is the cursor in time."""
 
     DEFAULT_CSS = """
-    LifeDialog > Vertical { width: 100; }
+    TraceDialog > Vertical { width: 100; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         ("q,F", "leave", "close"),
     ]
 
-    def __init__(self, incarnation: Sequence[LifeLine], here: int, theme_styles: ThemeStyles) -> None:
+    def __init__(self, entries: Sequence[TraceEntry], here: int, theme_styles: ThemeStyles) -> None:
         super().__init__()
-        self._life = incarnation
+        self._trace = entries
         self._here = here
-        self._look = theme_styles
+        self._theme_styles = theme_styles
 
     def compose(self) -> ComposeResult:
-        """A line of its life a row."""
         with Vertical() as box:
-            box.border_title = "the life of a message"
-            box.border_subtitle = "Enter goes to the record of a line, Esc closes"
-            yield OptionList(*(Option(self._said(line), str(place)) for place, line in enumerate(self._life)))
+            box.border_title = "the trace of a message"
+            box.border_subtitle = "Enter goes to a line's record, Esc closes"
+            yield OptionList(
+                *(Option(self._entry_text(line), str(place)) for place, line in enumerate(self._trace))
+            )
 
     def on_mount(self) -> None:
-        """Begin at the last line that is not after the cursor in time."""
-        reached = [place for place, line in enumerate(self._life) if line.record <= self._here]
+        """Highlight the last line that is not after the cursor in time."""
+        reached = [place for place, line in enumerate(self._trace) if line.record <= self._here]
         self.query_one(OptionList).highlighted = reached[-1] if reached else 0
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Chosen."""
-        self.dismiss(self._life[int(event.option_id or 0)].record)
+        self.dismiss(self._trace[int(event.option_id or 0)].record)
 
-    def _said(self, line: LifeLine) -> Text:
-        theme_styles = self._look
+    def _entry_text(self, line: TraceEntry) -> Text:
+        theme_styles = self._theme_styles
         text = Text(f"{line.at_us / 1e6:9.3f} ", DIM)
         text.append("    " * line.depth)
         sign = {"sent": theme_styles.glyphs.arrow, "did": " ", "lost": theme_styles.glyph("killed")}.get(
             line.what, theme_styles.glyphs.dot
         )
         style = (
-            "bold" if line.what == "sent" else theme_styles.fate(_SIGNS[line.what]) if line.what in _SIGNS else ""
+            "bold"
+            if line.what == "sent"
+            else theme_styles.fate(_STYLES[line.what])
+            if line.what in _STYLES
+            else ""
         )
         text.append(f"{sign} {sanitize(line.text, 200)}", style)
         return text
 
 
-def follow(screen: "RunScreen") -> None:
-    """The life of the message under the cursor of the log, or of the record where the cursor in time is."""
-    lines, view = screen.source.lines, screen.views.in_hand
+def follow_message(screen: "RunScreen") -> None:
+    """Show the trace of the message under the log's cursor, or of the record at the cursor in time."""
+    lines, view = screen.source.store, screen.views.focused_view
     row = view.under_cursor if isinstance(view, MessageLog) else None
     if row is not None and row[0].what == "message":
         sent, key = row[0].record, row[0].message
     elif (found := message_at(lines, screen.player.number)) is not None:
         sent, key = found
     else:
-        screen.say(
-            "which message? put the log's cursor on one (Tab, arrow keys), or step to one with e", warn=True
+        screen.show_message(
+            "no message is selected: move the log's cursor to one (Tab, arrow keys), or step to one with e",
+            warn=True,
         )
         return
 
@@ -90,5 +95,5 @@ def follow(screen: "RunScreen") -> None:
             screen.player.go(record)
             screen.draw()
 
-    incarnation = list(life_of(lines, key, sent))
-    screen.app.push_screen(LifeDialog(incarnation, screen.player.number, screen.theme_styles), chosen)
+    entries = list(message_trace(lines, key, sent))
+    screen.app.push_screen(TraceDialog(entries, screen.player.number, screen.theme_styles), chosen)

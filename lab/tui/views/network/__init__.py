@@ -1,6 +1,6 @@
-"""The network as it is at the cursor: who hears whom, and what each link does to messages."""
+"""The network view: which nodes can communicate, and the effect of each link on messages."""
 
 from lab.tui.views.network.editing import edit_link
-from lab.tui.views.network.view import NetworkView
+from lab.tui.views.network.network_view import NetworkView
 
 __all__ = ["NetworkView", "edit_link"]

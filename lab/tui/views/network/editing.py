@@ -1,6 +1,6 @@
-"""Doing something to a link: the commands that there are for it, one key each.
+"""The dialog that changes a link: the commands available for it, one key each.
 
-What needs a number is begun on the command line, to be changed there; all else is done at once.
+A command that needs a number is put on the command line for editing; any other is run at once.
 """
 
 from typing import TYPE_CHECKING, ClassVar
@@ -16,68 +16,68 @@ from textual.widgets.option_list import Option
 
 from lab.analysis.connectivity import Pair
 from lab.script import VERBS
+from lab.tui.availability import reason_no_commands, takes_commands
 from lab.tui.dialog import Dialog, frame
-from lab.tui.offers import takes_commands, why_no_commands
 from lab.tui.views.network.links import NetworkNow
 
 if TYPE_CHECKING:
     from lab.tui.screen import RunScreen
 
-__all__ = ["LinkDialog", "Order", "edit_link", "orders_for"]
+__all__ = ["LinkCommand", "LinkDialog", "commands_for", "edit_link"]
 
 
-class Order(Struct, frozen=True):
-    """A command for links, and its key; one that is not ``complete`` is changed on the command line first."""
+class LinkCommand(Struct, frozen=True):
+    """A command for a link, and its key. One that is not ``complete`` is edited on the command line first."""
 
     key: str
     command: str
     complete: bool = True
 
 
-def orders_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[Order, ...]:
-    """What can be done to the link, or to it and the one back: nothing is ended that is not there."""
+def commands_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[LinkCommand, ...]:
+    """Return the commands for a link, or for both directions. A fault can be ended only if there is one."""
     source, target = link
     links = f"{source}{'<->' if both_ways else '->'}{target}"
     ways = (link, (target, source)) if both_ways else (link,)
-    sorts = {trouble.sort for way in ways for trouble in now.troubles.get(way, ())}
+    sorts = {effect.sort for way in ways for effect in now.effects.get(way, ())}
     held = any(flight.held for way in ways for flight in now.in_flight.get(way, ()))
-    orders = [
-        Order("d", f"delay {links} 400ms", complete=False),
-        Order("l", f"lose {links} 30%", complete=False),
-        Order("u", f"duplicate {links} 20%", complete=False),
-        Order("r", f"reorder {links} 50% 100ms", complete=False),
-        Order("o", f"hold {links}"),
-        Order("x", f"cut {links}"),
+    commands = [
+        LinkCommand("d", f"delay {links} 400ms", complete=False),
+        LinkCommand("l", f"lose {links} 30%", complete=False),
+        LinkCommand("u", f"duplicate {links} 20%", complete=False),
+        LinkCommand("r", f"reorder {links} 50% 100ms", complete=False),
+        LinkCommand("o", f"hold {links}"),
+        LinkCommand("x", f"cut {links}"),
     ]
     if "hold" in sorts or held:
-        orders.append(Order("e", f"release {links}"))
+        commands.append(LinkCommand("e", f"release {links}"))
     if "cut" in sorts:
-        orders.append(Order("j", f"join {links}"))
+        commands.append(LinkCommand("j", f"join {links}"))
     if sorts:
-        orders.append(Order("h", f"heal {links}"))
-    return tuple(orders)
+        commands.append(LinkCommand("h", f"heal {links}"))
+    return tuple(commands)
 
 
 def edit_link(screen: "RunScreen", link: Pair, now: NetworkNow) -> None:
-    """Ask what is to be done to the link, and do it; where nothing can be, say why."""
+    """Ask for a command for the link, and run it; if commands are impossible, say why."""
     source, target = link
     if not takes_commands(screen.source):
-        said = f"the link {source}->{target} cannot be changed: {why_no_commands(screen.source)}"
-        screen.say(said, warn=True)
+        message = f"the link {source}->{target} cannot be changed: {reason_no_commands(screen.source)}"
+        screen.show_message(message, warn=True)
         return
     if source == target:
-        screen.say(f"{source} has no link to itself; the arrows go to another", warn=True)
+        screen.show_message(f"{source} has no link to itself; the arrows move to another", warn=True)
         return
 
-    def give(order: Order | None) -> None:
-        if order is not None:
-            (screen.give if order.complete else screen.open_line)(order.command)
+    def run(command: LinkCommand | None) -> None:
+        if command is not None:
+            (screen.execute if command.complete else screen.open_line)(command.command)
 
-    screen.app.push_screen(LinkDialog(link, now), give)
+    screen.app.push_screen(LinkDialog(link, now), run)
 
 
-class LinkDialog(Dialog[Order | None]):
-    """The result is the order that was chosen, or nothing."""
+class LinkDialog(Dialog[LinkCommand | None]):
+    """The result is the chosen command, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("q", "leave", "close"),
@@ -89,46 +89,43 @@ class LinkDialog(Dialog[Order | None]):
         self._link = link
         self._network = now
         self._both_ways = False
-        self._orders = orders_for(link, both_ways=False, now=now)
+        self._commands = commands_for(link, both_ways=False, now=now)
 
     def compose(self) -> ComposeResult:
-        """The list."""
         with Vertical() as box:
-            box.border_subtitle = "b: both ways or one   Esc leaves"
+            box.border_subtitle = "b: both ways or one   Esc closes"
             yield OptionList()
 
     def on_mount(self) -> None:
-        """Show what there is."""
         self.query_one(OptionList).focus()
-        self._list()
+        self._fill()
 
     def on_key(self, event: events.Key) -> None:
-        """The key of an order is as good as Enter on it."""
-        order = next((order for order in self._orders if order.key == event.key), None)
-        if order is not None:
+        """Choose a command by its key."""
+        command = next((command for command in self._commands if command.key == event.key), None)
+        if command is not None:
             event.stop()
-            self.dismiss(order)
+            self.dismiss(command)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Enter, or a click."""
-        self.dismiss(self._orders[event.option_index])
+        self.dismiss(self._commands[event.option_index])
 
     def action_turn(self) -> None:
-        """Both ways, or only from the one to the other."""
+        """Switch between both directions and one."""
         self._both_ways = not self._both_ways
-        self._orders = orders_for(self._link, self._both_ways, self._network)
-        self._list()
+        self._commands = commands_for(self._link, self._both_ways, self._network)
+        self._fill()
 
-    def _list(self) -> None:
+    def _fill(self) -> None:
         source, target = self._link
         way = "between {} and {}, both ways" if self._both_ways else "from {} to {}"
         frame(self.query_one(Vertical), title=f"the link {way.format(source, target)}")
         listed = self.query_one(OptionList)
         listed.clear_options()
-        for order in self._orders:
+        for command in self._commands:
             row = Text()
-            row.append(f" {order.key} ", "bold")
-            row.append(f" {order.command + ('' if order.complete else ' …'):28}")
-            row.append(VERBS[order.command.partition(" ")[0]].help, "dim")
+            row.append(f" {command.key} ", "bold")
+            row.append(f" {command.command + ('' if command.complete else ' …'):28}")
+            row.append(VERBS[command.command.partition(" ")[0]].help, "dim")
             listed.add_option(Option(row))
         listed.action_first()

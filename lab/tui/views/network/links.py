@@ -1,7 +1,6 @@
-"""From a cluster to what there is to draw of its network: pure, and from the records alone.
+"""The state of the network at a record, computed from records alone.
 
-What the records do not have in a field, by how much a fault delays, or how many it loses, is read from its command
-by the parser of the language.
+A fault's record holds its amount (delay, loss) only as the text of the command, so that is parsed again.
 """
 
 from functools import lru_cache
@@ -14,12 +13,12 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.snapshot import ActiveFault, InFlightMessage, NodeState
 from lab.script import CommandError, LinkFault, parse
 from lab.script.commands import Slow
-from lab.script.printing import amount_said
+from lab.script.printing import format_amount
 
-__all__ = ["GONE", "NetworkNow", "Stand", "Trouble", "network_now", "trouble_of"]
+__all__ = ["STOPPED", "LinkEffect", "NetworkNode", "NetworkNow", "effect_of", "network_now"]
 
-GONE = ("killed", "failed", "absent")
-"""What a process is that neither sends nor gets anything."""
+STOPPED = ("killed", "failed", "absent")
+"""The states of a process that neither sends nor receives."""
 _SORTS = {
     "cut": "cut",
     "partition": "cut",
@@ -30,14 +29,14 @@ _SORTS = {
     "reorder": "reorder",
     "duplicate": "duplicate",
 }
-"""The kinds of faults of links, and what each is to a link; what comes first matters most."""
+"""The effect of each kind of link fault; the most important first."""
 _RANK = {sort: place for place, sort in enumerate(_SORTS.values())}
 
 
-class Trouble(Struct, frozen=True):
-    """What a fault is to its links. ``amount`` is as people write it, and empty where there is none.
+class LinkEffect(Struct, frozen=True):
+    """The effect of a fault on its links. ``amount`` is as in the command, or empty.
 
-    ``kinds``: only messages of these kinds; empty: all. ``closes``: nothing at all passes.
+    ``kinds``: only messages of these kinds are affected; empty: all. ``closes``: nothing passes.
     """
 
     fault: ActiveFault
@@ -48,12 +47,12 @@ class Trouble(Struct, frozen=True):
 
     @property
     def is_inert(self) -> bool:
-        """Whether it has touched no message so far, on none of its links."""
+        """True if the fault has touched no message so far, on any of its links."""
         return not self.fault.touched
 
 
-class Stand(Struct, frozen=True):
-    """How a node stands. ``group`` is the name of its group and the number of that one's colour, if it has one."""
+class NetworkNode(Struct, frozen=True):
+    """A node of the network. ``group`` is the name of its group and the number of the group's colour, if any."""
 
     id: int
     process: str
@@ -62,56 +61,56 @@ class Stand(Struct, frozen=True):
 
 
 class NetworkNow(Struct, frozen=True):
-    """The network at a record: ``troubles`` and ``in_flight`` only of links that have some, between known nodes."""
+    """The network at a record. ``effects`` and ``in_flight`` list only links between known nodes that have any."""
 
-    nodes: dict[int, Stand]
-    troubles: dict[Pair, tuple[Trouble, ...]]
+    nodes: dict[int, NetworkNode]
+    effects: dict[Pair, tuple[LinkEffect, ...]]
     in_flight: dict[Pair, tuple[InFlightMessage, ...]]
     connections: Connections
 
-    def apart(self) -> list[Stand]:
-        """The nodes that are on no side, for they do not run."""
-        return [stand for stand in self.nodes.values() if stand.process != "running"]
+    def stopped(self) -> list[NetworkNode]:
+        """Return the nodes on no side, because they do not run."""
+        return [member for member in self.nodes.values() if member.process != "running"]
 
 
 def network_now(cluster: ClusterState, groups: GroupLog) -> NetworkNow:
-    """The network of that cluster."""
+    """Return the state of the network in a cluster state."""
     views = [cluster.nodes[node] for node in sorted(cluster.nodes)]
-    troubles: dict[Pair, list[Trouble]] = {}
-    for trouble in sorted(map(trouble_of, cluster.faults.values()), key=lambda each: _RANK.get(each.sort, 99)):
-        for source, target in dict.fromkeys(trouble.fault.links):
+    effects: dict[Pair, list[LinkEffect]] = {}
+    for effect in sorted(map(effect_of, cluster.faults.values()), key=lambda each: _RANK.get(each.sort, 99)):
+        for source, target in dict.fromkeys(effect.fault.links):
             if source != target and source in cluster.nodes and target in cluster.nodes:
-                troubles.setdefault((source, target), []).append(trouble)
+                effects.setdefault((source, target), []).append(effect)
     in_flight: dict[Pair, list[InFlightMessage]] = {}
     for flight in cluster.in_flight.values():
         if flight.source in cluster.nodes and flight.target in cluster.nodes:
             in_flight.setdefault((flight.source, flight.target), []).append(flight)
-    closed = [link for link, here in troubles.items() if any(trouble.closes for trouble in here)]
+    closed = [link for link, here in effects.items() if any(effect.closes for effect in here)]
     return NetworkNow(
-        {view.id: _stand(view, groups, cluster.record) for view in views},
-        {link: tuple(here) for link, here in troubles.items()},
+        {view.id: _network_node(view, groups, cluster.record) for view in views},
+        {link: tuple(here) for link, here in effects.items()},
         {link: tuple(here) for link, here in in_flight.items()},
         connected((view.id for view in views if view.process == "running"), closed),
     )
 
 
-def _stand(view: NodeState, groups: GroupLog, record: int) -> Stand:
+def _network_node(view: NodeState, groups: GroupLog, record: int) -> NetworkNode:
     group = groups.group_of(view, record)
-    leads = view.leads and view.process not in GONE
-    return Stand(view.id, view.process, leads, None if group is None else (group.name, group.hue))
+    leads = view.leads and view.process not in STOPPED
+    return NetworkNode(view.id, view.process, leads, None if group is None else (group.name, group.hue))
 
 
-def trouble_of(fault: ActiveFault) -> Trouble:
-    """What that fault is to the links that it is on."""
+def effect_of(fault: ActiveFault) -> LinkEffect:
+    """Return the effect of a fault on its links."""
     sort = _SORTS.get(fault.kind, "other")
     if sort == "cut":
-        return Trouble(fault, sort, closes=True)
+        return LinkEffect(fault, sort, closes=True)
     command = _command(fault.text) if fault.links else None
     if not isinstance(command, LinkFault | Slow) or fault.text.split()[0] != fault.kind:
-        return Trouble(fault, sort)  # a foreign recording may have any text there
+        return LinkEffect(fault, sort)  # a foreign recording may have any text there
     kinds = () if isinstance(command, Slow) else command.kinds
     stops = sort == "hold" or (isinstance(command, LinkFault) and sort == "lose" and command.probability == 1)
-    return Trouble(fault, sort, amount_said(command), kinds, stops and not kinds)
+    return LinkEffect(fault, sort, format_amount(command), kinds, stops and not kinds)
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,226 @@
+"""Grade a repaired protocol by randomized testing, as ``lab check`` does, under secret seeds.
+
+The student's file runs in this process, so this is for a teacher's or student's own machine, never for the server.
+The exercise defines what the protocol must satisfy: a class that promises nothing, or allows itself more time,
+gains nothing. Times and numbers of nodes are random, too, so that a repair for one particular network fails.
+
+A repaired protocol must first of all work without faults. A task counts only if all tasks before it are done. So
+neither a class that does nothing nor the unchanged file earns a point.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lab.analysis.commit_history import CommitLog
+from lab.exercises.assessment import Result
+from lab.exercises.exercise import Exercise, Repair, Task
+from lab.kernel import Step, Timing
+from lab.properties import RAISES
+from lab.protocols import Algorithm, commit_protocol
+from lab.recording.records import Header, Link, Record
+from lab.worlds.campaign.draw import SchedulePlan, draw, plan_of
+from lab.worlds.campaign.schedule import Schedule, ScheduledFault
+from lab.worlds.campaign.trial import RunawayError, Trial, run_trial
+from lab.worlds.config import RunConfig, header_of
+from lab.worlds.targets import TargetError, load_protocol
+
+__all__ = ["grade_repair", "repair_problems"]
+
+_NETWORKS = 5
+_CALM_RUNS = 6
+_CALM_T, _COMMAND_EVERY_T = 20, 25
+_SOLUTION, _WRONG = "solution.py", "wrong-*.py"
+_SEED = 1
+
+ReportProgress = Callable[[str], None]
+
+
+def grade_repair(
+    exercise: Exercise, file: Path, seed: int, report_progress: ReportProgress = lambda text: None
+) -> tuple[Result, ...]:
+    """Return the results of the tasks for this file. The same ``seed`` gives the same runs.
+
+    ``report_progress`` is called with a line of text.
+    """
+    try:
+        repaired = load_protocol(_target(exercise, file))
+    except TargetError as error:
+        return tuple(Result(task.number, "missed", why=str(error)) for task in exercise.tasks)
+    grading = _Grading(exercise, repaired, seed, report_progress)
+    why = grading.why_it_does_not_work()
+    results = []
+    for task in exercise.tasks:
+        why = why or grading.why_not(task)
+        results.append(Result(task.number, "missed" if why else "done", 0 if why else task.points, why=why))
+        if why:
+            why = "an earlier task is not done"
+    return tuple(results)
+
+
+def repair_problems(exercise: Exercise) -> Iterator[str]:
+    """Yield the problems of a repair exercise: its solution must earn all points, nothing else any."""
+    folder, untouched = exercise.folder, exercise.repairs
+    assert untouched is not None
+    wrong = sorted(folder.glob(_WRONG))
+    if not wrong:
+        yield f"{_WRONG} is missing: nothing shows that wrong repairs earn nothing"
+    if not (folder / _SOLUTION).is_file():
+        yield f"{_SOLUTION} is missing: nothing shows that the exercise can be solved"
+        return
+    for result in grade_repair(exercise, folder / _SOLUTION, _SEED):
+        if result.state != "done":
+            yield f"{_SOLUTION}: task {result.task} is {result.state}: {result.why}"
+    if points := _points(exercise, untouched):
+        yield f"the unchanged file earns {points} of {exercise.points} points"
+    for path in wrong:
+        if points := _points(exercise, path):
+            yield f"{path.name} earns {points} of {exercise.points} points"
+
+
+def _points(exercise: Exercise, file: Path) -> int:
+    return sum(result.points for result in grade_repair(exercise, file, _SEED))
+
+
+def _target(exercise: Exercise, file: Path) -> str:
+    _, _, name = exercise.setup.protocol.rpartition(":")
+    return f"{file.resolve()}:{name}"
+
+
+class _Network(Struct, frozen=True):
+    """The timing and the number of nodes for a share of the runs, and the seed of these runs."""
+
+    timing: Timing
+    nodes: tuple[int, int]
+    seed: int
+
+
+class _Grading:
+    def __init__(
+        self, exercise: Exercise, repaired: type[Algorithm], seed: int, report_progress: ReportProgress
+    ) -> None:
+        self._exercise = exercise
+        self._setup = exercise.setup
+        self._original = load_protocol(exercise.setup.protocol)
+        self._repaired = repaired
+        self._seed = seed
+        self._report_progress = report_progress
+
+    # without faults
+
+    def why_it_does_not_work(self) -> str:
+        """Return what fails without faults; empty if nothing does."""
+        for network in self._networks("calm", (2, 5), _CALM_RUNS):
+            schedule = self._calm(network)
+            trial = self._trial(self._repaired, self._base(network, self._original.promises), schedule)
+            if isinstance(trial, str):
+                return trial
+            if found := _violation_text(trial, self._original.promises):
+                return f"without any fault, {found}"
+            if schedule.faults and _committed_count(trial.records) < len(schedule.faults):
+                return f"without any fault, not all of {len(schedule.faults)} transfers are committed"
+        return ""
+
+    def _calm(self, network: _Network) -> Schedule:
+        """Build a schedule without faults; for a commit protocol, with some transactions, one by one."""
+        t_us, nodes = network.timing.t_us, tuple(range(1, network.nodes[1] + 1))
+        faults = tuple(
+            ScheduledFault((_CALM_T + k * _COMMAND_EVERY_T) * t_us, "", f"tell {nodes[-1]} transfer 10 {way}")
+            for k, way in enumerate(("savings checking", "checking moneymarket"))
+            if commit_protocol(self._original) is not None
+        )
+        end_us = max((fault.at_us for fault in faults), default=0) + _COMMAND_EVERY_T * t_us
+        return Schedule(network.seed, nodes, Link(network.timing.tm_us // 4), faults, end_us)
+
+    # with faults
+
+    def why_not(self, task: Task) -> str:
+        """Return why the task is not done; empty if it is."""
+        repair = task.repair
+        assert repair is not None
+        done = 0
+        for network in self._networks(f"task {task.number}", repair.nodes, _NETWORKS):
+            base, plan = self._base(network, repair.promises), self._plan(repair, network)
+            for seed in range(network.seed, network.seed + -(-repair.runs // _NETWORKS)):
+                self._report_progress(f"task {task.number}: {done} of {repair.runs} runs")
+                schedule = draw(plan, seed)
+                trial = self._trial(self._repaired, base, schedule)
+                if isinstance(trial, str):
+                    return trial
+                if found := _violation_text(trial, repair.promises):
+                    return f"{found}, with faults {' and '.join(repair.faults)}: run {done + 1}"
+                done += 1
+                if repair.like and (found := _message_excess(repair, trial, base)):
+                    return f"{found}: run {done}"
+        return ""
+
+    def _plan(self, repair: Repair, network: _Network) -> SchedulePlan:
+        """Plan as for the original file; messages that the student has added are targets of faults, too."""
+        plan = plan_of(self._original, network.nodes, repair.faults, network.timing)
+        added = (kind for kind in self._repaired.payloads if kind not in self._original.payloads)
+        return replace(plan, kinds=(*plan.kinds, *added), commands=repair.commands or plan.commands)
+
+    # both
+
+    def _networks(self, purpose: str, nodes: tuple[int, int], count: int) -> Iterator[_Network]:
+        for k in range(count):
+            chance = Random(f"{self._seed}/{self._exercise.name}/{purpose}/{k}")
+            timing = Timing(chance.randrange(20_000, 400_000, 1000), chance.randrange(10_000, 200_000, 1000))
+            most = chance.randint(nodes[0], nodes[1])
+            yield _Network(timing, (nodes[0], most), chance.randrange(1_000_000_000))
+
+    def _base(self, network: _Network, promises: tuple[str, ...]) -> Header:
+        """Build the header for judging: the original file defines what is promised, and how soon."""
+        setup = self._setup
+        config = RunConfig(
+            "",
+            setup.protocol,
+            tuple(range(1, network.nodes[1] + 1)),
+            network.timing,
+            setup.parameters,
+            Link(),
+            0,
+            "",
+            world="simulated",
+        )
+        header = header_of(config, self._original)
+        return replace(header, protocol=replace(header.protocol, promises=promises))
+
+    def _trial(self, protocol: type[Algorithm], base: Header, schedule: Schedule) -> Trial | str:
+        try:
+            return run_trial(protocol, base, schedule)
+        except RunawayError:
+            return "its messages multiply without bound"
+
+
+def _violation_text(trial: Trial, promises: tuple[str, ...]) -> str:
+    """Describe a violation whose assumptions all held; exceptions of the protocol always count."""
+    judged = (*promises, RAISES.id)
+    found = (each for each in trial.violations if each.is_failure and each.assertion in judged)
+    first = next(found, None)
+    if first is None:
+        return ""
+    return (
+        f"it fails: {first.text}" if first.assertion == RAISES.id else f"{first.assertion} is broken: {first.text}"
+    )
+
+
+def _committed_count(records: list[Record]) -> int:
+    log = CommitLog()
+    for record in records:
+        log.observe(record)
+    return sum(each.outcome == "committed" for each in log.transactions.values())
+
+
+def _message_excess(repair: Repair, trial: Trial, base: Header) -> str:
+    """Describe by how much it sends too many messages, compared to the built-in protocol in the same run."""
+    usual = run_trial(load_protocol(repair.like), base, trial.schedule)
+    per_us = [
+        sum(len(each.sent) for each in run.records if isinstance(each, Step)) / run.end_us
+        for run in (trial, usual)
+    ]
+    many = per_us[0] / max(per_us[1], 1e-9)
+    return f"it sends {many:.1f} times as many messages as {repair.like}" if many > repair.times else ""

@@ -1,0 +1,155 @@
+"""A student's folder: the recordings of all attempts, and the progress made.
+
+A recording is written during the attempt, so a crash loses none. Progress is stored durably beside the recordings
+the moment it is made, so that the list of exercises need not read them all. It is not a grade: grades come from
+the recordings alone.
+"""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+
+from lab.durable import exclusive_lock, write_durably
+from lab.exercises.assessment import Result
+from lab.exercises.exercise import Exercise
+from lab.recording.records import ExerciseAttempt
+
+__all__ = ["NAME", "PROGRESS", "CurrentAttempt", "ExerciseProgress", "StudentFolder", "attempt_in", "recording_of"]
+
+_ATTEMPTS = "attempts"
+PROGRESS = "progress.json"
+_RECORDING = re.compile(r"(.+)-(\d+)\.jsonl")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
+"""The form of the name of a student or an exercise, which is a file name, too."""
+
+
+class ExerciseProgress(Struct, frozen=True, omit_defaults=True):
+    """A student's progress in an exercise: the number of attempts, and the results of the best one.
+
+    ``first_solved`` is when it was first solved, UTC, ISO 8601; empty if it is not.
+    """
+
+    attempts: int = 0
+    best: tuple[Result, ...] = ()
+    first_solved: str = ""
+
+    @property
+    def points(self) -> int:
+        return sum(result.points for result in self.best)
+
+
+class CurrentAttempt(Struct, frozen=True):
+    """The latest attempt, and how many of its tasks are done.
+
+    ``since`` is when the last of these was done, or when the attempt began: UTC, ISO 8601.
+    """
+
+    exercise: str
+    attempt: int
+    done: int
+    tasks: int
+    since: str
+
+
+class _Progress(Struct, frozen=True, omit_defaults=True):
+    all_progress: dict[str, ExerciseProgress] = field(default_factory=dict, name="standings")
+    current: CurrentAttempt | None = field(default=None, name="doing")
+
+    def after(self, exercise: str, attempt: int, results: tuple[Result, ...], solved: str) -> "_Progress":
+        """Return the progress updated with the results of an attempt."""
+        before = self.all_progress.get(exercise, ExerciseProgress())
+        better = sum(each.points for each in results) >= before.points or not before.best
+        progress = ExerciseProgress(
+            max(before.attempts, attempt), results if better else before.best, before.first_solved or solved
+        )
+        current = self._current_after(exercise, attempt, results)
+        return _Progress({**self.all_progress, exercise: progress}, current)
+
+    def _current_after(self, exercise: str, attempt: int, results: tuple[Result, ...]) -> CurrentAttempt:
+        before, done = self.current, sum(each.state == "done" for each in results)
+        if before is not None:
+            is_same = (before.exercise, before.attempt) == (exercise, attempt)
+            # a resumed attempt is assessed from its beginning again, and a finished one may be noted only after
+            # the next has begun
+            if done <= before.done if is_same else not any(each.is_open for each in results):
+                return before
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return CurrentAttempt(exercise, attempt, done, len(results), now)
+
+
+def recording_of(folder: Path, exercise: str, attempt: int) -> Path:
+    """Return the path of an attempt's recording in the student's folder."""
+    return folder / _ATTEMPTS / f"{exercise}-{attempt:03}.jsonl"
+
+
+def attempt_in(path: Path) -> ExerciseAttempt | None:
+    """Return which attempt this file records, judging by its name and folder."""
+    folder, named = path.absolute().parent, _RECORDING.fullmatch(path.name)
+    if named is None or folder.name != _ATTEMPTS:
+        return None
+    return ExerciseAttempt(named[1], folder.parent.name, int(named[2]))
+
+
+class StudentFolder:
+    """The folder of one student, created if needed. Several processes may update its progress at once.
+
+    Raises OSError, also if the progress cannot be read.
+    """
+
+    def __init__(self, folder: Path, student: str) -> None:
+        self.folder = folder
+        self.student = student
+        self.attempts = folder / _ATTEMPTS
+        self.attempts.mkdir(parents=True, exist_ok=True)
+        self._file = folder / PROGRESS
+        self._progress = self._read()
+
+    def progress_of(self, exercise: str) -> ExerciseProgress:
+        """Return the progress made in this exercise."""
+        return self._progress.all_progress.get(exercise, ExerciseProgress())
+
+    @property
+    def all_progress(self) -> dict[str, ExerciseProgress]:
+        """The progress in each exercise that was started."""
+        return self._progress.all_progress
+
+    @property
+    def current(self) -> CurrentAttempt | None:
+        """The current attempt, or the last one."""
+        return self._progress.current
+
+    def next_attempt(self, exercise: str) -> tuple[int, Path]:
+        """Return the next attempt's number, and the path of its recording."""
+        taken = [int(path.stem.rpartition("-")[2]) for path in self.recordings(exercise)]
+        number = max(taken, default=0) + 1
+        return number, recording_of(self.folder, exercise, number)
+
+    def recordings(self, exercise: str) -> list[Path]:
+        """Return the recordings of all attempts at this exercise, in order."""
+        named = re.compile(rf"{re.escape(exercise)}-\d+")
+        return sorted(path for path in self.attempts.glob("*.jsonl") if named.fullmatch(path.stem))
+
+    def note(self, exercise: Exercise, attempt: int, results: tuple[Result, ...], solved: str = "") -> None:
+        """Store the results of an attempt. ``solved`` is the time if it was solved just now. Raises OSError."""
+        update = exercise.name, attempt, results, solved
+        if self._progress.after(*update) == self._progress:
+            return
+        with exclusive_lock(self._file):
+            before = self._read(in_place=False)
+            self._progress = before.after(*update)
+            if self._progress != before:
+                write_durably(self._file, msgspec.json.format(msgspec.json.encode(self._progress)))
+
+    def _read(self, in_place: bool = True) -> _Progress:
+        """Read the progress; none if the file cannot be decoded, which is then renamed unless ``in_place``."""
+        try:
+            return msgspec.json.decode(self._file.read_bytes(), type=_Progress)
+        except FileNotFoundError:
+            return _Progress()
+        except ValueError:
+            if not in_place:
+                self._file.rename(f"{self._file}.bad")
+            return _Progress()

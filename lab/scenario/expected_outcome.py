@@ -1,0 +1,117 @@
+"""The outcome of a run as expectations of a script, to write them and to compare another run with them."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from lab.analysis.elections import agreed_coordinator
+from lab.properties import Judge, Violation
+from lab.recording.cluster_state import ClusterState
+from lab.recording.records import Fault
+from lab.recording.snapshot import NodeState
+from lab.scenario.report import matches_violation
+from lab.script import Expect, Expectation, ExpectViolation
+from lab.script.evaluation import Suspicions, holds
+from lab.script.predicates import All, Attribute, Compare, Count, Is, Number, Predicate
+
+__all__ = ["ExpectedOutcome", "expected_outcome"]
+
+_STATUSES = {"Normal": "normal", "Election": "election", "Reorganization": "reorganization"}
+
+
+class ExpectedOutcome(Struct, frozen=True):
+    """The expectations: that all agree on a coordinator (``agreed``), at the end (``end``), and of verdicts."""
+
+    agreed: Predicate | None
+    end: tuple[Predicate, ...]
+    verdicts: tuple[ExpectViolation, ...]
+
+    def missed(self, cluster: ClusterState, judge: Judge) -> list[Expectation]:
+        """Return the expectations that another run, which ended in this state, does not meet."""
+        found: list[Expectation] = [
+            Expect(each)
+            for each in (self.agreed, *self.end)
+            if each is not None and not holds(each, cluster, Suspicions())
+        ]
+        for verdict in self.verdicts:
+            hit = any(matches_violation(verdict, violation) for violation in judge.violations)
+            if hit == verdict.none:
+                found.append(verdict)
+        return found
+
+
+def expected_outcome(
+    cluster: ClusterState, judge: Judge, faults: list[Fault], live: bool = False
+) -> ExpectedOutcome:
+    """Return the outcome of a run with these faults.
+
+    Violations in a ``live`` run that are due to a slow machine are not expected.
+    """
+    leader = agreed_coordinator(cluster.nodes)
+    views = list(cluster.nodes.values())
+    end = [_processes(views)]
+    if leader is None:
+        end += list(_apart(cluster))
+        agreed = None
+    else:
+        agreed = _following(leader, views)
+        end.append(Is("all", "normal"))
+    return ExpectedOutcome(agreed, tuple(end), tuple(_verdicts(judge, faults, live)))
+
+
+def _following(leader: int, views: list[NodeState]) -> Predicate:
+    if any(view.process == "paused" for view in views):  # the state of a paused node is ignored
+        return All((Is("all", "normal"), Is(leader, "leads")))
+    return Compare("==", Attribute("all", "coordinator"), Number(leader))
+
+
+def _processes(views: list[NodeState]) -> Predicate:
+    """Return which nodes are not running, if any, and that all others are."""
+    if all(view.process == "running" for view in views):
+        return Is("all", "running")
+    states = {"running": "running", "paused": "paused"}
+    parts = tuple(Is(view.id, states.get(view.process, "down")) for view in views if view.process != "running")
+    running = Compare("==", Count("live"), Number(sum(view.process in states for view in views)))
+    return All((*parts, running))
+
+
+def _apart(cluster: ClusterState) -> Iterator[Predicate]:
+    """Yield whom each node follows, and the number of groups, for nodes that do not agree.
+
+    Nothing is expected of a node that has just been started and has no status yet.
+    """
+    elects = False
+    for view in cluster.nodes.values():
+        if view.process not in ("running", "paused") or "coordinator" not in view.state:
+            continue
+        elects = True
+        if view.status not in _STATUSES:
+            continue
+        is_in: Predicate = Is(view.id, _STATUSES[view.status])
+        if view.status == "Normal" and view.coordinator is not None:
+            is_in = All((is_in, Compare("==", Attribute(view.id, "coordinator"), Number(view.coordinator))))
+        yield is_in
+    if elects:
+        counts = (Compare("==", Count("groups"), Number(n)) for n in range(len(cluster.nodes) + 1))
+        yield next(each for each in counts if holds(each, cluster, Suspicions()))
+
+
+def _verdicts(judge: Judge, faults: list[Fault], live: bool) -> Iterator[ExpectViolation]:
+    verdicts = judge.verdicts()
+    if not any(verdict.first for verdict in verdicts):
+        if verdicts:
+            yield ExpectViolation(none=True)
+        return
+    for verdict in verdicts:
+        if verdict.first is None:
+            yield ExpectViolation(verdict.assertion, none=True)
+            continue
+        cause = _cause(verdict.first, faults)
+        if cause or verdict.first.is_failure or not live:
+            yield ExpectViolation(verdict.assertion, cause)
+
+
+def _cause(violation: Violation, faults: list[Fault]) -> str:
+    """Return the kind of the fault that broke an assumption; empty if none is broken, or by none of these."""
+    made = {fault.kind for fault in faults}
+    return next((kind for broken in violation.broken for kind in broken.kinds if kind in made), "")

@@ -1,0 +1,200 @@
+"""Search for a script that reproduces a recording, with a trigger for every command that changed something.
+
+Each command has several candidate triggers, from robust to exact (``anchors``). A script is run in simulation, and
+its outcome is compared with that of the recording. The search first assigns every command its most robust trigger.
+If the outcome is different, it looks for an assignment with the same outcome, and then replaces each trigger by
+the most robust one that preserves it. Commands without effect are removed as long as the outcome stays the same. A
+script that has the same outcome with other seeds and delays too is preferred.
+"""
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lab.kernel import Protocol
+from lab.recording.records import Header
+from lab.scenario.anchors import Anchor, anchors, exact_anchors
+from lab.scenario.command_history import CommandHistory, GivenCommand, rounded_up
+from lab.scenario.expected_outcome import ExpectedOutcome
+from lab.scenario.head import LONGEST_US
+from lab.scenario.script_trial import ScriptTrial, disturbed_headers, simulated_header, try_script
+from lab.script import Expectation
+from lab.worlds.campaign.trial import RunawayError
+
+__all__ = ["Draft", "DraftLine", "ScriptSearch", "TriedDraft"]
+
+
+class DraftLine(Struct, frozen=True):
+    """A command and its anchor."""
+
+    given: GivenCommand
+    anchor: Anchor
+
+    def __str__(self) -> str:
+        return f"{self.anchor} {self.given.command}".strip()
+
+
+class Draft(Struct, frozen=True):
+    """The commands of a scenario without its expectations; its nodes, and the time of its end."""
+
+    nodes: tuple[int, ...]
+    lines: tuple[DraftLine, ...]
+    end_us: int
+
+
+class TriedDraft(Struct, frozen=True):
+    """A draft that was run: the ``missed`` expectations, the lines without effect (``idle``) or that never ran."""
+
+    draft: Draft
+    missed: tuple[Expectation, ...]
+    idle: tuple[DraftLine, ...] = ()
+    missing: tuple[DraftLine, ...] = ()
+    trial: ScriptTrial | None = None
+
+    @property
+    def is_same(self) -> bool:
+        """True if the outcome is the same."""
+        return self.trial is not None and not self.missed
+
+    @property
+    def is_good(self) -> bool:
+        """True if the outcome is the same and every line has an effect."""
+        return self.is_same and not self.idle and not self.missing
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """The badness of the draft: lower is better."""
+        return not self.is_same, len(self.missing) + len(self.missed), len(self.idle)
+
+
+class ScriptSearch:
+    """A search for a script; ``on_progress`` is called with the number of runs so far."""
+
+    def __init__(
+        self,
+        history: CommandHistory,
+        protocol: type[Protocol],
+        outcome: ExpectedOutcome,
+        on_progress: Callable[[int], None],
+    ) -> None:
+        self.outcome = outcome
+        self._history = history
+        self._protocol = protocol
+        self._header = simulated_header(history.header)
+        self._on_progress = on_progress
+        self._tried = 0
+        self._known: dict[Draft, TriedDraft] = {}
+
+    def find(self) -> TriedDraft:
+        """Return the most robust draft with the same outcome; if there is none, the one with the closest."""
+        best: TriedDraft | None = None
+        for end_us in self._ends():
+            for assign in (self.robust, self._second, self._typed, self._by_step, self._by_clock):
+                found = self._cleaned(assign, end_us)
+                if best is None or found.rank < best.rank:
+                    best = found
+                if found.is_good and self.is_steady(found):
+                    return self._improved(found)
+            if best is not None and best.is_good:
+                break
+        assert best is not None
+        return self._improved(best) if best.is_same else best
+
+    def attempt(self, draft: Draft) -> TriedDraft:
+        """Run the draft, unless it was run before."""
+        found = self._known.get(draft)
+        if found is None:
+            found = self._known[draft] = self._attempt(draft, self._header)
+        return found
+
+    def is_steady(self, found: TriedDraft) -> bool:
+        """Return whether the outcome is the same with other seeds and delays."""
+        return all(self._attempt(found.draft, header).is_good for header in disturbed_headers(self._header))
+
+    def robust(self, given: tuple[GivenCommand, ...]) -> tuple[DraftLine, ...]:
+        """Return these commands, each with its most robust anchor."""
+        return self._level(given, 0)
+
+    def _attempt(self, draft: Draft, header: Header) -> TriedDraft:
+        self._tried += 1
+        self._on_progress(self._tried)
+        try:
+            trial = try_script(
+                self._protocol, replace(header, nodes=draft.nodes), [*map(str, draft.lines)], draft.end_us
+            )
+        except RunawayError:
+            return TriedDraft(draft, ())
+        missed = self.outcome.missed(trial.cluster, trial.judge)
+        idle, missing = (
+            tuple(line for number, line in enumerate(draft.lines, 1) if number in numbers)
+            for numbers in (trial.idle, trial.missing)
+        )
+        return TriedDraft(draft, tuple(missed), idle, missing, trial)
+
+    def _ends(self) -> Iterator[int]:
+        """Yield possible ends: after enough time for an agreement, at a round time, and the end of the recording.
+
+        If the history was cut, the effects of the commands are over by the first of these. A recording is never
+        longer than a scenario may be.
+        """
+        history = self._history
+        end_us = max(history.cluster.at_us, 1_000)
+        settled_us = history.last_us + history.within_us
+        first_us = settled_us if history.is_cut else max(end_us, settled_us)
+        ends = dict.fromkeys([rounded_up(first_us), rounded_up(end_us), end_us])
+        yield from (each for each in ends if each <= LONGEST_US)
+
+    # whole assignments
+
+    def _second(self, given: tuple[GivenCommand, ...]) -> tuple[DraftLine, ...]:
+        return self._level(given, 1)
+
+    def _level(self, given: tuple[GivenCommand, ...], level: int) -> tuple[DraftLine, ...]:
+        lines = []
+        for before, each in zip((None, *given), given, strict=False):
+            found = anchors(self._history, before, each)
+            lines.append(DraftLine(each, found[min(level, len(found) - 1)]))
+        return tuple(lines)
+
+    def _typed(self, given: tuple[GivenCommand, ...]) -> tuple[DraftLine, ...]:
+        return tuple(DraftLine(each, exact_anchors(self._history, each)[0]) for each in given)
+
+    def _by_step(self, given: tuple[GivenCommand, ...]) -> tuple[DraftLine, ...]:
+        return tuple(DraftLine(each, exact_anchors(self._history, each)[-2:][0]) for each in given)
+
+    def _by_clock(self, given: tuple[GivenCommand, ...]) -> tuple[DraftLine, ...]:
+        return tuple(DraftLine(each, exact_anchors(self._history, each)[-1]) for each in given)
+
+    def _cleaned(
+        self, assign: Callable[[tuple[GivenCommand, ...]], tuple[DraftLine, ...]], end_us: int
+    ) -> TriedDraft:
+        """Return the draft with this assignment, without the commands that can be left out."""
+        draft = Draft(self._history.header.nodes, assign(tuple(self._history.given)), end_us)
+        return self.cleaned(draft, lambda lines: assign(tuple(line.given for line in lines)))
+
+    def cleaned(self, draft: Draft, again: Callable[[tuple[DraftLine, ...]], tuple[DraftLine, ...]]) -> TriedDraft:
+        """Run the draft; remove idle lines while it gets no worse. ``again`` reassigns the anchors of the rest."""
+        found = self.attempt(draft)
+        while found.idle and not found.missing:
+            lines = tuple(line for line in found.draft.lines if line not in found.idle)
+            cleaner = self.attempt(replace(draft, lines=again(lines)))
+            if cleaner.rank > found.rank:
+                break
+            found = cleaner
+        return found
+
+    def _improved(self, found: TriedDraft) -> TriedDraft:
+        """Give each command, first to last, the most robust anchor that preserves the outcome."""
+        for place, line in enumerate(found.draft.lines):
+            before = found.draft.lines[place - 1].given if place else None
+            for anchor in anchors(self._history, before, line.given):
+                if anchor == line.anchor:
+                    break
+                lines = list(found.draft.lines)
+                lines[place] = replace(line, anchor=anchor)
+                better = self.attempt(replace(found.draft, lines=tuple(lines)))
+                if better.rank <= found.rank:
+                    found = better
+                    break
+        return found

@@ -1,0 +1,258 @@
+"""Explain syntax errors: where the error is, what was got, what was expected, and an example.
+
+The parser knows which terminals of the grammar it would accept at the error. ``_TERMINALS`` describes each of them
+and lists its words, of which the closest is suggested. ``_TOGETHER`` describes sets of terminals by one phrase.
+"""
+
+import difflib
+import re
+from typing import TYPE_CHECKING
+
+from lab.kernel import Protocol
+from lab.properties import ASSERTIONS
+from lab.protocols import PROTOCOLS, TASKS
+from lab.protocols.transaction import State
+from lab.script.commands import VERBS
+from lab.script.expectations import CAUSES
+from lab.script.predicates import COUNTS, STATES
+from lab.script.protocol_commands import bare_commands
+from lab.text import sanitize
+
+if TYPE_CHECKING:
+    from lark import UnexpectedInput
+
+__all__ = ["EXPECTATIONS", "TRIGGERS", "explain_error"]
+
+TRIGGERS = {
+    "at": "at 2s",
+    "after": "after 2s",
+    "every": "every 2s",
+    "when": "when all.coordinator == 4",
+    "on": "on send AreYouUp 4->5",
+    "on status": "on status 4 Election",
+}
+"""An example of each trigger."""
+
+EXPECTATIONS = {
+    "expect": "expect all.coordinator == 4 within 2s",
+    "expect always": "expect always groups <= 2",
+    "expect never": "expect never 4 suspects 5",
+    "expect violation": "expect violation A1.1 under pause",
+    "expect no": "expect no violation",
+}
+"""An example of each expectation."""
+
+_NODE_VERBS = ("kill", "restart", "pause", "resume", "wipe")
+_STATUSES = ("Down", "Election", "Reorganization", "Normal")
+_VALUES = (
+    "true",
+    "false",
+    "none",
+    "running",
+    "paused",
+    "killed",
+    "failed",
+    "absent",
+    *(each.value for each in State),
+)
+
+_TERMINALS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "THEN": ("'then'", ("then",)),
+    "NODE_VERB": ("a command", _NODE_VERBS),
+    "BARE": ("a command", ()),
+    "BARE_WITH_WORDS": ("a command", ()),
+    "TIME": ("a time (400ms, 2s)", ()),
+    "PERCENT": ("a percentage (30%)", ()),
+    "NUMBER": ("a node's number", ()),
+    "WORD": ("all, coordinator, coordinators", ("all", "coordinator", "coordinators")),
+    "WHO": ("all, any, coordinator", ("all", "any", "coordinator")),
+    "STATE": (f"a state ({', '.join(STATES)})", tuple(STATES)),
+    "STATUS": (f"a status ({', '.join(_STATUSES)})", _STATUSES),
+    "COUNTED": (f"a count ({', '.join(COUNTS)})", tuple(COUNTS)),
+    "VALUE": ("a word (Normal, none)", (*_STATUSES, *_VALUES)),
+    "COMPARISON": ("a comparison (== != < <= > >=)", ("==", "!=", "<", "<=", ">", ">=")),
+    "PLUS": ("+ or -", ()),
+    "TIMES": ("* or /", ()),
+    "ASSERTION": ("an assertion (A1.1)", tuple(ASSERTIONS)),
+    "CAUSE": (f"a fault ({', '.join(CAUSES)})", tuple(CAUSES)),
+    "EVENT": ("send, deliver, drop", ("send", "deliver", "drop")),
+    "KIND": ("a kind of message (AreYouUp)", ()),
+    "NTH": ("a position (#2)", ()),
+    "AMOUNT": ("an amount (12.50)", ()),
+    "ACCOUNT": ("an account (savings)", ()),
+    "STRING": ('a quoted text ("4 leads")', ()),
+    "JSON": ("a payload as JSON ({…})", ()),
+    "NAME": ("a name in lower case (coordinator)", ()),
+    "DETAIL": ("an argument", ()),
+    "ARROW": ("->, <->", ("->", "<->")),
+    "TO": ("->", ("->",)),
+    "FACTOR": ("a factor (0.1)", ()),
+    "MAX": ("max", ("max",)),
+    "COUNT": ("a number (3)", ()),
+    "DOT": ("a dot and a name (4.coordinator)", ()),
+    "LPAR": ("'('", ()),
+    "RPAR": ("')'", ()),
+    "COLON": ("a colon", ()),
+    "COMMA": ("a comma", ()),
+    "VBAR": ("'|'", ()),
+    "_PM": ("±", ()),
+    "$END": ("the end of the line", ()),
+}
+_STARTS = {
+    *("THEN", "NODE_VERB", "BARE", "BARE_WITH_WORDS", "_AT", "_AFTER", "_EVERY", "_WHEN", "_ON", "_EXPECT"),
+    *(f"_{verb.upper()}" for verb in VERBS),
+}
+"""The terminals that can start a line, or follow a trigger."""
+
+_TOGETHER: tuple[tuple[set[str], str], ...] = (
+    (
+        _STARTS - {"THEN", *(f"_{verb.upper()}" for verb in _NODE_VERBS)},
+        "a command (kill 5, cut 2->3, say …; all of them: lab ctl --help), a trigger (at, after, every, when, on)"
+        " or 'expect'",
+    ),
+    (
+        {"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED", "AMOUNT", "_BALANCE", "_NOT"},
+        "a predicate (all normal, 4 suspects 5, groups <= 2)",
+    ),
+    (
+        {"NUMBER", "LPAR", "WHO", "VALUE", "COUNTED", "AMOUNT", "_BALANCE"},
+        "a value (4, all.coordinator, groups, Normal)",
+    ),
+    ({"COMPARISON", "PLUS", "TIMES"}, "a comparison (== != < <= > >=)"),
+    ({"NUMBER", "WORD", "NAME"}, "a node (5, all), or a protocol command (publish)"),
+    ({"NUMBER", "WORD"}, "a node (5, all, coordinator)"),
+    ({"NUMBER", "WHO"}, "a node (5, any)"),
+)
+"""Sets of terminals that occur together, larger sets first, each with one description for all of them."""
+
+_ELSEWHERE = {
+    "=": "==",
+    "=<": "<=",
+    "=>": ">= ->",
+    "<>": "!=",
+    "&": "and",
+    "&&": "and",
+    "||": "or",
+    "!": "not",
+    "-": "->",
+    "in": "within",
+    "sleep": "after",
+    "wait": "after",
+    "crash": "kill",
+    "stop": "kill",
+    "terminate": "kill",
+    "start": "restart",
+    "recover": "restart",
+    "revive": "restart",
+    "continue": "resume",
+    "suspend": "pause",
+    "drop": "lose",
+    "split": "partition",
+    "disconnect": "cut",
+    "isolate": "partition",
+    "print": "say",
+    "echo": "say",
+    "assert": "expect",
+    "check": "expect",
+    "if": "when",
+    "until": "when",
+}
+"""Words and operators of other languages, each with ours, several separated by blanks."""
+
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+_UNCLOSED = {'"': ("STRING", "its quotes are not closed"), "{": ("JSON", "its brace is not closed in this line")}
+
+_HEADS = re.compile(
+    rf"\d\s*cut\b|\bon\s+status\b|\bon\b(?:\s+\w+)?|\bexpect\s+(?:always|never|violation|no)\b|"
+    rf"\b(?:at|after|every|when|expect|{'|'.join(VERBS)})\b"
+)
+"""The words that start a construct, to choose an example by; ``2->3 cut`` is part of a predicate, and skipped."""
+
+
+def explain_error(text: str, error: "UnexpectedInput", protocol: type[Protocol] | None, example: str = "") -> str:
+    """Return the error message. ``example`` replaces the example that is chosen by the place of the error."""
+    token = getattr(error, "token", None)
+    place = len(text) if token is not None and token.type == "$END" else error.pos_in_stream or 0
+    got = text[place:].partition(" ")[0]
+    parser = getattr(error, "interactive_parser", None)  # what the grammar accepts next, not the lexer
+    expected: set[str] = (parser.accepts() if parser else set()) or {"$END"}
+    near = _nearest(got, expected, protocol)
+    message = f"column {place + 1}: " + (
+        f"{sanitize(got, 30)!r} is not expected here" if got else "the line ends too soon"
+    )
+    if near:
+        message += f" (did you mean {near!r}?)"
+    else:
+        message += _reason(got, expected)
+    if not (near and "_EXPECT" in expected):
+        message += f"; expected {_describe_expected(expected)}"
+    return f"{message}. For example: {example or _example(text[:place], near, '_EXPECT' in expected)}"
+
+
+def _nearest(got: str, expected: set[str], protocol: type[Protocol] | None) -> str:
+    """Return the expected word most similar to what was written; empty if none is similar."""
+    known = {word.lower(): word for word in _words(expected, protocol)}
+    start = re.match(r"\w+|[^\w\s\"(]+", got)
+    word = start[0].lower() if start else ""
+    if word in STATES and "_NOT" in expected:
+        return f"all {word}"
+    if word in _NUMBERS and "NUMBER" in expected:
+        return str(_NUMBERS.index(word))
+    for meant in _ELSEWHERE.get(word, "").split():
+        if meant in known:
+            return meant
+    return known[found[0]] if (found := difflib.get_close_matches(word, known, 1)) else ""
+
+
+def _reason(got: str, expected: set[str]) -> str:
+    terminal, unclosed = _UNCLOSED.get(got[:1], ("", ""))
+    if terminal in expected:
+        return f", as {unclosed}"
+    if re.fullmatch(r"-\w+", got) and "NUMBER" in expected and "TIME" not in expected:
+        return ", as commands take no options"
+    begins = {*VERBS, "then", "at", "after", "every", "when", "on", "expect"}
+    return ", as a line has only one command" if got in begins and "$END" in expected else ""
+
+
+def _words(expected: set[str], protocol: type[Protocol] | None) -> list[str]:
+    """Return all words that are accepted here."""
+    protocols = [*PROTOCOLS.values(), *TASKS.values()] if protocol is None else [protocol]
+    words: list[str] = []
+    for terminal in sorted(expected):
+        if terminal in ("BARE", "BARE_WITH_WORDS"):
+            words += bare_commands() if protocol is None else protocol.commands
+        elif terminal == "KIND":
+            words += [kind for each in protocols for kind in each.payloads]
+        elif terminal in _TERMINALS:
+            words += _TERMINALS[terminal][1]
+        else:
+            words.append(terminal[1:].lower())
+    return words
+
+
+def _describe_expected(expected: set[str]) -> str:
+    left, together = set(expected), []
+    for terminals, name in _TOGETHER:
+        if terminals <= left:
+            left -= _STARTS if terminals <= _STARTS else terminals
+            together.append(name)
+    names = [name for terminal, (name, _) in _TERMINALS.items() if terminal in left]
+    names += [f"{terminal[1:].lower()!r}" for terminal in sorted(left - _TERMINALS.keys())]
+    names += together
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _example(before: str, near: str, at_start: bool) -> str:
+    """Return an example for the place after these words."""
+    heads = [near] if at_start else [each[0] for each in _HEADS.finditer(re.sub(r'"[^"]*"', "", before))]
+    for head in reversed(heads):
+        words = head.split()
+        for name in (" ".join(words), *words[:1]):
+            if name in VERBS:
+                return VERBS[name].example
+            if name in EXPECTATIONS:
+                return EXPECTATIONS[name]
+            if name in TRIGGERS:
+                return f"{TRIGGERS[name]}: kill 5"
+    return bare_commands()[near].example if near in bare_commands() else "when all normal: kill 5"

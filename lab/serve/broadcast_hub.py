@@ -1,0 +1,179 @@
+"""The hub between teacher and sessions: it forwards the teacher's notices, and collects votes.
+
+Control of a cluster and a lecture last as long as the teacher's connection, however it ends.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from lab.exercises.teacher import (
+    Announcement,
+    Lecture,
+    Notice,
+    ServerAdminError,
+    TeacherControl,
+    VoteQuestion,
+    VoteTally,
+)
+from lab.serve.server_log import ServerLog
+from lab.text import sanitize
+
+__all__ = ["LONGEST_TEXT", "BroadcastHub"]
+
+LONGEST_TEXT = 280
+_MOST_CHOICES = 9
+_Send = Callable[[Notice], None]
+
+
+class BroadcastHub:
+    """Connects the teacher with all sessions.
+
+    ``lectures_at_once``: a lecture is shown to all at once, not only to those who log in later.
+    """
+
+    def __init__(self, log: ServerLog, lectures_at_once: bool = False) -> None:
+        self._log = log
+        self._lectures_at_once = lectures_at_once
+        self._sessions: dict[str, list[_Send]] = {}
+        self._keys: dict[str, int] = {}
+        self.lecture: Lecture | None = None
+        self._asked: VoteQuestion | None = None
+        self._votes: dict[str, int] = {}
+        self._serial = 0
+
+    # sessions
+
+    @contextmanager
+    def heard_by(self, student: str, notify: _Send) -> Iterator[None]:
+        """Pass notices for this student to ``tell`` while this lasts, starting with those in force."""
+        self._sessions.setdefault(student, []).append(notify)
+        if self._keys.get(student):
+            notify(TeacherControl(held=True))
+        if self.lecture is not None:
+            notify(Lecture(self.lecture.socket, self.lecture.title, at_once=True))
+            if self._asked is not None:
+                notify(self._asked)
+        try:
+            yield
+        finally:
+            self._sessions[student].remove(notify)
+            if not self._sessions[student]:
+                del self._sessions[student]
+
+    def vote(self, student: str, serial: int, choice: int) -> None:
+        """Count the student's vote; the last one counts while the vote is open."""
+        asked = self._asked
+        if asked is not None and asked.serial == serial and 0 <= choice < len(asked.options):
+            self._votes[student] = choice
+
+    # the teacher
+
+    def has_control(self, student: str) -> bool:
+        """Return whether the teacher controls this student's cluster."""
+        return bool(self._keys.get(student))
+
+    def notify(self, students: tuple[str, ...], text: str) -> list[str]:
+        """Send a message to these students, or to all who are logged in; return who received it.
+
+        Raises ServerAdminError.
+        """
+        message = _clean_text(text)
+        named = students or tuple(self._sessions)
+        missing = [name for name in named if name not in self._sessions]
+        if missing:
+            raise ServerAdminError(
+                f"{', '.join(sanitize(name, 40) for name in missing)} is not logged in; see lab serve status"
+            )
+        for name in named:
+            self._send(name, Announcement(message))
+        self._log.write("message", f"to {', '.join(named) if students else 'all'}: {message}")
+        return list(named)
+
+    @contextmanager
+    def control_of(self, student: str, recording: str) -> Iterator[None]:
+        """Share control of this student's cluster while this lasts, and notify the student.
+
+        Raises ServerAdminError.
+        """
+        if not recording:
+            raise ServerAdminError(f"{sanitize(student, 40)} has no cluster at the moment")
+        self._keys[student] = self._keys.get(student, 0) + 1
+        self._log.write("control", f"the teacher takes control of {recording}", student=student)
+        self._send(student, TeacherControl(held=True))
+        try:
+            yield
+        finally:
+            self._keys[student] -= 1
+            if not self._keys[student]:
+                self._log.write("control", "the teacher releases control", student=student)
+                self._send(student, TeacherControl(held=False))
+
+    @contextmanager
+    def lecture_on(self, socket: str, title: str) -> Iterator[None]:
+        """Show the cluster whose feed is on this socket to all. Raises ServerAdminError."""
+        if self.lecture is not None:
+            raise ServerAdminError(f"a lecture is already in progress: {self.lecture.title}; end it with q")
+        self.lecture = Lecture(socket, sanitize(title, 60), self._lectures_at_once)
+        self._log.write("lecture", self.lecture.title)
+        self._send_all(self.lecture)
+        try:
+            yield
+        finally:
+            self.lecture, self._asked = None, None
+            self._log.write("lecture", "over")
+            self._send_all(Lecture("", ""))
+
+    def ask(self, text: str, options: tuple[str, ...]) -> None:
+        """Ask all who are logged in, and all who log in while the vote is open. Raises ServerAdminError."""
+        if not 2 <= len(options) <= _MOST_CHOICES:
+            raise ServerAdminError(
+                f'write a question and 2 to {_MOST_CHOICES} choices: ask "who leads next?" | 4 | 5'
+            )
+        self._serial += 1
+        self._asked = VoteQuestion(
+            self._serial, _clean_text(text), tuple(_clean_text(choice) for choice in options)
+        )
+        self._votes = {}
+        self._log.write("asked", f"{self._asked.text}: {' | '.join(self._asked.options)}")
+        self._send_all(self._asked)
+
+    def tally(self) -> VoteTally:
+        """Return the votes so far. Raises ServerAdminError."""
+        if self._asked is None:
+            raise ServerAdminError('no vote is open; in a lecture, type ask "TEXT" | CHOICE | CHOICE')
+        return self._tally(self._asked, is_open=True)
+
+    def close_vote(self) -> VoteTally:
+        """Close the vote, and send the tally to all. Raises ServerAdminError."""
+        self.tally()
+        assert self._asked is not None
+        tally = self._tally(self._asked, is_open=False)
+        self._asked = None
+        message = (f"{choice} {count}" for choice, count in zip(tally.options, tally.votes, strict=True))
+        self._log.write("tally", f"{tally.text}: {', '.join(message)}")
+        self._send_all(tally)
+        return tally
+
+    def _tally(self, asked: VoteQuestion, is_open: bool) -> VoteTally:
+        votes = list(self._votes.values())
+        counts = tuple(votes.count(place) for place in range(len(asked.options)))
+        return VoteTally(asked.serial, asked.text, asked.options, counts, is_open)
+
+    def _send_all(self, notice: Notice) -> None:
+        for student in list(self._sessions):
+            self._send(student, notice)
+
+    def _send(self, student: str, notice: Notice) -> None:
+        for notify in self._sessions.get(student, []):
+            notify(notice)
+
+
+def _clean_text(text: str) -> str:
+    message = sanitize(" ".join(text.split()))
+    if not message:
+        raise ServerAdminError("the text is empty")
+    if len(message) > LONGEST_TEXT:
+        raise ServerAdminError(
+            f"{len(message)} characters; at most {LONGEST_TEXT} fit the students' screens"
+        )
+    return message

@@ -1,0 +1,107 @@
+"""The state that all connections of a server share: limits, log, admission, sessions, clusters."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab.exercises.exercise import Exercise
+from lab.exercises.student_folder import StudentFolder
+from lab.serve.admission import Admission
+from lab.serve.broadcast_hub import BroadcastHub
+from lab.serve.children import Children
+from lab.serve.cluster_pool import ClusterPool
+from lab.serve.folder import DataFolder
+from lab.serve.fork_protocol import ChildEnvironment, SessionInfo
+from lab.serve.limits import Limits
+from lab.serve.presence import Presence
+from lab.serve.progress_updates import ProgressUpdater
+from lab.serve.rates import RateLimit
+from lab.serve.sanitizer import terminal_name
+from lab.serve.seals import SealBook, Sealer
+from lab.serve.server_log import ServerLog
+
+__all__ = ["ServerContext"]
+
+_SESSION_NICE = 5
+"""Sessions yield to the server and to the clusters, whose timers they would delay."""
+_NOTE_NICE = 15
+_MIB = 1 << 20
+
+
+class ServerContext:
+    """The shared state of one server."""
+
+    def __init__(
+        self,
+        folder: DataFolder,
+        sockets: Path,
+        limits: Limits,
+        log: ServerLog,
+        admission: Admission,
+        children: Children,
+        exercises: Sequence[Exercise],
+        lectures_at_once: bool = False,
+    ) -> None:
+        self.exercises = {each.name: each for each in exercises}
+        self.limits = limits
+        self.log = log
+        self.admission = admission
+        self.children = children
+        self.port = 0
+        self.web_port = 0
+        self.sealer = Sealer(folder, SealBook(folder.seals), log)
+        self.clusters = ClusterPool(
+            children,
+            self.exercises,
+            limits,
+            log,
+            lambda student: self._environment(student, "dumb", 0),
+            self._on_run_ended,
+        )
+        self.progress_updater = ProgressUpdater(
+            folder, children, log, lambda student: self._environment(student, "dumb", _NOTE_NICE)
+        )
+        self.presence = Presence(limits, self.clusters.student_entered, self.clusters.student_left)
+        self.logins = RateLimit(limits.logins_per_minute, time.monotonic)
+        self.refusals = RateLimit(limits.refusals_per_minute, time.monotonic)
+        self.folder = folder
+        self.hub = BroadcastHub(log, lectures_at_once)
+        self._sockets = sockets
+        self._numbers: dict[str, int] = {}
+
+    def student_folder(self, student: str) -> StudentFolder:
+        """Return the student's folder, with the student's progress."""
+        return StudentFolder(self.folder.student_path(student), student)
+
+    def session_info(self, student: str, first: str) -> SessionInfo:
+        """Describe a session of this student that begins with this exercise, or with the list."""
+        return SessionInfo(student, str(self.folder.student_path(student)), first)
+
+    def session_environment(self, student: str, terminal: str) -> ChildEnvironment:
+        """Return the environment of a session of this student, with the client's terminal name."""
+        return self._environment(student, terminal_name(terminal), _SESSION_NICE)
+
+    async def _on_run_ended(self, recording: Path, student: str) -> None:
+        """Seal the recording, and store its progress."""
+        await self.sealer.seal(recording, student)
+        self.progress_updater.begin(student, [recording])
+
+    def _environment(self, student: str, terminal: str, nice: int) -> ChildEnvironment:
+        home = str(self.folder.student_path(student))
+        # numbered, because the path of a Unix socket is limited to about a hundred characters
+        sockets = self._sockets / str(self._numbers.setdefault(student, len(self._numbers)))
+        sockets.mkdir(mode=0o700, exist_ok=True)
+        environment = {
+            "HOME": home,
+            "LANG": "C.UTF-8",
+            "PATH": "/usr/bin:/bin",
+            "TERM": terminal,
+            "XDG_CACHE_HOME": f"{home}/.cache",
+            "XDG_CONFIG_HOME": f"{home}/.config",
+            "XDG_DATA_HOME": f"{home}/.data",
+            "XDG_RUNTIME_DIR": str(sockets),
+            "XDG_STATE_HOME": f"{home}/.state",
+        }
+        return ChildEnvironment(
+            environment, home, self.limits.memory_mib * _MIB, self.limits.recording_mib * _MIB, nice
+        )

@@ -1,0 +1,221 @@
+"""A student's session at a terminal, whatever kind of connection leads to it."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+import time
+from datetime import datetime
+from typing import Protocol
+
+from lab.serve.children import Child
+from lab.serve.control_server import serve_control
+from lab.serve.presence import ActiveSession
+from lab.serve.pty import RESTORE, Pty
+from lab.serve.server_context import ServerContext
+from lab.units import format_us
+
+__all__ = ["REFUSED", "ClientStream", "TerminalSession"]
+
+REFUSED = 1
+_PATIENCE_S = 3.0
+_ANSWER_WITHIN_S = 60.0
+_HOW_TO_TAKE_OVER = "Press Enter to end that session and continue here, any other key to leave."
+
+
+class ClientStream(Protocol):
+    """The stream to a client; a channel of asyncssh is one.
+
+    Its owner calls ``TerminalSession.hold`` when the client stops reading.
+    """
+
+    def write(self, data: bytes, /) -> None:
+        """Show this. Raises BrokenPipeError if the client is leaving."""
+
+    def pause_reading(self) -> None:
+        """Stop reading keys."""
+
+    def resume_reading(self) -> None:
+        """Read keys again."""
+
+    def exit(self, status: int, /) -> None:
+        """End when all output is shown. Raises OSError if the client has gone."""
+
+    def is_closing(self) -> bool:
+        """Return whether the stream has ended, or the client has gone."""
+
+
+class TerminalSession:
+    """A session; it does nothing until ``begin`` is called."""
+
+    def __init__(self, context: ServerContext, student: str, address: str) -> None:
+        self._context = context
+        self._student = student
+        self._address = address
+        self._line: ClientStream
+        self._size = (80, 24)
+        self._held: set[str] = set()
+        self._pty: Pty | None = None
+        self._child: Child | None = None
+        self._active: ActiveSession | None = None
+        self._end_reason = ""
+        self._take_over_reply: asyncio.Future[bytes] | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._idle: asyncio.TimerHandle
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether a session is starting or in progress."""
+        return self._running is not None and not self._running.done()
+
+    # input from the client
+
+    def begin(self, line: ClientStream, terminal: str, first: str) -> None:
+        """Begin a session for a client with this terminal, at this exercise or at the list."""
+        self._line = line
+        self._running = asyncio.create_task(self._begin(terminal, first))
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Set the size of the client's terminal: (columns, rows)."""
+        self._size = size
+        if self._pty is not None:
+            self._pty.resize(size)
+
+    def type(self, data: bytes) -> None:
+        if self._take_over_reply is not None and not self._take_over_reply.done():
+            self._take_over_reply.set_result(data)
+        elif self._pty is not None and self._active is not None:
+            self._active.pressed_s = time.monotonic()
+            self._pty.type(data)
+
+    def hold(self, why: str, held: bool) -> None:
+        """Hold back output while any reason is in force."""
+        (self._held.add if held else self._held.discard)(why)
+        if self._pty is not None:
+            self._pty.hold(bool(self._held))
+
+    def hang_up(self) -> None:
+        """Hang up the terminal: the client has gone."""
+        if self._take_over_reply is not None and not self._take_over_reply.done():
+            self._take_over_reply.set_result(b"")
+        if self._pty is not None:
+            self._pty.close()
+        self._stop()
+
+    # lifecycle
+
+    def end(self, why: str) -> None:
+        """End the session, and tell the student why."""
+        self._end_reason = why
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._active is not None:
+            self._active.leaving = True
+        if (child := self._child) is not None:
+            child.kill(signal.SIGHUP)
+            asyncio.get_running_loop().call_later(_PATIENCE_S, child.kill, signal.SIGKILL)
+
+    async def _begin(self, terminal: str, first: str) -> None:
+        """Run a session if this student may have one now."""
+        for other in self._context.presence.of(self._student):
+            if other.leaving:
+                await other.over.wait()
+        if self._context.presence.of(self._student) and not await self._confirm_take_over():
+            self._finish("lab: your other session continues", REFUSED)
+        elif fault := self._context.presence.refusal_reason():
+            self._log("refused", fault)
+            self._finish(f"lab: {fault}", REFUSED)
+        else:
+            self._active = self._context.presence.enter(self._student, self._address, time.monotonic(), self.end)
+            await self._run(self._active, terminal, first)
+
+    async def _confirm_take_over(self) -> bool:
+        """Ask whether to end the student's other session, whose connection may be dead; end it if so."""
+        (other, *_) = self._context.presence.of(self._student)
+        since = f"lab: you are already logged in, since {_clock(other.began)} from {other.address}."
+        self._line.write(f"{since}\r\n     {_HOW_TO_TAKE_OVER}\r\n".encode())
+        self._take_over_reply = asyncio.get_running_loop().create_future()
+        try:
+            taken = await asyncio.wait_for(self._take_over_reply, _ANSWER_WITHIN_S) in (b"\r", b"\n")
+        except TimeoutError:
+            taken = False
+        if taken:
+            self._log("taken over", f"the session from {other.address}")
+        while taken and (others := self._context.presence.of(self._student)):
+            others[0].end("you continued in another session")
+            await others[0].over.wait()
+        return taken
+
+    async def _run(self, session: ActiveSession, terminal: str, first: str) -> None:
+        began_s = time.monotonic()
+        self._log("session", f"{terminal} {self._size[0]}x{self._size[1]}")
+        self._watch_idle(session)
+        try:
+            status = await self._run_child(terminal, first)
+        except OSError as error:
+            self._log("fault", f"the session did not start: {error}")
+            self._end_reason, status = "the session did not start; tell your teacher", REFUSED
+        finally:
+            self._idle.cancel()
+            self._context.presence.leave(session)
+        self._log("session ended", f"status {status}, after {time.monotonic() - began_s:.0f} s")
+        restore = RESTORE if status < 0 else ""  # a killed session cannot restore the terminal itself
+        self._finish(
+            f"{restore}lab: {self._end_reason}" if self._end_reason else restore,
+            status if status >= 0 else 128 - status,
+        )
+
+    async def _run_child(self, terminal: str, first: str) -> int:
+        """Fork the session, wait for its end, and return its exit status."""
+        self._pty = Pty(self._size, self._show, self._allow_typing)
+        self._pty.hold(bool(self._held))
+        ours, its = socket.socketpair()
+        control = asyncio.create_task(
+            serve_control(ours, self._student, self._context.clusters, self._context.hub)
+        )
+        try:
+            with its, self._pty.open_slave() as slave:
+                await self._context.progress_updater.wait_until_done(self._student)
+                environment = self._context.session_environment(self._student, terminal)
+                info = self._context.session_info(self._student, first)
+                self._child = await self._context.children.fork(environment, (slave, its.fileno()), info)
+            if self._end_reason or self._line.is_closing():
+                self._stop()  # ended during the start
+            status = await self._child.ended
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._pty.over.wait(), 1.0)
+            return status
+        finally:
+            control.cancel()
+            self._pty.close()
+
+    def _watch_idle(self, session: ActiveSession) -> None:
+        idle_s = self._context.limits.idle_s
+        left_s = session.pressed_s + idle_s - time.monotonic()
+        self._idle = asyncio.get_running_loop().call_later(max(0.0, left_s), self._watch_idle, session)
+        if left_s <= 0:
+            self._idle.cancel()
+            self.end(f"no key was pressed for {format_us(round(idle_s * 1e6))}; connect again to continue")
+
+    def _show(self, data: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the client is leaving
+            self._line.write(data)
+
+    def _allow_typing(self, may: bool) -> None:
+        (self._line.resume_reading if may else self._line.pause_reading)()
+
+    def _finish(self, text: str, status: int) -> None:
+        """Print a last line, and end."""
+        with contextlib.suppress(OSError):
+            if text:
+                self._line.write((text + "\r\n").encode())
+            self._line.exit(status)
+
+    def _log(self, event: str, text: str) -> None:
+        self._context.log.write(event, text, student=self._student, address=self._address)
+
+
+def _clock(began: str) -> str:
+    """Format the local time of day."""
+    return f"{datetime.fromisoformat(began).astimezone():%H:%M}"

@@ -1,0 +1,101 @@
+"""An attempt as the interface shows it: the state of its tasks at each record, and messages about changes."""
+
+from bisect import bisect_right
+from collections.abc import Callable
+
+from lab.exercises.assessment import Assessment, AttemptStatus, Result
+from lab.exercises.exercise import Exercise, Task
+from lab.properties import Judge
+from lab.recording.records import Header, Record
+
+__all__ = ["AttemptLog", "Note", "format_points"]
+
+Note = Callable[[tuple[Result, ...], bool], None]
+"""It is called with the results of the tasks, and whether the exercise is solved."""
+
+
+class AttemptLog:
+    """A fold over the records, updated after the judge.
+
+    ``note`` is called on every change; only the student who owns the attempt has one.
+    """
+
+    def __init__(self, exercise: Exercise, header: Header, judge: Judge, note: Note | None = None) -> None:
+        self.exercise = exercise
+        self.number = 1 if header.exercise is None else header.exercise.attempt
+        self._assessment = Assessment(exercise, header, judge)
+        self._note = note
+        self._reported = 1
+        self._states = [AttemptStatus(0, self._assessment.results)]
+
+    @property
+    def is_own(self) -> bool:
+        """True if the user owns the attempt, so that it can be handed in and restarted."""
+        return self._note is not None
+
+    @property
+    def last(self) -> AttemptStatus:
+        """The latest state of the tasks."""
+        return self._states[-1]
+
+    def at(self, record: int) -> AttemptStatus:
+        """Return the state of the tasks at a record."""
+        return self._states[max(0, bisect_right(self._states, record, key=lambda status: status.record) - 1)]
+
+    def observe(self, record: Record | None) -> None:
+        """Process the next record; the first call is for the header."""
+        self._assessment.observe(record)
+        now, before = self._assessment.status, self.last
+        is_news = now.results != before.results
+        if is_news or now.command_count != before.command_count:
+            self._states.append(now)
+        if self._note is not None and (is_news or not now.record):
+            self._note(now.results, now.is_solved)
+
+    @property
+    def count(self) -> int:
+        """The number of states so far, the initial one included."""
+        return len(self._states)
+
+    def news(self, since: int | None = None) -> str:
+        """Describe the changes since the last call, or since ``count`` had the value ``since``, in a line."""
+        states = self._states[(self._reported if since is None else since) - 1 :]
+        self._reported = len(self._states)
+        texts = [
+            _describe_change(task, before, now)
+            for task, before, now in zip(self.exercise.tasks, states[0].results, states[-1].results, strict=True)
+            if now != before
+        ]
+        if not texts:
+            return ""
+        points = format_points(self.exercise, self.last.points)
+        return f"{'; '.join(texts)}; {f'SOLVED, {points}{self._keys_hint}' if self.last.is_solved else points}"
+
+    def ending(self) -> str:
+        """Describe the result of the attempt once its run is over."""
+        status = self.last
+        missing = [f"{result.task}" for result in status.results if result.state != "done"]
+        which = f"without task{'s' if len(missing) > 1 else ''} {', '.join(missing)}" if missing else "SOLVED"
+        return f"the run is over: {which}, {format_points(self.exercise, status.points)}{self._keys_hint}"
+
+    @property
+    def _keys_hint(self) -> str:
+        return "; R begins a new attempt, q returns to the list" if self.is_own else ""
+
+
+def format_points(exercise: Exercise, points: int) -> str:
+    """Format points out of those that can be earned without the teacher."""
+    if not exercise.points:
+        return "your teacher awards the points"
+    return f"{points} of {exercise.points} point{'s' if exercise.points > 1 else ''}"
+
+
+def _describe_change(task: Task, before: Result, now: Result) -> str:
+    if now.state == "done":
+        outcome = f"done: +{now.points}" if task.way != "explain" else "is saved for your teacher"
+        return f"task {task.number} {outcome}"
+    if now.state == "missed":
+        return f"task {task.number} missed: {now.why}"
+    if now.hints != before.hints:
+        return f"a hint for task {task.number}: I shows it"
+    return f"task {task.number} is answered; the run will show whether correctly"

@@ -1,0 +1,1 @@
+"""Navigation in time: bookmarks, branches, searches for a record, and predictions."""

@@ -1,0 +1,72 @@
+"""The base class of all applications: a clean exit on every signal, NO_COLOR, and ASCII where it is needed."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
+from textual.filter import Monochrome, NoColor
+
+from lab.glyphs import draws_unicode
+from lab.tui.terminal.plain import AsciiOnly
+from lab.tui.terminal.themes import OWN_THEMES, default_theme
+
+__all__ = ["TerminalApp"]
+
+R = TypeVar("R")
+
+
+class TerminalApp(App[R]):
+    """An application that restores the terminal when a signal, Ctrl-C or the end of its parent stops it.
+
+    After a signal the exit status is 128 + its number. Subclasses may define ``on_mount`` too: both are called.
+    """
+
+    TITLE = "lab"
+    CSS = "* { scrollbar-size-vertical: 1; }"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+z", "suspend_process", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Textual implements NO_COLOR with shades of grey
+        self._filters = [NoColor() if isinstance(each, Monochrome) else each for each in self._filters]
+        if not draws_unicode():
+            self._filters.append(AsciiOnly())
+        self._parent_pid = os.getppid()
+        for theme in OWN_THEMES:
+            self.register_theme(theme)
+        self.theme = default_theme(os.environ)
+
+    def on_mount(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            loop.add_signal_handler(number, self.exit, None, 128 + number)
+        # when the parent is killed the shell takes the terminal back; restore the terminal all the same
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        self.app_resume_signal.subscribe(self, lambda _: signal.signal(signal.SIGTTOU, signal.SIG_IGN))
+        take_terminal = signal.getsignal(signal.SIGCONT)
+        if callable(take_terminal):
+            loop.add_signal_handler(signal.SIGCONT, self._on_continue, take_terminal)
+        self.set_interval(1.0, self._watch_parent)
+
+    def action_help_quit(self) -> None:
+        """Exit on Ctrl-C, which a raw terminal sends as a key; Textual would only show how to quit."""
+        self.exit(return_code=128 + signal.SIGINT)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Ignore missing widgets during exit: a dialog opened then is never composed."""
+        if not (self._exit and isinstance(error, NoMatches)):
+            super()._handle_exception(error)
+
+    def _on_continue(self, take_terminal: Callable[[int, None], object]) -> None:
+        """Take the terminal back, once: SIGCONT arrives twice, from the shell and from the parent."""
+        if getattr(self._driver, "_must_signal_resume", False):
+            take_terminal(signal.SIGCONT, None)
+
+    def _watch_parent(self) -> None:
+        if os.getppid() != self._parent_pid:
+            self.exit(return_code=1)

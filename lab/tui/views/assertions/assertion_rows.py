@@ -1,0 +1,142 @@
+"""The rows of the assertions view: statement, verdict, assumptions, witness. Pure."""
+
+import textwrap
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from msgspec import Struct
+from rich.style import Style
+
+from lab.analysis.assumptions import ASSUMPTIONS
+from lab.properties import ASSERTIONS, RAISES, Assertion, Broken, Judge, Verdict, Violation, verdict_of
+from lab.recording.records import Header
+from lab.text import sanitize
+from lab.tui.terminal.fitting import Piece
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
+from lab.units import format_count
+
+__all__ = ["Judgement", "Row", "assertion_rows", "judgements_at", "unjudged_rows"]
+
+Row = list[Piece]
+_MARGIN = 10
+_LONGEST = 300
+_VERDICT_WORDS = {
+    "holds": "holds so far",
+    "outside": "violated, excused",
+    "fails": "VIOLATED",
+    "unknown": "judging …",
+}
+_SIGNS = {"holds": "met", "fails": "unmet", "outside": "unmet"}
+
+
+class Judgement(Struct, frozen=True):
+    """The verdict on an assertion as of a record.
+
+    ``word`` is the verdict, or *unknown* while the judge is behind the record. ``relies_on`` are the assertion's
+    assumptions; those in ``broken`` do not hold at this record. ``next_violation`` is the first one after it.
+    """
+
+    assertion: Assertion
+    is_promised: bool
+    word: str
+    verdict: Verdict
+    relies_on: tuple[int, ...]
+    broken: tuple[Broken, ...]
+    next_violation: Violation | None
+
+
+def judgements_at(header: Header, judge: Judge, number: int, hides_future: bool = False) -> list[Judgement]:
+    """Return the judgements of the promised assertions, then of those judged for every protocol.
+
+    ``hides_future`` leaves out the next violations.
+    """
+    count = bisect_right(judge.violations, number, key=lambda violation: violation.record)
+    shown, later = judge.violations[:count], [] if hides_future else judge.violations[count:]
+    promises = [name for name in ASSERTIONS if name in header.protocol.promises]
+    broken = judge.broken_at(number)
+    found = []
+    for name in dict.fromkeys([*promises, RAISES.id]):
+        verdict = verdict_of(name, shown)
+        is_unknown = verdict.word == "holds" and judge.number < number
+        relies_on = judge.relies_on.get(name, tuple(ASSUMPTIONS)) if name in promises else ()
+        found.append(
+            Judgement(
+                ASSERTIONS[name],
+                name in promises,
+                "unknown" if is_unknown else verdict.word,
+                verdict,
+                relies_on,
+                tuple(broken[each] for each in sorted(broken) if each in relies_on),
+                next((violation for violation in later if violation.assertion == name), None),
+            )
+        )
+    return found
+
+
+def assertion_rows(judgement: Judgement, theme_styles: ThemeStyles, width: int, is_chosen: bool) -> Iterator[Row]:
+    """Yield the rows of one assertion; the last one is empty."""
+    style = theme_styles.verdict(judgement.word)
+    sign = (
+        theme_styles.glyphs.marks[_SIGNS[judgement.word]] if judgement.word in _SIGNS else theme_styles.glyphs.dot
+    )
+    name = (f"{judgement.assertion.id:{_MARGIN - 4}}", theme_styles.accent if is_chosen else Style(bold=True))
+    yield [
+        (f" {theme_styles.glyphs.play if is_chosen else ' '} ", theme_styles.accent),
+        name,
+        (f" {sign} {_VERDICT_WORDS[judgement.word]}", style),
+        (f"  {judgement.assertion.short}", DIM),
+        ("" if judgement.is_promised else "  for every protocol", DIM),
+    ]
+    yield from _indented(judgement.assertion.statement, Style(), width)
+    if judgement.is_promised:
+        yield from _indented(_assumptions_text(judgement), DIM, width)
+    for broken in judgement.broken:
+        text = f"assumption {broken.assumption} is broken here: {ASSUMPTIONS[broken.assumption]} ({broken.why})"
+        yield from _indented(text, theme_styles.status("Election"), width)
+    if judgement.verdict.first is not None:
+        counts = (
+            (judgement.verdict.failures, "violation"),
+            (judgement.verdict.outside, "excused violation"),
+        )
+        text = ", ".join(format_count(count, noun) for count, noun in counts if count)
+        yield from _witness_rows(f"{text} so far, first by", judgement.verdict.first, style, width)
+    if judgement.next_violation is not None:
+        yield from _witness_rows("after the cursor: violated by", judgement.next_violation, DIM, width)
+    yield []
+
+
+def unjudged_rows(header: Header, width: int) -> Iterator[Row]:
+    """Yield the assertions that the protocol does not promise, which are not judged."""
+    undeclared = [each for each in ASSERTIONS.values() if each.id not in (*header.protocol.promises, RAISES.id)]
+    if undeclared:
+        text = ", ".join(f"{each.id} ({each.short})" for each in undeclared)
+        title = sanitize(header.protocol.title, 40)
+        for row in textwrap.wrap(f"{title} does not promise {text}; not judged", max(20, width - 4)):
+            yield [(f"   {row}", DIM)]
+
+
+def _assumptions_text(judgement: Judgement) -> str:
+    if judgement.relies_on == tuple(ASSUMPTIONS):
+        return "while all nine assumptions hold"
+    text = ", ".join(f"{each} {ASSUMPTIONS[each]}" for each in judgement.relies_on if each in ASSUMPTIONS)
+    return f"while these assumptions hold: {text}" if text else "without any assumption"
+
+
+def _witness_rows(what: str, violation: Violation, style: Style, width: int) -> Iterator[Row]:
+    """Yield when the violation occurred, which assumptions were broken then, and the violating states."""
+    why = "; ".join(f"assumption {broken.assumption} broken: {broken.why}" for broken in violation.broken)
+    status = why or "all its assumptions intact"
+    yield from _indented(
+        f"{what} record {violation.record}, {violation.at_us / 1e6:.3f} s ({status})", style, width
+    )
+    for state in violation.states:
+        text = f"node {state.node}: {state.text} (record {state.record}, {state.at_us / 1e6:.3f} s)"
+        yield from _indented(text, Style(), width, 2)
+    if not violation.states:
+        yield from _indented(violation.text, Style(), width, 2)
+
+
+def _indented(text: str, style: Style, width: int, more: int = 0) -> Iterator[Row]:
+    blank = " " * (_MARGIN + more)
+    for row in textwrap.wrap(sanitize(text, _LONGEST), max(20, width - len(blank) - 1), break_on_hyphens=False):
+        yield [(blank, Style()), (row, style)]

@@ -1,1 +1,0 @@
-"""Another recording beside this one."""

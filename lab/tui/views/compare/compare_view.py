@@ -1,0 +1,250 @@
+"""Another recording at the same point of the run: its nodes, its log, and where the two diverge.
+
+Up to the divergence, both are shown at the same record; after it, at the same time.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.worker import Worker
+
+from lab.recording.lineage import LineageTree
+from lab.recording.reader import FileRecords, NotARecordingError, open_recording
+from lab.recording.timeline import Timeline
+from lab.replay.divergence import Comparison
+from lab.text import sanitize
+from lab.tui.dialogs import RecordDialog
+from lab.tui.frame.status_lines import Line
+from lab.tui.navigation.branching import TreeDialog
+from lab.tui.nodes.pane import Pane, panes_of
+from lab.tui.run.cursor import Cursor
+from lab.tui.run.source import Source
+from lab.tui.terminal.fitting import Piece, fit
+from lab.tui.terminal.theme_styles import DIM, ThemeStyles
+from lab.tui.views.compare.divergence_text import describe_differences, describe_divergence
+from lab.tui.views.following_view import FollowingView
+from lab.tui.views.log.log_rows import LogRows
+from lab.tui.views.log.log_view import MessageLog
+from lab.units import format_count
+
+if TYPE_CHECKING:
+    from lab.tui.action_handlers import ActionHandler
+    from lab.tui.screen import RunScreen
+
+__all__ = ["CompareView", "compare_actions"]
+
+_PIECE = 1000
+_AGAIN_S = 0.2
+_CELL = 38
+"""The width of a node; as many stand in a row as fit."""
+_ROOM_FOR_RUNS = 16
+"""The least rows for the differences of the headers."""
+_NOTHING = "no other recording is open: = chooses one, :compare FILE opens one"
+
+
+class _OtherRecording:
+    """The other recording. Raises NotARecordingError."""
+
+    def __init__(self, source: Source, path: Path) -> None:
+        self.path = path
+        self.store: FileRecords = open_recording(path)
+        self.timeline = Timeline(self.store)
+        self.comparison = Comparison(source.store, self.store)
+        self.differs: list[str] = []
+        self._sought = (-1, 0)
+
+    def moment(self, cursor: Cursor) -> Cursor:
+        """Return the corresponding cursor in the other recording."""
+        number = self.comparison.counterpart(cursor.record)
+        if number is None:
+            if self._sought[0] != cursor.now_us:
+                self._sought = cursor.now_us, self.timeline.record_at(cursor.now_us)
+            number = self._sought[1]
+        return Cursor(self.timeline.at(number), cursor.now_us, cursor.selected, hides_future=cursor.hides_future)
+
+
+class CompareView(Vertical):
+    """The other recording, if one is open. ``Enter`` goes to the divergence."""
+
+    DEFAULT_CSS = """
+    CompareView #compare-head { height: auto; max-height: 60%; padding: 0 1; }
+    CompareView MessageLog { height: 1fr; border-top: solid $panel; }
+    """
+
+    def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
+        super().__init__(id="compare")
+        self._theme_styles = theme_styles
+        self._source = source
+        self._other: _OtherRecording | None = None
+        self._worker: Worker[None] | None = None
+        self._log: MessageLog | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Line("compare-head")
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no other recording is open."""
+        return self._other is None
+
+    def open(self, path: Path) -> None:
+        """Open another recording in place of the present one. Raises NotARecordingError."""
+        other = _OtherRecording(self._source, path)
+        self.close()
+        self._other = other
+        self._log = MessageLog(self._theme_styles, LogRows(other.store, growing=False), "compare-log")
+        self.mount(self._log)
+        self._worker = self.run_worker(self._compare(other))
+
+    def close(self) -> None:
+        """Close the other recording."""
+        if self._worker is not None:
+            self._worker.cancel()
+        if self._log is not None:
+            self._log.remove()
+        if self._other is not None:
+            self._other.store.close()
+        self._other = self._log = self._worker = None
+
+    def on_unmount(self) -> None:
+        if self._other is not None:
+            self._other.store.close()
+
+    def show(self, cursor: Cursor) -> None:
+        """Draw the other recording at the corresponding cursor."""
+        head = self.query_one("#compare-head", Line)
+        if self._other is None or self._log is None:
+            head.put(Text(_NOTHING, DIM), wraps=True)
+            return
+        other_cursor = self._other.moment(cursor)
+        if self._log.is_attached:
+            self._log.show(other_cursor)
+        width = max(1, head.content_region.width)
+        rows = self._rows(self._other, cursor, other_cursor, width)
+        head.put(Text("\n").join(Text.assemble(*fit(row, width)) for row in rows), wraps=True)
+
+    def activate(self) -> None:
+        """Go to the divergence."""
+        number = None if self._other is None else self._other.comparison.so_far().one
+        if number is not None:
+            self.post_message(FollowingView.Sought(number))
+
+    def focus(self, scroll_visible: bool = True) -> "CompareView":
+        """Focus its log."""
+        if self._log is not None:
+            self._log.focus(scroll_visible)
+        return self
+
+    def on_message_log_opened(self, message: MessageLog.Opened) -> None:
+        """Show the record of a line of its log."""
+        message.stop()
+        if self._other is not None:
+            line = message.line
+            self.app.push_screen(RecordDialog(self._other.store, line.record, sanitize(line.text, 300)))
+
+    async def _compare(self, other: _OtherRecording) -> None:
+        """Compare in chunks; in a live run, also the records to come."""
+        source, comparison = self._source, other.comparison
+        while True:
+            is_over = not source.is_live or bool(source.ended)
+            while not comparison.advance(_PIECE):  # noqa: ASYNC110 - each pass does part of the work
+                await asyncio.sleep(0)
+            if is_over or comparison.divergence is not None:
+                break
+            await asyncio.sleep(_AGAIN_S)
+        other.differs = describe_differences(comparison)
+
+    def _rows(self, other: _OtherRecording, here: Cursor, there: Cursor, width: int) -> Iterator[list[Piece]]:
+        theme_styles = self._theme_styles
+        place = f"  record {there.record} of {len(other.store) - 1}, {there.cluster.at_us / 1e6:.3f} s"
+        yield [(sanitize(other.path.name, 60), theme_styles.accent), (place, DIM)]
+        text, is_parted = describe_divergence(
+            other.comparison, here, bool(self._worker and self._worker.is_finished)
+        )
+        yield [(text, theme_styles.warning if is_parted else theme_styles.status("Normal"))]
+        differs = [] if here.hides_future and not is_parted else other.differs
+        for line in differs[: 2 if self.size.height >= _ROOM_FOR_RUNS else 1]:
+            yield [(line, DIM)]
+        yield from self._node_rows(here, there, width)
+
+    def _node_rows(self, here: Cursor, there: Cursor, width: int) -> Iterator[list[Piece]]:
+        """Yield the nodes of the other recording; if they are too many, only those that differ."""
+        counterparts = {pane.id: pane for pane in panes_of(here.cluster.snapshot(), here.now_us)}
+        nodes = [(pane, counterparts.get(pane.id)) for pane in panes_of(there.cluster.snapshot(), there.now_us)]
+        across = max(1, width // _CELL)
+        most = max(3, self.size.height // 2 - 3) * across
+        shown = nodes if len(nodes) <= most else [node for node in nodes if _differs(*node)][:most]
+        cell = width // across
+        for start in range(0, len(shown), across):
+            row: list[Piece] = []
+            for pane, counterpart in shown[start : start + across]:
+                row += fit(self._node(pane, counterpart), cell)
+            yield row
+        if len(shown) < len(nodes):
+            yield [(f"{format_count(len(nodes) - len(shown), 'node')} more", DIM)]
+
+    def _node(self, pane: Pane, counterpart: Pane | None) -> list[Piece]:
+        theme_styles, differs = self._theme_styles, _differs(pane, counterpart)
+        pieces: list[Piece] = [
+            (f"{theme_styles.glyphs.differs if differs else ' '} ", theme_styles.warning),
+            (f"{pane.id:>2} ", theme_styles.accent if differs else DIM),
+            (f"{theme_styles.glyph(pane.shown)} {_node_summary(pane)}", theme_styles.status(pane.shown)),
+        ]
+        if differs:
+            now = (
+                "not here"
+                if counterpart is None
+                else f"here {theme_styles.glyph(counterpart.shown)} {_node_summary(counterpart)}"
+            )
+            pieces.append((f" {now}", DIM if counterpart is None else theme_styles.status(counterpart.shown)))
+        return pieces
+
+
+def _node_summary(pane: Pane) -> str:
+    """Return its status, its coordinator and its group."""
+    if pane.leads:
+        led = f" {pane.leads}"
+    else:
+        led = "" if pane.coordinator is None or pane.process in ("killed", "absent") else f" of {pane.coordinator}"
+    return f"{pane.shown}{led}{f' {pane.group}' if pane.group else ''}"
+
+
+def _differs(pane: Pane, counterpart: Pane | None) -> bool:
+    return counterpart is None or _node_summary(pane) != _node_summary(counterpart)
+
+
+def compare_actions(screen: "RunScreen") -> "dict[str, ActionHandler]":
+    """Return the handler that opens another recording for comparison, and shows or hides it."""
+    view, source = screen.views.compare, screen.source
+
+    def open_file(path: Path) -> None:
+        try:
+            view.open(path.expanduser())
+        except (NotARecordingError, RuntimeError, ValueError) as error:
+            screen.show_message(str(error), warn=True)
+            return
+        if screen.views.chosen != view.id:
+            screen.show_view("compare")
+
+    def chosen(tree: LineageTree | None) -> None:
+        if tree is not None:
+            open_file(tree.path)
+
+    def compare(text: str) -> None:
+        if text:
+            open_file(Path(text))
+        elif not view.is_empty:
+            screen.show_view("compare")
+        elif source.recording is None:
+            screen.show_message(
+                "the file of this run's recording is unknown; :compare FILE opens another one", warn=True
+            )
+        else:
+            screen.app.push_screen(TreeDialog(source.recording, screen.theme_styles), chosen)
+
+    return {"compare": compare}

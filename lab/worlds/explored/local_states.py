@@ -1,0 +1,284 @@
+"""Local states, as numbers, and the transition of each for every input.
+
+A node is deterministic and sees only its own inputs. So a local state is its data when it was last quiescent, and
+its inputs since. A transition is computed once, by replaying those inputs on a fresh node, and remembered. Two
+pasts after which a node has the same fingerprint (``lab.kernel.fingerprint``) are one local state, represented by
+the first of them. If part of a procedure is hidden from the fingerprint, states are told apart by their whole
+past.
+
+Each past has its own clock: a local state contains ages and times left, never instants. Which ages count is
+learned: those that the protocol asks for, up to the age from which on its behaviour is the same as in the far
+past. Learning more later invalidates the states found so far: LearnedError, and the search begins again with
+``Ages`` that know more.
+"""
+
+import re
+from collections.abc import Hashable
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lab.kernel import CommandInput, Fired, Message, Node, Started, Step, Timing
+from lab.kernel.fingerprint import (
+    EPOCH_US,
+    HEARD,
+    QuiescentSnapshot,
+    age_instants,
+    fingerprint,
+    oldest_us,
+    open_requests,
+    quiescent_snapshot,
+    resume,
+)
+from lab.kernel.state import plain
+from lab.properties import AUDITED
+from lab.properties.ledger_audit import audited_fields
+from lab.protocols import Algorithm
+from lab.recording.snapshot import NodeState
+from lab.worlds.explored.queues import STALE, Queues
+from lab.worlds.watchdog import watch_steps
+
+__all__ = ["Ages", "LearnedError", "LocalStates", "SendsInstantsError", "Transition"]
+
+_FAR_PAST_US = EPOCH_US // 4
+_INSTANT = re.compile(rb"(?<!\d)1\d{15}(?!\d)")
+"""Matches an instant of a clock that began at ERA_US, in a message's body."""
+
+_Input = Started | Message | Fired | CommandInput
+
+
+class Transition(NamedTuple):
+    """The result of an input: the next local state, the messages sent, the requests no longer waited for."""
+
+    local: int
+    sent: tuple[int, ...]
+    released: frozenset[int]
+
+
+class SendsInstantsError(Exception):
+    """A message contains an instant of its sender's clock, but explored clocks are unrelated."""
+
+
+class LearnedError(Exception):
+    """Ages that had been left out count; begin again."""
+
+
+class Ages(Struct):
+    """The ages that count: ``asked`` are procedures and HEARD; all ages beyond ``old_us`` are equal."""
+
+    old_us: int
+    asked: set[str]
+
+
+class _Watched(Node):
+    """A node that notes the ages its protocol asks for."""
+
+    asked: set[str]
+
+    def begun_us(self, name: str) -> int:
+        self.asked.add(name)
+        return super().begun_us(name)
+
+    def heard_us(self, peer: int) -> int:
+        self.asked.add(HEARD)
+        return super().heard_us(peer)
+
+
+class _Past(Struct, frozen=True):
+    """A way to bring a node into the local state: its quiescent snapshot, and the inputs since, with times."""
+
+    rest: QuiescentSnapshot | None
+    inputs: tuple[tuple[_Input, int], ...]
+    now_us: int
+
+
+class _Local(Struct, frozen=True):
+    node: int
+    view: NodeState
+    due_us: int | None
+    stored: dict[str, Any]
+    past: _Past | None
+
+
+class LocalStates:
+    """The local states met so far, by number.
+
+    For each: whether the node is ``alive``; ``due_us``, the time until its next timer, or None; ``views``, what
+    the properties observe of it. ``replays`` counts how often a node was set up and fed.
+    """
+
+    def __init__(
+        self,
+        protocol: type[Algorithm],
+        ids: tuple[int, ...],
+        timing: Timing,
+        parameters: Struct,
+        queues: Queues,
+        ages: Ages,
+    ) -> None:
+        self.alive: list[bool] = []
+        self.due_us: list[int | None] = []
+        self.views: list[NodeState] = []
+        self.replays = 0
+        self._protocol = protocol
+        self._ids = ids
+        self._timing = timing
+        self._parameters = parameters
+        self._queues = queues
+        self._ages = ages
+        self._known = len(ages.asked)
+        self._is_audited = not set(AUDITED).isdisjoint(protocol.promises)
+        self._locals: list[_Local] = []
+        self._numbers: dict[Hashable, int] = {}
+        self._killed: dict[tuple[int, bool], int] = {}
+        watch_steps()
+
+    def __len__(self) -> int:
+        return len(self._locals)
+
+    def stopped(
+        self, node: int, why: Literal["killed", "failed"], stored: dict[str, Any], last: dict[str, Any]
+    ) -> int:
+        """Return the local state of a node that went down in state ``last``, with this in stable storage."""
+        ledger = audited_fields(last) if self._is_audited else {}
+        key = (why, msgspec.json.encode((stored, ledger), order="deterministic"))
+        return self._number(node, key, _Local(node, NodeState(node, why, state=ledger), None, stored, None))
+
+    def killed(self, local: int, keeps_storage: bool) -> int:
+        """Return the local state after a crash; storage matters only if the node may come up again."""
+        known = self._killed.get((local, keeps_storage))
+        if known is None:
+            was = self._locals[local]
+            why: Literal["killed", "failed"] = "failed" if was.view.process == "failed" else "killed"
+            known = self.stopped(was.node, why, was.stored if keeps_storage else {}, was.view.state)
+            self._killed[local, keeps_storage] = known
+        return known
+
+    def start(self, local: int) -> Transition:
+        """Start the node with the contents of its stable storage."""
+        known = self._locals[local]
+        node_input = Started(known.stored, 1, 1)
+        return self._step(
+            local, _Past(None, (), EPOCH_US), self._fresh(known.node), node_input, EPOCH_US, "started"
+        )
+
+    def deliver(self, local: int, message: int) -> Transition:
+        past, node = self._replay(local)
+        node_input = self._queues.messages[message]
+        if node_input.reply_to:
+            serials = {name: serial for serial, name in open_requests(node).items()}
+            node_input = replace(node_input, reply_to=serials.get(node_input.reply_to, STALE))
+        return self._step(local, past, node, node_input, past.now_us, message)
+
+    def fire_timer(self, local: int) -> Transition:
+        """Fire the next timer, at its time, or now if that is past."""
+        past, node = self._replay(local)
+        due = node.next_timer()
+        assert due is not None
+        return self._step(local, past, node, due[1], max(past.now_us, due[0]), "fired")
+
+    def give_command(self, local: int, command: CommandInput) -> Transition:
+        past, node = self._replay(local)
+        return self._step(local, past, node, command, past.now_us, command)
+
+    def later(self, local: int, us: int) -> int:
+        """Return the local state after this much time."""
+        past, node = self._replay(local)
+        return self._intern(node, replace(past, now_us=past.now_us + us), (local, "later", us))
+
+    def _fresh(self, node: int) -> Node:
+        fresh = _Watched(self._protocol, node, self._ids, self._timing, self._parameters)
+        fresh.asked = self._ages.asked
+        return fresh
+
+    def _replay(self, local: int) -> tuple[_Past, Node]:
+        known = self._locals[local]
+        assert known.past is not None
+        return known.past, self._set_up(known.node, known.past)
+
+    def _set_up(self, node: int, past: _Past) -> Node:
+        fresh = self._fresh(node)
+        if past.rest is not None:
+            resume(fresh, past.rest)
+        for node_input, at_us in past.inputs:
+            fresh.step(node_input, at_us)
+        return fresh
+
+    def _step(
+        self, local: int, past: _Past, node: Node, node_input: _Input, at_us: int, what: Hashable
+    ) -> Transition:
+        self.replays += 1
+        waited = open_requests(node)
+        aged = self._aged_copy(node, past)
+        step = node.step(node_input, at_us)
+        if aged is not None and not _is_same(aged.step(node_input, at_us), step):
+            self._learn_to_count()
+        if step.failed:
+            last = self.views[local].state
+            return Transition(self.stopped(node.id, "failed", {}, last), (), frozenset(waited.values()))
+        waits = open_requests(node)
+        answered = node_input.reply_to if isinstance(node_input, Message) else 0
+        released = frozenset(name for serial, name in waited.items() if serial not in waits and serial != answered)
+        for each in step.sent:
+            if _INSTANT.search(bytes(each.body)):
+                raise SendsInstantsError(each.kind)
+        sent = tuple(
+            self._queues.number(replace(each, serial=0 if each.reply_to else waits.get(each.serial, STALE)))
+            for each in step.sent
+        )
+        after = self._intern(node, _Past(past.rest, (*past.inputs, (node_input, at_us)), at_us), (local, what))
+        return Transition(after, sent, released)
+
+    def _intern(self, node: Node, past: _Past, how: tuple[Hashable, ...]) -> int:
+        """Return the local state of ``node`` after ``past``; ``how`` identifies it where a fingerprint cannot."""
+        due_us = _left_us(node, past.now_us)
+        if len(self._ages.asked) > self._known:
+            raise LearnedError
+        key = (due_us, fingerprint(node, past.now_us, self._ages.old_us, self._ages.asked) or how)
+        known = self._numbers.get((node.id, key))
+        if known is not None:
+            return known
+        rest = quiescent_snapshot(node)
+        if rest is not None:
+            past = _Past(rest, (), past.now_us)
+        aged = self._aged_copy(node, past)
+        if aged is not None and _left_us(aged, past.now_us) != due_us:
+            self._learn_to_count()
+        values = {name: plain(value) for name, value in node.protocol.values().items()}
+        stored = {field.name: values[field.name] for field in node.protocol.fields if field.safe}
+        view = NodeState(node.id, "running", 1, state=values)
+        return self._number(node.id, key, _Local(node.id, view, due_us, stored, past))
+
+    def _aged_copy(self, node: Node, past: _Past) -> Node | None:
+        """Return the node with all that is old moved to the far past; None if nothing is old."""
+        old_us = past.now_us - self._ages.old_us
+        if oldest_us(node) > old_us:
+            return None
+        aged = self._set_up(node.id, past)
+        age_instants(aged, old_us, _FAR_PAST_US)
+        return aged
+
+    def _learn_to_count(self) -> None:
+        self._ages.old_us *= 2
+        raise LearnedError
+
+    def _number(self, node: int, key: Hashable, local: _Local) -> int:
+        known = self._numbers.setdefault((node, key), len(self._locals))
+        if known == len(self._locals):
+            self._locals.append(local)
+            self.views.append(local.view)
+            self.alive.append(local.past is not None)
+            self.due_us.append(local.due_us)
+        return known
+
+
+def _is_same(one: Step, other: Step) -> bool:
+    """Return whether two steps are equal; where a step that never ends was interrupted is ignored."""
+    return one == other or bool(one.failed and other.failed)
+
+
+def _left_us(node: Node, now_us: int) -> int | None:
+    due = node.next_timer()
+    return None if due is None else max(0, due[0] - now_us)

@@ -1,0 +1,60 @@
+"""The messages between a host and the clients of its feed, beside the records."""
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from lab.worlds.simulated.enabled_events import EnabledEvent
+
+__all__ = ["ASIDES", "CLOCK_PREFIX", "REPLY_PREFIX", "Attach", "Clock", "FeedRequest", "Reply"]
+
+REPLY_PREFIX = b'{"record":"reply"'
+CLOCK_PREFIX = b'{"record":"clock"'
+ASIDES = (REPLY_PREFIX, CLOCK_PREFIX)
+"""The lines of a ``Reply`` and of a ``Clock`` begin so, and those of records never do."""
+
+
+class Attach(Struct, frozen=True):
+    """A client's first line. ``start``: with the first record, the last keyframe, or new records only."""
+
+    role: Literal["driver", "viewer"]
+    start: Literal["first", "keyframe", "end"] = "first"
+
+
+class FeedRequest(Struct, frozen=True):
+    """A driver's command; the reply has the same id.
+
+    ``end`` ends the run, ``enabled_events`` asks for the events that may happen next. ``withdraw``: stop waiting
+    for the predicate of this earlier command.
+    """
+
+    id: int
+    command: str = ""
+    end: bool = False
+    enabled_events: bool = field(default=False, name="choices")
+    withdraw: bool = False
+
+
+class Reply(Struct, frozen=True, omit_defaults=True, tag="reply", tag_field="record"):
+    """The reply to a ``FeedRequest``, among the records but never in the recording. Not ``ok``: refused."""
+
+    id: int
+    ok: bool
+    changed: bool
+    text: str
+    enabled_events: tuple[EnabledEvent, ...] = field(default=(), name="choices")
+
+
+class Clock(Struct, frozen=True, tag="clock", tag_field="record"):
+    """The course of virtual time in a simulated run: frozen at ``at_us``, or running since then.
+
+    ``real_us`` is that instant on the machine's monotonic clock. ``factor`` is virtual over real time; None: as
+    fast as possible, so that only the last record gives the time. ``note`` says why time is frozen, unless a
+    client just asked for that.
+    """
+
+    at_us: int
+    real_us: int
+    frozen: bool
+    factor: float | None
+    note: str = ""

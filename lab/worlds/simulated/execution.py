@@ -1,0 +1,97 @@
+"""Build the simulation of a run and execute it: for a time slice, or to its end.
+
+This module reads the real clock, but only to decide when to pause the computation: the events in virtual time and
+the bytes of the recording do not depend on it.
+"""
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable
+
+from lab.recording.records import End
+from lab.recording.writer import Writer
+from lab.worlds.config import InitialCommands, RunConfig
+from lab.worlds.host.startup import new_writer
+from lab.worlds.simulated.branch import open_branch
+from lab.worlds.simulated.runaway import runaway_reason
+from lab.worlds.simulated.simulation import Simulation
+from lab.worlds.targets import load_protocol
+from lab.worlds.watchdog import watch_steps
+
+__all__ = ["LEAST_FREE_MB", "build", "run_slice", "run_to_end"]
+
+LEAST_FREE_MB = 200
+"""A run that nobody watches ends before less than this is free on the disk."""
+_SLICE_S = 0.02
+
+
+def build(config: RunConfig, progress: Callable[[int], None] = lambda done: None) -> tuple[Writer, Simulation]:
+    """Return the run's recording and its simulation, with all nodes up. Raises OSError, NotRunnableError.
+
+    ``progress`` is called with the number of records of a branch's parent re-executed so far. Steps of this
+    process are watched from now on.
+    """
+    protocol = load_protocol(config.protocol)
+    watch_steps()
+    writer: Writer
+    simulation: Simulation
+    if config.parent:
+        writer, simulation = open_branch(config, protocol, progress)
+    else:
+        writer = new_writer(config)
+        simulation = Simulation(protocol, writer.header, writer)
+    InitialCommands.of(config).add_to(simulation.director)
+    simulation.start()
+    return writer, simulation
+
+
+def run_slice(
+    simulation: Simulation, end_us: int | None, watched: bool, given_up: Callable[[], str] = str
+) -> bool:
+    """Execute what is due by ``end_us``, but for a time slice at most; return whether that was all.
+
+    Stop early where ``given_up`` returns a reason, and, in a watched run, where a command asks to freeze or change
+    the time.
+    """
+    ends_s = time.monotonic() + _SLICE_S
+    while not (watched and simulation.time_requests):
+        due_us = simulation.next_us()
+        if due_us is None or (end_us is not None and due_us > end_us):
+            simulation.now_us = max(simulation.now_us, end_us or 0)
+            return True
+        simulation.step()
+        if time.monotonic() > ends_s or given_up():
+            break
+    return False
+
+
+def run_to_end(
+    config: RunConfig,
+    end_us: int,
+    interrupted: Callable[[int], str],
+    progress: Callable[[int], None] = lambda done: None,
+) -> str:
+    """Execute a whole run as fast as possible; return why it ended. See ``build``.
+
+    ``interrupted`` is called repeatedly with the virtual time; a text that it returns ends the run. The run of a
+    scenario is given up where it exceeds the limits of ``runaway``.
+    """
+    writer, simulation = build(config, progress)
+
+    def given_up() -> str:
+        return runaway_reason(writer, simulation.now_us) if config.scenario else ""
+
+    with contextlib.closing(writer):
+        why = ""
+        while not why:
+            if run_slice(simulation, end_us, watched=False, given_up=given_up):
+                why = "its time was up"
+            elif shutil.disk_usage(writer.path.parent).free < LEAST_FREE_MB << 20:
+                why = f"the disk has only {LEAST_FREE_MB} MB left"
+            else:
+                why = given_up() or interrupted(simulation.now_us)
+            writer.flush()
+        simulation.finish()
+        writer.append(End(simulation.now_us, why))
+    return why

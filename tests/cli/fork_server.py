@@ -1,0 +1,102 @@
+"""Calls of ``lab`` without the cost of its imports: each is a fork of a process that has done them.
+
+A call has its own process, as with ``python -m lab``: folder, environment, descriptors, signals and exit status
+are its own, and no call sees the effects of another. Tests use ``ForkServer``; run as a program, the module is the
+server.
+"""
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import lab
+from lab.cli import main
+from lab.script import parse
+
+__all__ = ["ForkServer"]
+
+_LARGEST_CALL = 1 << 16
+
+
+class ForkServer:
+    """The process that forks. It ends with the tests."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", __name__, str(theirs.fileno())],
+                cwd=Path(__file__).parents[2],
+                env=environment,
+                pass_fds=[theirs.fileno()],
+            )
+        atexit.register(self._end)
+
+    def call(
+        self, words: tuple[str, ...], folder: Path, environment: Mapping[str, str], limit_s: int
+    ) -> tuple[int, bytes, bytes]:
+        """Return the exit status, standard output and standard error."""
+        call = json.dumps([words, str(folder), dict(environment), limit_s]).encode()
+        assert len(call) < _LARGEST_CALL
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            socket.send_fds(self._socket, [call], [out.fileno(), err.fileno()])
+            status = int(self._socket.recv(100))
+            out.seek(0)
+            err.seek(0)
+            return status, out.read(), err.read()
+
+    def _end(self) -> None:
+        self._socket.close()
+        self._process.wait()
+
+
+def _serve(control: socket.socket) -> None:
+    """Fork for each call and report its exit status; in a fork, return to run the call."""
+    while True:
+        call, descriptors, _, _ = socket.recv_fds(control, _LARGEST_CALL, 2)
+        if not call:
+            sys.exit()
+        pid = os.fork()
+        if not pid:
+            break
+        for each in descriptors:
+            os.close(each)
+        control.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+    words, folder, environment, limit_s = json.loads(call)
+    signal.alarm(limit_s)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for number, each in enumerate([nothing, *descriptors]):
+        os.dup2(each, number)
+        os.close(each)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[0] = folder
+    sys.argv = ["lab", *words]
+
+
+def _warm_up() -> None:
+    """Import what commands import, except for the interface, and build the parser, which is slow too."""
+    for module in pkgutil.walk_packages(lab.__path__, "lab."):
+        if not module.name.startswith("lab.tui.") and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    importlib.import_module("typer._adapters")  # at the first option that typer reads
+    parse("heal")
+    gc.freeze()  # or each fork would look through all that at its end
+
+
+if __name__ == "__main__":
+    _warm_up()
+    with socket.socket(fileno=int(sys.argv[1])) as ours:
+        _serve(ours)
+    main()

@@ -1,0 +1,210 @@
+"""Calls of ``lab`` in a process of its own, with its own folders for hosts and recordings.
+
+Most calls are forks of a ``ForkServer``.
+"""
+
+import contextlib
+import functools
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+import psutil
+
+from lab.analysis.elections import agreed_coordinator
+from lab.recording.reader import open_recording
+from lab.recording.records import End, Process
+from lab.worlds.runs import RunInfo
+from tests.cli.fork_server import ForkServer
+from tests.waiting import wait_for
+from tests.worlds.live import Tail, is_gone
+
+__all__ = ["ROOT", "SHIPPED", "Called", "Lab", "Running"]
+
+ROOT = Path(__file__).parents[2]
+SHIPPED = ROOT / "recordings" / "two-coordinators.jsonl"
+
+_LIMIT_S = 60
+_NOT_OURS = ("COLUMNS", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "PYTHONUNBUFFERED")
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in _NOT_OURS}
+    return kept | {"NO_COLOR": "1", "COLUMNS": "120", "PYTHONPATH": str(ROOT)}
+
+
+@functools.cache
+def _warm() -> ForkServer:
+    return ForkServer(_environment())
+
+
+class Called(msgspec.Struct, frozen=True):
+    """The result of a call."""
+
+    status: int
+    out: str
+    err: str
+
+    def refused(self) -> str:
+        """Return the error line of a usage error, which must be the only output."""
+        assert (self.status, self.out) == (2, ""), self
+        return self.line()
+
+    def line(self) -> str:
+        """Return the only line on standard error."""
+        assert self.err.startswith("lab: ")
+        assert self.err.endswith("\n")
+        assert self.err.count("\n") == 1, self.err
+        return self.err.removeprefix("lab: ").rstrip("\n")
+
+
+class Lab:
+    """The ``lab`` command. ``folder`` is its working directory, ``home`` a short path for its data."""
+
+    def __init__(self, folder: Path, home: Path, command: tuple[str, ...] = ()) -> None:
+        self.folder = folder
+        self.runtime = home / "r"
+        self.data = home / "d"
+        self.runtime.mkdir()
+        self.data.mkdir()
+        self._may_be_warm = not command
+        self._command = command or (sys.executable, "-m", "lab")
+        self._environment = _environment() | {
+            "XDG_RUNTIME_DIR": str(self.runtime),
+            "XDG_DATA_HOME": str(self.data),
+            "PYTHONPATH": "" if command else str(ROOT),
+        }
+
+    @property
+    def recordings(self) -> Path:
+        """The folder of runs without ``--record``."""
+        return self.data / "lab" / "recordings"
+
+    def __call__(self, *words: str, environment: Mapping[str, str] | None = None) -> Called:
+        """Call it without a terminal and wait. With an environment, it runs in a fresh process."""
+        if self._may_be_warm and not environment:
+            status, out, err = _warm().call(words, self.folder, self._environment, _LIMIT_S)
+            return Called(status, out.decode(), err.decode())
+        return self.fresh(*words, environment=environment)
+
+    def fresh(self, *words: str, environment: Mapping[str, str] | None = None) -> Called:
+        """Call it in a fresh process, as a user does."""
+        done = subprocess.run(
+            [*self._command, *words],
+            cwd=self.folder,
+            env=self._environment | dict(environment or {}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_LIMIT_S,
+            check=False,
+        )
+        return Called(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def into(self, place: str, *words: str, environment: Mapping[str, str] | None = None) -> Called:
+        """Call it with its output to ``place``; if that is empty, to a closed pipe."""
+        reading, writing = os.pipe()
+        os.close(reading)
+        if place:
+            os.close(writing)
+            writing = os.open(place, os.O_WRONLY)
+        try:
+            done = subprocess.run(
+                [*self._command, *words],
+                cwd=self.folder,
+                env=self._environment | dict(environment or {}),
+                stdin=subprocess.DEVNULL,
+                stdout=writing,
+                stderr=subprocess.PIPE,
+                timeout=_LIMIT_S,
+                check=False,
+            )
+        finally:
+            os.close(writing)
+        return Called(done.returncode, "", done.stderr.decode())
+
+    def start(self, *words: str) -> "Running":
+        """Start ``lab run bully --headless`` with these arguments."""
+        return Running(self, self.begin("run", "bully", "--headless", *words))
+
+    def begin(self, *words: str) -> subprocess.Popen[bytes]:
+        """Call it without a terminal, and do not wait."""
+        return subprocess.Popen(
+            [*self._command, *words],
+            cwd=self.folder,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def published(self) -> dict[str, RunInfo]:
+        """Return the active hosts by the names of their runs."""
+        infos = {}
+        for path in (self.runtime / "lab").glob("*/run.json"):
+            info = msgspec.json.decode(path.read_bytes(), type=RunInfo)
+            infos[info.run] = info
+        return infos
+
+    def left(self) -> list[Path]:
+        """Return the contents of the folder of active hosts."""
+        return sorted(self.runtime.glob("lab/*"))
+
+
+class Running:
+    """An active headless run. At the end of a ``with`` block it is ended, and nothing of it may be left."""
+
+    def __init__(self, lab: Lab, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self._lab = lab
+        self._info: RunInfo | None = None
+
+    def __enter__(self) -> "Running":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM if kind is None else signal.SIGKILL)
+        if not self.process.stdout or not self.process.stdout.closed:
+            self.process.communicate(timeout=_LIMIT_S)
+        if self._info is not None and kind is None:
+            assert is_gone(self._info.pid) == []
+
+    @property
+    def info(self) -> RunInfo:
+        """What the host has published, once it is ready."""
+        if self._info is None:
+            self._info = wait_for(self._published, "the run is published")
+            assert self._info is not None
+        return self._info
+
+    def _published(self) -> RunInfo | None:
+        for info in self._lab.published().values():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if psutil.Process(info.pid).ppid() == self.process.pid:
+                    return info
+        return None
+
+    def settled(self, coordinator: int) -> None:
+        """Wait until all running nodes are Normal under this coordinator."""
+        tail = Tail(Path(self.info.recording))
+        wait_for(
+            lambda: tail.read().of(Process) and agreed_coordinator(tail.cluster.nodes) == coordinator,
+            f"all are Normal under {coordinator}",
+        )
+
+    def ended(self) -> Called:
+        """Wait for its end."""
+        out, err = self.process.communicate(timeout=_LIMIT_S)
+        return Called(self.process.returncode, out.decode(), err.decode())
+
+    def reason(self) -> str:
+        """Return the recorded reason of the run's end; empty without one."""
+        with contextlib.closing(open_recording(Path(self.info.recording))) as lines:
+            return next((record.why for record in lines.records() if isinstance(record, End)), "")

@@ -1,0 +1,90 @@
+"""The built-in exercises: each can be solved, none by accident, and together they teach everything."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from lab.exercises.exercise import KINDS, LEVELS
+from lab.exercises.exercise_library import SHIPPED, all_exercises, find_exercise, names
+from lab.exercises.exercise_validation import check_exercise, random_commands
+from lab.exercises.sandbox import read_commands
+from lab.properties import ASSERTIONS
+from tests.exercises.exercise_files import HEAD, make_exercise, write_exercise
+
+_ASSERTIONS = ("A1.1", "A1.2", "A2", "A3.1", "A3.2", "A4", "A5", "A6", "A7", "A8", "A9", "K1")
+_ASSUMPTIONS = [f"assumption {number}" for number in range(1, 10)]
+
+
+@pytest.mark.parametrize("name", names())
+def test_it_can_be_solved_but_not_by_accident(name: str) -> None:
+    """Its solution earns all points; doing nothing, the wrong scripts and random commands do not."""
+    assert list(check_exercise(find_exercise(name), with_seeds=2, at_random=4)) == []
+
+
+def test_together_they_teach_every_assertion_and_every_assumption() -> None:
+    """On all levels and of all kinds; at least twenty."""
+    found = all_exercises()
+    assert len(found) >= 20
+    taught = {what for each in found for what in each.teaches}
+    assert {what for what in (*_ASSERTIONS, *_ASSUMPTIONS) if what not in taught} == set()
+    assert {each.kind for each in found} == set(KINDS)
+    assert sum(task.way == "explain" for each in found for task in each.tasks) >= 3
+    assert {each.level for each in found} == set(LEVELS)
+
+
+def test_everything_they_teach_exists() -> None:
+    """Assertions, assumptions, and rules by letter and number."""
+    for each in all_exercises():
+        for what in each.teaches:
+            known = what in ASSERTIONS or what in _ASSUMPTIONS or re.fullmatch(r"[A-Z]\d+|section \d+", what)
+            assert known, f"{each.name}: {what}"
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_texts_are_short_and_complete(name: str) -> None:
+    """They fit the pane beside the cluster; every failure has a reason and every task a hint."""
+    exercise = find_exercise(name)
+    assert len(exercise.title) <= 60
+    for task in exercise.tasks:
+        assert task.text, task.title
+        assert task.explains or task.way in ("explain", "repair"), task.title
+    assert any(task.hints for task in exercise.tasks)
+    for path in (SHIPPED / name).glob("*.md"):
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", path.read_text("utf-8"))
+
+
+def test_an_exercise_that_solves_itself_is_reported(tmp_path: Path) -> None:
+    """So is one that random commands solve, one that accepts a wrong script, and one without a solution."""
+    itself = make_exercise(tmp_path, '[[task]]\npoints = 1\nreach = "all normal"\n')
+    assert list(check_exercise(itself)) == [
+        "solution.script is missing: nothing shows that the exercise can be solved"
+    ]
+    (itself.folder / "solution.script").write_text("when all normal: kill 1\n")
+    assert "doing nothing earns 1 of 1 points" in list(check_exercise(itself))
+    chance = make_exercise(tmp_path, '[[task]]\npoints = 1\nreach = "live <= 4"\n')
+    (chance.folder / "wrong-two.script").write_text("when all normal: kill 1 2\n")
+    found = list(check_exercise(chance))
+    assert "wrong-two.script earns 1 of 1 points" in found
+    assert any(problem.startswith("random commands solve it: at ") for problem in found)
+
+
+def test_a_wrong_solution_is_reported(tmp_path: Path) -> None:
+    """It does not earn all points, or uses commands that are not allowed."""
+    exercise = make_exercise(tmp_path)
+    (exercise.folder / "solution.script").write_text("when all normal: kill 1\n")
+    assert any("solution.script: task 1 is missed" in problem for problem in check_exercise(exercise))
+    (exercise.folder / "solution.script").write_text("when all normal: wipe 1\n")
+    assert any("wipe is not allowed in this exercise" in problem for problem in check_exercise(exercise))
+
+
+def test_random_commands_are_allowed_ones(tmp_path: Path) -> None:
+    """Of every allowed kind."""
+    verbs = ["kill", "slow", "delay", "lose", "partition", "cut", "hold", "heal", "reorder", "duplicate"]
+    head = HEAD.replace('["pause", "resume", "kill", "restart", "cut"]', str(verbs).replace("'", '"'))
+    write_exercise(tmp_path / "made", head=head)
+    exercise = find_exercise("made", tmp_path)
+    given = {command.split()[2] for seed in range(60) for command in random_commands(exercise, seed)}
+    assert given == set(verbs)
+    for seed in range(60):
+        read_commands(exercise, "\n".join(random_commands(exercise, seed)))

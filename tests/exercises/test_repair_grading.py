@@ -1,0 +1,201 @@
+"""Grading of repaired protocols: real repairs, apparent repairs, and attempts to cheat."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lab.exercises.assessment import Assessment
+from lab.exercises.exercise import Exercise
+from lab.exercises.exercise_library import all_exercises, resolve_exercise
+from lab.exercises.reading import ExerciseError, read_exercise
+from lab.exercises.repair_grading import grade_repair, repair_problems
+from lab.recording.records import End, Link
+from lab.worlds.config import RunConfig, header_of
+from lab.worlds.targets import load_protocol
+
+REPAIRS = [exercise.name for exercise in all_exercises() if exercise.repairs is not None]
+IMPORTS = "from lab.kernel import on, procedure\nfrom lab.protocols import Bully, Election, TwoPhaseCommit\n"
+
+
+def bully() -> Exercise:
+    """The exercise whose file runs fastest."""
+    return resolve_exercise("mend-the-bully")
+
+
+def points_of(exercise: Exercise, path: Path, code: str, seed: int = 1) -> tuple[int, str]:
+    """Return the points for a file with this code, and why there are no more."""
+    path.write_text(IMPORTS + code, "utf-8")
+    results = grade_repair(exercise, path, seed)
+    return sum(result.points for result in results), next((result.why for result in results if result.why), "")
+
+
+@pytest.mark.parametrize("name", REPAIRS)
+def test_only_the_solution_repairs(name: str) -> None:
+    """The solution earns all points; the unchanged file and the wrong repairs earn none."""
+    assert list(repair_problems(resolve_exercise(name))) == []
+
+
+@pytest.mark.parametrize("name", REPAIRS)
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_the_unchanged_file_earns_nothing_with_any_seed(name: str, seed: int) -> None:
+    """Its error is found whatever runs are drawn."""
+    exercise = resolve_exercise(name)
+    assert exercise.repairs is not None
+    assert [result.points for result in grade_repair(exercise, exercise.repairs, seed)] == [0] * len(
+        exercise.tasks
+    )
+
+
+def test_exercises_of_this_kind_grow_harder() -> None:
+    """There is one on each level."""
+    assert {resolve_exercise(name).level for name in REPAIRS} == {1, 2, 3}
+
+
+def test_a_class_that_does_nothing_earns_nothing(tmp_path: Path) -> None:
+    """A class that never elects is never wrong, and useless."""
+    points, why = points_of(bully(), tmp_path / "idle.py", "class MyBully(Election):\n    pass\n")
+    assert points == 0
+    assert why.startswith("without any fault, A2 is broken")
+
+
+def test_a_bank_that_commits_nothing_earns_nothing(tmp_path: Path) -> None:
+    """It would keep A7 and A8 by never transferring any money."""
+    code = '''
+class MyCommit(TwoPhaseCommit):
+    """Nothing."""
+
+    @procedure
+    async def coordinate(self, plan):
+        """Not at all."""
+'''
+    points, why = points_of(resolve_exercise("mend-the-commit"), tmp_path / "idle.py", code)
+    assert points == 0
+    assert "transfers are committed" in why
+
+
+def test_the_exercise_defines_the_promises(tmp_path: Path) -> None:
+    """A class that promises nothing, or allows itself unlimited time, is judged like the others."""
+    broken = (
+        (bully().repairs or Path())
+        .read_text("utf-8")
+        .replace(
+            "class MyBully(Bully):\n",
+            "class MyBully(Bully):\n"
+            "    promises = ()\n"
+            "    relies_on = {'A1.1': (4,), 'A2': (4,)}\n"
+            "    settles_within_us = classmethod(lambda *given: 10**12)\n\n",
+        )
+    )
+    points, why = points_of(bully(), tmp_path / "sly.py", broken)
+    assert points == 0
+    assert "A2 is broken" in why
+
+
+def test_renamed_messages_are_still_targets_of_faults(tmp_path: Path) -> None:
+    """Naming everything a heartbeat removes no faults from the schedules."""
+    broken = (
+        (bully().repairs or Path())
+        .read_text("utf-8")
+        .replace(
+            "class MyBully(Bully):\n", "class MyBully(Bully):\n    heartbeats = tuple(Bully.payloads.values())\n\n"
+        )
+    )
+    assert points_of(bully(), tmp_path / "quiet.py", broken)[0] == 0
+
+
+def test_an_error_in_the_file_is_reported_with_its_line(tmp_path: Path) -> None:
+    """A file that cannot be loaded misses all tasks."""
+    points, why = points_of(bully(), tmp_path / "torn.py", "class MyBully(Bully:\n")
+    assert points == 0
+    assert "torn.py:3" in why
+
+
+def test_another_class_name_is_reported(tmp_path: Path) -> None:
+    """The class must keep its name."""
+    points, why = points_of(bully(), tmp_path / "renamed.py", "class Mended(Bully):\n    pass\n")
+    assert points == 0
+    assert "no class MyBully" in why
+
+
+def test_an_exception_of_a_node_counts(tmp_path: Path) -> None:
+    """Whatever the class promises."""
+    code = '''
+class MyBully(Bully):
+    """Breaks."""
+
+    def started(self):
+        """Break."""
+        raise ValueError("out of luck")
+'''
+    points, why = points_of(bully(), tmp_path / "breaks.py", code)
+    assert points == 0
+    assert "out of luck" in why
+
+
+def test_unbounded_messages_are_stopped(tmp_path: Path) -> None:
+    """A class whose messages multiply misses the task, and does not crash the grader."""
+    code = '''
+from lab.protocols.bully import AreYouNormal
+
+
+class MyBully(Bully):
+    """Echoes."""
+
+    @on(AreYouNormal)
+    def on_are_you_normal(self, sender, message):
+        """Everybody asks everybody."""
+        for peer in self.peers:
+            self.send(peer, AreYouNormal())
+        return super().on_are_you_normal(sender, message)
+'''
+    points, why = points_of(bully(), tmp_path / "echo.py", code)
+    assert points == 0
+    assert why == "its messages multiply without bound"
+
+
+def test_the_same_seed_gives_the_same_grade() -> None:
+    exercise = bully()
+    wrong = exercise.folder / "wrong-the-old-coordinator.py"
+    assert grade_repair(exercise, wrong, 7) == grade_repair(exercise, wrong, 7)
+
+
+def test_progress_is_reported() -> None:
+    lines: list[str] = []
+    grade_repair(bully(), bully().repairs or Path(), 1, lines.append)
+    assert lines[0] == "task 1: 0 of 150 runs"
+
+
+def test_a_repair_task_stays_open_in_an_attempt() -> None:
+    """The file is graded; a run of it decides nothing."""
+    exercise = bully()
+    setup = exercise.setup
+    config = RunConfig("", setup.protocol, setup.nodes, setup.timing, {}, Link(), 1, "", world="simulated")
+    header = header_of(config, load_protocol(setup.protocol))
+    assessment = Assessment(exercise, header)
+    for record in (header, End(1, "its time was up")):
+        assessment.observe(record)
+    assert [result.state for result in assessment.results] == ["open"] * len(exercise.tasks)
+    assert assessment.status.points == 0
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "lines"),
+    [
+        ('promises = ["A1.1", "A2"]', 'promises = ["A9"]', "A9 is none of A1.1, A1.2, A2"),
+        ('faults = ["kill"]', 'faults = ["fire"]', "fire is none of kill"),
+        ('like = "bully"', 'like = "wolf"', "wolf is none of"),
+        ("nodes = [2, 5]", "nodes = [5, 2]", "nodes from-to"),
+        ('repairs = "my_bully.py"\n', "", "with repairs = FILE.py every task"),
+    ],
+)
+def test_mistakes_in_a_repair_are_reported(tmp_path: Path, was: str, becomes: str, lines: str) -> None:
+    """To the author of the exercise."""
+    folder = tmp_path / "mine"
+    shutil.copytree(bully().folder, folder)
+    head = (folder / "exercise.toml").read_text("utf-8")
+    assert was in head
+    (folder / "exercise.toml").write_text(head.replace(was, becomes), "utf-8")
+    with pytest.raises(ExerciseError) as wrong:
+        read_exercise(folder)
+    assert lines in str(wrong.value)

@@ -1,0 +1,245 @@
+"""The generated parts of the guide's reference pages: Markdown from the tables that the program itself uses.
+
+A page marks such a part with ``<!-- generated: NAME -->`` and ``<!-- end -->``. ``pytest tests/guide --rewrite`` fills them.
+"""
+
+import inspect
+import re
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import typer
+from typer.models import ArgumentInfo, OptionInfo
+
+import lab.cli.commands  # noqa: F401 - they register themselves
+import lab.kernel
+import lab.protocols
+from lab.analysis.assumptions import ASSUMPTIONS
+from lab.cli.program import app
+from lab.kernel import Protocol
+from lab.properties.assertions import AGREEMENTS, ASSERTIONS, UNIQUENESS
+from lab.protocols import PROTOCOLS, TASKS
+from lab.recording.records import Record
+from lab.script.commands import commands_as_markdown
+from lab.script.predicates import COUNTS, STATES
+from lab.tui.actions import actions_as_markdown
+
+__all__ = ["command_names", "fill"]
+
+_BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def fill(page: str) -> str:
+    """Return the page with its generated parts as the program's tables have them now."""
+
+    def block(match: re.Match[str]) -> str:
+        return f"{match[1]}{BLOCKS[match[2]]()}\n{match[4]}"
+
+    return _BLOCK.sub(block, page)
+
+
+def _table(heads: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
+    lines = [heads, ("---",) * len(heads), *((cell.replace("|", "\\|") for cell in row) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _assertions() -> str:
+    def kind(name: str) -> str:
+        if name in AGREEMENTS:
+            return "invariant of pairs"
+        if name in UNIQUENESS:
+            return "safety"
+        return "liveness" if name in ("A2", "A4", "ends") else "safety"
+
+    return _table(
+        ("id", "in short", "kind", "statement", "relies on"),
+        (
+            (f"`{each.id}`", each.short, kind(each.id), each.statement, _relies(each.id))
+            for each in ASSERTIONS.values()
+        ),
+    )
+
+
+def _relies(name: str) -> str:
+    protocols = [each for each in {**PROTOCOLS, **TASKS}.values() if name in each.promises]
+    numbers = sorted({number for each in protocols for number in each.relies_on.get(name, tuple(ASSUMPTIONS))})
+    if name == "raises":
+        return "nothing"
+    if len(numbers) == len(ASSUMPTIONS):
+        return "all nine assumptions"
+    if not numbers:
+        return "nothing"
+    return f"assumption {numbers[0]}" if len(numbers) == 1 else f"assumptions {', '.join(map(str, numbers))}"
+
+
+def _promises() -> str:
+    return _table(
+        ("protocol", "what it is", "assertions"),
+        (
+            (f"`{name}`", _first_line(each.__doc__), ", ".join(each.promises))
+            for name, each in sorted({**PROTOCOLS, **TASKS}.items())
+        ),
+    )
+
+
+def _assumptions() -> str:
+    return _table(("no.", "assumption"), ((str(number), text) for number, text in ASSUMPTIONS.items()))
+
+
+def _states() -> str:
+    rows = [(f"`4 {name}`", text) for name, text in _all_states()]
+    rows.append(("`2->3 cut`", "a cut or a partition is in force on this link"))
+    return _table(("predicate", "true when"), iter(rows))
+
+
+def _all_states() -> Iterator[tuple[str, str]]:
+    yield from STATES.items()
+    yield "suspects 5", "a request of 4 to 5 timed out, and 4 has heard nothing from 5 since"
+
+
+def _counts() -> str:
+    return _table(("count", "how many"), ((f"`{name}`", text) for name, text in COUNTS.items()))
+
+
+def command_names() -> list[str]:
+    """Return the names of all commands, as typed after ``lab``."""
+    return [path.removeprefix("lab ") for path, _ in _commands(app, "lab")]
+
+
+def _command_line() -> str:
+    return "\n\n".join(_command(path, callback) for path, callback in _commands(app, "lab"))
+
+
+def _commands(group: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield each command's full name and its function; a group that is a command by itself comes first."""
+    own = group.registered_callback
+    if own is not None and own.callback is not None and own.invoke_without_command and path != "lab":
+        yield path, own.callback
+    for command in group.registered_commands:
+        if command.callback is not None and not command.hidden:
+            yield f"{path} {command.name or command.callback.__name__.rstrip('_')}", command.callback
+    for nested in group.registered_groups:
+        if nested.typer_instance is not None:
+            yield from _commands(nested.typer_instance, f"{path} {nested.name or nested.typer_instance.info.name}")
+
+
+def _command(path: str, callback: Callable[..., Any]) -> str:
+    rows = [
+        row
+        for name, parameter in inspect.signature(callback, eval_str=True).parameters.items()
+        if (row := _parameter(name, parameter)) is not None
+    ]
+    parts = [f"## {path}", _first_line(inspect.getdoc(callback))]
+    if rows:
+        parts.append(_table(("argument or option", "meaning"), iter(rows)))
+    return "\n\n".join(parts)
+
+
+def _parameter(name: str, parameter: inspect.Parameter) -> tuple[str, str] | None:
+    if typing.get_origin(parameter.annotation) is not typing.Annotated:
+        return None  # the context
+    kind, *infos = typing.get_args(parameter.annotation)
+    info = next((each for each in infos if isinstance(each, OptionInfo | ArgumentInfo)), None)
+    if info is None or info.hidden:
+        return None
+    if isinstance(info, ArgumentInfo):
+        label = info.metavar or name.upper().rstrip("_")
+    else:
+        label = next((each for each in info.param_decls or () if each.startswith("--")), "")
+        label = label or f"--{name.rstrip('_').replace('_', '-')}"
+        label += "" if kind is bool else f" {info.metavar or 'TEXT'}"
+    return f"`{label}`", _plain(info.help or "")
+
+
+def _records() -> str:
+    parts: list[str] = []
+    seen: list[Any] = []
+    todo: list[Any] = list(typing.get_args(Record))
+    while todo:
+        kind = todo.pop(0)
+        if kind in seen:
+            continue
+        seen.append(kind)
+        todo += [each for field in msgspec.structs.fields(kind) for each in _structs(field.type)]
+        parts.append(_struct(kind))
+    return "\n\n".join(parts)
+
+
+def _struct(kind: Any) -> str:
+    config = kind.__struct_config__
+    tag = f"`{{\"{config.tag_field}\": \"{config.tag}\", …}}`" if config.tag else ""
+    rows = (
+        (f"`{field.encode_name}`", f"`{_type(field.type)}`", "required" if field.required else f"`{_default(field)}`")
+        for field in msgspec.structs.fields(kind)
+    )
+    head = f"{'## Record' if config.tag_field == 'record' else '### Value'} {kind.__name__}"
+    parts = [head, tag, _plain(inspect.getdoc(kind) or ""), _table(("field", "type", "default"), rows)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _type(kind: Any) -> str:
+    if isinstance(kind, type) and not typing.get_args(kind):
+        return kind.__name__
+    return re.sub(r"\b(?:\w+\.)+(\w+)", r"\1", str(kind))
+
+
+def _default(field: msgspec.structs.FieldInfo) -> str:
+    value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
+    return msgspec.json.encode(value).decode()
+
+
+def _structs(kind: Any) -> list[Any]:
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return [kind]
+    return [struct for argument in typing.get_args(kind) for struct in _structs(argument)]
+
+
+def _exports(module: Any) -> str:
+    def rows() -> Iterator[tuple[str, str]]:
+        for name in module.__all__:
+            value = getattr(module, name)
+            described = inspect.isclass(value) or inspect.isfunction(value)
+            yield f"`{name}`", _first_line(inspect.getdoc(value)) if described else ""
+
+    return _table(("name", "what it is"), rows())
+
+
+def _protocol_methods() -> str:
+    def rows() -> Iterator[tuple[str, str]]:
+        for name, value in vars(Protocol).items():
+            if name.startswith("_") or not (inspect.isfunction(value) or isinstance(value, property)):
+                continue
+            text = _first_line(inspect.getdoc(value))
+            if isinstance(value, property):
+                yield f"`{name}`", text
+            else:
+                names = [each for each in inspect.signature(value).parameters if each != "self"]
+                yield f"`{name}({', '.join(names)})`", text
+
+    return _table(("member", "what it does"), rows())
+
+
+def _first_line(text: str | None) -> str:
+    return _plain((text or "").strip().partition("\n\n")[0])
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text.replace("``", "`").replace(r"\[", "[").replace("\b", "")).strip()
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "assertions": _assertions,
+    "promises": _promises,
+    "assumptions": _assumptions,
+    "keys": actions_as_markdown,
+    "commands": commands_as_markdown,
+    "states": _states,
+    "counts": _counts,
+    "command-line": _command_line,
+    "records": _records,
+    "kernel": lambda: _exports(lab.kernel),
+    "protocol-methods": _protocol_methods,
+    "protocols": lambda: _exports(lab.protocols),
+}

@@ -1,0 +1,202 @@
+"""The guide as a whole: every page is listed, generated parts are current, links work, rule ids resolve.
+
+``pytest tests/guide --rewrite`` writes the generated parts of the reference pages again.
+"""
+
+import ast
+import re
+import sys
+import tomllib
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from lab.guide.contents import DOORS, NoSuchPageError, Page, all_pages, find_page, search
+from lab.guide.html_site import SiteError, slug, write_site
+from tests.guide.generated import fill
+
+ROOT = Path(__file__).parents[2]
+PAGES = list(all_pages())
+RULE = re.compile(r"\b(?:A\d(?:\.\d)?|(?:B|T|R|I|F|C|P|M|K)\d{1,2})\b")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_generated_parts_are_current(page: Page, request: pytest.FixtureRequest) -> None:
+    text = page.path.read_text("utf-8")
+    if request.config.getoption("--rewrite"):
+        page.path.write_text(fill(text), "utf-8")
+    assert fill(page.path.read_text("utf-8")) == page.path.read_text("utf-8"), "run pytest tests/guide --rewrite"
+
+
+def test_every_page_is_listed_once() -> None:
+    files = {path.relative_to(ROOT / "lab/guide").as_posix() for path in (ROOT / "lab/guide").rglob("*.md")}
+    assert files == {f"{page.door}/{page.name}.md" for page in PAGES}
+    assert len({page.name for page in PAGES}) == len(PAGES)
+    assert len(PAGES) > 20
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_has_a_title_and_a_summary(page: Page) -> None:
+    """The contents page shows both."""
+    assert page.text.startswith("# ")
+    assert re.match(r"[A-Z*`\[]", page.text.split("\n\n")[1])
+
+
+def _anchors(text: str) -> set[str]:
+    without_code = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return {slug(re.sub(r"[`*]", "", head)) for head in re.findall(r"^#+ (.*)$", without_code, re.MULTILINE)}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(page.path for page in PAGES)],
+    ids=lambda path: path.stem,
+)
+def test_links_between_files_resolve(path: Path) -> None:
+    """To files of the repository, and to headings of pages."""
+    for target in LINK.findall(path.read_text("utf-8")):
+        if "://" in target:
+            continue
+        file, _, anchor = target.partition("#")
+        linked = (path.parent / file).resolve() if file else path
+        assert linked.exists(), target
+        assert not anchor or anchor in _anchors(linked.read_text("utf-8")), target
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.ids: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.targets += [value for value in (found.get("href"), found.get("src")) if value]
+        self.ids |= {str(found["id"])} if "id" in found else set()
+
+
+def _parsed(path: Path) -> _Links:
+    links = _Links()
+    links.feed(path.read_text("utf-8"))
+    return links
+
+
+def test_links_of_the_site_resolve(tmp_path: Path) -> None:
+    """Pages, anchors and pictures; a second time it replaces itself."""
+    assert write_site(tmp_path / "site") == write_site(tmp_path / "site") == len(PAGES)
+    pages = sorted((tmp_path / "site").glob("*.html"))
+    assert len(pages) == len(PAGES) + 1
+    checked = 0
+    for path in pages:
+        for target in _parsed(path).targets:
+            if "://" in target:
+                continue
+            file, _, anchor = target.partition("#")
+            linked = path.parent / file if file else path
+            assert linked.is_file(), f"{path.name}: {target}"
+            assert not anchor or anchor in _parsed(linked).ids, f"{path.name}: {target}"
+            checked += 1
+    assert checked > len(PAGES) * len(PAGES)
+
+
+def test_the_site_overwrites_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine", "utf-8")
+    with pytest.raises(SiteError, match="name a new one"):
+        write_site(tmp_path)
+    with pytest.raises(SiteError, match="not an empty folder"):
+        write_site(tmp_path / "thesis.tex")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_page_is_found_by_its_name() -> None:
+    assert find_page("scenarios").title == "Scenarios"
+    assert find_page("Scenarios.md").door == "build"
+    with pytest.raises(NoSuchPageError, match=r"unknown page 'scenaros'.*did you mean scenarios"):
+        find_page("scenaros")
+
+
+def test_the_search_finds_lines_with_all_words() -> None:
+    hits = list(search("Consistent CUT"))
+    assert {"properties", "glossary"} <= {hit.page.name for hit in hits}
+    assert all("consistent" in hit.line.lower() and "cut" in hit.line.lower() for hit in hits)
+    assert not list(search("xyzzy"))
+
+
+def test_every_rule_that_is_cited_is_in_the_guide() -> None:
+    """Every id in code, exercises, scenarios and pages: in the page of the algorithms, or that of the assertions."""
+    rules = set(re.findall(r"^\| (\w+(?:\.\d)?) \|", find_page("algorithms").text, re.MULTILINE))
+    assert {"M1", "B8", "A3.1", "I10", "K2"} <= rules
+    cited: dict[str, str] = {}
+    for folder, kinds in (("lab", ("*.py", "*.toml", "*.md")), ("tests/papers", ("*.py",)), ("scenarios", ("*.scenario",))):
+        for kind in kinds:
+            for path in (ROOT / folder).rglob(kind):
+                for rule in RULE.findall(_prose(path)):
+                    cited[rule] = str(path)
+    assert len(cited) > 60
+    assert {rule: path for rule, path in cited.items() if rule not in rules and rule not in _NOT_RULES} == {}
+
+
+_NOT_RULES = {"C1", "A1", "A3"}
+"""Control characters (C1), and short forms of several assertions (A1 for A1.1 and A1.2)."""
+
+
+def _prose(path: Path) -> str:
+    """Return the text in which a rule may be cited: of Python files their docstrings and comments."""
+    text = path.read_text("utf-8")
+    if path.suffix != ".py":
+        return text
+    docstrings = [
+        ast.get_docstring(node) or ""
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    return "\n".join([*docstrings, *re.findall(r"#.*", text)])
+
+
+def test_the_architecture_names_what_exists() -> None:
+    """Its files, and its classes and methods."""
+    text = find_page("architecture").text
+    paths = set(re.findall(r"`(lab/[\w/.]+)`", text))
+    assert len(paths) > 25
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    source = "\n".join(path.read_text("utf-8") for path in (ROOT / "lab").rglob("*.py"))
+    for owner, method in re.findall(r"`([A-Z]\w+)\.(\w+)`", text):
+        assert re.search(rf"^class {owner}\b", source, re.MULTILINE), owner
+        assert re.search(rf"def {method}\(", source), method
+
+
+def test_doors_are_the_folders() -> None:
+    folders = {path.name for path in (ROOT / "lab/guide").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert {door.name for door in DOORS} == folders
+
+
+def test_the_readme_is_a_front_page() -> None:
+    """At most ten kilobytes; and it has the words by which people look for such a program."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.encode()) <= 10_240
+    for word in ("leader election", "safety", "liveness", "invariant", "model checking", "atomic commit"):
+        assert word in text.lower(), word
+
+
+def test_every_import_is_declared() -> None:
+    """What ``lab`` imports from elsewhere stands in pyproject.toml, not only in another package's requirements."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [*project["dependencies"], *(each for extra in project["optional-dependencies"].values() for each in extra)]
+    declared = {re.split(r"[<>=\[ ]", each)[0].replace("-", "_").replace("markdown_it_py", "markdown_it") for each in wanted}
+    imported = {
+        name.partition(".")[0]
+        for path in (ROOT / "lab").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for name in _imported(node)
+    }
+    known = {*sys.stdlib_module_names, "lab"}
+    assert imported - known <= declared
+    assert {"rich", "markdown_it"} <= imported
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []

@@ -1,0 +1,282 @@
+"""A6, A7, A8 and the end of every transaction, on records by hand: violations and near misses."""
+
+from typing import Any, Self
+
+import pytest
+
+from lab.kernel import Fired, Started, Step
+from lab.properties import explain_violation
+from lab.recording.records import encode
+from tests.properties.recorded import WITHIN_US, Records, judged, summaries
+from tests.recording.test_mutations import ODD
+
+PROMISES = ("A6", "A7", "A8", "ends")
+RELIES_ON: dict[str, tuple[int, ...]] = dict.fromkeys(PROMISES, (4,))
+T = [3, 1]
+BEGIN = {"what": "begin", "transaction": T, "participants": [1, 2, 3]}
+PREPARED = {"what": "prepared", "transaction": T, "participants": [1, 2, 3]}
+COMMITTED = {"what": "committed", "transaction": T}
+ABORTED = {"what": "aborted", "transaction": T}
+OPEN = [{"transaction": T, "state": "uncertain", "since_us": 0}]
+
+
+class Ledger(Records):
+    """Nodes with an account each, that write logs."""
+
+    def __init__(self, **info: Any) -> None:
+        super().__init__(**{"promises": PROMISES, "relies_on": RELIES_ON, **info})
+        for node in (1, 2, 3):
+            self.holds(node, 1000)
+
+    def write(self, node: int, *entries: Any, **changed: Any) -> Self:
+        """Add a step of the node that logs these entries."""
+        self.add(Step(self.at_us, node, 1, Fired("timer"), changed, logged={"log": [*entries]}))
+        return self
+
+    def holds(self, node: int, dollars: int, **changed: Any) -> Self:
+        """Set the balance of its account."""
+        balances = [[f"account{node}", dollars * 100]]
+        self.add(Step(self.at_us, node, 1, Fired("timer"), {"balances": balances, **changed}))
+        return self
+
+    def prepared(self, *nodes: int) -> Self:
+        """Let them vote YES; the transaction is open at them."""
+        for node in nodes:
+            self.write(node, *([BEGIN, PREPARED] if node == 3 else [PREPARED]), open=OPEN)
+        return self
+
+
+# A6
+
+
+def test_A6_two_outcomes() -> None:
+    """A6: the outcomes of two nodes differ, however long one has known it before the other."""
+    book = Ledger().prepared(1, 2, 3).write(3, COMMITTED)
+    book.after(5000).write(1, COMMITTED).write(2, ABORTED)
+    (violation,) = book.violations
+    assert summaries([violation]) == [("A6", (3, 2), [])]
+    assert violation.text == "transaction 3.1 is committed at 3 and aborted at 2"
+    assert [state.record for state in violation.states] == [10, 12]
+    assert violation.record == 12
+    assert [moment.record for moment in explain_violation(book.records, violation)] == [10, 12]
+
+
+def test_A6_the_other_way_round() -> None:
+    """A6: first aborted, then committed."""
+    assert summaries(Ledger().prepared(1, 2, 3).write(2, ABORTED).write(3, COMMITTED).violations) == [
+        ("A6", (3, 2), [])
+    ]
+
+
+def test_A6_is_reported_once_for_a_transaction() -> None:
+    """A6: of three nodes the first two that differ."""
+    book = Ledger().prepared(1, 2, 3).write(3, COMMITTED).write(2, ABORTED).write(1, ABORTED)
+    assert summaries(book.violations) == [("A6", (3, 2), [])]
+
+
+def test_A6_equal_outcomes() -> None:
+    """A6: all commit; another transaction with the same number is aborted by all."""
+    book = Ledger().prepared(1, 2, 3)
+    for node in (1, 2, 3):
+        book.write(node, COMMITTED).write(node, {"what": "aborted", "transaction": [2, 1]})
+    assert book.violations == []
+
+
+def test_A6_is_not_forgotten_by_a_crash() -> None:
+    """A6: the log of a node that is down still counts, and comes back with it."""
+    book = Ledger().prepared(1, 2, 3).write(3, COMMITTED)
+    book.process(3, "killed").write(2, ABORTED)
+    assert summaries(book.violations) == [("A6", (3, 2), [])]
+    log = [BEGIN, PREPARED, COMMITTED]
+    book = Ledger().prepared(1, 2, 3).write(3, COMMITTED)
+    book.process(3, "killed").process(3, "started")
+    book.add(Step(0, 3, 2, Started({"log": log}, 2, 1), {"balances": [["account3", 100_000]]}))
+    assert book.violations == []
+    assert summaries(book.write(2, ABORTED).violations) == [("A6", (3, 2), [])]
+
+
+def test_A6_after_a_wipe() -> None:
+    """A6 relies on assumption 4: a node's decision is lost with its log."""
+    book = Ledger().prepared(1, 2, 3).write(3, COMMITTED)
+    book.process(2, "killed").process(2, "wiped").write(2, ABORTED)
+    assert summaries(book.violations) == [("A6", (3, 2), [4])]
+
+
+# A7
+
+
+def test_A7_a_missing_vote() -> None:
+    """A7: the coordinator commits, and a participant has not voted."""
+    (violation,) = Ledger().prepared(1, 3).write(3, COMMITTED).violations
+    assert summaries([violation]) == [("A7", (3,), [])]
+    assert violation.text == "transaction 3.1 is committed at 3, and 2 has not voted YES"
+
+
+def test_A7_a_vote_that_comes_later() -> None:
+    """A7: at the commit point all votes must be there."""
+    assert summaries(Ledger().prepared(1, 3).write(3, COMMITTED).prepared(2).violations) == [("A7", (3,), [])]
+
+
+def test_A7_a_node_that_voted_NO_commits() -> None:
+    """A7, and A6: it aborted, which is the vote NO."""
+    violations = Ledger().prepared(1, 3).write(2, ABORTED).write(2, COMMITTED).violations
+    assert summaries(violations) == [("A6", (2, 2), []), ("A7", (2, 2), [])]
+    assert violations[1].text == "transaction 3.1 is committed at 2, and 2 voted NO"
+
+
+def test_A7_a_vote_is_final() -> None:
+    """A7: NO and then YES is NO; YES and then aborted, by the decision of the coordinator, is not a NO."""
+    twice = Ledger().prepared(1, 3).write(2, ABORTED).prepared(2).write(3, COMMITTED)
+    assert ("A7", (3, 2), []) in summaries(twice.violations)
+    undecided = Ledger().prepared(1, 2, 3).write(2, ABORTED).write(3, ABORTED).write(1, ABORTED)
+    assert undecided.violations == []
+
+
+def test_A7_concerns_participants_alone() -> None:
+    """A7: a node without a part may know that it is committed; if none are known, all that commit are."""
+    two = {**PREPARED, "participants": [1, 3]}
+    book = Ledger().write(3, BEGIN | {"participants": [1, 3]}, two).write(1, two).write(3, COMMITTED)
+    assert book.write(2, COMMITTED).violations == []
+    assert summaries(Ledger().write(2, COMMITTED).violations) == [("A7", (2,), [])]
+
+
+# A8
+
+
+def test_A8_money_in_transit_is_not_lost() -> None:
+    """A8: it was taken from one account and is not on the other yet; the transaction is open."""
+    book = Ledger().holds(1, 900, open=OPEN).holds(2, 1100, open=OPEN)
+    assert book.holds(1, 900, open=[]).holds(2, 1100, open=[]).violations == []
+
+
+def test_A8_money_is_lost() -> None:
+    """A8: nothing is open any more, and the sum is less; reported once, until it changes."""
+    book = Ledger().holds(1, 900, open=OPEN).after(1000).holds(1, 900, open=[]).holds(1, 900, open=[])
+    (violation,) = book.violations
+    assert summaries([violation]) == [("A8", (1,), [])]
+    assert violation.text == (
+        "100 is lost: with no transaction open, all accounts and the cash handed out add up to 2,900, "
+        "at first to 3,000"
+    )
+    assert summaries(book.holds(2, 1050).violations)[1:] == [("A8", (1, 2), [])]
+    assert len(book.holds(2, 1100).violations) == 2
+    assert len(book.holds(2, 1101).violations) == 3
+
+
+def test_A8_money_from_nowhere() -> None:
+    """A8: the sum is more."""
+    (violation,) = Ledger().holds(3, 1250).violations
+    assert violation.text.startswith("250 is too much: ")
+
+
+def test_A8_cash_is_money() -> None:
+    """A8: cash handed out counts, and a missing cent is found."""
+    assert Ledger().holds(2, 650, cash_out=350_00).violations == []
+    assert summaries(Ledger().holds(2, 650, cash_out=349_99).violations) == [("A8", (2,), [])]
+
+
+def test_A8_a_dead_node_counts_as_last_known() -> None:
+    """A8: its money counts; and a transaction open at it keeps the state from being settled."""
+    settled = Ledger().process(1, "killed").holds(2, 1000)
+    assert settled.violations == []
+    assert summaries(settled.holds(2, 900).violations) == [("A8", (2,), [])]
+    assert Ledger().holds(1, 900, open=OPEN).process(1, "killed").holds(2, 1000).violations == []
+
+
+def test_A8_a_crash_undoes_changes() -> None:
+    """A8: after the crash the account is as before, and nothing is open."""
+    book = Ledger().holds(1, 900, open=OPEN)
+    book.process(1, "killed").process(1, "started")
+    started = Started({"log": []}, 2, 1)
+    lost = Step(0, 1, 2, started, {"balances": [["account1", 900_00]]})
+    kept = Step(0, 1, 2, started, {"balances": [["account1", 1000_00]]})
+    assert summaries([*judged([*book.records, lost]).violations]) == [("A8", (1,), [])]
+    assert judged([*book.records, kept]).violations == []
+
+
+# the end of every transaction
+
+
+def test_ends_in_time() -> None:
+    """Within the bound, from the begin of the transaction or from the last fault."""
+    book = Ledger().holds(1, 1000, open=OPEN).after(WITHIN_US)
+    assert book.fires(1).violations == []
+    (violation,) = book.after(1).fires(1).fires(2).violations
+    assert summaries([violation]) == [("ends", (1,), [])]
+    assert violation.text == "transaction 3.1 is still open at 1, without a disturbance since 0s"
+
+
+def test_the_bound_of_ends_restarts_after_a_fault() -> None:
+    """And it is not judged while a fault is in force."""
+    book = Ledger().holds(1, 1000, open=OPEN).after(WITHIN_US // 2)
+    cut = book.fault("partition", 8, links=((1, 2),))
+    book.after(9 * WITHIN_US).fires(1).lift(cut).after(WITHIN_US).fires(1)
+    assert book.violations == []
+    assert summaries(book.after(1).fires(1).violations) == [("ends", (1,), [])]
+
+
+def test_ends_is_judged_when_all_nodes_are_up() -> None:
+    """A participant may wait for a dead one for as long as that is down."""
+    book = Ledger().prepared(1, 2)
+    book.process(3, "killed").after(9 * WITHIN_US).fires(1).process(3, "started").after(WITHIN_US).fires(1)
+    assert book.violations == []
+    assert summaries(book.after(1).fires(1).violations) == [("ends", (1, 2), [])]
+
+
+def test_ends_concerns_each_transaction() -> None:
+    """Under load one is always open, but none for long; an old one that stays open is found."""
+    book = Ledger()
+    for number in range(2, 12):
+        book.after(WITHIN_US // 2).holds(1, 1000, open=[{"transaction": [1, number]}])
+    assert book.violations == []
+    late = Ledger()
+    for number in range(2, 5):
+        late.after(WITHIN_US // 2).holds(1, 1000, open=[*OPEN, {"transaction": [1, number]}])
+    assert summaries(late.after(1).fires(1).violations) == [("ends", (1,), [])]
+
+
+def test_no_fault_excuses_a_transaction_that_never_ends() -> None:
+    """When it is judged, all assumptions have long held, except after a wipe."""
+    book = Ledger(relies_on={})
+    book.lift(book.fault("delay", 8)).holds(1, 1000, open=OPEN).after(WITHIN_US + 1).fires(1)
+    assert summaries(book.violations) == [("ends", (1,), [])]
+    wiped = Ledger(relies_on={}).process(2, "killed").process(2, "wiped").process(2, "started")
+    wiped.holds(1, 1000, open=OPEN).after(WITHIN_US + 1).fires(1)
+    assert summaries(wiped.violations) == [("ends", (1,), [4])]
+
+
+def test_assumptions_hold_again_when_nothing_is_open() -> None:
+    """Without an election, the transactions must come to rest: earlier faults may still show effects."""
+
+    def book(is_open: bool) -> Ledger:
+        book = Ledger(relies_on={}, promises=("A6",))
+        book.lift(book.fault("delay", 8))
+        book.holds(1, 1000, open=OPEN if is_open else []).after(WITHIN_US + 1).fires(1)
+        return book.prepared(1, 2, 3).write(3, COMMITTED).write(2, ABORTED)
+
+    assert summaries(book(is_open=True).violations) == [("A6", (3, 2), [8])]
+    assert summaries(book(is_open=False).violations) == [("A6", (3, 2), [])]
+
+
+# of anybody's making
+
+
+def test_malformed_logs_raise_nothing() -> None:
+    """A recording may come from anywhere."""
+    for odd in (*ODD, 10**4299, -(10**4299)):
+        book = Ledger()
+        for entry in (odd, {"what": odd}, {"transaction": odd}, {**PREPARED, "participants": odd}):
+            book.write(1, entry)
+        book.write(1, {**COMMITTED, "transaction": [odd, odd]}, {**PREPARED, "participants": [odd, 1]})
+        for state in ({"balances": odd}, {"balances": [odd, ["a", odd]]}, {"cash_out": odd}, {"open": [odd]}):
+            book.holds(2, 1000, **state).holds(2, 1000, open=[{"transaction": odd}], cash_out=0)
+        book.add(Step(0, 1, 1, Fired("timer"), logged={"log": odd if isinstance(odd, list) else []}))
+        assert encode(judged(book.records).violations) is not None
+
+
+@pytest.mark.parametrize("promised", PROMISES)
+def test_only_what_is_promised_is_judged(promised: str) -> None:
+    """Of a run that violates all four, each protocol is judged by its own promises."""
+    book = Ledger(promises=(promised,)).prepared(1, 3).write(3, COMMITTED, open=[]).write(1, ABORTED, open=[])
+    book.holds(2, 1).holds(1, 1000, open=OPEN).after(2 * WITHIN_US).fires(1)
+    assert {violation.assertion for violation in book.violations} == {promised}

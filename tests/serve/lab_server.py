@@ -1,0 +1,209 @@
+"""A server in a process of its own, and OpenSSH's client against it: what all tests of the server share."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import psutil
+
+from tests.tui.terminal import Terminal
+from tests.waiting import wait_for
+
+__all__ = ["ROOT", "Client", "Server", "alive", "connected", "new_key"]
+
+ROOT = Path(__file__).parents[2]
+_WITHIN_S = 60.0
+_MARK = "LAB_TEST_SERVER"
+
+
+def new_key(path: Path, kind: str = "ed25519") -> Path:
+    """A fresh key pair, without a passphrase."""
+    assert shutil.which("ssh-keygen"), "these tests need OpenSSH's client: apt-get install openssh-client"
+    subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-C", "nobody", "-f", str(path)], check=True)
+    return path
+
+
+class Server:
+    """``lab serve`` on a free port of loopback. ``said`` is what it wrote to its terminal."""
+
+    def __init__(self, data: Path, *options: str, class_file: Path | None = None) -> None:
+        self.data = data
+        self._mark = os.urandom(8).hex()
+        listed = [] if class_file is None else ["--class", str(class_file)]
+        self._output = (data.parent / f"{data.name}.out").open("w+b")
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "lab", "serve", "--port", "0", "--listen", "127.0.0.1"),
+                *("--data", str(data), *listed, *options),
+            ],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, _MARK: self._mark, "LANG": "C.UTF-8"},
+        )
+        wait_for(
+            lambda: "Ctrl-C stops the server" in self.said() or self.process.poll() is not None, "it serves", _WITHIN_S
+        )
+        assert self.process.poll() is None, self.said()
+        self.port = int(re.findall(r"port (\d+)", self.said())[0])
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.end()
+        for each in self.processes():
+            each.kill()
+        self._output.close()
+
+    def said(self) -> str:
+        """What it wrote to its terminal."""
+        self._output.seek(0)
+        return self._output.read().decode()
+
+    def page(self) -> str:
+        """Where browsers find it."""
+        return str(re.findall(r"http://\S+", self.said())[0])
+
+    def invite(self, *words: str) -> str:
+        """Make an invitation on the command line; the code."""
+        done = subprocess.run(
+            [sys.executable, "-m", "lab", "serve", "invite", *words, "--data", str(self.data)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert f"ssh -p {self.port} " in done.stdout
+        assert ("or, in a browser: http://" in done.stdout) == ("or, in a browser: " in self.said())
+        return done.stdout.split()[4].partition("@")[0]
+
+    def end(self, number: int = signal.SIGINT) -> int:
+        """Send it a signal; its exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(_WITHIN_S)
+
+    def log(self) -> list[dict[str, str]]:
+        """What it has logged."""
+        lines = (self.data / "log").read_bytes().splitlines()
+        return [msgspec.json.decode(line, type=dict[str, str]) for line in lines]
+
+    def logged(self, event: str, text: str = "", student: str = "") -> dict[str, str]:
+        """Wait for a line of this kind, with this in its text, of this student; the last one."""
+
+        def found() -> list[dict[str, str]]:
+            kind = [line for line in self.log() if line["event"] == event and text in line.get("text", "")]
+            return [line for line in kind if student in line.get("student", "")]
+
+        return wait_for(found, f"{event} {text} in the log", _WITHIN_S)[-1]
+
+    def processes(self) -> list[psutil.Process]:
+        """All processes of it that live: by its mark, and by the zygote's children, which have no mark."""
+        marked = [each for each in psutil.process_iter() if self._is_marked(each)]
+        found = {child.pid: child for each in marked for child in _family(each)}
+        return alive(found.values())
+
+    def session(self) -> psutil.Process:
+        """The process of a session of it."""
+        return next(each for each in self.processes() if _input(each).startswith("/dev/pts/"))
+
+    def inside(self) -> Path:
+        """The terminal that this session has."""
+        return Path(_input(self.session()))
+
+    def flood(self) -> int:
+        """Write to that terminal until the server takes nothing more; how many bytes it took, 64 MiB at most."""
+        terminal = os.open(self.inside(), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        taken, since_s = 0, time.monotonic()
+        try:
+            while taken < 64 << 20 and time.monotonic() < since_s + 0.7:
+                with contextlib.suppress(BlockingIOError):
+                    taken += os.write(terminal, b"x" * 4096)
+                    since_s = time.monotonic()
+        finally:
+            os.close(terminal)
+        return taken
+
+    def _is_marked(self, process: psutil.Process) -> bool:
+        try:
+            return process.environ().get(_MARK) == self._mark
+        except (psutil.Error, OSError):
+            return False
+
+
+def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Those that live; one that nobody has waited for yet does not."""
+    return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+
+
+def _input(process: psutil.Process) -> str:
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/{process.pid}/fd/0")
+    return ""
+
+
+def _family(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+class Client:
+    """OpenSSH's client, with one key and no configuration of the user's."""
+
+    def __init__(self, server: Server, key: Path | None, *options: str, user: str = "whoever") -> None:
+        self.server = server
+        keys = ["-o", "IdentityFile=none"] if key is None else ["-i", str(key)]
+        self._command = [
+            *("ssh", *options, "-F", "none", "-p", str(server.port), "-l", user, *keys),
+            *("-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none", "-o", "LogLevel=INFO"),
+            *("-o", "UserKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=no"),
+        ]
+
+    def words(self, *words: str) -> list[str]:
+        """The command line that connects with these words."""
+        return [*self._command, "127.0.0.1", *words]
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Connect without a terminal, with these words; wait for the end."""
+        return subprocess.run(
+            self.words(*words),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_WITHIN_S,
+            check=False,
+        )
+
+    def begin(self, *words: str) -> subprocess.Popen[bytes]:
+        """Connect, and do not wait."""
+        return subprocess.Popen(
+            self.words(*words),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    def terminal(self, *words: str, environment: dict[str, str] | None = None) -> Terminal:
+        """Connect at a terminal, perhaps with these words."""
+        run = "import os, sys; os.execvp(sys.argv[1], sys.argv[1:])"
+        ssh, *rest = self.words(*words)
+        return Terminal("-c", run, ssh, "-t", *rest, environment=environment)
+
+
+def connected(server: Server) -> socket.socket:
+    """A bare connection."""
+    return socket.create_connection(("127.0.0.1", server.port), 5)

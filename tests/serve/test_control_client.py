@@ -1,0 +1,184 @@
+"""A session's portal to its cluster: what may be run is, what may not is refused, and the bounds hold."""
+
+import asyncio
+import socket
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from lab.exercises.attempt import attempt_config
+from lab.exercises.exercise_library import SHIPPED, find_exercise
+from lab.exercises.student_folder import recording_of
+from lab.recording.reader import open_recording
+from lab.serve.broadcast_hub import BroadcastHub
+from lab.serve.children import Children, start_fork_server
+from lab.serve.cluster_pool import ClusterPool
+from lab.serve.control_client import ControlClient
+from lab.serve.control_server import serve_control
+from lab.serve.fork_protocol import ChildEnvironment
+from lab.serve.limits import Limits
+from lab.serve.server_log import ServerLog
+from lab.worlds.config import RunConfig
+from lab.worlds.host.launch import HostFailedError, HostRefusedError
+from tests.waiting import wait_for
+
+_MIB = 1 << 20
+
+
+_NAME = "two-coordinators"
+_EXERCISES = {_NAME: find_exercise(_NAME)}
+
+
+def _config(home: Path, attempt: int = 1, student: str = "anna") -> RunConfig:
+    return attempt_config(_EXERCISES[_NAME], student, attempt, recording_of(home, _NAME, attempt))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A student's folder."""
+    (tmp_path / "attempts").mkdir()
+    return tmp_path
+
+
+def _at_the_server(
+    home: Path, ask: Callable[[ControlClient], None], limits: Limits | None = None, file_bytes: int = 16 * _MIB
+) -> list[dict[str, str]]:
+    """Run ``ask`` as a session would, against the server's side of it; what was logged."""
+    log = ServerLog(home / "log")
+
+    async def serve() -> None:
+        children = Children(*start_fork_server(SHIPPED), on_exit=lambda: None)
+        with_sockets = {"XDG_RUNTIME_DIR": str(sockets), "HOME": str(home)}
+        room = ChildEnvironment(with_sockets, str(home), 1024 * _MIB, file_bytes, 0)
+        clusters = ClusterPool(children, _EXERCISES, limits or Limits(), log, lambda _: room)
+        ours, its = socket.socketpair()
+        clusters.student_entered("anna")
+        control = asyncio.create_task(serve_control(ours, "anna", clusters, BroadcastHub(log)))
+        try:
+            await asyncio.to_thread(ask, ControlClient(its))
+        finally:
+            its.close()
+            clusters.student_left("anna")
+            await clusters.end_all()
+            control.cancel()
+            await children.close()
+
+    with tempfile.TemporaryDirectory(prefix="lab", dir="/tmp") as sockets:
+        asyncio.run(serve())
+    log.close()
+    return [msgspec.json.decode(line, type=dict[str, str]) for line in (home / "log").read_bytes().splitlines()]
+
+
+def test_a_cluster_is_started_named_and_ended(home: Path) -> None:
+    """Another one takes its place; its recording is complete."""
+
+    def ask(client: ControlClient) -> None:
+        assert client.running() is None
+        assert client.end() == ""
+        ready = client.start(_config(home))
+        assert Path(ready.socket).exists()
+        running = client.running()
+        assert running is not None
+        assert (running.protocol, running.nodes) == ("bully", (1, 2, 3, 4, 5))
+        client.start(_config(home, 2))
+        assert b'"end"' in recording_of(home, _NAME, 1).read_bytes().splitlines()[-1]
+        running = client.running()
+        assert running is not None
+        assert Path(running.recording) == recording_of(home, _NAME, 2)
+        assert client.end() == ""
+        assert client.running() is None
+
+    log = _at_the_server(home, ask)
+    assert [line["event"] for line in log] == ["run", "run ended", "run", "run ended"]
+    with_records = open_recording(recording_of(home, _NAME, 2))
+    assert sum(1 for _ in with_records.records()) > 1
+    with_records.close()
+
+
+def test_a_file_of_the_students_is_not_run(home: Path) -> None:
+    """Nor loaded: not a line of it."""
+    own = home / "mine.py"
+    own.write_text(f"open({str(home / 'ran')!r}, 'w')\n")
+
+    def ask(client: ControlClient) -> None:
+        for target in (str(own), f"{own}:Mine", f"field above {own}"):
+            with pytest.raises(HostRefusedError, match="not a valid attempt of yours"):
+                client.start(replace(_config(home), protocol=target))
+        with pytest.raises(HostRefusedError, match="not a valid attempt of yours"):
+            client.start(replace(_config(home), recording="/tmp/lab-out.jsonl"))
+
+    log = _at_the_server(home, ask)
+    assert not (home / "ran").exists()
+    assert not Path("/tmp/lab-out.jsonl").exists()
+    assert [line["event"] for line in log] == ["run refused"] * 4
+
+
+def test_another_students_attempt_is_not_to_be_had(home: Path) -> None:
+    """Neither in their name, nor in their folder; and what runs is asked for one's own alone."""
+
+    def ask(client: ControlClient) -> None:
+        for config in (_config(home, student="ben"), _config(home.parent / "ben"), _config(home / ".." / "ben")):
+            with pytest.raises(HostRefusedError, match="not a valid attempt of yours"):
+                client.start(config)
+        assert client.running() is None
+
+    _at_the_server(home, ask)
+    assert not (home.parent / "ben").exists()
+
+
+def test_what_is_no_question_is_answered_so(home: Path) -> None:
+    """A session that has gone mad is told, and nobody else's ends with it."""
+    ours, its = socket.socketpair()
+    log = ServerLog(home / "log")
+
+    async def serve() -> None:
+        clusters = ClusterPool(
+            cast(Children, None), {}, Limits(), log, lambda _: ChildEnvironment({}, str(home), 0, 0, 0)
+        )
+        control = asyncio.create_task(serve_control(ours, "anna", clusters, BroadcastHub(log)))
+        reader, writer = await asyncio.open_unix_connection(sock=its)
+        for line in (b"{}", b"\xff\x00", b'{"type":"start"}', b"[" * 5000):
+            writer.write(line + b"\n")
+            assert b"the server does not understand this" in await reader.readline()
+        writer.write(b'{"type":"which run"}\n')
+        assert b'"failure":""' in await reader.readline()
+        writer.close()
+        await control
+
+    asyncio.run(serve())
+    log.close()
+
+
+def test_a_recording_has_a_largest_size(home: Path) -> None:
+    """The run ends there, and the server says why."""
+
+    def ask(client: ControlClient) -> None:
+        client.start(_config(home))
+        wait_for(lambda: client.running() is None, "the run has ended", 30)
+
+    log = _at_the_server(home, ask, file_bytes=20_000)
+    assert "File too large" in log[-1]["text"]
+    assert recording_of(home, _NAME, 1).stat().st_size <= 20_000
+
+
+def test_so_many_clusters_and_no_more(home: Path) -> None:
+    """Where none can make room."""
+
+    def ask(client: ControlClient) -> None:
+        with pytest.raises(HostFailedError, match="reached its limit of clusters"):
+            client.start(_config(home))
+
+    _at_the_server(home, ask, Limits(clusters=0))
+
+
+def test_a_server_that_has_gone_is_named(home: Path) -> None:
+    """To the student, who can connect again."""
+    ours, its = socket.socketpair()
+    ours.close()
+    with its, pytest.raises(HostFailedError, match="connect again later"):
+        ControlClient(its).running()

@@ -1,0 +1,57 @@
+"""What an attempt came to is noted for its student, also where no session saw it: the recording decides."""
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+from lab.exercises.exercise_library import find_exercise
+from lab.exercises.student_folder import StudentFolder, recording_of
+from tests.exercises.attempts import run_attempt, solution_of
+from tests.serve.conftest import School
+from tests.serve.lab_server import Client, Server
+from tests.serve.terminal_screen import Watched
+from tests.waiting import wait_for
+
+_NAME = "two-coordinators"
+
+
+def _has_points(client: Client, points: int) -> bool:
+    (line,) = (line for line in client.run("exercises").stdout.splitlines() if line.startswith(f"  {_NAME} "))
+    return f" {points} of  5 " in line
+
+
+def test_what_was_decided_after_the_line_had_dropped_is_noted(tmp_path: Path, school: School) -> None:
+    """The cluster went on, and did what it had been told to."""
+    with Server(tmp_path / "data", "--linger", "8s", class_file=school.class_file) as server:
+        anna = Client(server, school.anna)
+        with anna.terminal("start", _NAME) as terminal:
+            screen = Watched(terminal)
+            screen.sees("★ 5 leads", "attempt 1")
+            screen.say("at 4s: pause 5")
+            screen.sees("at 4s: pause 5")
+            os.kill(terminal.pid, signal.SIGKILL)
+            server.logged("session ended")
+        assert _has_points(anna, 0)
+        server.logged("run ended")
+        folder = server.data / "students" / "anna"
+        wait_for(lambda: StudentFolder(folder, "anna").progress_of(_NAME).points == 4, "the points are noted")
+        assert _has_points(anna, 4)
+
+
+def test_what_a_killed_server_left_is_noted_at_the_next_start(tmp_path: Path, school: School) -> None:
+    """Before the student's session shows anything; what cannot be read is told of in the log."""
+    data, exercise = tmp_path / "data", find_exercise(_NAME)
+    home = data / "students" / "anna"
+    recording = recording_of(home, _NAME, 1)
+    recording.parent.mkdir(parents=True)
+    shutil.copyfile(run_attempt(exercise, solution_of(exercise), tmp_path / "run.jsonl"), recording)
+    recording_of(home, _NAME, 2).touch()
+    with Server(data, class_file=school.class_file) as server:
+        anna = Client(server, school.anna)
+        with anna.terminal() as terminal:
+            Watched(terminal).sees("lab exercises", "anna", "1 of ", "solved")
+            terminal.type("q")
+            assert terminal.status() == 0
+        assert _has_points(anna, 5)
+        server.logged("fault", f"{_NAME}-002.jsonl", student="anna")

@@ -1,0 +1,150 @@
+"""A browser as the server sees it: requests and sockets, with and without what a real one would send."""
+
+import asyncio
+import re
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pyte
+from msgspec import Struct
+
+from tests.serve.lab_server import Server
+
+__all__ = ["FORM", "Answer", "BrowserTerminal", "WebClient", "raw"]
+
+FORM = "application/x-www-form-urlencoded"
+
+_WITHIN_S = 60.0
+
+
+class Answer(Struct):
+    """What the server answered. ``cookie`` is the whole header that sets one."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def cookie(self) -> str:
+        """The header."""
+        return self.headers.get("Set-Cookie", "")
+
+    @property
+    def token(self) -> str:
+        """What the browser is known by from now on."""
+        found = re.match(r"lab=([\w-]{43});", self.cookie)
+        assert found is not None, (self.status, self.text)
+        return found[1]
+
+
+class WebClient:
+    """It has this token as its cookie, and says that its pages are from this place; without one, from here."""
+
+    def __init__(self, server: Server | str, token: str = "", origin: str = "", **headers: str) -> None:
+        self.page = server if isinstance(server, str) else server.page()
+        self._headers = {name.replace("_", "-"): text for name, text in headers.items()}
+        if origin != "none":
+            self._headers["Origin"] = origin or self.page.rstrip("/")
+        if token:
+            self._headers["Cookie"] = f"lab={token}"
+
+    def get(self, path: str = "/") -> Answer:
+        """Look at a page."""
+        return asyncio.run(self.ask("GET", path))
+
+    def post(self, path: str, body: bytes = b"", kind: str = FORM) -> Answer:
+        """Send a form."""
+        return asyncio.run(self.ask("POST", path, body, kind))
+
+    def log_in(self, code: str) -> Answer:
+        """By this code."""
+        return self.post("/log-in", f"code={code}".encode())
+
+    async def ask(self, method: str, path: str, body: bytes = b"", kind: str = "") -> Answer:
+        """Any request; where it leads to is not followed."""
+        headers = {**self._headers, **({"Content-Type": kind} if kind else {})}
+        async with (
+            aiohttp.ClientSession() as client,
+            client.request(
+                method, self.page.rstrip("/") + path, data=body or None, headers=headers, allow_redirects=False
+            ) as answer,
+        ):
+            return Answer(answer.status, dict(answer.headers), await answer.text())
+
+    @asynccontextmanager
+    async def terminal(
+        self, size: str = '{"columns": 120, "rows": 40}', is_packed: bool = True
+    ) -> AsyncIterator["BrowserTerminal"]:
+        """A terminal of this size; browsers have it packed. aiohttp.WSServerHandshakeError: it may have none."""
+        packing = 15 if is_packed else 0
+        async with (
+            aiohttp.ClientSession() as client,
+            client.ws_connect(
+                f"{self.page}terminal", headers=self._headers, compress=packing, max_msg_size=0
+            ) as opened,
+        ):
+            if size:
+                await opened.send_str(size)
+            yield BrowserTerminal(opened)
+
+
+class BrowserTerminal:
+    """A terminal of 120 by 40: what is seen in it, and what is typed."""
+
+    def __init__(self, opened: aiohttp.ClientWebSocketResponse) -> None:
+        self.socket = opened
+        self._screen = pyte.Screen(120, 40)
+        self._stream = pyte.ByteStream(self._screen)
+
+    @property
+    def transport(self) -> asyncio.Transport:
+        """The connection below, for those who break it."""
+        connection = self.socket._conn
+        assert connection is not None
+        transport = connection.transport
+        assert isinstance(transport, asyncio.Transport)
+        return transport
+
+    async def type(self, keys: str) -> None:
+        """Press keys."""
+        await self.socket.send_bytes(keys.encode())
+
+    def text(self) -> str:
+        """What is seen now."""
+        return "\n".join(line.rstrip() for line in self._screen.display)
+
+    async def sees(self, *texts: str) -> str:
+        """Wait until all of these are seen at once; the screen then."""
+        ends_s = asyncio.get_running_loop().time() + _WITHIN_S
+        while not all(text in self.text() for text in texts):
+            left_s = ends_s - asyncio.get_running_loop().time()
+            try:
+                message = await self.socket.receive(max(left_s, 0.01))
+            except TimeoutError:
+                raise AssertionError(f"{texts} not within {_WITHIN_S:g} s; seen is\n{self.text()}") from None
+            assert message.type is aiohttp.WSMsgType.BINARY, f"no {texts}; {message}; seen is\n{self.text()}"
+            self._stream.feed(message.data)
+        return self.text()
+
+    async def closed(self) -> int | None:
+        """Wait for the end, and take what is shown until then; why, as a number."""
+        async with asyncio.timeout(_WITHIN_S):
+            async for message in self.socket:
+                self._stream.feed(message.data)
+        return self.socket.close_code
+
+
+def raw(server: Server, sent: bytes) -> bytes:
+    """Send these very bytes; all that is answered until the server hangs up."""
+    _, _, port = server.page().rstrip("/").rpartition(":")
+    with socket.create_connection(("127.0.0.1", int(port)), _WITHIN_S) as line:
+        line.sendall(sent)
+        answered = b""
+        try:
+            while data := line.recv(65536):
+                answered += data
+        except ConnectionResetError:
+            pass  # it was answered before all was sent
+        return answered
