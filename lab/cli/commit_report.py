@@ -73,7 +73,7 @@ def commit_rows(sums: list[ProtocolTotals]) -> list[list[str]]:
 
     return [
         row("nodes blocked, total", lambda each: time_cell(sum(_blocked(each)))),
-        row("  longest of one node", lambda each: time_cell(max(_blocked(each), default=0))),
+        row("  longest interval", lambda each: time_cell(max(_blocked(each), default=0))),
         row("transactions committed", of("committed")),
         row("  aborted", of("aborted")),
         row("  still open", of(None)),
@@ -126,7 +126,7 @@ def commit_charts(sums: list[ProtocolTotals], t_us: int) -> list[Chart]:
     in_t = f"in T = {format_us(t_us)}"
     found: tuple[tuple[str, Callable[[ProtocolTotals], Sequence[int]]], ...] = (
         ("% of voted transactions that were decided within", _decided),
-        ("% of blockings that lasted at most", _blocked),
+        ("% of blocked intervals that lasted at most", _blocked),
         ("% of locks that were held for at most", _locked),
     )
     charts = [_messages_chart(sums)]

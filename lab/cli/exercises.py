@@ -191,11 +191,11 @@ def check_exercises(named: list[str]) -> int:
         with progress_line() as progress:
             progress(f"{number} of {len(found)}: {exercise.name}")
             mistakes = list(check_exercise(exercise))
-        print(f"{exercise.name}: {'correct' if not mistakes else 'NOT CORRECT'}")
+        print(f"{exercise.name}: {'correct' if not mistakes else 'INCORRECT'}")
         for mistake in mistakes:
             print(f"  {sanitize(mistake)}")
         incorrect += bool(mistakes)
-    print(f"{format_count(len(found), 'exercise')}, {incorrect or 'none'} not correct")
+    print(f"{format_count(len(found), 'exercise')}, {incorrect or 'none'} incorrect")
     return EXIT_NOT_AS_EXPECTED if incorrect else 0
 
 

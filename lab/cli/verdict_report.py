@@ -52,7 +52,7 @@ def format_verdicts(judge: Judge, store: RecordStore) -> list[str]:
 def _format_verdict(verdict: Verdict) -> str:
     counts = (
         (verdict.failures, format_count(verdict.failures, "failure")),
-        (verdict.outside, f"{verdict.outside:,} outside the promise"),
+        (verdict.outside, f"{verdict.outside:,} excused"),
     )
     if verdict.failures + verdict.outside < 2:
         return sanitize(str(verdict))

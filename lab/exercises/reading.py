@@ -214,7 +214,7 @@ class _Reading:
         ):
             for name in named:
                 if name not in known:
-                    self._wrong(_HEAD, f"{where}repair: unknown {name}; expected {', '.join(known)}")
+                    self._wrong(_HEAD, f"{where}repair: unknown {name}; expected one of {', '.join(known)}")
         if not repair.promises or repair.runs < 1 or not 1 <= repair.nodes[0] <= repair.nodes[1]:
             self._wrong(
                 _HEAD, f"{where}repair: expected promises, at least one run, and nodes from-to: nodes = [3, 6]"

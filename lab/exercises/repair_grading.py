@@ -127,13 +127,13 @@ class _Grading:
     def _calm(self, network: _Network) -> Schedule:
         """Build a schedule without faults; for a commit protocol, with some transactions, one by one."""
         t_us, nodes = network.timing.t_us, tuple(range(1, network.nodes[1] + 1))
-        faults = tuple(
+        transfers = tuple(
             ScheduledFault((_CALM_T + k * _COMMAND_EVERY_T) * t_us, "", f"tell {nodes[-1]} transfer 10 {way}")
             for k, way in enumerate(("savings checking", "checking moneymarket"))
             if commit_protocol(self._original) is not None
         )
-        end_us = max((fault.at_us for fault in faults), default=0) + _COMMAND_EVERY_T * t_us
-        return Schedule(network.seed, nodes, Link(network.timing.tm_us // 4), faults, end_us)
+        end_us = max((transfer.at_us for transfer in transfers), default=0) + _COMMAND_EVERY_T * t_us
+        return Schedule(network.seed, nodes, Link(network.timing.tm_us // 4), transfers, end_us)
 
     # with faults
 

@@ -83,7 +83,7 @@ def sort_by_stuck_time(students: tuple[Student, ...]) -> list[Student]:
     return sorted(students, key=order)
 
 
-class Announcement(Struct, frozen=True, tag="told"):
+class Announcement(Struct, frozen=True, tag="announcement"):
     """A message of the teacher's, shown until the student dismisses it."""
 
     text: str
@@ -130,8 +130,8 @@ Notice = Announcement | TeacherControl | Lecture | VoteQuestion | VoteTally
 class Teacher(Protocol):
     """A session's connection to the teacher."""
 
-    def listen(self, hear: Callable[[Notice], object]) -> None:
-        """Call ``hear`` in another thread with each notice, starting with those that have already arrived."""
+    def listen(self, callback: Callable[[Notice], object]) -> None:
+        """Call ``callback`` in another thread with each notice, starting with those that have already arrived."""
 
     def vote(self, serial: int, choice: int) -> None:
         """Answer a question. It blocks."""

@@ -1,4 +1,4 @@
-"""Mutual exclusion by a token with path compression, as section 10.1 of Chow & Johnson ends with it.
+"""Mutual exclusion by a token with path compression, from the end of section 10.1 of Chow & Johnson.
 
 There is one token; its holder may be inside the critical section. No node knows where the token is. Each node has
 a guess of the last node in the waiting queue; a guess may be outdated, but it leads to a node with a better one:

@@ -19,7 +19,7 @@ from lab.script.printing import unparse
 
 __all__ = ["Anchor", "anchors", "exact_anchors", "rounded"]
 
-_AT_ONCE_US = 20_000
+_BY_HAND_US = 20_000
 """Shorter than the time between two commands given by hand."""
 _ALL_NORMAL = Is("all", "normal")
 _STATUSES = tuple(status.value for status in Status)
@@ -58,21 +58,21 @@ def exact_anchors(history: CommandHistory, given: GivenCommand) -> list[Anchor]:
     return [*found, Anchor((At(given.at_us),), follows=False)]
 
 
-def _at_message(history: CommandHistory, given: GivenCommand, wanted: OnMessage) -> list[Anchor]:
+def _at_message(history: CommandHistory, given: GivenCommand, trigger: OnMessage) -> list[Anchor]:
     """Return the anchor at the message that triggered the command, counted from the start of the run."""
     earlier = [event for event in history.messages if event.record < given.began]
-    hits = [event for event in earlier if event.at_us == given.at_us and _is_meant(wanted, event.what)]
+    hits = [event for event in earlier if event.at_us == given.at_us and _matches(trigger, event.what)]
     if not hits:
         return []
     _, kind, source, target = hits[-1].what
     nth = sum(event.what == hits[-1].what for event in earlier)
-    return [Anchor((OnMessage(wanted.event, kind, source, target, nth),), follows=False)]
+    return [Anchor((OnMessage(trigger.event, kind, source, target, nth),), follows=False)]
 
 
-def _is_meant(wanted: OnMessage, what: tuple[str, str, int, int]) -> bool:
+def _matches(trigger: OnMessage, what: tuple[str, str, int, int]) -> bool:
     event, kind, source, target = what
-    ends = wanted.source in (None, source) and wanted.target in (None, target)
-    return (wanted.event, wanted.kind) == (event, kind) and ends
+    ends = trigger.source in (None, source) and trigger.target in (None, target)
+    return (trigger.event, trigger.kind) == (event, kind) and ends
 
 
 def rounded(us: int) -> int:
@@ -98,7 +98,7 @@ class _Anchors:
         given = self._given
         gap_us = given.at_us - self._since_us
         found = self._own()
-        if self._follows and gap_us < _AT_ONCE_US:
+        if self._follows and gap_us < _BY_HAND_US:
             found.append(Anchor())
         found += self._by_state()
         found += self._by_status()

@@ -71,8 +71,10 @@ def shows_of(history: CommandHistory, outcome: ExpectedOutcome, found: TriedDraf
     what = f"{header.protocol.title} with {format_count(len(draft.nodes), 'node')}"
     many = f", with {format_count(len(draft.lines), 'command')}" if draft.lines else ""
     parts = [f"Made from a recording of a {header.world} run of {what}{many}."]
-    ended = history.cluster if found.trial is None or not found.is_same else found.trial.cluster
-    parts.append(f"Outcome: {'; '.join([*_ended(ended, history.elects), *map(_verdict, outcome.verdicts)])}.")
+    final = history.cluster if found.trial is None or not found.is_same else found.trial.cluster
+    parts.append(
+        f"Outcome: {'; '.join([*_final_state(final, history.elects), *map(_verdict, outcome.verdicts)])}."
+    )
     if history.steered:
         parts.append(
             "The user chose the next events there, which a script cannot do; those commands are left out."
@@ -117,10 +119,10 @@ def _phrases(given: Iterable[GivenCommand]) -> Iterator[str]:
     for words, group in groupby(map(_effect, given), key=lambda result: result[0]):
         if words:
             results.append((words, sorted({node for _, nodes in group for node in nodes})))
-    for struck, alike in groupby(results, key=lambda result: result[1]):
-        verbs = [*dict.fromkeys(words[len(struck) > 1] for words, _ in alike)]
-        if struck:
-            yield f"{_and(struck)} {_and(verbs)}"
+    for nodes, alike in groupby(results, key=lambda result: result[1]):
+        verbs = [*dict.fromkeys(words[len(nodes) > 1] for words, _ in alike)]
+        if nodes:
+            yield f"{_and(nodes)} {_and(verbs)}"
         else:
             yield from verbs
 
@@ -129,9 +131,9 @@ def _effect(given: GivenCommand) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the effect of a command, in singular and plural, and its nodes; empty for a caption."""
     match given.line.command:
         case NodeCommand(verb, nodes):
-            return _NODE_VERBS[verb], _struck(nodes, given)
+            return _NODE_VERBS[verb], _affected_nodes(nodes, given)
         case Slow(nodes):
-            return ("is slow", "are slow"), _struck(nodes, given)
+            return ("is slow", "are slow"), _affected_nodes(nodes, given)
         case LinkFault(verb) | Heal(_, verb):
             effect = _LINK_VERBS[verb]
         case ProtocolCommandLine(_, command):
@@ -145,14 +147,14 @@ def _effect(given: GivenCommand) -> tuple[tuple[str, ...], tuple[int, ...]]:
     return (effect, effect), ()
 
 
-def _struck(nodes: Nodes, given: GivenCommand) -> tuple[int, ...]:
+def _affected_nodes(nodes: Nodes, given: GivenCommand) -> tuple[int, ...]:
     """Return the affected nodes; those named by role are taken from the recorded outcome."""
     if not nodes.words:
         return nodes.ids
     return tuple(map(int, re.findall(r"\d+", given.outcome.partition(";")[0])))
 
 
-def _ended(cluster: ClusterState, elects: bool) -> Iterator[str]:
+def _final_state(cluster: ClusterState, elects: bool) -> Iterator[str]:
     """Yield who follows whom at the end, and which nodes do not run."""
     views = list(cluster.nodes.values())
     running = [view for view in views if view.process == "running"]

@@ -27,8 +27,8 @@ def notes_on(history: CommandHistory, found: TriedDraft, is_needless: bool) -> I
         yield "not shrunk: the outcome is the same without any command, so all are kept"
     if history.gaps:
         yield (
-            f"line {history.gaps[0] + 1} of the recording is unreadable, or delivers a message that no line before "
-            f"sends, so lines are missing; see lab verify FILE"
+            f"line {history.gaps[0] + 1} of the recording is unreadable, or delivers a message that no line "
+            f"before it sends, so lines are missing; see lab verify FILE"
         )
     if not history.ended:
         yield (

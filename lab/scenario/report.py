@@ -171,14 +171,14 @@ class ScriptChecker:
             return (
                 f"its trigger never fired: {trigger}" if trigger else "the run ended before its result was known"
             )
-        came = self._entries.get(before)
+        previous = self._entries.get(before)
         if isinstance(self._lines[before].command, ExpectThroughout):  # its successor does not wait for its result
             return f"its trigger never fired: {trigger or 'that of the previous line'}; it follows line {before}"
-        if came is None:
+        if previous is None:
             return f"it waited for line {before}, which never ran"
-        if came.how == "not met":
+        if previous.how == "not met":
             return f"it waited for line {before}, which was not met"
-        since = f"line {before} was done at {_seconds(came.at_us)}"
+        since = f"line {before} was done at {_seconds(previous.at_us)}"
         if not trigger:
             return f"the run ended before it was due: {since}"
         return f"its trigger never fired: {trigger}; {since}"

@@ -40,9 +40,11 @@ _OF_PROCESSES = ("up", "down", "running", "paused")
 _LED = ("Reorganization", "Normal")
 
 
-def format_values(predicate: Predicate, cluster: ClusterState, suspicions: Suspicions, wanted: bool = True) -> str:
-    """Return ``3.coordinator was 5, 4.coordinator was 4``: the values that make it differ from ``wanted``."""
-    parts = list(dict.fromkeys(_values(predicate, cluster, suspicions, wanted)))
+def format_values(
+    predicate: Predicate, cluster: ClusterState, suspicions: Suspicions, expected: bool = True
+) -> str:
+    """Return ``3.coordinator was 5, 4.coordinator was 4``: the values that make it differ from ``expected``."""
+    parts = list(dict.fromkeys(_values(predicate, cluster, suspicions, expected)))
     if len(parts) > _MOST:
         parts[_MOST - 1 :] = [f"and {len(parts) - _MOST + 1} more"]
     return ", ".join(parts)
@@ -50,44 +52,44 @@ def format_values(predicate: Predicate, cluster: ClusterState, suspicions: Suspi
 
 def explain_unmet(why: str, command: object, cluster: ClusterState, suspicions: Suspicions) -> str:
     """Return why an expectation was not met: the reason from its record, and the values that matter."""
-    predicate, wanted = None, True
+    predicate, expected = None, True
     if isinstance(command, Expect | ExpectThroughout):
         predicate = command.predicate
-        wanted = not isinstance(command, ExpectThroughout) or command.always
-    values = "" if predicate is None else format_values(predicate, cluster, suspicions, wanted)
+        expected = not isinstance(command, ExpectThroughout) or command.always
+    values = "" if predicate is None else format_values(predicate, cluster, suspicions, expected)
     return ": ".join(filter(None, (why, values))) or "it did not hold"
 
 
-def _values(predicate: Predicate, cluster: ClusterState, suspicions: Suspicions, wanted: bool) -> Iterator[str]:
+def _values(predicate: Predicate, cluster: ClusterState, suspicions: Suspicions, expected: bool) -> Iterator[str]:
     match predicate:
         case predicates.All(parts) | predicates.Any(parts):
             for part in parts:
-                if holds(part, cluster, suspicions) != wanted:
-                    yield from _values(part, cluster, suspicions, wanted)
+                if holds(part, cluster, suspicions) != expected:
+                    yield from _values(part, cluster, suspicions, expected)
         case Not(part):
-            yield from _values(part, cluster, suspicions, not wanted)
+            yield from _values(part, cluster, suspicions, not expected)
         case Suspects(who, whom):
-            yield f"{who} did not suspect {whom}" if wanted else f"{who} suspected {whom}"
+            yield f"{who} did not suspect {whom}" if expected else f"{who} suspected {whom}"
         case LinkIs(source, target):
-            yield f"{source}->{target} was not cut" if wanted else f"{source}->{target} was cut"
+            yield f"{source}->{target} was not cut" if expected else f"{source}->{target} was cut"
         case Is():
-            yield from _node_values(predicate, cluster, suspicions, wanted)
+            yield from _node_values(predicate, cluster, suspicions, expected)
         case Compare():
-            yield from _side_values(predicate, cluster, suspicions, wanted)
+            yield from _side_values(predicate, cluster, suspicions, expected)
 
 
-def _node_values(part: Is, cluster: ClusterState, suspicions: Suspicions, wanted: bool) -> Iterator[str]:
+def _node_values(part: Is, cluster: ClusterState, suspicions: Suspicions, expected: bool) -> Iterator[str]:
     of_processes = part.state in _OF_PROCESSES
     everyone = of_processes and part.who in ("all", "any")
     views = list(cluster.nodes.values()) if everyone else states_of(part.who, cluster)
     if not views:
         yield _nobody(part.who)
     together = part.who == "all" and part.state == "normal"  # this is about all nodes together
-    amiss = list(_disagreeing(cluster)) if together and wanted else []
-    yield from amiss or (
+    disagreeing = list(_disagreeing(cluster)) if together and expected else []
+    yield from disagreeing or (
         f"{view.id} was {view.process if of_processes else _status(view)}"
         for view in views
-        if together or holds(Is(view.id, part.state), cluster, suspicions) != wanted
+        if together or holds(Is(view.id, part.state), cluster, suspicions) != expected
     )
 
 
@@ -114,8 +116,8 @@ def _nobody(who: predicates.Who) -> str:
     return "nobody led" if who == "coordinator" else "no node was up"
 
 
-def _side_values(part: Compare, cluster: ClusterState, suspicions: Suspicions, wanted: bool) -> Iterator[str]:
-    """Yield the values in a comparison; for a quantified attribute, only those that differ from ``wanted``."""
+def _side_values(part: Compare, cluster: ClusterState, suspicions: Suspicions, expected: bool) -> Iterator[str]:
+    """Yield the values in a comparison; for a quantified attribute, only those that differ from ``expected``."""
     quantifier = quantifier_of(part)
     for value in (each for side in (part.left, part.right) for each in parts_of(side)):
         if isinstance(value, Count):
@@ -129,7 +131,7 @@ def _side_values(part: Compare, cluster: ClusterState, suspicions: Suspicions, w
                 yield _nobody(value.who)
             for view in views:
                 alone = replace(part, left=_of(part.left, view.id), right=_of(part.right, view.id))
-                if value.who != quantifier or holds(alone, cluster, suspicions) != wanted:
+                if value.who != quantifier or holds(alone, cluster, suspicions) != expected:
                     yield f"{view.id}.{value.name} was {_format_value(attribute_of(view, value.name))}"
 
 

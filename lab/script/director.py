@@ -78,9 +78,9 @@ class Director:
         self._start_all(self._sequencer.line_started(line, nodes, events))
         self._update()
 
-    def line_done(self, line: Statement, struck: Collection[int] = ()) -> list[Statement]:
+    def line_done(self, line: Statement, affected: Collection[int] = ()) -> list[Statement]:
         """Note that a line was executed and affected only these nodes. Return the lines that are due now."""
-        self._start_all(self._sequencer.line_done(line, struck))
+        self._start_all(self._sequencer.line_done(line, affected))
         return self._pop_ready()
 
     # events

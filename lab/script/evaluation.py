@@ -112,14 +112,14 @@ class Suspicions:
         """Process the next record."""
         if not isinstance(record, Step):
             return
-        node, given = record.node, record.input
-        if isinstance(given, Fired):
+        node, input_ = record.node, record.input
+        if isinstance(input_, Fired):
             for wait in self._waits.get(node, ()):
-                if wait.procedure == given.procedure:
+                if wait.procedure == input_.procedure:
                     self.pairs |= {(node, peer) for peer in wait.peers}
-        elif isinstance(given, Received):
-            self.pairs.discard((node, given.source))
-        elif isinstance(given, Started):
+        elif isinstance(input_, Received):
+            self.pairs.discard((node, input_.source))
+        elif isinstance(input_, Started):
             self.pairs = {pair for pair in self.pairs if pair[0] != node}
         self._waits[node] = record.waits
 

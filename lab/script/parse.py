@@ -23,11 +23,11 @@ __all__ = ["LONGEST", "parse", "parse_predicate"]
 LONGEST = 1000
 """Limit of the length of a command, in characters."""
 
-_NOTHING = "(?!)."
+_NO_MATCH = "(?!)."
 """A pattern that matches nothing; lark rejects an empty one."""
 
 _BLANKS = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
-_DEEPEST = 60
+_DEPTH_LIMIT = 60
 """Limit of the nesting depth, because predicates are evaluated by recursion."""
 
 _PREDICATE = "all.coordinator == 4"
@@ -39,13 +39,15 @@ def parse(text: str, protocol: type[Protocol] | None = None) -> Statement:
     The error suggests commands of ``protocol``; of all protocols if it is None.
     """
     tree, (then, *triggers, command) = _read(text, "start", protocol)
-    amiss = _out_of_place(triggers, command, bool(triggers) or then is not None)
-    if amiss:
-        raise CommandError(amiss)
+    error_text = _misplaced_part(triggers, command, bool(triggers) or then is not None)
+    if error_text:
+        raise CommandError(error_text)
     start = cast("Tree[Any]", tree.children[-1]).meta.start_pos
     first, *others = triggers or [None]
     follows = then is not None or isinstance(first, After) or (first is None and not covers_whole_run(command))
-    return Statement(command, _spaced(text[start:]), first, _spaced(text), tuple(others), follows)
+    return Statement(
+        command, _normalize_blanks(text[start:]), first, _normalize_blanks(text), tuple(others), follows
+    )
 
 
 def parse_predicate(text: str, protocol: type[Protocol] | None = None) -> Predicate:
@@ -66,7 +68,7 @@ def _read(
     try:
         own, with_words = bare_commands().keys(), commands_with_words()
         tree = _parser("|".join(sorted(own - with_words)), "|".join(sorted(with_words))).parse(text, what)
-        if _depth(tree) > _DEEPEST:
+        if _depth(tree) > _DEPTH_LIMIT:
             raise CommandError("this line is nested too deeply; shorten it, or split it into several lines")
         return tree, transformer().transform(tree)
     except UnexpectedInput as error:
@@ -78,7 +80,7 @@ def _read(
         raise
 
 
-def _out_of_place(triggers: list[Trigger], command: Any, waits: bool) -> str:
+def _misplaced_part(triggers: list[Trigger], command: Any, waits: bool) -> str:
     """Return an error message if the parts of a line, each valid, make no sense together; else an empty text."""
     if waits and isinstance(command, WorldCommand) and command.verb == "step":
         return "step runs at once and cannot have a trigger; freeze can: on send NewState freeze"
@@ -91,7 +93,7 @@ def _out_of_place(triggers: list[Trigger], command: Any, waits: bool) -> str:
     return ""
 
 
-def _spaced(text: str) -> str:
+def _normalize_blanks(text: str) -> str:
     """Collapse blanks, except in quotes."""
     return _BLANKS.sub(lambda found: found[1] or " ", text.strip())
 
@@ -113,8 +115,8 @@ def _parser(alone: str, with_words: str) -> "Lark":
     words: dict[str, Iterable[str]] = {"STATE_WORDS": STATES, "COUNT_WORDS": COUNTS, "CAUSE_WORDS": CAUSES}
     for name, each in words.items():
         grammar = grammar.replace(name, "|".join(each))
-    grammar = grammar.replace("COMMANDS_ALONE", alone or _NOTHING)
-    grammar = grammar.replace("COMMANDS_WITH_WORDS", with_words or _NOTHING)
+    grammar = grammar.replace("COMMANDS_ALONE", alone or _NO_MATCH)
+    grammar = grammar.replace("COMMANDS_WITH_WORDS", with_words or _NO_MATCH)
     words_of_rules = sorted(set(re.findall(r'"([a-z]+)"', grammar)))
     grammar = re.sub(r'"([a-z]+)"', lambda word: f"_{word[1].upper()}", grammar)
     grammar += "".join(f"\n_{word.upper()}: /{word}\\b/" for word in words_of_rules)

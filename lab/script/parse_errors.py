@@ -1,7 +1,8 @@
 """Explain syntax errors: where the error is, what was got, what was expected, and an example.
 
 The parser knows which terminals of the grammar it would accept at the error. ``_TERMINALS`` describes each of them
-and lists its words, of which the closest is suggested. ``_TOGETHER`` describes sets of terminals by one phrase.
+and lists its words, of which the closest is suggested. ``_TERMINAL_SETS`` describes sets of terminals by one
+phrase.
 """
 
 import difflib
@@ -104,7 +105,7 @@ _STARTS = {
 }
 """The terminals that can start a line, or follow a trigger."""
 
-_TOGETHER: tuple[tuple[set[str], str], ...] = (
+_TERMINAL_SETS: tuple[tuple[set[str], str], ...] = (
     (
         _STARTS - {"THEN", *(f"_{verb.upper()}" for verb in _NODE_VERBS)},
         "a command (kill 5, cut 2->3, say …; all of them: lab ctl --help), a trigger (at, after, every, when, on)"
@@ -125,7 +126,7 @@ _TOGETHER: tuple[tuple[set[str], str], ...] = (
 )
 """Sets of terminals that occur together, larger sets first, each with one description for all of them."""
 
-_ELSEWHERE = {
+_SYNONYMS = {
     "=": "==",
     "=<": "<=",
     "=>": ">= ->",
@@ -199,9 +200,9 @@ def _nearest(got: str, expected: set[str], protocol: type[Protocol] | None) -> s
         return f"all {word}"
     if word in _NUMBERS and "NUMBER" in expected:
         return str(_NUMBERS.index(word))
-    for meant in _ELSEWHERE.get(word, "").split():
-        if meant in known:
-            return meant
+    for word_here in _SYNONYMS.get(word, "").split():
+        if word_here in known:
+            return word_here
     return known[found[0]] if (found := difflib.get_close_matches(word, known, 1)) else ""
 
 
@@ -233,7 +234,7 @@ def _words(expected: set[str], protocol: type[Protocol] | None) -> list[str]:
 
 def _describe_expected(expected: set[str]) -> str:
     left, together = set(expected), []
-    for terminals, name in _TOGETHER:
+    for terminals, name in _TERMINAL_SETS:
         if terminals <= left:
             left -= _STARTS if terminals <= _STARTS else terminals
             together.append(name)

@@ -63,12 +63,12 @@ class Sequencer:
             self._pending.append(_Pending(following, line.line, set(nodes), events, at_once))
         return self._pop_ready()
 
-    def line_done(self, line: Statement, struck: Collection[int]) -> list[Statement]:
+    def line_done(self, line: Statement, affected: Collection[int]) -> list[Statement]:
         """Note that a line was executed, and affected only these nodes."""
         for each in self._pending:
             if each.predecessor == line.line:
                 each.is_done = True
-                each.awaited.intersection_update(struck)
+                each.awaited.intersection_update(affected)
         return self._pop_ready()
 
     def on_process(self, record: Process) -> list[Statement]:

@@ -59,9 +59,9 @@ _DOWN = "Down"
 def check_compare(compare: Compare, protocol: type[Protocol], ids: Sequence[int]) -> None:
     """Raise CommandError if the two sides can never be equal, or cannot be ordered by this operator."""
     left, right = (_type_of(side, protocol) for side in (compare.left, compare.right))
-    for side, other, kind in ((compare.left, compare.right, right), (compare.right, compare.left, left)):
+    for side, other, type_ in ((compare.left, compare.right, right), (compare.right, compare.left, left)):
         if isinstance(side, Text):
-            _check_word(side.word, other, kind)
+            _check_word(side.word, other, type_)
         if isinstance(side, Number) and isinstance(other, Attribute) and other.name == "coordinator":
             _check_node(side.value, compare.operator, ids)
     if isinstance(compare.left, Text | Number) and isinstance(compare.right, Text | Number):
@@ -72,9 +72,9 @@ def check_compare(compare: Compare, protocol: type[Protocol], ids: Sequence[int]
         sides = f"{_describe(compare.left)} is {left.name}, and {_describe(compare.right)} is {right.name}"
         raise CommandError(f"{sides}, so they are never equal")
     if compare.operator not in ("==", "!="):
-        for kind in (left, right):
-            if kind.name not in _COMPUTABLE or left.name == right.name == _LIST.name:
-                raise CommandError(f"{kind.name} cannot be ordered: write == or !=, not {compare.operator}")
+        for type_ in (left, right):
+            if type_.name not in _COMPUTABLE or left.name == right.name == _LIST.name:
+                raise CommandError(f"{type_.name} cannot be ordered: write == or !=, not {compare.operator}")
 
 
 def check_arithmetic(value: Arithmetic, protocol: type[Protocol]) -> None:
@@ -86,20 +86,20 @@ def check_arithmetic(value: Arithmetic, protocol: type[Protocol]) -> None:
         raise CommandError("division by 0")
 
 
-def _check_word(word: str, other: Value, kind: _ValueType) -> None:
-    meant = word.lower() if word.lower() in _WORDS else ""
-    known = (*kind.words, *(("none",) if kind.none else ()))
-    if word in known or (kind is _ANYTHING and (word == meant or not meant)):
+def _check_word(word: str, other: Value, type_: _ValueType) -> None:
+    constant = word.lower() if word.lower() in _WORDS else ""
+    known = (*type_.words, *(("none",) if type_.none else ()))
+    if word in known or (type_ is _ANYTHING and (word == constant or not constant)):
         return
-    near = f"; did you mean {meant}?" if kind is _ANYTHING or meant in known else did_you_mean(word, known)
-    parts = ([kind.name] if not kind.words and kind is not _ANYTHING else []) + list(known)
+    near = f"; did you mean {constant}?" if type_ is _ANYTHING or constant in known else did_you_mean(word, known)
+    parts = ([type_.name] if not type_.words and type_ is not _ANYTHING else []) + list(known)
     types = f"; expected {', '.join(parts)}" if parts else ""
     raise CommandError(f"{_describe(other)} is never {word}{types}{near}")
 
 
 def _check_node(number: int | Decimal, operator: str, ids: Sequence[int]) -> None:
     if operator in ("==", "!=") and number not in ids:
-        raise CommandError(f"there is no node {number}; there are {' '.join(map(str, sorted(ids)))}")
+        raise CommandError(f"there is no node {number}; the nodes are {' '.join(map(str, sorted(ids)))}")
 
 
 def _describe(value: Value) -> str:

@@ -35,42 +35,42 @@ class BroadcastHub:
         self._log = log
         self._lectures_at_once = lectures_at_once
         self._sessions: dict[str, list[_Send]] = {}
-        self._keys: dict[str, int] = {}
+        self._controlled: dict[str, int] = {}
         self.lecture: Lecture | None = None
-        self._asked: VoteQuestion | None = None
+        self._question: VoteQuestion | None = None
         self._votes: dict[str, int] = {}
         self._serial = 0
 
     # sessions
 
     @contextmanager
-    def heard_by(self, student: str, notify: _Send) -> Iterator[None]:
-        """Pass notices for this student to ``tell`` while this lasts, starting with those in force."""
-        self._sessions.setdefault(student, []).append(notify)
-        if self._keys.get(student):
-            notify(TeacherControl(held=True))
+    def subscription(self, student: str, send: _Send) -> Iterator[None]:
+        """Pass notices for this student to ``send`` while this lasts, starting with those in force."""
+        self._sessions.setdefault(student, []).append(send)
+        if self._controlled.get(student):
+            send(TeacherControl(held=True))
         if self.lecture is not None:
-            notify(Lecture(self.lecture.socket, self.lecture.title, at_once=True))
-            if self._asked is not None:
-                notify(self._asked)
+            send(Lecture(self.lecture.socket, self.lecture.title, at_once=True))
+            if self._question is not None:
+                send(self._question)
         try:
             yield
         finally:
-            self._sessions[student].remove(notify)
+            self._sessions[student].remove(send)
             if not self._sessions[student]:
                 del self._sessions[student]
 
     def vote(self, student: str, serial: int, choice: int) -> None:
         """Count the student's vote; the last one counts while the vote is open."""
-        asked = self._asked
-        if asked is not None and asked.serial == serial and 0 <= choice < len(asked.options):
+        question = self._question
+        if question is not None and question.serial == serial and 0 <= choice < len(question.options):
             self._votes[student] = choice
 
     # the teacher
 
     def has_control(self, student: str) -> bool:
         """Return whether the teacher controls this student's cluster."""
-        return bool(self._keys.get(student))
+        return bool(self._controlled.get(student))
 
     def notify(self, students: tuple[str, ...], text: str) -> list[str]:
         """Send a message to these students, or to all who are logged in; return who received it.
@@ -97,14 +97,14 @@ class BroadcastHub:
         """
         if not recording:
             raise ServerAdminError(f"{sanitize(student, 40)} has no cluster at the moment")
-        self._keys[student] = self._keys.get(student, 0) + 1
+        self._controlled[student] = self._controlled.get(student, 0) + 1
         self._log.write("control", f"the teacher takes control of {recording}", student=student)
         self._send(student, TeacherControl(held=True))
         try:
             yield
         finally:
-            self._keys[student] -= 1
-            if not self._keys[student]:
+            self._controlled[student] -= 1
+            if not self._controlled[student]:
                 self._log.write("control", "the teacher releases control", student=student)
                 self._send(student, TeacherControl(held=False))
 
@@ -119,7 +119,7 @@ class BroadcastHub:
         try:
             yield
         finally:
-            self.lecture, self._asked = None, None
+            self.lecture, self._question = None, None
             self._log.write("lecture", "over")
             self._send_all(Lecture("", ""))
 
@@ -130,34 +130,34 @@ class BroadcastHub:
                 f'write a question and 2 to {_MOST_CHOICES} choices: ask "who leads next?" | 4 | 5'
             )
         self._serial += 1
-        self._asked = VoteQuestion(
+        self._question = VoteQuestion(
             self._serial, _clean_text(text), tuple(_clean_text(choice) for choice in options)
         )
         self._votes = {}
-        self._log.write("asked", f"{self._asked.text}: {' | '.join(self._asked.options)}")
-        self._send_all(self._asked)
+        self._log.write("asked", f"{self._question.text}: {' | '.join(self._question.options)}")
+        self._send_all(self._question)
 
     def tally(self) -> VoteTally:
         """Return the votes so far. Raises ServerAdminError."""
-        if self._asked is None:
+        if self._question is None:
             raise ServerAdminError('no vote is open; in a lecture, type ask "TEXT" | CHOICE | CHOICE')
-        return self._tally(self._asked, is_open=True)
+        return self._tally(self._question, is_open=True)
 
     def close_vote(self) -> VoteTally:
         """Close the vote, and send the tally to all. Raises ServerAdminError."""
         self.tally()
-        assert self._asked is not None
-        tally = self._tally(self._asked, is_open=False)
-        self._asked = None
+        assert self._question is not None
+        tally = self._tally(self._question, is_open=False)
+        self._question = None
         message = (f"{choice} {count}" for choice, count in zip(tally.options, tally.votes, strict=True))
         self._log.write("tally", f"{tally.text}: {', '.join(message)}")
         self._send_all(tally)
         return tally
 
-    def _tally(self, asked: VoteQuestion, is_open: bool) -> VoteTally:
+    def _tally(self, question: VoteQuestion, is_open: bool) -> VoteTally:
         votes = list(self._votes.values())
-        counts = tuple(votes.count(place) for place in range(len(asked.options)))
-        return VoteTally(asked.serial, asked.text, asked.options, counts, is_open)
+        counts = tuple(votes.count(place) for place in range(len(question.options)))
+        return VoteTally(question.serial, question.text, question.options, counts, is_open)
 
     def _send_all(self, notice: Notice) -> None:
         for student in list(self._sessions):
@@ -173,7 +173,5 @@ def _clean_text(text: str) -> str:
     if not message:
         raise ServerAdminError("the text is empty")
     if len(message) > LONGEST_TEXT:
-        raise ServerAdminError(
-            f"{len(message)} characters; at most {LONGEST_TEXT} fit the students' screens"
-        )
+        raise ServerAdminError(f"{len(message)} characters; at most {LONGEST_TEXT} fit the students' screens")
     return message

@@ -25,7 +25,7 @@ async def serve_control(control: socket.socket, student: str, clusters: ClusterP
         writer.write(msgspec.json.encode(message) + b"\n")
 
     try:
-        with hub.heard_by(student, send):
+        with hub.subscription(student, send):
             while line := await reader.readline():
                 try:
                     request = _decode(line)

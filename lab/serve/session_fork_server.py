@@ -33,7 +33,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ForkChild | SignalChild).decode
 
 
-class _ForkServer:
+class _SessionForkServer:
     def __init__(self, server: socket.socket, exercises: Sequence[Exercise]) -> None:
         self._server = server
         self._exercises = exercises
@@ -127,7 +127,7 @@ def main() -> int:
     exercises = all_exercises(Path(sys.argv[1]))
     gc.collect()
     gc.freeze()
-    fork_server = _ForkServer(server, exercises)
+    fork_server = _SessionForkServer(server, exercises)
     server.sendall(b"\n")
     try:
         fork_server.run()

@@ -28,7 +28,7 @@ class SSHCommand(Struct, frozen=True):
 
 
 def _help(context: ServerContext, student: str, arguments: list[str]) -> str:
-    rows = "\n".join(f"  {name:10} {word.help}" for name, word in COMMANDS.items())
+    rows = "\n".join(f"  {name:10} {command.help}" for name, command in COMMANDS.items())
     return f"Connect without a command for the laboratory itself. Commands after ssh HOST:\n{rows}"
 
 

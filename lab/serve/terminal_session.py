@@ -52,7 +52,7 @@ class TerminalSession:
         self._context = context
         self._student = student
         self._address = address
-        self._line: ClientStream
+        self._stream: ClientStream
         self._size = (80, 24)
         self._held: set[str] = set()
         self._pty: Pty | None = None
@@ -70,9 +70,9 @@ class TerminalSession:
 
     # input from the client
 
-    def begin(self, line: ClientStream, terminal: str, first: str) -> None:
+    def begin(self, stream: ClientStream, terminal: str, first: str) -> None:
         """Begin a session for a client with this terminal, at this exercise or at the list."""
-        self._line = line
+        self._stream = stream
         self._running = asyncio.create_task(self._begin(terminal, first))
 
     def resize(self, size: tuple[int, int]) -> None:
@@ -134,7 +134,7 @@ class TerminalSession:
         """Ask whether to end the student's other session, whose connection may be dead; end it if so."""
         (other, *_) = self._context.presence.of(self._student)
         since = f"lab: you are already logged in, since {_clock(other.began)} from {other.address}."
-        self._line.write(f"{since}\r\n     {_HOW_TO_TAKE_OVER}\r\n".encode())
+        self._stream.write(f"{since}\r\n     {_HOW_TO_TAKE_OVER}\r\n".encode())
         self._take_over_reply = asyncio.get_running_loop().create_future()
         try:
             taken = await asyncio.wait_for(self._take_over_reply, _ANSWER_WITHIN_S) in (b"\r", b"\n")
@@ -180,7 +180,7 @@ class TerminalSession:
                 environment = self._context.session_environment(self._student, terminal)
                 info = self._context.session_info(self._student, first)
                 self._child = await self._context.children.fork(environment, (slave, its.fileno()), info)
-            if self._end_reason or self._line.is_closing():
+            if self._end_reason or self._stream.is_closing():
                 self._stop()  # ended during the start
             status = await self._child.ended
             with contextlib.suppress(TimeoutError):
@@ -200,17 +200,17 @@ class TerminalSession:
 
     def _show(self, data: bytes) -> None:
         with contextlib.suppress(BrokenPipeError):  # the client is leaving
-            self._line.write(data)
+            self._stream.write(data)
 
     def _allow_typing(self, may: bool) -> None:
-        (self._line.resume_reading if may else self._line.pause_reading)()
+        (self._stream.resume_reading if may else self._stream.pause_reading)()
 
     def _finish(self, text: str, status: int) -> None:
         """Print a last line, and end."""
         with contextlib.suppress(OSError):
             if text:
-                self._line.write((text + "\r\n").encode())
-            self._line.exit(status)
+                self._stream.write((text + "\r\n").encode())
+            self._stream.exit(status)
 
     def _log(self, event: str, text: str) -> None:
         self._context.log.write(event, text, student=self._student, address=self._address)

@@ -65,7 +65,7 @@ def _reason_in_exercise(action: Action, source: Source) -> str:
     attempt = source.attempt
     if attempt is None:
         return (
-            "this run is not an exercise; lab exercise list shows the exercises"
+            "this run belongs to no exercise; lab exercise list shows the exercises"
             if _is_for_exercise(action)
             else ""
         )

@@ -85,7 +85,7 @@ class Control:
         """Execute a line, and then the lines of its script that become due."""
         if isinstance(scripted.command, Expectation):
             self._director.add(scripted)
-            for line in self._director.on_record(None):  # it may be met already
+            for line in self._director.on_record(None):  # the expectation may be met already
                 self.execute(line)
             return CommandOutcome(True, f"waits: {scripted.source}")
         outcome = self._perform(scripted)
@@ -108,7 +108,7 @@ class Control:
         if isinstance(command, Caption):
             self._record(Captioned(at_us, command.text, command.verb == "mark", line.line))
             return CommandOutcome(True, command.text)
-        assert not isinstance(command, Expectation)  # what is due of one is Settled
+        assert not isinstance(command, Expectation)  # a due expectation comes as an ExpectationResult
         return self._carry_out(line, command)
 
     def _expected_events(

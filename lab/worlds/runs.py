@@ -83,7 +83,7 @@ def find_run(name: str | None) -> RunInfo:
     """Return the running host of that name; None: the only one. Raises NoSuchRunError."""
     running, _ = list_runs()
     if not running:
-        raise NoSuchRunError("no run is active; start one with: lab run bully")
+        raise NoSuchRunError("no active runs; start one with: lab run bully")
     if name is None:
         if len(running) > 1:
             names = ", ".join(info.run for info in running)

@@ -14,7 +14,7 @@ only the crashed coordinator restarts. No record is kept: a thousand nodes make 
 from collections.abc import Callable
 from random import Random
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from lab.analysis.elections import ElectionLog
 from lab.kernel import Step, Timing
@@ -40,7 +40,7 @@ class Measurement(Struct, frozen=True):
     """The cost of one election among ``nodes`` nodes. ``kinds``: the number of messages by kind."""
 
     nodes: int
-    detection: Detection
+    detection: Detection = field(name="noticed")
     coordinator: int
     messages: int
     virtual_us: int

@@ -87,7 +87,9 @@ def _measured(server: Server, students: "Sequence[_Student]", works_s: float) ->
         Figure("CPU of a cluster", spent[1] / count, "%", 3, "less", "host and five nodes"),
         Figure("CPU of the server", spent[2], "%", 30, "less"),
         Figure("private memory of a session", _memory_mib(sessions) / count, "MiB", 40, "less"),
-        Figure("private memory of a cluster", _memory_mib(clusters) / count, "MiB", 40, "less", "with the zygote"),
+        Figure(
+            "private memory of a cluster", _memory_mib(clusters) / count, "MiB", 40, "less", "fork server included"
+        ),
     ]
 
 

@@ -156,7 +156,7 @@ class WaitsForEver(Ring):
 
     @procedure
     async def await_coordinator(self) -> None:
-        await self.sleep(86_400_000_000, "COORDINATOR to come")
+        await self.sleep(86_400_000_000, "COORDINATOR")
 
 
 class PastTheStarter(Ring):

@@ -24,16 +24,16 @@ ROOT = FOLDER.parents[1]
 RUNS = 45
 HASHED = """
 from tests.campaign.test_workers import campaign
-from lab.worlds.campaign.campaign import outcomes
-for outcome in outcomes(campaign("bully", 25, "kill", "loss")):
+from lab.worlds.campaign.campaign import run_campaign
+for outcome in run_campaign(campaign("bully", 25, "kill", "loss")):
     outcome.lines = frozenset()
     print(outcome)
 """
 ENDLESS = """
 from tests.campaign.test_workers import FOLDER, campaign
-from lab.worlds.campaign.campaign import outcomes
+from lab.worlds.campaign.campaign import run_campaign
 if __name__ == "__main__":
-    for outcome in outcomes(campaign("bully", 0), workers=2):
+    for outcome in run_campaign(campaign("bully", 0), workers=2):
         print(outcome.seed, flush=True)
 """
 
@@ -98,7 +98,7 @@ def test_hashes_do_not_matter() -> None:
 
 def test_a_worker_that_dies() -> None:
     """It is an error, and nothing hangs."""
-    with pytest.raises(WorkerDiedError, match="a worker died"):
+    with pytest.raises(WorkerDiedError, match="a worker process died"):
         list(run_campaign(campaign(_stubborn("Dies")), workers=2))
 
 

@@ -42,7 +42,7 @@ def test_a_time_after_the_end(lab: Lab) -> None:
     """The output says that the recording ends before."""
     path = _recording(lab.folder / "run.jsonl")
     output = lab("show", path.name, "--blocked", "--at", "99s").out.splitlines()
-    assert output[1:] == ["# it ends before 99s: this is how it ended", "# at 3s: 0 open transactions"]
+    assert output[1:] == ["# the recording ends before 99s; this is its end", "# at 3s: 0 open transactions"]
     odd = lab("show", path.name, "--blocked", "--at", "1500090us").out.splitlines()
     assert odd[1] == "# at 1.50009s: 2 open transactions"
 
@@ -68,14 +68,14 @@ def test_run_counts_further_open_transactions(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("words", "output"),
     [
-        (("--at", "2s"), "--at is the instant of --blocked: lab show FILE --blocked --at 2s"),
+        (("--at", "2s"), "--at requires --blocked: lab show FILE --blocked --at 2s"),
         (
             ("--blocked", "--at", "2"),
             "--at: '2' is not a duration: write a number and a unit, such as 200ms, 1.5s or 2m",
         ),
         (
             ("--blocked", "--only", "status"),
-            "--blocked prints no lines of the log, so there is nothing to choose; leave out the rest",
+            "--blocked prints no log lines, so the filters do not apply; leave them out",
         ),
         (
             ("--blocked",),

@@ -55,7 +55,7 @@ def test_no_branch_beyond_the_end(lab: Lab, parent: Path) -> None:
     """The error says when the recording ends; its end itself is valid."""
     lines = open_recording(parent)
     end_us = getattr(lines.record(len(lines) - 1), "at_us", 0)
-    output = f"--at 1m: run.jsonl has nothing so late; it ends at {end_us // 1000 / 1000:.3f} s"
+    output = f"--at 1m: run.jsonl ends at {end_us // 1000 / 1000:.3f} s"
     assert _branch(lab, "1m", "out.jsonl").refused() == output
     assert _branch(lab, f"{end_us}us", "out.jsonl").status == 0
 
@@ -68,7 +68,7 @@ def test_an_unknown_kind_of_message(lab: Lab, parent: Path) -> None:
         lab("run", "bully", "--headless", "--for", "1s", "--do", line).refused(),
     ):
         assert output.startswith(
-            f"--do {line!r}: there is no kind of message EnterElektion; the kinds of bully are "
+            f"--do {line!r}: unknown kind of message EnterElektion; bully has "
         )
         assert output.endswith("; did you mean EnterElection?")
 
@@ -102,7 +102,7 @@ def test_failed_commands_of_the_parent_are_not_reported(lab: Lab, parent: Path) 
     )
     assert (first.status, "nobody is coordinator" in first.err) == (1, True)
     again = _branch(lab, "4.5s", "again.jsonl", "--do", "after 10s heal", file="out.jsonl")
-    assert (again.status, again.err) == (1, "lab: its time never came: after 10s heal\n")
+    assert (again.status, again.err) == (1, "lab: never due: after 10s heal\n")
 
 
 def test_ctrl_c_completes_the_recording(lab: Lab, parent: Path) -> None:
@@ -152,7 +152,7 @@ def test_the_tree_of_branches(lab: Lab, parent: Path) -> None:
     assert "  from record 100, at " in rows[2]
     assert rows[4].endswith("nodes 1-4; its time was up  <- this one")
     (lab.folder / "b.jsonl").unlink()
-    assert "b.jsonl  is not there any more" in lab("branches", "c.jsonl").out
+    assert "b.jsonl  no longer exists" in lab("branches", "c.jsonl").out
 
 
 def test_the_tree_of_labs_own_recordings(lab: Lab) -> None:
@@ -190,10 +190,10 @@ def test_diff_of_a_branch_and_its_parent(lab: Lab, parent: Path) -> None:
     assert done.status == 1
     output = done.out.splitlines()
     assert output[0] == "header, seed: A 5 · B 9"
-    assert output[1].endswith(" records are the same")
+    assert output[1].endswith(" records are equal")
     assert any(row.startswith("A  run.jsonl, record 1") for row in output)
     assert any(row.startswith("B  b.jsonl, record 1") for row in output)
-    assert "they differ in" in output
+    assert "differing fields:" in output
     assert any(row.startswith("    at_us: A ") for row in output)
 
 
@@ -201,7 +201,7 @@ def test_the_same_recording(lab: Lab, parent: Path) -> None:
     """Both end at the same record."""
     done = lab("diff", "run.jsonl", "run.jsonl")
     assert (done.status, done.err) == (0, "")
-    assert done.out.endswith(" records are the same, and there are no more\n")
+    assert done.out.endswith(" records are equal, and there are no others\n")
 
 
 def test_diff_with_a_prefix(lab: Lab, parent: Path) -> None:
@@ -213,7 +213,7 @@ def test_diff_with_a_prefix(lab: Lab, parent: Path) -> None:
     write_lines(lab.folder / "ended.jsonl", [*eventful_lines()[:60], b'{"record":"end","at_us":9,"why":"enough"}'])
     done = lab("diff", "ended.jsonl", "run.jsonl")
     assert "A  ended.jsonl ends here, at 0.000009: enough\n" in done.out
-    assert "they differ in" not in done.out
+    assert "differing fields:" not in done.out
 
 
 def test_a_damaged_line(lab: Lab, parent: Path) -> None:
@@ -225,10 +225,10 @@ def test_a_damaged_line(lab: Lab, parent: Path) -> None:
     done = lab("diff", "run.jsonl", "damaged.jsonl")
     assert done.status == 1
     first, second = done.err.splitlines()
-    assert first == "lab: damaged.jsonl:91: cannot be read: Object missing required field `record`"
-    assert second.startswith("lab: damaged.jsonl:95: cannot be read: ")
+    assert first == "lab: damaged.jsonl:91: unreadable: Object missing required field `record`"
+    assert second.startswith("lab: damaged.jsonl:95: unreadable: ")
     assert "\x1b" not in done.err
-    assert done.out.endswith(" records are the same, and there are no more\n")
+    assert done.out.endswith(" records are equal, and there are no others\n")
     write_lines(lab.folder / "shorter.jsonl", lines[:119])
     done = lab("diff", "shorter.jsonl", "run.jsonl")
     assert (done.status, done.err.count("shorter.jsonl:91: ")) == (1, 1)

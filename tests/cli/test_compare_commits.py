@@ -35,7 +35,7 @@ def test_the_table(lab: Lab, transcript: Callable[[str, str], None]) -> None:
     words = ("--script", "blocking.script", "--runs", "2", "--workers", "1", "-o", "c.svg")
     done = lab("compare", "2pc", "3pc", *words)
     assert (done.status, done.err) == (0, "")
-    table, _, charts = done.out.partition(f"{' ' * 20}% of those voted on")
+    table, _, charts = done.out.partition(f"{' ' * 20}% of voted transactions")
     transcript("compare_commits", table.rstrip())
     assert charts.count("┌") == 3
     assert (lab.folder / "c.svg").read_text().count("3pc") >= 3
@@ -62,11 +62,11 @@ def test_the_longest_blocking_is_named(lab: Lab) -> None:
     (lab.folder / "two.script").write_text(script)
     done = lab("compare", "3pc", "3pc above ring", "--script", "two.script", "--runs", "1", "--workers", "1")
     (output,) = [
-        " ".join(part.split()) for part in done.out.split("\n\n") if part.startswith("Blocked for longest")
+        " ".join(part.split()) for part in done.out.split("\n\n") if part.startswith("Longest blocking")
     ]
-    assert output.startswith("Blocked for longest: under 3pc above bully, node 1 for 2")
+    assert output.startswith("Longest blocking: under 3pc above bully, node 1 for 2")
     assert "; under 3pc above ring, node 1 for 2" in output
-    assert output.count("with seed 1, over 5.1 of nodes 1 5 while 5 did not run: no majority was left") == 2
+    assert output.count("with seed 1, by 5.1 of nodes 1 5, with 5 not running and no majority left") == 2
 
 
 def test_without_failures_the_cost_equals_the_formula(lab: Lab) -> None:
@@ -86,7 +86,7 @@ def test_without_a_script_there_are_transactions(lab: Lab, faults: tuple[str, ..
     """With a crash during the vote, or with random faults."""
     done = lab("compare", "2pc", "--runs", "2", "--workers", "1", *faults)
     assert (done.status, done.err) == (0, "")
-    output = "transactions, kill, pause" if faults else "transactions, a crash amid the votes"
+    output = "transactions, kill, pause" if faults else "transactions, a crash during the vote"
     assert done.out.startswith(f"5 nodes, {output}; 2 runs each, from seed 1 on\n\n")
     (committed,) = [line for line in done.out.splitlines() if line.startswith("transactions committed")]
     assert int(committed.split()[-1]) > 20
@@ -95,9 +95,9 @@ def test_without_a_script_there_are_transactions(lab: Lab, faults: tuple[str, ..
 @pytest.mark.parametrize(
     ("words", "output"),
     [
-        (("2pc", "bully"), "2pc commits transactions, and bully does not; compare 2pc 3pc, or elections alone"),
-        (("bully", "3pc"), "3pc commits transactions, and bully does not; compare 2pc 3pc, or elections alone"),
-        (("2pc", "3pc", "--task", "field"), "--task field goes above elections, and 2pc commits; leave it out"),
+        (("2pc", "bully"), "2pc is a commit protocol, and bully is not; compare only one kind: 2pc 3pc"),
+        (("bully", "3pc"), "3pc is a commit protocol, and bully is not; compare only one kind: 2pc 3pc"),
+        (("2pc", "3pc", "--task", "field"), "--task field runs on elections, and 2pc is a commit protocol; leave it out"),
         (("2pc", "2pc"), "2pc is named twice; name different protocols: lab compare bully ring"),
     ],
 )
@@ -148,5 +148,5 @@ def test_the_formula_is_for_the_measured_commits() -> None:
 def test_where_nothing_committed_there_is_a_dash() -> None:
     """And no formula to compare with."""
     rows = {title.strip(): cell for title, cell in commit_rows([_sums(TransactionHistory(0, 2))])}
-    assert rows["messages of a commit, mean"] == rows["committed a second"] == rows["by the formula"] == "-"
+    assert rows["messages of a commit, mean"] == rows["committed per second"] == rows["by the formula"] == "-"
     assert (rows["transactions committed"], rows["still open"]) == ("0", "1")

@@ -72,13 +72,13 @@ def test_the_host_is_killed(lab: Lab) -> None:
         done = run.ended()
         assert (done.status, done.out) == (1, "")
         result = (
-            f"the host was killed; what was recorded up to then is there (recording: {lab.folder / 'a.jsonl'})"
+            f"the host was killed; its recording has all up to then (recording: {lab.folder / 'a.jsonl'})"
         )
         assert done.line() == result
         assert run.reason() == ""
         assert is_gone(run.info.pid) == []
         output = lab("list").out
-        assert output.startswith(f"removed what the dead host of {run.info.run} had left\nno run is going on\n")
+        assert output.startswith(f"removed the files of {run.info.run} , whose host has crashed\nno active runs\n")
     assert lab("verify", "a.jsonl").status == 0
 
 

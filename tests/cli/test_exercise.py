@@ -52,14 +52,14 @@ def test_show(lab: Lab) -> None:
     [
         (("show", "two-coordinator"), "did you mean two-coordinators?"),
         (("show", "./nowhere"), "it has no exercise.toml"),
-        (("grade", "nowhere.jsonl"), "there is no file nowhere.jsonl"),
-        (("grade", "."), "has no recordings in it"),
-        (("grade", "x.py"), "say which exercise it repairs: --exercise NAME"),
-        (("grade", "x.py", "--exercise", NAME), "repairs nothing"),
-        (("grade", "x.py", "--exercise", NAME, "--student", "anna"), "goes without --student"),
-        (("status", "--student", "../x"), "write up to 32 letters"),
-        (("list", "--exercises", "."), "has no exercises in it"),
-        (("start", NAME), "the interface needs a terminal"),
+        (("grade", "nowhere.jsonl"), "nowhere.jsonl does not exist"),
+        (("grade", "."), "contains no recordings"),
+        (("grade", "x.py"), "name the exercise that it repairs: --exercise NAME"),
+        (("grade", "x.py", "--exercise", NAME), "is not a repair exercise"),
+        (("grade", "x.py", "--exercise", NAME, "--student", "anna"), "leave out --student"),
+        (("status", "--student", "../x"), "use at most 32 letters"),
+        (("list", "--exercises", "."), "contains no exercises"),
+        (("start", NAME), "the interface requires a terminal"),
     ],
 )
 def test_mistakes(lab: Lab, words: tuple[str, ...], output: str) -> None:
@@ -94,7 +94,7 @@ def test_grade_of_a_truncated_recording(lab: Lab, solved: Path) -> None:
     torn.write_bytes(solved.read_bytes()[:-10])
     done = lab("exercise", "grade", str(torn), "--csv", "grades.csv")
     assert done.status == 0
-    assert "it has no end: a crash took it, or an editor" in " ".join(done.out.split())
+    assert "truncated: by a crash, or by editing" in " ".join(done.out.split())
     (row,) = csv.DictReader((lab.folder / "grades.csv").read_text().splitlines())
     assert row["cut off"] == "yes"
 
@@ -109,7 +109,7 @@ def test_other_recordings_are_not_graded(lab: Lab, solved: Path) -> None:
     assert done.status == 1
     assert "not graded: it is not an attempt at an exercise" in done.out
     assert "not graded: line " in done.out
-    assert "3 attempts graded, 2 of them refused" in done.out
+    assert "3 attempts graded, 2 refused" in done.out
 
 
 def test_status_without_an_attempt(lab: Lab) -> None:
@@ -124,14 +124,14 @@ def test_status_without_an_attempt(lab: Lab) -> None:
 def test_check(lab: Lab) -> None:
     """Mistakes in a teacher's own exercise are printed, and the exit status is 1."""
     assert lab("exercise", "check", NAME).out.splitlines() == [
-        f"{NAME}: in order",
-        "1 exercise, none not in order",
+        f"{NAME}: correct",
+        "1 exercise, none incorrect",
     ]
     folder = write_exercise(lab.folder / "mine", TASK)
     (folder / "solution.script").write_text("when all normal: kill 1\n")
     done = lab("exercise", "check", "./mine")
     assert done.status == 1
-    assert "mine: NOT IN ORDER\n  solution.script: task 1 is missed" in done.out
+    assert "mine: INCORRECT\n  solution.script: task 1 is missed" in done.out
     (folder / "exercise.toml").write_text("[[")
     assert "exercise.toml" in lab("exercise", "check", "./mine").refused()
 
@@ -144,7 +144,7 @@ def test_repairing(lab: Lab) -> None:
     assert output.status == 0
     assert f"lab exercise grade {file} --exercise {name}" in output.out
     assert (lab.folder / file).is_file()
-    assert "is here already" in lab("exercise", "start", name).refused()
+    assert "exists already" in lab("exercise", "start", name).refused()
     done = lab("exercise", "grade", file, "--exercise", name)
     assert done.status == 1
     assert done.out.startswith(f"{file}: 0 of ")

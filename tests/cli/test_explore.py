@@ -12,7 +12,7 @@ import time
 from tests.cli.invocation import ROOT, Lab
 
 COUNTS = re.compile(
-    r"^  [\d,]+ states, [\d,]+ transitions, up to \d+ moves deep; [\d,]+ replays; [\d.]+ s, [\d,]+ transitions/s$",
+    r"^  [\d,]+ states, [\d,]+ transitions, depth \d+ moves; [\d,]+ replays; [\d.]+ s, [\d,]+ transitions/s$",
     re.MULTILINE,
 )
 
@@ -22,7 +22,7 @@ def test_nothing_is_found_under_the_assumptions(lab: Lab) -> None:
     done = lab("explore", "bully")
     assert (done.status, done.err) == (0, "")
     assert COUNTS.search(done.out)
-    assert "\n  exhaustive: nothing else can happen\n" in done.out
+    assert "\n  exhaustive: the whole state space was explored\n" in done.out
     assert re.search(r"^  A1\.1 +holds  \(one coordinator\)$", done.out, re.MULTILINE)
     assert list(lab.folder.iterdir()) == []
 
@@ -34,7 +34,7 @@ def test_two_coordinators_are_found(lab: Lab) -> None:
     assert COUNTS.search(done.out)
     assert "  not exhaustive: stopped at 5,000 states, with " in done.out
     assert re.search(r"^  A1\.1 +violated in [\d,]+ states, the first after 3 moves, ", done.out, re.MULTILINE)
-    assert "recorded: two.jsonl, the shortest violation found, of A1.1\n" in done.out
+    assert "recorded: two.jsonl, the shortest counterexample to A1.1\n" in done.out
     assert [path.name for path in lab.folder.iterdir()] == ["two.jsonl"]
     verified = lab("verify", "two.jsonl")
     assert verified.status == 0
@@ -48,7 +48,7 @@ def test_a_failure_is_recorded_under_a_default_name(lab: Lab) -> None:
     target = f"{ROOT}/tests/campaign/mutants.py:NoTimeout"
     done = lab("explore", target, "--nodes", "2", environment={"PYTHONPATH": str(ROOT)})
     assert done.status == 1, done
-    assert "recorded: no-timeout-A2-synchronous.jsonl, the shortest violation found, of A2\n" in done.out
+    assert "recorded: no-timeout-A2-synchronous.jsonl, the shortest counterexample to A2\n" in done.out
     verified = lab("verify", "no-timeout-A2-synchronous.jsonl", "--protocol", target)
     assert verified.status == 1, verified
     assert "A2" in verified.out
@@ -59,11 +59,11 @@ def test_a_cut_network(lab: Lab) -> None:
     done = lab("explore", "bully", "--nodes", "2", "--kills", "0", "--cuts", "1", "--out", "cut.jsonl")
     assert done.status == 1, done
     assert "at most 0 kills, 0 restarts and 1 cut\n" in done.out
-    output = r"^  A1\.1 +violated in [\d,]+ states, the first after \d+ moves, outside the promise: 8 broken  \("
+    output = r"^  A1\.1 +violated in [\d,]+ states, the first after \d+ moves, excused: assumption 8 broken  \("
     assert re.search(output, done.out, re.MULTILINE)
     verified = lab("verify", "cut.jsonl")
     assert verified.status == 0, verified
-    assert "outside the promise" in verified.out
+    assert "excused: " in verified.out
     assert "partition 1 | 2" in lab("show", "cut.jsonl").out
     branched = lab("branch", "cut.jsonl", "--at", "20", "--headless", "--for", "5s", "--do", "heal")
     assert branched.status == 0, branched
@@ -74,14 +74,14 @@ def test_a_transaction(lab: Lab) -> None:
     words = ("explore", "2pc", "--restarts", "1", "--timeouts", "prompt", "--do")
     done = lab(*words, "tell 3 withdraw 350")
     assert (done.status, done.err) == (0, "")
-    assert "2pc, 3 nodes, from the first start, tell 3 withdraw 350, timeouts prompt" in done.out
-    assert "\n  exhaustive: nothing else can happen\n" in done.out
+    assert "2pc, 3 nodes, from the start, tell 3 withdraw 350, timeouts prompt" in done.out
+    assert "\n  exhaustive: the whole state space was explored\n" in done.out
     for name in ("A6", "A7", "A8", "ends"):
         assert re.search(rf"^  {name} +holds  ", done.out, re.MULTILINE)
     for line, result in (
-        ("at 1s tell 3 withdraw 350", "here only a command of the protocol's own can be given, at once"),
-        ("kill 3", "here only a command of the protocol's own can be given, at once"),
-        ("withdraw 350", "here only a command of the protocol's own can be given, at once"),
+        ("at 1s tell 3 withdraw 350", "lab explore takes only commands of the protocol, without trigger"),
+        ("kill 3", "lab explore takes only commands of the protocol, without trigger"),
+        ("withdraw 350", "lab explore takes only commands of the protocol, without trigger"),
         ("tell 4 withdraw 350", "there is no node 4"),
         ("tell 3 withdraw", "usage: withdraw AMOUNT"),
     ):
@@ -101,7 +101,7 @@ def test_without_do_there_is_a_transaction(lab: Lab) -> None:
         assert f"\n  {result['states']:,} states, " in done.out
         assert result["do"] == ["tell 3 withdraw 350"]
         none = lab("explore", name, "--kills", "0", "--timeouts", "prompt", "--do", "none")
-        assert ", no command given, timeouts prompt" in none.out
+        assert ", no command, timeouts prompt" in none.out
         assert json.loads(lab("explore", name, "--nodes", "2", "--states", "1", "--json").out)["do"] == [
             "tell 2 withdraw 350"
         ]
@@ -163,7 +163,7 @@ def test_nobody_left_to_agree(lab: Lab) -> None:
     done = lab("explore", "mine.py", "--from", "start")
     assert done.status == 1
     assert "\n  exhaustive: " in done.out
-    assert re.search(r"^  A2 +not judged: no node is left that could agree", done.out, re.MULTILINE)
+    assert re.search(r"^  A2 +not judged: no live node is left to agree", done.out, re.MULTILINE)
 
 
 def test_mistakes(lab: Lab) -> None:
@@ -171,7 +171,7 @@ def test_mistakes(lab: Lab) -> None:
     assert lab("explore", "bulli").refused().startswith("unknown protocol 'bulli'")
     assert lab("explore", "bully", "--out", "two.txt").refused() == "--out two.txt: name a .jsonl file"
     there = lab("explore", "bully", "--out", "nowhere/two.jsonl").refused()
-    assert there == f"--out nowhere/two.jsonl: there is no folder {lab.folder}/nowhere"
+    assert there == f"--out nowhere/two.jsonl: the folder {lab.folder}/nowhere does not exist"
     assert lab("explore", "bully", "--set", "speed=1s").refused().startswith("--set speed=1s: bully has")
     for words, result in (
         ("--nodes 0", "--nodes 0: write a whole number, from 1 to 7"),
@@ -211,4 +211,4 @@ def test_ctrl_c_reports_what_was_covered(lab: Lab) -> None:
     assert process.returncode == 130
     assert COUNTS.search(out.decode())
     assert "not exhaustive: stopped at Ctrl-C, with " in out.decode()
-    assert re.search(rb"depth \d+, [\d,]+ states, [\d,]+ to go on from, [\d,]+ states/s", shown)
+    assert re.search(rb"depth \d+, [\d,]+ states, [\d,]+ in the frontier, [\d,]+ states/s", shown)

@@ -69,7 +69,7 @@ def test_without_a_format_the_formats_are_listed(folder: Lab) -> None:
     for each, row in zip(ALL_FORMATS, rows, strict=False):
         assert row.split(maxsplit=2)[:2] == [each.name, each.suffix]
         assert each.help in row
-    assert rows[-1] == "next: lab export run.jsonl --to svg"
+    assert rows[-1] == "Example: lab export run.jsonl --to svg"
 
 
 def test_the_default_file(folder: Lab) -> None:
@@ -100,7 +100,7 @@ def test_a_file_is_overwritten_only_by_force(folder: Lab) -> None:
     """Otherwise the error names both options."""
     words = ("export", "run.jsonl", "--out", "there.svg", "--until", "500ms")
     assert folder(*words).refused() == (
-        "there.svg is there already: name another with --out, or write over it with --force"
+        "there.svg exists already; name another with --out, or overwrite it with --force"
     )
     assert folder(*words, "--force").status == 0
     assert (folder.folder / "there.svg").read_text().startswith("<?xml")
@@ -129,7 +129,7 @@ def test_a_damaged_recording_is_exported(lab: Lab) -> None:
     write_lines(lab.folder / "run.jsonl", lines)
     shown = lab("export", "run.jsonl", "--to", "text")
     assert shown.status == 1
-    assert shown.line().startswith("run.jsonl:41: cannot be read:")
+    assert shown.line().startswith("run.jsonl:41: unreadable:")
     assert (lab.folder / "run.txt").stat().st_size > 1000
 
 
@@ -151,5 +151,5 @@ def test_a_truncated_recording(folder: Lab) -> None:
     whole = (folder.folder / "run.jsonl").read_bytes()
     (folder.folder / "cut.jsonl").write_bytes(whole[: len(whole) * 2 // 3])
     shown = folder("export", "cut.jsonl", "--to", "csv")
-    assert (shown.status, shown.err) == (0, "lab: cut.jsonl: the last line is torn, and left out\n")
+    assert (shown.status, shown.err) == (0, "lab: cut.jsonl: the last line is truncated, and was skipped\n")
     assert (folder.folder / "cut.csv").exists()

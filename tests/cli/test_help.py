@@ -26,7 +26,7 @@ OPTIONS = {
     "list": "--json",
     "attach": "--viewer",
     "ctl": "",
-    "guide": "--plain",
+    "guide": "--plain --search --html",
     "branch": "--at --do --for --record --seed --headless --protocol",
     "branches": "",
     "diff": "",

@@ -13,13 +13,13 @@ from lab.export.dot import format_graph
 from lab.recording.records import Fault
 from tests.cli.invocation import SHIPPED, Lab
 from tests.properties.synthetic import header
-from tests.tui.grouped import parted, parted_file
+from tests.tui.grouped import partitioned_file, partitioned_run
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a recording in which groups split and merge."""
-    return parted_file(tmp_path_factory.mktemp("groups") / "run.jsonl")
+    return partitioned_file(tmp_path_factory.mktemp("groups") / "run.jsonl")
 
 
 def test_text(lab: Lab, recording: Path) -> None:
@@ -51,7 +51,7 @@ def test_svg(lab: Lab, recording: Path) -> None:
     assert shown.out.endswith("drawn: out.svg\n")
     root = ElementTree.parse(lab.folder / "out.svg").getroot()
     texts = ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
-    log = GroupLog.of(parted().records)
+    log = GroupLog.of(partitioned_run().records)
     assert {group.name for group in log.groups} <= {text.removeprefix("★ ") for text in texts}
     assert texts.count("★ 5.4") == 1
     assert texts.count("5.4") == 4
@@ -100,7 +100,7 @@ def test_the_report_of_a_run_has_the_group_of_each_node(lab: Lab) -> None:
 def test_a_recording_without_groups(lab: Lab) -> None:
     """One line, and no file is written."""
     output = lab("history", str(SHIPPED), "--svg", "out.svg").refused()
-    assert "no node is in a group in this run of bully" in output
+    assert "this run of bully has no groups" in output
     assert "lab run invitation" in output
     assert not (lab.folder / "out.svg").exists()
 
@@ -118,7 +118,7 @@ def test_foreign_text_is_escaped() -> None:
     evil = '"]; <b>&\\\x1b[2J\n'
     head = header((1, 2))
     head = msgspec.structs.replace(head, protocol=msgspec.structs.replace(head.protocol, name=evil))
-    log = GroupLog.of([*parted().records, Fault(1, 9, "cut", evil, links=((1, 2),))])
+    log = GroupLog.of([*partitioned_run().records, Fault(1, 9, "cut", evil, links=((1, 2),))])
     svg, dot = group_picture(head, log), format_graph(head, log)
     assert "".join(ElementTree.fromstring(svg).itertext()).count("<b>&") == 2
     assert "\x1b" not in svg + dot

@@ -21,15 +21,15 @@ def test_every_protocol_is_described(lab: Lab) -> None:
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
     begun = [line.split()[0] for line in lines if line and not line.startswith(" ")]
-    assert begun == [*sorted((*PROTOCOLS, *TASKS)), "more"]
+    assert begun == [*sorted((*PROTOCOLS, *TASKS)), "Details"]
     assert max(map(len, lines)) <= 80
-    assert lines[-1] == "more about one: lab list protocols NAME"
+    assert lines[-1] == "Details of one: lab list protocols NAME"
 
 
 def test_a_long_name_has_its_own_line(lab: Lab) -> None:
     """The text follows below it, in the usual column."""
     lines = lab("list", "protocols", "bully-tanenbaum", environment=NARROW).out.splitlines()
-    assert lines[:2] == ["bully-tanenbaum", "             Tanenbaum's bully: the highest node that is up leads."]
+    assert lines[:2] == ["bully-tanenbaum", "              Tanenbaum's bully: the highest node that is up leads."]
 
 
 def test_one_protocol_in_detail(lab: Lab) -> None:
@@ -38,25 +38,25 @@ def test_one_protocol_in_detail(lab: Lab) -> None:
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
     assert lines[:5] == [
-        "token        The token by path compression: its holder alone may be inside.",
-        f"  promises   K1  {ASSERTIONS['K1'].statement}",
-        "  assumes    K1  safe storage is safe (4)",
-        "  to set     hold=0s         How long a node stays inside; 0: T.",
-        "             want_every=0s   How often the lowest node wants to enter, others",
+        "token         Mutual exclusion by a token with path compression: only the holder",
+        "              may be inside.",
+        f"  promises    K1  {ASSERTIONS['K1'].statement}",
+        "  assumes     K1  safe storage is safe (4)",
+        "  parameters  hold=0s         Time inside the critical section; 0: T.",
     ]
-    assert "  commands   request [NODES]  Want to enter the critical section, now." in lines
-    assert "  messages   PassToken, RequestToken" in lines
-    assert "It is the contrast to an election. There all nodes must come to know who leads;" in lines
-    assert "    PassToken      from a node that leaves its critical section to the next in line" in lines
+    assert "  commands    request [NODES]  Enter the critical section as soon as possible." in lines
+    assert "  messages    PassToken, RequestToken" in lines
+    assert "This contrasts with an election. There all nodes must learn who leads; here it" in lines
+    assert "    PassToken      from a node that leaves its critical section to the next in the queue" in lines
 
 
 def test_costs_and_assumptions_of_an_election(lab: Lab) -> None:
     """Formulas with cases and sources; promises are grouped by their assumptions."""
     text = lab("list", "protocols", "bully", environment=NARROW).out
-    assert "  assumes    A1.1, A1.2, A2  all nine assumptions\n" in text
+    assert "  assumes     A1.1, A1.2, A2  all nine assumptions\n" in text
     first = Bully.costs[0]
-    assert f"  costs      {first.formula}  {first.case}\n" in text
-    assert f"  counted    {first.formula}  {first.source[:30]}" in text
+    assert f"  costs       {first.formula}  {first.case}\n" in text
+    assert f"  counted     {first.formula}  {first.source[:30]}" in text
 
 
 def test_costs_of_a_commit(lab: Lab) -> None:
@@ -86,9 +86,9 @@ def test_a_users_protocol(lab: Lab) -> None:
     )
     done = lab("list", "protocols", "mine.py", environment=NARROW)
     assert done.out.splitlines() == [
-        "mine         Nobody leads.",
-        "  to set     patience=1.5s  How long it waits.",
-        "             loud=false",
+        "mine          Nobody leads.",
+        "  parameters  patience=1.5s  How long it waits.",
+        "              loud=false",
         "",
         "How it works.",
     ]
@@ -112,7 +112,7 @@ def test_mistakes(lab: Lab) -> None:
     )
     unknown = lab("list", "protocols", "bulli").refused()
     assert unknown.startswith("unknown protocol 'bulli'; known: 2pc, 3pc, bully,")
-    output = "lab list runs first: nothing more is said of a run; leave out first"
+    output = "lab list runs takes no name; leave out first"
     assert lab("list", "runs", "first").refused() == output
 
 
@@ -120,8 +120,8 @@ def test_runs_are_listed_by_default(lab: Lab) -> None:
     """``lab list runs`` is ``lab list``, which names the protocols and points to the details."""
     done = lab("list", "runs")
     assert done == lab("list")
-    assert done.out.startswith("no run is going on\nprotocols:\n")
-    assert done.out.endswith("more about them: lab list protocols\n")
+    assert done.out.startswith("no active runs\nprotocols:\n")
+    assert done.out.endswith("details: lab list protocols\n")
 
 
 class _Older(Protocol):

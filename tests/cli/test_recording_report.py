@@ -47,7 +47,7 @@ def damaged(lab: Lab) -> int:
 def test_parameters_and_remark_are_printed(lab: Lab) -> None:
     """A recording of a listing as published says so first."""
     (lab.folder / "hole.jsonl").write_bytes((ROOT / "recordings/holes/invitation-too-late.jsonl").read_bytes())
-    remark = "3 turns away 1, whose Accept came too late, though every message was in time"
+    remark = "3 refuses 1, whose Accept came too late, though every message was in time"
     head, second, *_ = lab("show", "hole.jsonl").out.splitlines()
     assert head == "# invitation, as_printed=true, simulated, nodes 1-3, T 200 ms, seed 1"
     assert second == f"# {remark}"
@@ -63,7 +63,7 @@ def test_verify_a_whole_recording(lab: Lab) -> None:
     assert (done.status, done.err) == (0, "")
     first, *verdicts = done.out.splitlines()
     assert re.fullmatch(r"whole\.jsonl: holds; \d+ steps re-executed", first)
-    assert [re.match(r"  (outside the promise: )?(A[\d.]+) ", line)[2] for line in verdicts[:3]] == [  # type: ignore[index]
+    assert [re.match(r"  (excused: )?(A[\d.]+) ", line)[2] for line in verdicts[:3]] == [  # type: ignore[index]
         "A1.1",
         "A1.2",
         "A2",
@@ -86,8 +86,8 @@ def test_verify_a_truncated_recording(lab: Lab) -> None:
     (lab.folder / "torn.jsonl").write_bytes(b"".join(_lines())[:-20])
     done = lab("verify", "torn.jsonl")
     assert (done.status, done.err) == (0, "")
-    assert "; the last line is torn, and left out\n" in done.out
-    assert "\n  judged as far as it goes: the recording has no end\n" in done.out
+    assert "; the last line is truncated, and was skipped\n" in done.out
+    assert "\n  judged up to the last record: the recording is truncated\n" in done.out
 
 
 def test_verify_a_damaged_recording(lab: Lab, damaged: int) -> None:
@@ -117,7 +117,7 @@ def test_show(lab: Lab) -> None:
     assert (done.status, done.err) == (0, "")
     head, *lines, foot = done.out.splitlines()
     assert head.startswith("# bully, simulated, nodes 1-4, T ")
-    assert re.fullmatch(rf"# {len(lines)} lines; \d+ heartbeats left out \(--heartbeats shows them\)", foot)
+    assert re.fullmatch(rf"# {len(lines)} lines; \d+ heartbeats hidden \(show them with --heartbeats\)", foot)
     times = [float(line.split()[0]) for line in lines]
     assert times == sorted(times)
     assert any("EnterElection" in line for line in lines)
@@ -154,7 +154,7 @@ def test_show_unknown_kinds(lab: Lab) -> None:
     """The error lists the kinds, and suggests one; a known kind does not hide an unknown one."""
     for words in (("--kind", "EnterElektion"), ("--kind", "EnterElection", "--kind", "EnterElektion")):
         output = lab("show", "whole.jsonl", *words).refused()
-        assert output.startswith("--kind EnterElektion: the kinds of message in this run are AreYouNormal, ")
+        assert output.startswith("--kind EnterElektion: the kinds of messages in this run are AreYouNormal, ")
         assert output.endswith("; did you mean EnterElection?")
 
 
@@ -162,7 +162,7 @@ def test_show_a_damaged_recording(lab: Lab, damaged: int) -> None:
     """The readable lines; 1, and the number of the damaged line."""
     done = lab("show", "damaged.jsonl")
     assert done.status == 1
-    assert done.line().startswith(f"damaged.jsonl:{damaged}: cannot be read: ")
+    assert done.line().startswith(f"damaged.jsonl:{damaged}: unreadable: ")
     assert "the run ended: " in done.out
     assert "\x1b" not in done.out + done.err
 
@@ -171,5 +171,5 @@ def test_show_a_damaged_recording(lab: Lab, damaged: int) -> None:
 def test_replay_needs_a_terminal(lab: Lab) -> None:
     """The error names a command that does not."""
     assert lab("replay", "whole.jsonl").refused() == (
-        "the interface needs a terminal; without one: lab show whole.jsonl"
+        "the interface requires a terminal; without one: lab show whole.jsonl"
     )

@@ -28,9 +28,9 @@ def test_a_recording_in_use_is_not_overwritten(lab: Lab, world: tuple[str, ...])
     """The second run is refused, in any world, and the first recording is complete."""
     with lab.start("--for", "1m", "--nodes", "2", "--record", "run.jsonl") as first:
         first.settled(2)
-        output = "--record run.jsonl is being written by another run; name another file"
+        output = "--record run.jsonl is in use by another run; name another file"
         assert _run(lab, *world, "--record", "run.jsonl").refused() == output
-        output = "--out run.jsonl is being written by another run; name another file"
+        output = "--out run.jsonl is in use by another run; name another file"
         assert lab("explore", "bully", "--out", "run.jsonl").refused() == output
         assert lab("check", "bully", "--runs", "1", "--out", "run.jsonl").refused() == output
     assert lab("verify", "run.jsonl").out.startswith("run.jsonl: holds")
@@ -47,7 +47,7 @@ def test_any_other_file_is_left_alone(lab: Lab, content: bytes) -> None:
     """Whatever its contents."""
     file = lab.folder / "mine"
     file.write_bytes(content)
-    assert _run(lab, "--record", "mine").refused() == "--record mine exists and is no recording; it is left alone"
+    assert _run(lab, "--record", "mine").refused() == "--record mine exists and is not a recording; name another file"
     assert file.read_bytes() == content
 
 
@@ -56,7 +56,7 @@ def test_not_into_a_pipe_or_a_device(lab: Lab) -> None:
     os.mkfifo(lab.folder / "pipe")
     for place in ("pipe", os.devnull):
         output = _run(lab, "--record", place).refused()
-        assert output == f"--record {place} is no file that can be kept; name another"
+        assert output == f"--record {place} is not a regular file; name another"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

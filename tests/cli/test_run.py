@@ -16,7 +16,7 @@ KEYS = [
 NODE_KEYS = ["alive", "process", "status", "coordinator", "up", "definition_version", "group"]
 ELECTION_KEYS = ["lost_at_us", "settled_at_us", "coordinator"]
 FAULT_KEYS = ["command", "touched", "messages", "assumptions"]
-VERDICT_KEYS = ["assertion", "failures", "outside", "first"]
+VERDICT_KEYS = ["assertion", "failures", "excused", "first"]
 
 
 def _json(done: Called) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def test_the_report_as_text(lab: Lab) -> None:
         *("run", "bully", "--headless", "--for", "1500ms", "--nodes", "3", "--record", "a.jsonl"),
         *("--do", "when all normal delay 3->1  1ms", "--do", "wipe 1", "--do", "on send  NewState 1->2 kill 2"),
     )
-    assert (done.status, done.err) == (1, "lab: its time never came: on send NewState 1->2 kill 2\n")
+    assert (done.status, done.err) == (1, "lab: never due: on send NewState 1->2 kill 2\n")
     output = re.sub(r"\d+ messages", "N messages", re.sub(r"\d\.\d+ ?s\b", "N s", done.out))
     assert output.replace(str(lab.folder), "FOLDER") == (
         "bully, live, N s\n"
@@ -98,7 +98,7 @@ def test_the_report_as_text(lab: Lab) -> None:
         "  node 2  running  Normal under 3\n"
         "  node 3  running  Normal under 3\n"
         "  N s  all under 3\n"
-        "  fault: wipe 1, N messages  (inert: it touched nothing)\n"
+        "  fault: wipe 1, N messages  (inert: no effect)\n"
         "  fault: delay 3->1 1ms, N messages\n"
         "  N messages; recorded in FOLDER/a.jsonl\n"
         f"  A1.1 holds: {ASSERTIONS['A1.1'].statement}\n"
@@ -124,7 +124,7 @@ def test_timing_and_parameters_are_recorded(lab: Lab) -> None:
 @pytest.mark.parametrize("words", [(), ("--for", "3s")])
 def test_the_interface_needs_a_terminal(lab: Lab, words: tuple[str, ...]) -> None:
     """Nothing is started without one."""
-    assert "needs a terminal; without one: lab run" in lab("run", "bully", *words).refused()
+    assert "requires a terminal; without one: lab run" in lab("run", "bully", *words).refused()
     assert not list(lab.recordings.glob("*"))
 
 
@@ -141,9 +141,9 @@ def test_transactions_are_reported(lab: Lab) -> None:
     commands = ("--do", "at 1s tell 5 withdraw 350", "--do", "at 2s tell 5 withdraw 9000")
     strikes = ("--do", "at 2990ms tell 5 withdraw 100", "--do", "on send Vote 1->5 #2 kill 5")
     done = lab(*words, *commands, *strikes)
-    assert "  transactions: 1 committed, 1 aborted, 1 not decided; nodes were blocked for " in done.out
+    assert "  transactions: 1 committed, 1 aborted, 1 undecided; nodes blocked for " in done.out
     calm = lab(*words[:-1], "calm.jsonl", *commands)
-    assert "  transactions: 1 committed, 1 aborted, 0 not decided\n" in calm.out
+    assert "  transactions: 1 committed, 1 aborted, 0 undecided\n" in calm.out
     found = _json(lab(*words[:-1], "json.jsonl", "--json", *commands))
     assert found["transactions"] == {"committed": 1, "aborted": 1, "open": 0, "blocked_us": 0}
     assert _json(lab("run", "bully", *words[2:-1], "b.jsonl", "--json"))["transactions"] is None

@@ -43,8 +43,8 @@ def test_success_is_not_reported(lab: Lab, line: str) -> None:
         ("when all normal expect 1 leads", "when all normal expect 1 leads: 1 was Normal under 5"),
         ("expect 4 down within 1s", "expect 4 down within 1s: timed out: 4 was running"),
         ("expect never live == 5", "expect never live == 5: live was 5"),
-        ('on send NewState 1->2 say "hi"', 'its time never came: on send NewState 1->2 say "hi"'),
-        ("on send NewState 1->2 expect 1 leads", "its time never came: on send NewState 1->2 expect 1 leads"),
+        ('on send NewState 1->2 say "hi"', 'never due: on send NewState 1->2 say "hi"'),
+        ("on send NewState 1->2 expect 1 leads", "never due: on send NewState 1->2 expect 1 leads"),
     ],
 )
 def test_unmet_expectations_are_reported(lab: Lab, line: str, output: str) -> None:
@@ -69,12 +69,12 @@ def test_a_script_is_judged_line_by_line(lab: Lab) -> None:
         1,
         [
             "lab: expect never 4 suspects 5: 4 suspected 5",
-            "lab: line 3 of the script, kill 5: 5: down already, nothing changed",
-            "lab: line 4 of the script, expect 4 down within 1s: timed out: 4 was running",
-            "lab: line 5 of the script, expect all.coordinator == 3: "
+            "lab: script line 3, kill 5: 5: down already, nothing changed",
+            "lab: script line 4, expect 4 down within 1s: timed out: 4 was running",
+            "lab: script line 5, expect all.coordinator == 3: "
             + ", ".join(f"{node}.coordinator was 4" for node in (1, 2, 3, 4)),
-            "lab: line 6 of the script, expect violation A1.1: no violation of A1.1 was found",
-            "lab: line 7 of the script, on send EnterElection 1->2: kill 1: "
+            "lab: script line 6, expect violation A1.1: no violation of A1.1 was found",
+            "lab: script line 7, on send EnterElection 1->2: kill 1: "
             "its trigger never fired: on send EnterElection 1->2",
         ],
     )

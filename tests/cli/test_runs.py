@@ -13,9 +13,9 @@ def test_no_active_runs(lab: Lab) -> None:
     """The protocols are listed nevertheless."""
     done = lab("list")
     assert (done.status, done.err) == (0, "")
-    assert done.out.startswith("no run is going on\nprotocols:\n  2pc ")
+    assert done.out.startswith("no active runs\nprotocols:\n  2pc ")
     assert json.loads(lab("list", "--json").out) == {"runs": [], "removed": []}
-    assert lab("ctl", "kill 5").refused() == "no run is active; start one with: lab run bully"
+    assert lab("ctl", "kill 5").refused() == "no active runs; start one with: lab run bully"
 
 
 def test_a_run_is_listed(lab: Lab) -> None:
@@ -60,7 +60,7 @@ def test_commands(lab: Lab) -> None:
             "a verdict is about the whole run, so it is not known yet: write this line in a scenario"
         )
         output = lab("ctl", "pause 3", "kill 5 at").refused()
-        assert output.startswith("'kill 5 at': column 8: 'at' is not expected here, as a line has one command")
+        assert output.startswith("'kill 5 at': column 8: 'at' is not expected here, as a line has only one command")
         processes = [
             view.process for view in Tail(lab.recordings / f"{run.info.run}.jsonl").read().cluster.nodes.values()
         ]
@@ -71,10 +71,10 @@ def test_hints(lab: Lab) -> None:
     """Missing quotes, and a missing command."""
     with lab.start(*LONG, "--nodes", "2") as run:
         name = run.info.run
-        quotes = "is one command, so put it in quotes:"
+        quotes = "is one command; put it in quotes:"
         assert lab("ctl", "kill", "2").refused() == f'kill 2 {quotes} lab ctl "kill 2"'
         assert lab("ctl", name, "kill", "2").refused() == f'kill 2 {quotes} lab ctl {name} "kill 2"'
-        result = f'{name} is a run; say what is to be done with it: lab ctl {name} "kill 5"'
+        result = f'{name} is a run; add a command: lab ctl {name} "kill 5"'
         assert lab("ctl", name).refused() == result
 
 
@@ -99,16 +99,16 @@ def test_two_runs(lab: Lab) -> None:
         wait_for(lambda: sorted(lab.published()) == names, "both are there")
         assert [run["run"] for run in json.loads(lab("list", "--json").out)["runs"]] == names
         second.settled(3)
-        assert lab("ctl", "kill 2").refused() == f"there are 2 runs; say which: {', '.join(names)}"
+        assert lab("ctl", "kill 2").refused() == f"2 runs are active; name one: {', '.join(names)}"
         assert lab("ctl", second.info.run, "kill 3").out == "3 killed\n"
-        result = f"there is no run 'third'; there is: {', '.join(names)}"
+        result = f"unknown run 'third'; running: {', '.join(names)}"
         assert lab("ctl", "third", "kill 3").refused() == result
         first.settled(2)
 
 
 def test_attach_needs_a_terminal(lab: Lab) -> None:
     """Whether or not there is a run."""
-    result = 'the interface needs a terminal; without one: lab ctl "COMMAND"'
+    result = 'the interface requires a terminal; without one: lab ctl "COMMAND"'
     assert lab("attach").refused() == result
     with lab.start(*LONG, "--nodes", "2") as run:
         assert lab("attach", run.info.run, "--viewer").refused() == result

@@ -94,8 +94,8 @@ def test_several_protocols_side_by_side(lab: Lab) -> None:
     titles = r"nodes +bully +ratio +in T +mine +ratio +in T\n"
     result = done.out.replace("\xa0", " ")
     for title, three, ten in (
-        ("the best case: 6n − 10 of bully", 8, 50),
-        ("the worst case: n² + 5n − 12 of bully", 12, 138),
+        ("best case: 6n − 10 of bully", 8, 50),
+        ("worst case: n² + 5n − 12 of bully", 12, 138),
     ):
         assert re.search(
             rf"^{re.escape(title)}\n{titles}"
@@ -104,11 +104,11 @@ def test_several_protocols_side_by_side(lab: Lab) -> None:
             result,
             re.MULTILINE,
         )
-    assert "\nmine: there is no formula to compare it with\n" in done.out
+    assert "\nmine: no formula to compare with\n" in done.out
     assert done.out.count("┌") == 2
     for cost in (Bully.costs[0], Bully.costs[2]):
         assert done.out.count(f"{cost.formula}, bully") == 1, "it is not in the legend"
-    assert "Tanenbaum tells it, worst case: " in done.out
+    assert "Tanenbaum's version, worst case: " in done.out
     circles = _circles((lab.folder / "both.svg").read_text("utf-8"))
     assert len(circles) == 2 * (2 * 2 + 2) + 2, "two points of each and both in the legend; both cases of messages"
 
@@ -118,7 +118,7 @@ def test_long_measurements_are_skipped(lab: Lab) -> None:
     (lab.folder / "mine.py").write_text(
         "from lab.protocols import Bully, Cost\n\n\nclass Mine(Bully):\n    name = 'mine'\n    costs = (\n"
         "        Cost('plain', 'n³', lambda n: n**3, 'a guess'),\n"
-        "        Cost('one by one', 'n⁵', lambda n: n**5, 'another', noticed='in turn'),\n    )\n"
+        "        Cost('one by one', 'n⁵', lambda n: n**5, 'another', detection='in turn'),\n    )\n"
     )
     done = lab("scale", "mine.py", "--nodes", "3,30")
     assert (done.status, done.err) == (0, "")

@@ -125,31 +125,31 @@ def hosted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunConfig]:
 @pytest.mark.parametrize(
     ("words", "output"),
     [
-        (("--sim",), "the interface needs a terminal; without one: lab run … --headless --for 6s"),
-        (("--speed", "2"), "--speed goes with --sim and the interface: lab run bully --sim --speed 0.1"),
+        (("--sim",), "the interface requires a terminal; without one: lab run … --headless --for 6s"),
+        (("--speed", "2"), "--speed requires --sim and the interface: lab run bully --sim --speed 0.1"),
         (
             ("--sim", "--speed", "2", "--headless", "--for", "1s"),
-            "--speed goes with --sim and the interface: lab run bully --sim --speed 0.1",
+            "--speed requires --sim and the interface: lab run bully --sim --speed 0.1",
         ),
         (
             ("--sim", "--speed", "fast"),
-            "--speed fast: write virtual over real time, from 0.01 to 1000, or max: --speed 0.1",
+            "--speed fast: write virtual time per real time, from 0.01 to 1000, or max: --speed 0.1",
         ),
         (
             ("--sim", "--nodes", "65"),
-            "--nodes 65 is 65 nodes; this simulated run has 1 to 64; --sim --headless takes 1000",
+            "--nodes 65 is 65 nodes; this simulated run allows 1 to 64; --sim --headless allows 1000",
         ),
         (
             ("--sim", "--nodes", "1001", "--headless", "--for", "1s"),
-            "--nodes 1001 is 1001 nodes; this simulated run has 1 to 1000",
+            "--nodes 1001 is 1001 nodes; this simulated run allows 1 to 1000",
         ),
-        (("--do", "freeze"), "--do 'freeze': freeze: only in a simulated run: add --sim"),
+        (("--do", "freeze"), "--do 'freeze': freeze: requires a simulated run: add --sim"),
         (
             ("--sim", "--headless", "--for", "1s", "--do", "at 1s freeze"),
-            "--do 'at 1s freeze': freeze: without the interface nobody would see it; take it out, or "
+            "--do 'at 1s freeze': freeze: has no effect without the interface; leave it out, or "
             "watch the run: lab run … --sim",
         ),
-        (("--sim", "--do", "step"), "--do 'step': step: give it once the run is there, with : or lab ctl"),
+        (("--sim", "--do", "step"), "--do 'step': step: give it during the run, with : or lab ctl"),
     ],
 )
 def test_conflicting_options(lab: Lab, words: tuple[str, ...], output: str) -> None:

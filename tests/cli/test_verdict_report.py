@@ -54,11 +54,11 @@ def test_an_excused_violation(lab: Lab) -> None:
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
     result = (
-        "node 3 is Normal under 3, definition 1 while node 2 is Reorganization under 2 (2 outside the promise)"
+        "node 3 is Normal under 3, definition 1 while node 2 is Reorganization under 2 (2 excused)"
     )
-    assert f"  outside the promise: A1.1 under broken assumption 9 (pause of 3): {result}" in lines
-    place = lines.index("  how it came to A1.1 (line, seconds, what happened):")
-    assert lines[place + 1].split(maxsplit=2)[2] == "3 comes up, becomes Election and sends EnterElection to 2"
+    assert f"  excused: A1.1 under broken assumption 9 (pause of 3): {result}" in lines
+    place = lines.index("  events that led to A1.1 (line, seconds, event):")
+    assert lines[place + 1].split(maxsplit=2)[2] == "3 starts, becomes Election and sends EnterElection to 2"
     number = next(line.split()[0] for line in lines if line.endswith("pause of 3: breaks assumption 9"))
     record = json.loads((lab.folder / "paused.jsonl").read_bytes().splitlines()[int(number) - 1])
     assert (record["record"], record["event"], record["node"]) == ("process", "paused", 3)
@@ -74,7 +74,7 @@ def test_a_failure(lab: Lab) -> None:
     assert done.status == 1
     result = "A1.1 fails with all assumptions intact: node 1 is Normal under 1 while node 2 is Normal under 2"
     assert json.loads(done.out)["verdicts"] == [
-        {"assertion": "A1.1", "failures": 1, "outside": 0, "first": result}
+        {"assertion": "A1.1", "failures": 1, "excused": 0, "first": result}
     ]
     done = lab(*run[:-1], "b.jsonl")
     assert (done.status, done.out.splitlines()[-1]) == (1, f"  {result}")
@@ -83,10 +83,10 @@ def test_a_failure(lab: Lab) -> None:
     first, second, third, *account = done.out.splitlines()
     assert first.startswith("a.jsonl: holds; 2 steps re-executed")
     assert second == f"  {result}"
-    assert third == "  how it came to A1.1 (line, seconds, what happened):"
+    assert third == "  events that led to A1.1 (line, seconds, event):"
     assert [line.split(maxsplit=2)[2] for line in account] == [
-        "1 comes up and becomes Normal under 1",
-        "2 comes up and becomes Normal under 2",
+        "1 starts and becomes Normal under 1",
+        "2 starts and becomes Normal under 2",
     ]
 
 
@@ -95,7 +95,7 @@ def test_nothing_promised(lab: Lab) -> None:
     """The output says so, and the status is 0."""
     run = ("run", "mine.py:Modest", "--sim", "--headless", "--for", "1s", "--record", "a.jsonl")
     done = lab(*run)
-    assert (done.status, done.out.splitlines()[-1]) == (0, "  nothing is promised, so nothing was judged")
+    assert (done.status, done.out.splitlines()[-1]) == (0, "  the protocol promises nothing, so nothing was judged")
 
 
 @pytest.mark.usefixtures("paused")

@@ -1,4 +1,4 @@
-"""Which tasks are done, how answers are judged, and what hints cost."""
+"""Results of tasks, judgement of answers, and the cost of hints."""
 
 from pathlib import Path
 

@@ -250,7 +250,7 @@ def test_an_honest_simulated_attempt_is_authentic(
 
 
 def test_a_node_may_restart_at_the_time_of_its_crash(exercise: Exercise, tmp_path: Path) -> None:
-    """In simulation, messages that its old incarnation did not send are recorded as lost after the new one starts."""
+    """In simulation, the old incarnation's unsent messages are recorded as lost after the restart."""
     commands = ["at 1s: kill 5", "on send SetCoordinator 4->1: kill 4", "when 4 down: restart 4"]
     lines = read_lines(run_attempt(exercise, commands, tmp_path / "run.jsonl"))
     assert any(each.get("why") == "unsent" for each in lines)

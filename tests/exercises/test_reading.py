@@ -68,7 +68,7 @@ def test_mistakes_in_the_head_are_reported(tmp_path: Path, head: str, error: str
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
-    """Those in the setup, the texts and the head."""
+    """In the setup, the texts and the head."""
     folder = write_exercise(
         tmp_path / "made",
         head=HEAD.replace("level = 1", "level = 9"),

@@ -32,7 +32,7 @@ def test_two_terminals_keep_each_other_s_progress(tmp_path: Path) -> None:
     note(other, OTHER)
     note(one, NAME, attempt=2, points=1)
     for home in (one, StudentFolder(tmp_path, "anna")):
-        assert {name: standing.points for name, standing in home.all_progress.items()} == {NAME: 2, OTHER: 2}
+        assert {name: progress.points for name, progress in home.all_progress.items()} == {NAME: 2, OTHER: 2}
         assert home.progress_of(NAME).attempts == 2
 
 

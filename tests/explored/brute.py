@@ -83,8 +83,8 @@ class ClusterState:
     def moves(self) -> list[Move]:
         """Return the moves possible now; faults within a step are left to the caller."""
         found = [Move("deliver", *link) for link in dict.fromkeys((m.source, m.target) for m, _ in self.flying)]
-        for node, incarnation in self.nodes.items():
-            due = incarnation.next_timer()
+        for node, running in self.nodes.items():
+            due = running.next_timer()
             if due is not None and (self.timeouts == "any" or due[0] <= self.clocks[node]):
                 found.append(Move("fire", target=node))
         if self.timeouts != "any" and self._wait_us():
@@ -114,11 +114,9 @@ class ClusterState:
     def _node(self, node: int) -> Description:
         if node not in self.nodes:
             return ("killed",)
-        incarnation = self.nodes[node]
-        due = incarnation.next_timer()
-        state = {
-            field.name: plain(getattr(incarnation.protocol, field.name)) for field in incarnation.protocol.fields
-        }
+        running = self.nodes[node]
+        due = running.next_timer()
+        state = {field.name: plain(getattr(running.protocol, field.name)) for field in running.protocol.fields}
         return (
             "running",
             msgspec.json.encode(state),
@@ -132,7 +130,7 @@ class ClusterState:
 
     def _wait_us(self) -> int:
         """Return the time until the next instant; 0 if there is none, or one is now."""
-        dues = [(incarnation.next_timer(), self.clocks[node]) for node, incarnation in self.nodes.items()]
+        dues = [(running.next_timer(), self.clocks[node]) for node, running in self.nodes.items()]
         waits = [max(0, due[0] - clock) for due, clock in dues if due is not None]
         waits += [left for m, at_us in self.flying if (left := self._left_us(m, at_us)) is not None]
         return min(waits, default=0)

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.export.descriptions import status_label
+from lab.export.descriptions import status_label
 from lab.export.diagram import MOST_ARROWS, diagram_of, write_svg
 from lab.export.excerpt import Excerpt, ExportError
 from lab.export.shapes import text_width

@@ -1,7 +1,7 @@
-"""The holes of the published listings: which run falls into each of them, and what fails there.
+"""The holes of the published listings: for each a run that shows it, and the assertion that fails.
 
 A protocol closes its holes; with ``as_printed`` it is as published. The run of ``NAME`` as published is
-``recordings/holes/NAME.jsonl``, which the protocol's file names where it closes the hole.
+``recordings/holes/NAME.jsonl``; the file of the protocol refers to it where it closes the hole.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,14 +19,14 @@ from lab.worlds.config import RunConfig, header_of
 __all__ = ["HOLES", "Hole"]
 
 TIMING = Timing(80_000, 40_000)
-"""As ``lab run`` has it where nothing is said: T is 200 ms."""
+"""The default timing of ``lab run``: T is 200 ms."""
 
 
 class Hole(Struct, frozen=True):
-    """All ``nodes`` come up, and the lines of ``script`` strike them, each at its trigger, until ``end_us``.
+    """A run of ``nodes`` with the faults of ``script``, until ``end_us``, and the failure that it shows.
 
-    ``what`` then goes wrong, in words that the recording has. ``assertion`` fails; ``broken`` are the assumptions
-    that do not hold at that moment. Where none fails, ``sign`` finds in the records what goes wrong.
+    ``what`` describes the failure; it is the remark of the recording. ``assertion`` fails while the assumptions in
+    ``broken`` do not hold. If no assertion fails, ``sign`` finds the failure in the records.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Hole(Struct, frozen=True):
     sign: Callable[[Sequence[Record]], bool] | None = None
 
     def header(self, as_printed: bool) -> Header:
-        """The first line of the recording."""
+        """Return the header of the recording."""
         parameters = {**self.parameters, "as_printed": as_printed}
         config = RunConfig(
             self.name, self.protocol.name, self.nodes, TIMING, parameters, self.link, 1, "", world="simulated"
@@ -52,13 +52,13 @@ class Hole(Struct, frozen=True):
 
 
 def _turned_away(records: Sequence[Record]) -> bool:
-    """An Accept was not accepted."""
+    """Return whether an Accept was refused."""
     sent = [message for record in records if isinstance(record, Step) for message in record.sent]
     return any(message.kind == "AcceptAnswer" and b"false" in bytes(message.body) for message in sent)
 
 
 def _has_dead_member(records: Sequence[Record]) -> bool:
-    """In the end somebody that is dead is a member."""
+    """Return whether in the end a dead node is a member."""
     cluster = ClusterState(())
     for record in records:
         cluster.apply(record)
@@ -88,7 +88,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-paused-wakes",
-        "2 was paused while 1 took over, and wakes up: both lead for ever",
+        "2 was paused while 1 took over, and resumes: both lead for ever",
         Bully,
         (1, 2),
         ("at 1s pause 2", "at 3s resume 2"),
@@ -98,7 +98,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-two-leaders",
-        "1 is halted by 3, then by 2, and follows 2, while 3 counts on it: for a while 2 and 3 both lead",
+        "1 is halted by 3, then by 2, and follows 2, while 3 relies on it: for a while 2 and 3 both lead",
         Bully,
         (1, 2, 3),
         (
@@ -140,7 +140,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-tanenbaum-led-astray",
-        "1 missed that 3 is coordinator again, and follows 2 for ever, which leads no longer",
+        "1 missed that 3 is coordinator again, and follows 2 for ever, which no longer leads",
         BullyTanenbaum,
         (1, 2, 3),
         ("at 0s kill 3", "at 1s cut 3->1", "at 1s restart 3", "at 1500ms heal"),
@@ -149,7 +149,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-tanenbaum-paused-wakes",
-        "2 was paused while 1 was elected, and wakes up: both lead for ever",
+        "2 was paused while 1 was elected, and resumes: both lead for ever",
         BullyTanenbaum,
         (1, 2),
         ("at 1s pause 2", "at 3s resume 2"),
@@ -158,7 +158,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-tanenbaum-partition-heals",
-        "1 and 2 were parted, and both lead for ever once they are together again",
+        "1 and 2 were partitioned, and both lead for ever after the heal",
         BullyTanenbaum,
         (1, 2),
         ("at 1s partition 1 | 2", "at 2s heal"),
@@ -167,7 +167,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "ring-starter-dies",
-        "1 died while its ELECTION went round: it circles for ever, and nobody is elected",
+        "1 died while its ELECTION circulated: it circulates for ever, and nobody is elected",
         Ring,
         (1, 2, 3),
         ("at 1s kill 1", "at 1500ms restart 1", "at 1500ms on send ELECTION 2->3 kill 1"),
@@ -176,7 +176,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "ring-message-lost",
-        "2 acknowledged the ELECTION of 1, and died before it passed that on: 1 waits for ever",
+        "2 acknowledged the ELECTION of 1 and died before it passed it on: 1 waits for ever",
         Ring,
         (1, 2, 3),
         ("at 1s kill 1", "at 1500ms restart 1", "at 1500ms on send Passed 2->1 kill 2"),
@@ -185,7 +185,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "ring-two-lists",
-        "4 died between two ELECTIONs, and is in one list alone: some follow 4, some 3",
+        "4 died between two ELECTIONs and is in only one of the lists: some follow 4, some 3",
         Ring,
         (1, 2, 3, 4),
         (
@@ -200,7 +200,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "ring-two-rings",
-        "1 was parted from 2 and 3: together again, there are two rings, each content, for ever",
+        "1 was partitioned from 2 and 3: after the heal there are two stable rings for ever",
         Ring,
         (1, 2, 3),
         ("at 1s partition 1 | 2 3", "at 2s heal"),
@@ -209,7 +209,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "invitation-left-behind",
-        "1 missed that 3 formed a new group, hears 3 all the same, and stays behind for ever",
+        "1 missed the new group of 3, still hears 3, and stays in the old group for ever",
         InvitationElection,
         (1, 2, 3),
         (
@@ -223,7 +223,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "invitation-two-threads",
-        "3 joins 4, hears an old no, recovers, and is then accepted: in Reorganization for ever",
+        "3 joins 4, gets an outdated no, recovers, and is then accepted: in Reorganization for ever",
         InvitationElection,
         (2, 3, 4),
         ("at 1.6s kill 2", "at 1.706s partition 4 | 2 3", "at 1.786s restart 2", "at 1.954s heal"),
@@ -234,7 +234,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "invitation-starves",
-        "26 and 27 begin to merge at the same instant, again and again, and ignore each other's invitation",
+        "26 and 27 repeatedly merge at the same time and ignore each other's invitation",
         InvitationElection,
         (26, 27),
         (),
@@ -244,7 +244,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "invitation-too-late",
-        "3 turns away 1, whose Accept came too late, though every message was in time",
+        "3 refuses 1, whose Accept came too late, though every message was in time",
         InvitationElection,
         (1, 2, 3),
         ("at 0s partition 1 2 | 3", "at 4s heal"),
@@ -255,7 +255,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "invitation-dead-member",
-        "1 is dead, and stays a member of the group of 3 for ever",
+        "1 is dead and stays a member of the group of 3 for ever",
         InvitationElection,
         (1, 2, 3),
         ("at 2s kill 1",),
@@ -265,7 +265,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "invitation-own-group",
-        "6 is invited by itself, by way of 5 and 3, and enters a group that it had formed and left",
+        "6 gets its own invitation through 5 and 3, and enters a group that it had formed and left",
         InvitationElection,
         (3, 4, 5, 6),
         (

@@ -73,7 +73,7 @@ EXAMPLES: dict[str, Record] = {
     "fault lifted": Fault(5, 3, "pause", lifted=True),
     "command": Commanded(5, "kill 5", "5: down already, nothing changed", False),
     "caption": Captioned(5, "look ± here", True, 3),
-    "expected": Expected(5, "expect all normal", False, "its time is up", 4),
+    "expected": Expected(5, "expect all normal", False, "timed out", 4),
     "injected": Injected(5, Message(1, 2, -3, "Pong", Raw(b"{}"))),
     "keyframe": Keyframe(99, SNAPSHOT),
     "end": End(5, "its time was up"),

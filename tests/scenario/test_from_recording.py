@@ -191,7 +191,9 @@ def test_a_truncated_recording(tmp_path: Path) -> None:
     made = _made(recording)
     assert made.is_same
     (note,) = made.notes
-    assert note.startswith("the recording has no end: its run was interrupted or is in progress; all of it is used")
+    assert note.startswith(
+        "the recording has no end: its run was interrupted or is in progress; all of it is used"
+    )
     assert "# the recording has no end" in made.text
 
 

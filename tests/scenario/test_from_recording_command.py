@@ -84,12 +84,12 @@ def test_mistakes(lab: Lab) -> None:
         (("no.jsonl",), "no.jsonl cannot be opened: No such file or directory"),
         (("notes.txt",), "notes.txt is not a recording"),
         ((str(SHIPPED), "-o", "x.txt"), "name a file that ends in .scenario: -o x.scenario"),
-        ((str(SHIPPED), "-o", "no/x.scenario"), "there is no folder"),
-        ((str(SHIPPED), "-o", "there.scenario"), "there.scenario exists; it is left alone, so name another file"),
+        ((str(SHIPPED), "-o", "no/x.scenario"), "does not exist"),
+        ((str(SHIPPED), "-o", "there.scenario"), "there.scenario exists; name another file"),
         ((str(SHIPPED), "--title", "x" * 101), "--title has 101 characters; write one line of at most 100"),
         ((str(SHIPPED), "--title", " "), "--title has 1 characters; write one line of at most 100"),
         (("many.jsonl", "-o", "many.scenario"), "many.jsonl has 65 nodes, a scenario at most 64"),
-        ((str(SHIPPED), "--protocol", "mine.py:Mine"), "cannot be run again: there is no file mine.py"),
+        ((str(SHIPPED), "--protocol", "mine.py:Mine"), "cannot be re-executed: there is no file mine.py"),
     ]:
         assert message in lab("scenario", "from", *words).refused()
     assert (lab.folder / "there.scenario").read_text() == "mine"

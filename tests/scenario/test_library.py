@@ -71,5 +71,5 @@ def test_they_are_found_by_name() -> None:
     assert find("mine.scenario") == Path("mine.scenario")
     with pytest.raises(ScenarioError, match="did you mean coordinator-dies"):
         find("coordinater-dies")
-    with pytest.raises(ScenarioError, match="lab scenario list says which there are"):
+    with pytest.raises(ScenarioError, match="see lab scenario list"):
         find("xyzzy")

@@ -1,4 +1,4 @@
-"""A real browser: headless Chromium, driven over its DevTools protocol."""
+"""A real browser: headless Chromium, driven over the DevTools protocol."""
 
 import asyncio
 import base64
@@ -20,7 +20,7 @@ _KEYS = {"\r": ("Enter", 13), "\t": ("Tab", 9), "\x1b": ("Escape", 27)}
 
 
 class Browser:
-    """One page, with a profile of its own. ``requested`` has the address of each request that it sent."""
+    """One page with its own profile. ``requested`` holds the address of each request."""
 
     def __init__(self, profile: Path) -> None:
         assert CHROMIUM is not None
@@ -37,9 +37,11 @@ class Browser:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        told = profile / "DevToolsActivePort"
-        wait_for(lambda: told.exists() and "\n" in told.read_text(), "Chromium serves its protocol", _WITHIN_S)
-        self._loop.run_until_complete(self._connect(int(told.read_text().splitlines()[0])))
+        port_file = profile / "DevToolsActivePort"
+        wait_for(
+            lambda: port_file.exists() and "\n" in port_file.read_text(), "Chromium serves its protocol", _WITHIN_S
+        )
+        self._loop.run_until_complete(self._connect(int(port_file.read_text().splitlines()[0])))
         for domain in ("Network", "Page", "Runtime", "ServerLog"):
             self.call(f"{domain}.enable")
 
@@ -53,29 +55,29 @@ class Browser:
         self._loop.close()
 
     def call(self, method: str, **parameters: object) -> dict[str, Any]:
-        """A call of the protocol, and its result."""
+        """Call a method of the protocol; return its result."""
         return self._loop.run_until_complete(self._call(method, parameters))
 
     def go_to(self, address: str) -> None:
-        """Open this, and wait until it is there."""
+        """Open this address, and wait until it has loaded."""
         self.call("Page.navigate", url=address)
         self.shows("document.readyState === 'complete' && location.href !== 'about:blank'")
 
     def finds(self, expression: str) -> Any:
-        """What this JavaScript gives, in the page."""
+        """Return the value of a JavaScript expression in the page."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         return answer["result"].get("value")
 
     def shows(self, expression: str) -> Any:
-        """Wait until it gives something true."""
+        """Wait until the expression is true."""
         return wait_for(lambda: self.finds(expression), expression, _WITHIN_S, 0.05)
 
     def text(self) -> str:
-        """What is seen in the terminal."""
+        """Return the text in the terminal."""
         return str(self.finds(_ROWS) or "")
 
     def sees(self, *texts: str) -> str:
-        """Wait until all of these are seen in the terminal at once; what is seen then."""
+        """Wait until the terminal shows all of these at once; return its text."""
 
         def seen() -> str:
             screen = self.text()
@@ -87,7 +89,6 @@ class Browser:
             raise AssertionError(f"{texts} not within {_WITHIN_S:g} s; seen is\n{self.text()}") from None
 
     def type(self, keys: str) -> None:
-        """Press keys, where the focus is."""
         for key in keys:
             name, code = _KEYS.get(key, (key, ord(key.upper())))
             known = {"key": name, "windowsVirtualKeyCode": code}
@@ -95,18 +96,18 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type="keyUp", **known)
 
     def click(self, x: int, y: int) -> None:
-        """The left button, here."""
+        """Click the left button here."""
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def resize(self, width: int, height: int) -> None:
-        """The window is so large, in pixels."""
+        """Set the size of the window, in pixels."""
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
         )
 
     def photograph(self, path: Path) -> None:
-        """Write down what the page looks like."""
+        """Save a screenshot."""
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
 
     async def _connect(self, port: int) -> None:
@@ -121,20 +122,20 @@ class Browser:
         await self._socket.send_json({"id": self._serial, "method": method, "params": parameters})
         async with asyncio.timeout(_WITHIN_S):
             while True:
-                said = await self._socket.receive_json()
-                if said.get("id") == self._serial:
-                    assert "error" not in said, f"{method}: {said['error']}"
-                    result: dict[str, Any] = said["result"]
+                message = await self._socket.receive_json()
+                if message.get("id") == self._serial:
+                    assert "error" not in message, f"{method}: {message['error']}"
+                    result: dict[str, Any] = message["result"]
                     return result
-                self._hear(said)
+                self._on_message(message)
 
-    def _hear(self, said: dict[str, Any]) -> None:
-        match said.get("method"):
+    def _on_message(self, message: dict[str, Any]) -> None:
+        match message.get("method"):
             case "Network.requestWillBeSent":
-                self.requested.append(said["params"]["request"]["url"])
+                self.requested.append(message["params"]["request"]["url"])
             case "Network.webSocketCreated":
-                self.requested.append(said["params"]["url"])
+                self.requested.append(message["params"]["url"])
             case "Runtime.exceptionThrown":
-                self.complaints.append(str(said["params"]["exceptionDetails"]))
+                self.complaints.append(str(message["params"]["exceptionDetails"]))
             case "ServerLog.entryAdded":
-                self.complaints.append(said["params"]["entry"]["text"])
+                self.complaints.append(message["params"]["entry"]["text"])

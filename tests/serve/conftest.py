@@ -1,4 +1,4 @@
-"""Keys of two students and of a stranger, and a server with the two as its class, for tests that end nothing."""
+"""Keys of two students and a stranger, and a server with the two as its class, for tests that do not end it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,6 @@ class School(Struct):
 
 @pytest.fixture(scope="package")
 def school(tmp_path_factory: pytest.TempPathFactory) -> School:
-    """Made once: a key takes some milliseconds."""
     folder = tmp_path_factory.mktemp("school")
     keys = [new_key(folder / name) for name in ("anna", "ben", "stranger")]
     class_file = folder / "class.keys"
@@ -41,5 +40,4 @@ def server(school: School, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture
 def anna(server: Server, school: School) -> Client:
-    """A student's client."""
     return Client(server, school.anna)

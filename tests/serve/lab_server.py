@@ -1,4 +1,4 @@
-"""A server in a process of its own, and OpenSSH's client against it: what all tests of the server share."""
+"""A server in its own process, and OpenSSH's client for it."""
 
 import contextlib
 import os
@@ -26,14 +26,14 @@ _MARK = "LAB_TEST_SERVER"
 
 
 def new_key(path: Path, kind: str = "ed25519") -> Path:
-    """A fresh key pair, without a passphrase."""
+    """Create a key pair without a passphrase."""
     assert shutil.which("ssh-keygen"), "these tests need OpenSSH's client: apt-get install openssh-client"
     subprocess.run(["ssh-keygen", "-q", "-t", kind, "-N", "", "-C", "nobody", "-f", str(path)], check=True)
     return path
 
 
 class Server:
-    """``lab serve`` on a free port of loopback. ``said`` is what it wrote to its terminal."""
+    """``lab serve`` on a free port of loopback."""
 
     def __init__(self, data: Path, *options: str, class_file: Path | None = None) -> None:
         self.data = data
@@ -53,10 +53,12 @@ class Server:
             env={**os.environ, _MARK: self._mark, "LANG": "C.UTF-8"},
         )
         wait_for(
-            lambda: "Ctrl-C stops the server" in self.said() or self.process.poll() is not None, "it serves", _WITHIN_S
+            lambda: "Ctrl-C stops the server" in self.output() or self.process.poll() is not None,
+            "it serves",
+            _WITHIN_S,
         )
-        assert self.process.poll() is None, self.said()
-        self.port = int(re.findall(r"port (\d+)", self.said())[0])
+        assert self.process.poll() is None, self.output()
+        self.port = int(re.findall(r"port (\d+)", self.output())[0])
 
     def __enter__(self) -> "Server":
         return self
@@ -68,17 +70,17 @@ class Server:
             each.kill()
         self._output.close()
 
-    def said(self) -> str:
-        """What it wrote to its terminal."""
+    def output(self) -> str:
+        """Return what the server has printed."""
         self._output.seek(0)
         return self._output.read().decode()
 
     def page(self) -> str:
-        """Where browsers find it."""
-        return str(re.findall(r"http://\S+", self.said())[0])
+        """Return the address for browsers."""
+        return str(re.findall(r"http://\S+", self.output())[0])
 
     def invite(self, *words: str) -> str:
-        """Make an invitation on the command line; the code."""
+        """Create an invitation on the command line; return the code."""
         done = subprocess.run(
             [sys.executable, "-m", "lab", "serve", "invite", *words, "--data", str(self.data)],
             cwd=ROOT,
@@ -87,21 +89,21 @@ class Server:
             check=True,
         )
         assert f"ssh -p {self.port} " in done.stdout
-        assert ("or, in a browser: http://" in done.stdout) == ("or, in a browser: " in self.said())
+        assert ("or, in a browser: http://" in done.stdout) == ("or, in a browser: " in self.output())
         return done.stdout.split()[4].partition("@")[0]
 
     def end(self, number: int = signal.SIGINT) -> int:
-        """Send it a signal; its exit status."""
+        """Send a signal; return the exit status."""
         self.process.send_signal(number)
         return self.process.wait(_WITHIN_S)
 
     def log(self) -> list[dict[str, str]]:
-        """What it has logged."""
+        """Return the lines of the log."""
         lines = (self.data / "log").read_bytes().splitlines()
         return [msgspec.json.decode(line, type=dict[str, str]) for line in lines]
 
     def logged(self, event: str, text: str = "", student: str = "") -> dict[str, str]:
-        """Wait for a line of this kind, with this in its text, of this student; the last one."""
+        """Wait for a line of the log with this event, text and student; return the last one."""
 
         def found() -> list[dict[str, str]]:
             kind = [line for line in self.log() if line["event"] == event and text in line.get("text", "")]
@@ -110,21 +112,21 @@ class Server:
         return wait_for(found, f"{event} {text} in the log", _WITHIN_S)[-1]
 
     def processes(self) -> list[psutil.Process]:
-        """All processes of it that live: by its mark, and by the zygote's children, which have no mark."""
+        """Return the server's live processes: those with its mark, and the fork server's children."""
         marked = [each for each in psutil.process_iter() if self._is_marked(each)]
-        found = {child.pid: child for each in marked for child in _family(each)}
+        found = {child.pid: child for each in marked for child in _tree(each)}
         return alive(found.values())
 
     def session(self) -> psutil.Process:
-        """The process of a session of it."""
+        """Return the process of a session."""
         return next(each for each in self.processes() if _input(each).startswith("/dev/pts/"))
 
     def inside(self) -> Path:
-        """The terminal that this session has."""
+        """Return the terminal of the session."""
         return Path(_input(self.session()))
 
     def flood(self) -> int:
-        """Write to that terminal until the server takes nothing more; how many bytes it took, 64 MiB at most."""
+        """Write to that terminal until it blocks; return how many bytes were written, at most 64 MiB."""
         terminal = os.open(self.inside(), os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
         taken, since_s = 0, time.monotonic()
         try:
@@ -144,7 +146,7 @@ class Server:
 
 
 def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
-    """Those that live; one that nobody has waited for yet does not."""
+    """Filter out processes that have ended, and zombies."""
     return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
 
 
@@ -154,7 +156,7 @@ def _input(process: psutil.Process) -> str:
     return ""
 
 
-def _family(process: psutil.Process) -> list[psutil.Process]:
+def _tree(process: psutil.Process) -> list[psutil.Process]:
     try:
         return [process, *process.children(recursive=True)]
     except psutil.Error:
@@ -162,7 +164,7 @@ def _family(process: psutil.Process) -> list[psutil.Process]:
 
 
 class Client:
-    """OpenSSH's client, with one key and no configuration of the user's."""
+    """OpenSSH's client, with one key and no user configuration."""
 
     def __init__(self, server: Server, key: Path | None, *options: str, user: str = "whoever") -> None:
         self.server = server
@@ -174,11 +176,11 @@ class Client:
         ]
 
     def words(self, *words: str) -> list[str]:
-        """The command line that connects with these words."""
+        """Return the command line that connects with these words."""
         return [*self._command, "127.0.0.1", *words]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Connect without a terminal, with these words; wait for the end."""
+        """Connect without a terminal; wait for the end."""
         return subprocess.run(
             self.words(*words),
             stdin=subprocess.DEVNULL,
@@ -198,12 +200,12 @@ class Client:
         )
 
     def terminal(self, *words: str, environment: dict[str, str] | None = None) -> Terminal:
-        """Connect at a terminal, perhaps with these words."""
+        """Connect with a terminal."""
         run = "import os, sys; os.execvp(sys.argv[1], sys.argv[1:])"
         ssh, *rest = self.words(*words)
         return Terminal("-c", run, ssh, "-t", *rest, environment=environment)
 
 
 def connected(server: Server) -> socket.socket:
-    """A bare connection."""
+    """Open a TCP connection."""
     return socket.create_connection(("127.0.0.1", server.port), 5)

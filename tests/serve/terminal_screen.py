@@ -1,17 +1,17 @@
-"""What is to be seen on a terminal: its output as a terminal emulator draws it."""
+"""The screen of a terminal, as a terminal emulator draws it."""
 
 import pyte
 
 from tests.tui.terminal import Terminal
 from tests.waiting import wait_for
 
-__all__ = ["Watched"]
+__all__ = ["TerminalScreen"]
 
 _WITHIN_S = 60.0
 
 
-class Watched:
-    """The screen of a terminal of 120 by 40, which is looked at whenever one asks."""
+class TerminalScreen:
+    """A screen of 120 by 40, read on demand."""
 
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
@@ -20,14 +20,14 @@ class Watched:
         self._fed = 0
 
     def text(self) -> str:
-        """What is seen now."""
+        """Return the visible text."""
         output = self.terminal.output
         new, self._fed = output[self._fed :], len(output)
         self._stream.feed(new)
         return "\n".join(line.rstrip() for line in self._screen.display)
 
     def sees(self, *texts: str) -> str:
-        """Wait until all of these are seen at once; the screen then."""
+        """Wait until the screen shows all of these at once; return its text."""
 
         def seen() -> str:
             screen = self.text()
@@ -39,10 +39,9 @@ class Watched:
             raise AssertionError(f"{texts} not within {_WITHIN_S:g} s; seen is\n{self.text()}") from None
 
     def type(self, keys: str) -> None:
-        """Press keys."""
         self.terminal.type(keys)
 
-    def say(self, line: str) -> None:
-        """Type this behind a colon, once there is a line for it."""
+    def enter_command(self, line: str) -> None:
+        """Type this after a colon, once the command line is open."""
         self.type(":")
         self.type(f"{line}\r")

@@ -1,4 +1,4 @@
-"""Before the log-in: what strangers send, however much of it, keeps no student out and breaks nothing."""
+"""Before log-in: no amount of input from strangers keeps a student out or breaks anything."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from tests.waiting import WAIT_S, wait_for
 
 @contextlib.contextmanager
 def _held(server: Server, number: int) -> Iterator[list[socket.socket]]:
-    """So many connections that say nothing."""
+    """Hold open this many silent connections."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     with contextlib.ExitStack() as stack:
@@ -35,8 +35,8 @@ def _held(server: Server, number: int) -> Iterator[list[socket.socket]]:
     ],
     ids=["http", "zeros", "codes", "old", "long"],
 )
-def test_what_is_no_ssh_is_dropped(server: Server, anna: Client, garbage: bytes) -> None:
-    """And the server goes on."""
+def test_other_protocols_are_dropped(server: Server, anna: Client, garbage: bytes) -> None:
+    """And the server continues."""
     with connected(server) as stranger, contextlib.suppress(OSError):
         stranger.settimeout(WAIT_S)
         stranger.sendall(garbage)
@@ -51,10 +51,10 @@ def test_what_is_no_ssh_is_dropped(server: Server, anna: Client, garbage: bytes)
     ["\x1b]0;owned\x07\x1b[2J", "x" * 5000, "../../etc/passwd", "a\nb", "\u202eabc", "é" * 600],
     ids=["codes", "long", "path", "lines", "backwards", "letters"],
 )
-def test_a_user_name_is_written_down_as_it_is_safe_to_read(
+def test_a_user_name_is_logged_sanitized(
     server: Server, anna: Client, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever reads the log with ``cat`` sees it, and it does nothing to his terminal."""
+    """``cat`` of the log does no harm to a terminal."""
 
     async def knock() -> None:
         with contextlib.suppress(asyncssh.Error, OSError):
@@ -74,13 +74,13 @@ def test_a_user_name_is_written_down_as_it_is_safe_to_read(
 
 
 def test_a_connection_without_a_session_is_closed(server: Server, school: School) -> None:
-    """``ssh -N`` would only hold a place."""
+    """``ssh -N`` would only occupy a place."""
     done = Client(server, school.ben, "-N").run()
     assert "this server offers only the laboratory: omit -N" in done.stderr
 
 
-def test_channels_that_are_used_for_nothing_are_few_and_hold_no_connection(server: Server, school: School) -> None:
-    """A client can ask for thousands, without ever asking for a session in them; who has one keeps it."""
+def test_unused_channels_are_limited_and_keep_no_connection_open(server: Server, school: School) -> None:
+    """A client can open thousands without a session in them; one with a session keeps its connection."""
 
     def connect() -> contextlib.AbstractAsyncContextManager[asyncssh.SSHClientConnection]:
         return asyncssh.connect(
@@ -109,8 +109,8 @@ def test_channels_that_are_used_for_nothing_are_few_and_hold_no_connection(serve
     assert asyncio.run(ask()) == 4
 
 
-def test_a_client_cannot_ask_for_an_endless_window_and_read_nothing(server: Server, school: School) -> None:
-    """What the system's buffers do not take stays in the terminal, not in the server's memory."""
+def test_a_client_with_an_unlimited_window_that_reads_nothing_is_bounded(server: Server, school: School) -> None:
+    """Output that the system's buffers cannot hold stays in the terminal, not in the server's memory."""
 
     async def ask() -> None:
         async with asyncssh.connect(
@@ -129,7 +129,7 @@ def test_a_client_cannot_ask_for_an_endless_window_and_read_nothing(server: Serv
 
 
 def test_a_thousand_half_open_connections_keep_nobody_out(server: Server, anna: Client) -> None:
-    """The oldest make room: whoever logs in meanwhile is in, although he comes from the same address."""
+    """The oldest are closed, and a student from the same address can log in."""
     with _held(server, 1000) as strangers:
         assert anna.run("help").returncode == 0
         first = strangers[0]

@@ -1,4 +1,4 @@
-"""The server's line to the zygote, and a session's line to the server: what is on them when something breaks."""
+"""Broken connections between server and fork server, and between session and server."""
 
 import asyncio
 import gc
@@ -20,8 +20,8 @@ from lab.worlds.host.launch import HostFailedError
 _ROOM = ChildEnvironment({}, "/", 1 << 30, 1 << 20, 0)
 
 
-def test_who_gives_up_in_the_queue_of_forks_leaves_nothing_behind() -> None:
-    """When the zygote ends there is nobody left who would have to hear of it."""
+def test_a_cancelled_fork_leaves_nothing_behind() -> None:
+    """When the fork server ends, no unretrieved exception is left."""
     unheard: list[dict[str, object]] = []
 
     async def ask() -> None:
@@ -50,8 +50,8 @@ def test_who_gives_up_in_the_queue_of_forks_leaves_nothing_behind() -> None:
     assert not unheard
 
 
-def test_a_server_that_speaks_nonsense_has_gone() -> None:
-    """Nobody waits for its answer for ever."""
+def test_an_invalid_reply_means_that_the_server_has_gone() -> None:
+    """No call waits forever."""
     ours, its = socket.socketpair()
     with ours, its:
         client = ControlClient(its)
@@ -60,14 +60,14 @@ def test_a_server_that_speaks_nonsense_has_gone() -> None:
             client.running()
 
 
-def test_what_came_before_somebody_listened_is_told_once() -> None:
-    """Also where another screen listens after the first."""
+def test_early_notices_are_delivered_once() -> None:
+    """Even if a second listener follows the first."""
     ours, its = socket.socketpair()
     heard: list[Notice] = []
     with ours, its:
         client = ControlClient(its)
         ours.sendall(
-            b"".join(msgspec.json.encode(said) + b"\n" for said in (Announcement("early"), ControlReply()))
+            b"".join(msgspec.json.encode(message) + b"\n" for message in (Announcement("early"), ControlReply()))
         )
         assert client.running() is None
         client.listen(heard.append)

@@ -1,4 +1,4 @@
-"""The laboratory in a real browser, from the code to the tick: keys, mouse, size, and no word to anybody else."""
+"""The laboratory in a real browser: keys, mouse, size, and no requests to other hosts."""
 
 import fcntl
 import struct
@@ -26,7 +26,7 @@ _OVER = "!document.getElementById('over').hidden"
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    """A server that nobody knows yet."""
+    """A server with no students yet."""
     with Server(tmp_path / "data", "--web", "0") as serving:
         yield serving
 
@@ -54,14 +54,14 @@ def _begin(browser: Browser) -> None:
 
 
 def _size_inside(server: Server) -> tuple[int, int]:
-    """(columns, rows) as the kernel tells the session."""
+    """Return (columns, rows) of the session's terminal."""
     with server.inside().open("rb", buffering=0) as slave:
         rows, columns, _, _ = struct.unpack("HHHH", fcntl.ioctl(slave, termios.TIOCGWINSZ, bytes(8)))
     return columns, rows
 
 
 def test_an_exercise_is_solved_in_a_browser(server: Server, browser: Browser) -> None:
-    """By keys alone; the page asks nobody but the server for anything, and nothing goes wrong in it."""
+    """With keys only; the page sends requests to the server only, and reports no errors."""
     browser.go_to(server.page())
     browser.type("abcd-abcd-abcd-abcd\r")
     assert "unknown code" in browser.shows("document.querySelector('[role=alert]')?.textContent")
@@ -78,7 +78,7 @@ def test_an_exercise_is_solved_in_a_browser(server: Server, browser: Browser) ->
 
 
 def test_the_terminal_fills_the_window(server: Server, browser: Browser) -> None:
-    """Whatever its size, and the session has that size, too."""
+    """And the session has the same size."""
     _come_in(browser, server, server.invite("anna"))
     sizes = []
     for size in (_WIDE, _SMALL, _WIDE):
@@ -96,7 +96,7 @@ def test_the_terminal_fills_the_window(server: Server, browser: Browser) -> None
 
 
 def test_a_click_reaches_the_session(server: Server, browser: Browser) -> None:
-    """The mouse is the laboratory's, and the keys stay where they were."""
+    """And the keyboard focus stays."""
     _come_in(browser, server, server.invite("anna"))
     browser.sees("The highest comes back")
     browser.click(200, int(browser.finds(_ROW)) + 5)
@@ -106,8 +106,8 @@ def test_a_click_reaches_the_session(server: Server, browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("is_secure", [True, False])
-def test_what_is_copied_is_in_the_clipboard(server: Server, browser: Browser, is_secure: bool) -> None:
-    """Also over plain HTTP, where browsers hide the way that is in use today."""
+def test_copied_text_is_in_the_clipboard(server: Server, browser: Browser, is_secure: bool) -> None:
+    """Also over plain HTTP, where browsers offer no Clipboard API."""
     browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
     _come_in(browser, server, server.invite("anna"))
     browser.finds("navigator.clipboard.writeText('nothing')")
@@ -119,8 +119,8 @@ def test_what_is_copied_is_in_the_clipboard(server: Server, browser: Browser, is
     browser.shows("window.clipboard.readText().then(text => text.includes('nothing') ? '' : text)")
 
 
-def test_a_page_that_is_loaded_again_goes_on(server: Server, browser: Browser) -> None:
-    """The browser is known, and the attempt is where it was; a second window asks which is to go on."""
+def test_a_reloaded_page_continues(server: Server, browser: Browser) -> None:
+    """The browser is known, and the attempt continues; a second window asks which one to keep."""
     _come_in(browser, server, server.invite("anna"))
     _begin(browser)
     browser.call("Page.reload")
@@ -130,8 +130,8 @@ def test_a_page_that_is_loaded_again_goes_on(server: Server, browser: Browser) -
     assert browser.finds("document.title") == "anna"
 
 
-def test_the_end_of_a_session_is_told(server: Server, browser: Browser) -> None:
-    """Enter begins another; where the server has gone the page says so; who logs out needs a new code."""
+def test_the_end_of_a_session_is_shown(server: Server, browser: Browser) -> None:
+    """Enter begins another one; if the server has gone, the page says so; after a log-out a new code is needed."""
     _come_in(browser, server, server.invite("anna"))
     browser.type("q")
     browser.shows(_OVER)
@@ -153,10 +153,10 @@ def test_the_end_of_a_session_is_told(server: Server, browser: Browser) -> None:
     browser.shows("document.getElementById('why').textContent.includes('does not answer')")
 
 
-def test_a_student_who_is_on_by_ssh_is_asked_in_the_browser(
+def test_a_student_logged_in_by_ssh_is_asked_in_the_browser(
     server: Server, browser: Browser, tmp_path: Path
 ) -> None:
-    """It is the same student, whatever line leads to the seat."""
+    """Sessions by SSH and by browser belong to the same student."""
     key = new_key(tmp_path / "key")
     with Client(server, key, user=server.invite("anna")).terminal() as terminal:
         terminal.shows("lab exercises")

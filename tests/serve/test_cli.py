@@ -1,4 +1,4 @@
-"""``lab serve`` on the command line: what it answers to wrong calls, who is on, and codes."""
+"""``lab serve`` on the command line: errors, status, and codes."""
 
 import os
 import socket
@@ -17,7 +17,6 @@ from tests.serve.lab_server import ROOT, Client, Server
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Lab]:
-    """The command, with folders of its own."""
     (tmp_path / "home").mkdir()
     command = Lab(tmp_path, tmp_path / "home")
     yield command
@@ -25,7 +24,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 
 def _line(lab: Lab, *words: str) -> str:
-    """The one line of a mistake; a warning before it is another matter."""
+    """Return the one line of an error; warnings may precede it."""
     called = lab("serve", *words)
     assert (called.status, called.out) == (2, "")
     *warnings, line = called.err.splitlines()
@@ -34,13 +33,16 @@ def _line(lab: Lab, *words: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "error"),
     [
         (("--port", "x"), "--port x: write a whole number, from 0 to 65535"),
         (("--port", "70000"), "--port 70000: write a whole number, from 0 to 65535"),
         (("--web", "x"), "--web x: write a whole number, from 0 to 65535"),
         (("--class", "gone"), "--class gone: No such file or directory; name a file of public keys, one per line"),
-        (("--class", "bad"), "bad:1: xx is not a kind of key; options are refused; expected KIND KEY NAME, as in "),
+        (
+            ("--class", "bad"),
+            "bad:1: xx is not a kind of key; options are refused; expected KIND KEY NAME, as in ",
+        ),
         (("--nodes", "0"), "--nodes 0: write a whole number, from 1 to 64"),
         (("--idle", "soon"), "--idle: 'soon' is not a duration"),
         (("--listen", "203.0.113.7", "--port", "0"), "--listen 203.0.113.7 is not an address of this machine; "),
@@ -51,14 +53,14 @@ def _line(lab: Lab, *words: str) -> str:
         (("status",), "no server runs in "),
     ],
 )
-def test_a_wrong_call_is_answered_in_one_line(lab: Lab, words: tuple[str, ...], told: str) -> None:
-    """What was got, what was expected, the next step."""
+def test_a_usage_error_is_one_line(lab: Lab, words: tuple[str, ...], error: str) -> None:
+    """Got, expected, next step."""
     (lab.folder / "bad").write_text("xx yy zz\n")
-    assert _line(lab, *words).startswith(told)
+    assert _line(lab, *words).startswith(error)
 
 
-def test_a_port_that_is_in_use_is_named(lab: Lab) -> None:
-    """And nothing is left of the attempt."""
+def test_a_port_in_use_is_reported(lab: Lab) -> None:
+    """And nothing is left behind."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         line = _line(lab, "--listen", "127.0.0.1", "--port", port)
@@ -68,8 +70,7 @@ def test_a_port_that_is_in_use_is_named(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("library", ["asyncssh", "aiohttp"])
-def test_without_the_extra_it_says_what_to_install(tmp_path: Path, library: str) -> None:
-    """It is not everybody's."""
+def test_a_missing_extra_is_reported(tmp_path: Path, library: str) -> None:
     code = (
         f"import sys; sys.modules['{library}'] = None; sys.argv = ['lab', 'serve']; "
         "from lab.cli import main; main()"
@@ -88,8 +89,8 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, library: str)
     )
 
 
-def test_status_says_who_is_on(server: Server, school: School, lab: Lab) -> None:
-    """Whoever may read the data folder may ask, and nobody else."""
+def test_status_lists_logged_in_students(server: Server, school: School, lab: Lab) -> None:
+    """Only a user who may read the data folder may ask."""
     with Client(server, school.anna).terminal("start", "two-coordinators") as terminal:
         terminal.shows("5 leads")
         called = lab("serve", "status", "--data", str(server.data))
@@ -104,16 +105,16 @@ def test_status_says_who_is_on(server: Server, school: School, lab: Lab) -> None
     assert admin.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_server_says_what_to_tell_the_students(server: Server) -> None:
-    """The exact command, the fingerprint of its key, and how it ends."""
-    said = server.said()
-    assert f"students connect with:         ssh -p {server.port} 127.0.0.1" in said
-    assert f"with a code, the first time:   ssh -p {server.port} CODE@127.0.0.1" in said
-    assert "host key: SHA256:" in said
-    assert "the class has 2 students" in said
+def test_the_server_prints_how_students_connect(server: Server) -> None:
+    """The exact command, and the fingerprint of its key."""
+    text = server.output()
+    assert f"students connect with:         ssh -p {server.port} 127.0.0.1" in text
+    assert f"with a code, the first time:   ssh -p {server.port} CODE@127.0.0.1" in text
+    assert "host key: SHA256:" in text
+    assert "the class has 2 students" in text
 
 
-def test_the_server_brings_no_interface_along() -> None:
+def test_the_server_imports_no_interface() -> None:
     """It has deadlines, and shares its process with nothing that draws or runs nodes."""
     code = "import sys, lab.serve.server; print(sorted({'textual', 'trio', 'lark'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

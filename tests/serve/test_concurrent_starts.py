@@ -1,4 +1,4 @@
-"""Many who start at once, and one who starts twice: places are counted, and no recording is made over another."""
+"""Concurrent starts of clusters: the limits hold, and no recording is overwritten."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ _EXERCISE = find_exercise(_NAME)
 
 
 class _Host:
-    """Stands for a cluster: it takes some turns of the loop to start and to end."""
+    """A stub of a cluster that takes some turns of the event loop to start and to end."""
 
     most = 0
     going = 0
@@ -60,7 +60,7 @@ async def _some_turns() -> None:
 
 
 class _Class:
-    """``ClusterPool`` of students whose folders are here."""
+    """A ``ClusterPool`` with students' folders in this folder."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
         self._folder = folder
@@ -74,7 +74,7 @@ class _Class:
         )
 
     async def start(self, student: str, attempt: int = 1) -> HostReady:
-        """As the student's session asks for it."""
+        """Start the student's cluster, as a session would."""
         recording = recording_of(self._folder / student, _NAME, attempt)
         recording.parent.mkdir(parents=True, exist_ok=True)
         self.clusters.student_entered(student)
@@ -89,8 +89,8 @@ def _hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_Host, "going", 0)
 
 
-def test_a_crowd_that_starts_at_once_gets_as_many_clusters_as_there_may_be(tmp_path: Path) -> None:
-    """And the others are told to try again."""
+def test_concurrent_starts_get_as_many_clusters_as_allowed(tmp_path: Path) -> None:
+    """The others are told to try again."""
 
     async def crowd() -> list[HostReady | BaseException]:
         return await asyncio.gather(*(here.start(f"s{number}") for number in range(9)), return_exceptions=True)
@@ -103,8 +103,8 @@ def test_a_crowd_that_starts_at_once_gets_as_many_clusters_as_there_may_be(tmp_p
     assert _Host.most == 3
 
 
-def test_each_of_a_crowd_takes_the_place_of_another_cluster(tmp_path: Path) -> None:
-    """Those that nobody watches, the oldest first: none is chosen twice."""
+def test_concurrent_starts_evict_different_clusters(tmp_path: Path) -> None:
+    """Clusters without a session, the oldest first, each only once."""
 
     async def crowd() -> set[str]:
         for name in ("a", "b", "c"):
@@ -119,8 +119,8 @@ def test_each_of_a_crowd_takes_the_place_of_another_cluster(tmp_path: Path) -> N
     assert left == {"c", "x", "y"}
 
 
-def test_an_attempt_that_is_started_twice_at_once_is_recorded_once(tmp_path: Path) -> None:
-    """The line dropped while the first start waited: the one that came first is kept."""
+def test_an_attempt_started_twice_at_once_is_recorded_once(tmp_path: Path) -> None:
+    """If the connection drops while the first start waits, the first one is kept."""
 
     async def twice() -> tuple[HostReady | BaseException, HostReady | BaseException]:
         found = await asyncio.gather(here.start("anna"), here.start("anna"), return_exceptions=True)
@@ -135,8 +135,8 @@ def test_an_attempt_that_is_started_twice_at_once_is_recorded_once(tmp_path: Pat
     assert str(second) == f"attempt 1 at {_NAME} already exists"
 
 
-def test_the_host_itself_records_no_attempt_over_another(tmp_path: Path) -> None:
-    """Whoever has asked for it, and whatever was looked at before."""
+def test_the_host_itself_overwrites_no_recording(tmp_path: Path) -> None:
+    """Earlier checks make no difference."""
     recording = tmp_path / "run.jsonl"
     recording.write_text("as it was")
     with contextlib.closing(HostProcess(attempt_config(_EXERCISE, "anna", 1, recording))) as host:

@@ -1,4 +1,4 @@
-"""A session's portal to its cluster: what may be run is, what may not is refused, and the bounds hold."""
+"""A session's control socket: allowed runs start, others are refused, and the limits hold."""
 
 import asyncio
 import socket
@@ -48,7 +48,7 @@ def home(tmp_path: Path) -> Path:
 def _at_the_server(
     home: Path, ask: Callable[[ControlClient], None], limits: Limits | None = None, file_bytes: int = 16 * _MIB
 ) -> list[dict[str, str]]:
-    """Run ``ask`` as a session would, against the server's side of it; what was logged."""
+    """Run ``ask`` as a session, against the server's side of the socket; return the log."""
     log = ServerLog(home / "log")
 
     async def serve() -> None:
@@ -74,8 +74,8 @@ def _at_the_server(
     return [msgspec.json.decode(line, type=dict[str, str]) for line in (home / "log").read_bytes().splitlines()]
 
 
-def test_a_cluster_is_started_named_and_ended(home: Path) -> None:
-    """Another one takes its place; its recording is complete."""
+def test_a_cluster_is_started_reported_and_ended(home: Path) -> None:
+    """Another one replaces it; its recording is complete."""
 
     def ask(client: ControlClient) -> None:
         assert client.running() is None
@@ -100,8 +100,8 @@ def test_a_cluster_is_started_named_and_ended(home: Path) -> None:
     with_records.close()
 
 
-def test_a_file_of_the_students_is_not_run(home: Path) -> None:
-    """Nor loaded: not a line of it."""
+def test_a_student_s_file_is_not_run(home: Path) -> None:
+    """It is not even loaded."""
     own = home / "mine.py"
     own.write_text(f"open({str(home / 'ran')!r}, 'w')\n")
 
@@ -118,8 +118,8 @@ def test_a_file_of_the_students_is_not_run(home: Path) -> None:
     assert [line["event"] for line in log] == ["run refused"] * 4
 
 
-def test_another_students_attempt_is_not_to_be_had(home: Path) -> None:
-    """Neither in their name, nor in their folder; and what runs is asked for one's own alone."""
+def test_another_student_s_attempt_is_refused(home: Path) -> None:
+    """In their name or in their folder; and ``running`` reports only the student's own."""
 
     def ask(client: ControlClient) -> None:
         for config in (_config(home, student="ben"), _config(home.parent / "ben"), _config(home / ".." / "ben")):
@@ -131,8 +131,8 @@ def test_another_students_attempt_is_not_to_be_had(home: Path) -> None:
     assert not (home.parent / "ben").exists()
 
 
-def test_what_is_no_question_is_answered_so(home: Path) -> None:
-    """A session that has gone mad is told, and nobody else's ends with it."""
+def test_an_invalid_request_is_answered(home: Path) -> None:
+    """A broken session affects no other."""
     ours, its = socket.socketpair()
     log = ServerLog(home / "log")
 
@@ -154,7 +154,7 @@ def test_what_is_no_question_is_answered_so(home: Path) -> None:
     log.close()
 
 
-def test_a_recording_has_a_largest_size(home: Path) -> None:
+def test_the_size_of_a_recording_is_limited(home: Path) -> None:
     """The run ends there, and the server says why."""
 
     def ask(client: ControlClient) -> None:
@@ -166,8 +166,8 @@ def test_a_recording_has_a_largest_size(home: Path) -> None:
     assert recording_of(home, _NAME, 1).stat().st_size <= 20_000
 
 
-def test_so_many_clusters_and_no_more(home: Path) -> None:
-    """Where none can make room."""
+def test_the_number_of_clusters_is_limited(home: Path) -> None:
+    """If none can be evicted."""
 
     def ask(client: ControlClient) -> None:
         with pytest.raises(HostFailedError, match="reached its limit of clusters"):
@@ -176,8 +176,8 @@ def test_so_many_clusters_and_no_more(home: Path) -> None:
     _at_the_server(home, ask, Limits(clusters=0))
 
 
-def test_a_server_that_has_gone_is_named(home: Path) -> None:
-    """To the student, who can connect again."""
+def test_a_server_that_has_gone_is_reported(home: Path) -> None:
+    """The student can connect again."""
     ours, its = socket.socketpair()
     ours.close()
     with its, pytest.raises(HostFailedError, match="connect again later"):

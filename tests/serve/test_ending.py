@@ -1,4 +1,4 @@
-"""However the server ends, nothing of it is left, and what was recorded is there."""
+"""However the server ends, no process is left, and the recordings are kept."""
 
 import signal
 import subprocess
@@ -11,14 +11,14 @@ from lab.recording.reader import open_recording
 from lab.serve.folder import RunningServer
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, alive
-from tests.serve.terminal_screen import Watched
+from tests.serve.terminal_screen import TerminalScreen
 from tests.waiting import wait_for
 
 _NAME = "two-coordinators"
 
 
-def test_ctrl_c_ends_all_in_good_order(tmp_path: Path, school: School) -> None:
-    """Each session is told why, and has its terminal back; recordings are complete, and the folder is free."""
+def test_ctrl_c_ends_everything_in_order(tmp_path: Path, school: School) -> None:
+    """Each session is told why and restores its terminal; recordings are complete, and the folder is free."""
     with Server(tmp_path / "data", class_file=school.class_file) as server:
         anna, ben = Client(server, school.anna), Client(server, school.ben)
         with anna.terminal("start", _NAME) as first, ben.terminal("start", _NAME) as second:
@@ -31,7 +31,7 @@ def test_ctrl_c_ends_all_in_good_order(tmp_path: Path, school: School) -> None:
                 terminal.status()
                 terminal.is_as_before()
         assert not alive(running)
-        assert "the server has ended" in server.said()
+        assert "the server has stopped" in server.output()
     assert not (tmp_path / "data" / "server.json").exists()
     recordings = list((tmp_path / "data" / "students").glob("*/attempts/*.jsonl"))
     assert len(recordings) == 2
@@ -40,21 +40,22 @@ def test_ctrl_c_ends_all_in_good_order(tmp_path: Path, school: School) -> None:
 
 
 def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None:
-    """Sessions, hosts, nodes and the zygote see a pipe or a terminal close; the next server starts as if nothing
-    had been, and what was solved is solved."""
+    """Sessions, hosts, nodes and fork server see a pipe or a terminal close. The next server starts normally, and
+    progress is kept.
+    """
     data = tmp_path / "data"
     with Server(data, class_file=school.class_file) as server:
         terminals = []
         for key in (school.anna, school.ben):
             terminals.append(Client(server, key).terminal("start", _NAME))
             terminals[-1].shows("5 leads")
-        screen = Watched(terminals[0])
-        screen.say("answer 1 4 and 5")
+        screen = TerminalScreen(terminals[0])
+        screen.enter_command("answer 1 4 and 5")
         screen.sees("you answered: 4 and 5")
         screen.type("5p")
         screen.sees("5 of 5 points")
         running = server.processes()
-        assert len(running) >= 2 + 2 + 2 * 7, "the server, its zygote, two sessions, two clusters"
+        assert len(running) >= 2 + 2 + 2 * 7, "the server, its fork_server, two sessions, two clusters"
         server.process.kill()
         wait_for(lambda: not alive(running), "nothing is left", 6)
         for terminal in terminals:
@@ -72,14 +73,14 @@ def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None
         assert [_NAME, "5", "of", "5"] in [row[:4] for row in rows]
 
 
-def test_a_server_whose_zygote_is_killed_ends(tmp_path: Path, school: School) -> None:
+def test_a_server_whose_fork_server_is_killed_ends(tmp_path: Path, school: School) -> None:
     """It could start nothing more; sessions and clusters end with it, and it says so."""
     with Server(tmp_path / "data", class_file=school.class_file) as server:
         with Client(server, school.anna).terminal("start", _NAME) as terminal:
             terminal.shows("5 leads")
             running = server.processes()
-            zygote = next(each for each in running if each.ppid() == server.process.pid)
-            zygote.kill()
+            fork_server = next(each for each in running if each.ppid() == server.process.pid)
+            fork_server.kill()
             assert server.process.wait(20) == 1
             terminal.status()
         wait_for(lambda: not alive(running), "nothing is left", 6)
@@ -87,7 +88,7 @@ def test_a_server_whose_zygote_is_killed_ends(tmp_path: Path, school: School) ->
 
 
 def test_a_second_server_on_the_same_folder_is_refused(tmp_path: Path, school: School) -> None:
-    """Two would know nothing of each other's clusters."""
+    """The two would not know of each other's clusters."""
     with Server(tmp_path / "data", class_file=school.class_file):
         done = subprocess.run(
             [sys.executable, "-m", "lab", "serve", "--port", "0", "--data", str(tmp_path / "data")],

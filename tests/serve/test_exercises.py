@@ -1,4 +1,4 @@
-"""An exercise over SSH, from the list to the tick: by keys, in a terminal, with the client that everybody has."""
+"""An exercise over SSH, from the list to the solution, with keys, in a terminal, with OpenSSH's client."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ import msgspec
 from lab.exercises.grading import grade_recording
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
-from tests.serve.terminal_screen import Watched
+from tests.serve.terminal_screen import TerminalScreen
 
 _NAME = "two-coordinators"
 _TITLE = "One pause, two coordinators"
@@ -19,17 +19,17 @@ def _recordings(server: Server, student: str) -> list[Path]:
     return sorted((server.data / "students" / student / "attempts").glob(f"{_NAME}-*.jsonl"))
 
 
-def test_an_exercise_is_solved_by_keys_and_stays_solved(server: Server, school: School) -> None:
-    """It is ticked at once, is there at the next log-in, and its recording is worth the same to the grader."""
+def test_an_exercise_is_solved_with_keys_and_stays_solved(server: Server, school: School) -> None:
+    """It is shown as solved at once and at the next log-in, and the grader gives its recording the same points."""
     anna = Client(server, school.anna)
     with anna.terminal() as terminal:
-        screen = Watched(terminal)
+        screen = TerminalScreen(terminal)
         screen.sees("lab exercises", "anna", _TITLE)
         screen.type("one pause")
         screen.sees("teaches A1.1, assumption 9, B1")
         screen.type("\r")
         screen.sees("★ 5 leads", "attempt 1", "you may: pause, resume")
-        screen.say("answer 1 4 and 5")
+        screen.enter_command("answer 1 4 and 5")
         screen.sees("you answered: 4 and 5")
         screen.type("5p")
         screen.sees("5 of 5 points")
@@ -38,7 +38,7 @@ def test_an_exercise_is_solved_by_keys_and_stays_solved(server: Server, school: 
     points = next(line for line in anna.run("exercises").stdout.splitlines() if _NAME in line)
     assert " 5 of  5 " in points
     with anna.terminal() as terminal:
-        screen = Watched(terminal)
+        screen = TerminalScreen(terminal)
         screen.sees("1 of ", "resume attempt 1", "solved")
         screen.type("q")
         assert terminal.status() == 0
@@ -50,18 +50,18 @@ def test_an_exercise_is_solved_by_keys_and_stays_solved(server: Server, school: 
 
 
 def test_a_dropped_connection_costs_nothing_of_an_attempt(server: Server, school: School) -> None:
-    """The cluster goes on meanwhile, and the next log-in goes on in it, with what was answered."""
+    """The cluster keeps running, and the next log-in continues it, with the answers given."""
     ben = Client(server, school.ben)
     with ben.terminal("start", _NAME) as terminal:
-        screen = Watched(terminal)
+        screen = TerminalScreen(terminal)
         screen.sees("★ 5 leads", "attempt 1")
-        screen.say("answer 1 4 and 5")
+        screen.enter_command("answer 1 4 and 5")
         screen.sees("you answered: 4 and 5")
         os.kill(terminal.pid, signal.SIGKILL)
     server.logged("session ended", student="ben")
     assert "0 sessions, a cluster: bully, 5 nodes" in ben.run("status").stdout
     with ben.terminal() as terminal:
-        screen = Watched(terminal)
+        screen = TerminalScreen(terminal)
         screen.sees("resume attempt 1")
         screen.type("\r")
         screen.sees("you answered: 4 and 5", "attempt 1")
@@ -74,10 +74,10 @@ def test_a_dropped_connection_costs_nothing_of_an_attempt(server: Server, school
         assert terminal.status() == 0
 
 
-def test_a_word_begins_an_exercise_and_a_wrong_name_is_told(server: Server, school: School) -> None:
-    """One that is not there, or is not for the server, begins nothing."""
+def test_start_begins_an_exercise_and_a_wrong_name_is_reported(server: Server, school: School) -> None:
+    """Unknown exercises, and those not for the server, are refused."""
     anna = Client(server, school.anna)
-    for words, told in (
+    for words, error in (
         (("start", "two-coordinator"), "did you mean two-coordinators?"),
         (("start", "mend-the-ring"), "unknown exercise mend-the-ring on this server"),
         (("start", "../../etc"), "unknown exercise ../../etc on this server"),
@@ -85,15 +85,15 @@ def test_a_word_begins_an_exercise_and_a_wrong_name_is_told(server: Server, scho
     ):
         done = anna.run(*words)
         assert done.returncode == 2
-        assert told in done.stdout
+        assert error in done.stdout
     assert "needs a terminal" in anna.run("start", _NAME).stdout
 
 
-def test_a_student_who_is_on_already_may_take_over(server: Server, school: School) -> None:
-    """The other session, whose line may be dead, ends with a word; the cluster is the same."""
+def test_a_student_already_logged_in_may_take_over(server: Server, school: School) -> None:
+    """The other session, whose connection may be dead, ends with a message; the cluster is the same."""
     ben = Client(server, school.ben)
     with ben.terminal("start", _NAME) as first:
-        Watched(first).sees("★ 5 leads")
+        TerminalScreen(first).sees("★ 5 leads")
         recordings = _recordings(server, "ben")
         with ben.terminal() as second:
             second.shows("you are already logged in, since")
@@ -104,7 +104,7 @@ def test_a_student_who_is_on_already_may_take_over(server: Server, school: Schoo
             third.shows("you are already logged in, since")
             third.type("\r")
             first.shows("lab: you continued in another session")
-            screen = Watched(third)
+            screen = TerminalScreen(third)
             screen.sees("resume attempt")
             screen.type("\r")
             screen.sees("★ 5 leads")

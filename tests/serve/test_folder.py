@@ -1,4 +1,4 @@
-"""The data folder: whose sockets are removed, who comes again, and what a full disk leaves of a code."""
+"""The data folder: removal of sockets, recognition of guests, and codes when the disk is full."""
 
 import shutil
 from pathlib import Path
@@ -19,12 +19,11 @@ def _public(key: asyncssh.SSHKey) -> asyncssh.SSHKey:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> DataFolder:
-    """A new one."""
     return DataFolder(tmp_path / "data")
 
 
-def test_a_server_on_a_copy_of_the_folder_leaves_the_other_alone(folder: DataFolder, tmp_path: Path) -> None:
-    """The copy names the sockets of a server that runs."""
+def test_a_server_on_a_copied_folder_does_not_affect_the_other(folder: DataFolder, tmp_path: Path) -> None:
+    """The copy names the sockets of a running server."""
     sockets = folder.acquire()
     folder.publish(1, sockets, 0)
     shutil.copytree(folder.path, tmp_path / "copy")
@@ -34,8 +33,8 @@ def test_a_server_on_a_copy_of_the_folder_leaves_the_other_alone(folder: DataFol
     folder.release(sockets)
 
 
-def test_nothing_is_removed_that_no_server_has_made(folder: DataFolder, tmp_path: Path) -> None:
-    """Whatever ``server.json`` says."""
+def test_only_folders_made_by_a_server_are_removed(folder: DataFolder, tmp_path: Path) -> None:
+    """Even if ``server.json`` names another."""
     precious = tmp_path / "precious"
     precious.mkdir()
     folder.publish(1, precious, 0)
@@ -43,8 +42,8 @@ def test_nothing_is_removed_that_no_server_has_made(folder: DataFolder, tmp_path
     assert precious.is_dir()
 
 
-def test_a_guest_is_the_same_guest_again(folder: DataFolder) -> None:
-    """By the key, also after a restart; who has no key is a new one each time."""
+def test_a_guest_is_recognized(folder: DataFolder) -> None:
+    """By the key, also after a restart; without a key every guest is new."""
     log = ServerLog(folder.log)
     anna, ben = (_public(asyncssh.generate_private_key("ssh-ed25519")) for _ in range(2))
     first = Admission(folder, None, True, log)
@@ -64,8 +63,8 @@ def test_a_guest_is_the_same_guest_again(folder: DataFolder) -> None:
     log.close()
 
 
-def test_a_disk_that_is_full_costs_no_code(folder: DataFolder) -> None:
-    """Where the key cannot be kept, the code holds still, for the same key or another."""
+def test_a_full_disk_costs_no_code(folder: DataFolder) -> None:
+    """If the key cannot be stored, the code stays valid, for the same key or another."""
     log = ServerLog(folder.log)
     folder.keys.write_text("# a line of a large class\n" * 1000)
     invitations = Invitations(folder.invites)

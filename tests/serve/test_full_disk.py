@@ -1,4 +1,4 @@
-"""A disk with room for half a line: what was written is kept, what was not is known not to be, and it goes on."""
+"""A full disk: complete lines are kept, a torn line is recognized, and writing continues later."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ from lab.serve.server_log import ServerLog, read_log
 
 @contextmanager
 def room_for(size: int) -> Iterator[None]:
-    """No file grows larger than this meanwhile."""
+    """Limit the size of all files while this lasts."""
     before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
     try:
@@ -28,10 +28,8 @@ def _texts(log: Path) -> list[str]:
     return [line.text for line in read_log(log)]
 
 
-def test_a_line_of_the_log_that_was_cut_off_spoils_no_other(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The next one begins on a line of its own; what is missing was told of on standard error."""
+def test_a_torn_log_line_spoils_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The next one begins on a new line; standard error reports the loss."""
     path = tmp_path / "log"
     log = ServerLog(path)
     log.write("log-in", "first")
@@ -44,10 +42,10 @@ def test_a_line_of_the_log_that_was_cut_off_spoils_no_other(
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_a_log_that_cannot_be_begun_anew_goes_on_in_its_old_file(
+def test_a_log_that_cannot_be_rotated_continues_in_its_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And in no file or terminal that came to have the number of the old one."""
+    """And in no other file that reuses the old file descriptor."""
 
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -65,8 +63,8 @@ def test_a_log_that_cannot_be_begun_anew_goes_on_in_its_old_file(
     assert _texts(tmp_path / "log") == ["x" * 250, "a secret", "in the new file"]
 
 
-def test_a_seal_that_was_cut_off_is_no_seal(tmp_path: Path) -> None:
-    """It is an error, and the next one takes its place: the chain goes on."""
+def test_a_torn_seal_is_no_seal(tmp_path: Path) -> None:
+    """It is an error, and the next seal replaces it: the chain continues."""
     path = tmp_path / "seals"
     book = SealBook(path)
     book.append(_seal("anna"))

@@ -1,4 +1,4 @@
-"""What a student types, pastes or writes costs nobody else anything, and leads nowhere out of the own folder."""
+"""Input of one student affects no other student, and reaches nothing outside the student's folder."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from lab.recording.reader import open_recording
 from lab.recording.records import Commanded
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
-from tests.serve.terminal_screen import Watched
+from tests.serve.terminal_screen import TerminalScreen
 from tests.waiting import wait_for
 
 _NAME = "two-coordinators"
@@ -24,7 +24,7 @@ _PASTE, _PASTED = "\x1b[200~", "\x1b[201~"
 
 @pytest.fixture(scope="module")
 def server(school: School, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One on which each test has an attempt of its own, as none outlives its session."""
+    """A server on which each test has its own attempt."""
     folder = tmp_path_factory.mktemp("serve")
     options = ("--log-ins", "1000", "--linger", "1ms")
     with Server(folder / "data", *options, class_file=school.class_file) as serving:
@@ -32,11 +32,11 @@ def server(school: School, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture
-def screen(server: Server, school: School) -> Iterator[Watched]:
-    """Anna's, with an attempt that goes on."""
+def screen(server: Server, school: School) -> Iterator[TerminalScreen]:
+    """anna's terminal, with an attempt in progress."""
     anna = Client(server, school.anna)
     with anna.terminal("start", _NAME) as terminal:
-        screen = Watched(terminal)
+        screen = TerminalScreen(terminal)
         screen.sees("★ 5 leads", "you may: pause, resume")
         yield screen
         screen.type("\x03")
@@ -45,30 +45,30 @@ def screen(server: Server, school: School) -> Iterator[Watched]:
 
 
 def _outside(server: Server) -> set[Path]:
-    """All files of the server but for those in anna's folder."""
+    """Return all files of the server outside anna's folder."""
     own = server.data / "students" / "anna"
     return {each for each in server.data.rglob("*") if own not in each.parents}
 
 
-def test_no_word_of_the_interface_names_a_file(server: Server, screen: Watched) -> None:
-    """What writes or opens files where lab is installed is not there: nothing is written but the attempt."""
+def test_no_command_of_the_interface_names_a_file(server: Server, screen: TerminalScreen) -> None:
+    """Commands that write or open files are not available: nothing but the attempt is written."""
     before = _outside(server)
     for word in ("export", "export ../../x.svg", "write", "branch", "branches", "compare ../../../etc/passwd"):
-        screen.say(word)
+        screen.enter_command(word)
         screen.sees(f"{word.split()[0]} is not on the server")
     for line in ("run /etc/passwd", "write ../../x", "script /etc/passwd", "!id", "open /etc/passwd"):
-        screen.say(line)
+        screen.enter_command(line)
         screen.sees(line.split()[0], "pause, resume")
     assert _outside(server) == before
 
 
-def test_notes_and_searches_stay_in_the_folder(server: Server, screen: Watched) -> None:
-    """A bookmark's text, a caption and what is sought in the log are words, whatever they look like."""
+def test_bookmarks_captions_and_searches_are_only_text(server: Server, screen: TerminalScreen) -> None:
+    """Even if they look like a path."""
     before = _outside(server)
-    screen.say("bookmark ../../../tmp/lab-out")
-    screen.say("say ../../../tmp/lab-out")
+    screen.enter_command("bookmark ../../../tmp/lab-out")
+    screen.enter_command("say ../../../tmp/lab-out")
     screen.sees("../../../tmp/lab-out")
-    screen.say("answer 1 ../../../tmp/lab-out")
+    screen.enter_command("answer 1 ../../../tmp/lab-out")
     screen.sees("you answered: ../../../tmp/lab-out")
     screen.type("/")
     screen.sees("search: text, node:3")
@@ -78,8 +78,8 @@ def test_notes_and_searches_stay_in_the_folder(server: Server, screen: Watched) 
     assert not list(Path("/tmp").glob("lab-out*"))
 
 
-def test_a_megabyte_is_pasted_without_harm(server: Server, school: School, screen: Watched) -> None:
-    """The one who pastes waits; the server, and everybody else, go on; memory is bounded."""
+def test_pasting_a_megabyte_does_no_harm(server: Server, school: School, screen: TerminalScreen) -> None:
+    """The student who pastes waits; the server and all others continue; memory is bounded."""
     session = server.session()
     master = screen.terminal.master
     screen.type(":")
@@ -92,7 +92,7 @@ def test_a_megabyte_is_pasted_without_harm(server: Server, school: School, scree
     pasting = threading.Thread(target=paste, daemon=True)
     pasting.start()
     with Client(server, school.ben).terminal() as other:
-        Watched(other).sees("lab exercises", "ben")
+        TerminalScreen(other).sees("lab exercises", "ben")
         other.type("q")
         assert other.status() == 0
     assert session.memory_full_info().uss < 100 * _MIB
@@ -101,24 +101,24 @@ def test_a_megabyte_is_pasted_without_harm(server: Server, school: School, scree
     pasting.join(5)
 
 
-def test_what_is_pasted_into_an_answer_is_cut_or_refused(screen: Watched) -> None:
-    """Nothing of a command line is longer than any command."""
+def test_a_long_answer_is_truncated_or_refused(screen: TerminalScreen) -> None:
+    """No command line is longer than a command may be."""
     screen.type(":")
     screen.type(f"{_PASTE}answer 1 {'y' * 20_000}{_PASTED}")
     screen.type("\r")
-    screen.say("answer 1 short")
+    screen.enter_command("answer 1 short")
     screen.sees("you answered: short")
 
 
-def test_escape_sequences_in_answers_and_notes_do_nothing(server: Server, screen: Watched) -> None:
-    """Neither in the student's own terminal, nor in the recording, nor in what the teacher prints of it."""
+def test_escape_sequences_in_answers_and_notes_do_nothing(server: Server, screen: TerminalScreen) -> None:
+    """Not in the student's terminal, the recording, or the teacher's output."""
     foreign = "\x1b]0;owned\x07\x9b2Jx\x1b[31m"
-    screen.say("answer 1 begin")
+    screen.enter_command("answer 1 begin")
     screen.sees("you answered: begin")
     for line in (f"say {foreign}note", f"mark {foreign}", f"bookmark {foreign}b"):
         screen.type(":")
         screen.type(f"{_PASTE}{line}{_PASTED}\r")
-    screen.say("say afterwards")
+    screen.enter_command("say afterwards")
     screen.sees("afterwards")
     assert b"\x1b]0;owned" not in screen.terminal.output
     assert b"\x9b2J" not in screen.terminal.output
@@ -130,22 +130,24 @@ def test_escape_sequences_in_answers_and_notes_do_nothing(server: Server, screen
     assert b"\x1b" not in (server.data / "log").read_bytes()
 
 
-def test_a_students_cluster_is_no_other_students(server: Server, school: School, screen: Watched) -> None:
-    """Ben is offered nothing of anna's, neither by a session nor by a word."""
+def test_students_cannot_reach_each_other_s_clusters(
+    server: Server, school: School, screen: TerminalScreen
+) -> None:
+    """Neither by a session nor by a command."""
     ben = Client(server, school.ben)
     assert "anna" not in ben.run("status").stdout
     for words in (("status", "anna"), ("exercises", "anna"), ("attach", "anna"), ("start", "../anna")):
         assert "anna:" not in ben.run(*words).stdout
     with ben.terminal() as terminal:
-        other = Watched(terminal)
+        other = TerminalScreen(terminal)
         assert "go on with" not in other.sees("lab exercises", "ben")
         terminal.type("q")
         terminal.status()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="to mount a small disk takes root")
-def test_a_disk_that_is_full_ends_no_server(tmp_path: Path, school: School) -> None:
-    """Students are told, and once there is room it goes on as if nothing had been."""
+def test_a_full_disk_does_not_end_the_server(tmp_path: Path, school: School) -> None:
+    """Students are informed, and once there is space everything continues normally."""
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(disk)], check=True)
@@ -153,7 +155,7 @@ def test_a_disk_that_is_full_ends_no_server(tmp_path: Path, school: School) -> N
         with Server(disk / "data", class_file=school.class_file) as server:
             anna = Client(server, school.anna)
             with anna.terminal("start", _NAME) as terminal:
-                screen = Watched(terminal)
+                screen = TerminalScreen(terminal)
                 screen.sees("★ 5 leads")
                 filler = disk / "filler"
                 _fill(filler)
@@ -170,7 +172,7 @@ def test_a_disk_that_is_full_ends_no_server(tmp_path: Path, school: School) -> N
 
 
 def _fill(path: Path) -> None:
-    """Take all the room that there is."""
+    """Fill the disk."""
     with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
             file.write(b"x" * 4096)

@@ -1,4 +1,4 @@
-"""Who may come in: by the class's file, by invitation, anybody where it is open; and what the others are told."""
+"""Admission: by the class file, by invitation, or for anybody; refused clients learn why."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server, new_key
 
 
-def test_a_student_of_the_class_comes_in_under_any_user_name(server: Server, school: School) -> None:
-    """The key says who it is; the user name says nothing."""
+def test_a_student_of_the_class_logs_in_with_any_user_name(server: Server, school: School) -> None:
+    """The key identifies the student."""
     for user in ("whoever", "ben", "root", ".."):
         done = Client(server, school.anna, user=user).run("status")
         assert (done.returncode, done.stdout) == (0, "anna: 0 sessions, no cluster\n"), done.stderr
@@ -17,7 +17,7 @@ def test_a_student_of_the_class_comes_in_under_any_user_name(server: Server, sch
 
 
 def test_a_class_file_that_changes_is_read_again(tmp_path: Path, school: School) -> None:
-    """Without a restart; where it has become unreadable, who was in it stays in."""
+    """Without a restart; if it becomes unreadable, the last valid list stays in force."""
     class_file = tmp_path / "class"
     class_file.write_text("")
     key = school.anna.with_suffix(".pub").read_text().split()
@@ -31,8 +31,8 @@ def test_a_class_file_that_changes_is_read_again(tmp_path: Path, school: School)
         assert "class:1: '../anna' is not a valid student name" in server.logged("unreadable")["text"]
 
 
-def test_an_invitation_registers_the_key_that_the_student_connects_with(server: Server, tmp_path: Path) -> None:
-    """Once: from then on the key is enough, and the code is used up for everybody else."""
+def test_an_invitation_registers_the_student_s_key(server: Server, tmp_path: Path) -> None:
+    """Once: from then on the key is enough, and the code is used up."""
     code = server.invite("carla")
     key = new_key(tmp_path / "carla")
     assert Client(server, key, user=code.upper().replace("-", "")).run("status").stdout.startswith("carla:")
@@ -47,8 +47,8 @@ def test_an_invitation_registers_the_key_that_the_student_connects_with(server: 
     assert code not in (server.data / "invites.json").read_text(), "it is kept as a hash"
 
 
-def test_a_key_that_only_asks_is_not_registered(server: Server, tmp_path: Path) -> None:
-    """The code is used up when the key has signed, not when a client asks whether the key would do."""
+def test_a_key_that_has_not_signed_is_not_registered(server: Server, tmp_path: Path) -> None:
+    """The code is used up when the key has signed, not when a client asks whether the key is acceptable."""
     code = server.invite("dora")
     key = new_key(tmp_path / "dora")
     other = new_key(tmp_path / "other")
@@ -60,16 +60,16 @@ def test_a_key_that_only_asks_is_not_registered(server: Server, tmp_path: Path) 
     assert key.with_suffix(".pub").read_text().split()[1] not in (server.data / "keys").read_text()
 
 
-def test_a_code_that_was_made_anew_leaves_the_old_one_void(server: Server, tmp_path: Path) -> None:
-    """Who lost a code asks for another, and the finder of the first gets nothing."""
+def test_a_new_code_invalidates_the_old_one(server: Server, tmp_path: Path) -> None:
+    """A student who lost a code gets another; the finder of the first one gets nothing."""
     first, second = server.invite("emil"), server.invite("emil")
     key = new_key(tmp_path / "emil")
     assert "unknown code" in Client(server, key, user=first).run("status").stderr
     assert Client(server, key, user=second).run("status").stdout.startswith("emil:")
 
 
-def test_a_stranger_is_told_the_next_step(server: Server, school: School) -> None:
-    """In one line, after the last of the keys, and it is logged."""
+def test_a_stranger_learns_the_next_step(server: Server, school: School) -> None:
+    """In one line, after the last key; and it is logged."""
     done = Client(server, school.stranger).run("status")
     assert done.returncode == 255
     assert (
@@ -80,22 +80,22 @@ def test_a_stranger_is_told_the_next_step(server: Server, school: School) -> Non
     assert "SHA256:" in server.logged("refused", "user whoever, key")["text"]
 
 
-def test_who_has_no_key_is_told_to_make_one(server: Server) -> None:
+def test_a_client_without_a_key_is_advised_to_create_one(server: Server) -> None:
     """Also with a code: there would be nothing to register."""
     done = Client(server, None).run("status")
     assert "create one with ssh-keygen, then try again" in done.stderr
     assert done.returncode == 255
 
 
-def test_whose_second_key_is_right_sees_nothing_of_the_first(server: Server, school: School) -> None:
-    """A client offers all that it has."""
+def test_a_right_second_key_is_accepted_silently(server: Server, school: School) -> None:
+    """A client offers all its keys."""
     done = Client(server, school.stranger, "-i", str(school.ben)).run("status")
     assert done.stdout.startswith("ben:")
     assert "lab:" not in done.stderr
 
 
 def test_wrong_keys_in_a_row_end_the_connection(server: Server, tmp_path: Path) -> None:
-    """There is no guessing on one connection."""
+    """One connection may try only some keys."""
     keys = [new_key(tmp_path / str(number)) for number in range(10)]
     done = Client(server, keys[0], *(word for key in keys[1:] for word in ("-i", str(key)))).run("status")
     assert done.returncode == 255
@@ -106,17 +106,17 @@ def test_wrong_keys_in_a_row_end_the_connection(server: Server, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("method", ["password", "keyboard-interactive", "hostbased"])
-def test_nothing_but_a_key_is_a_way_in(server: Server, school: School, method: str) -> None:
-    """No password is asked for."""
+def test_only_a_key_admits(server: Server, school: School, method: str) -> None:
+    """No password is requested."""
     done = Client(server, school.anna, "-o", f"PreferredAuthentications={method}").run("status")
     assert done.returncode == 255
     assert "assword" not in done.stderr.replace("(publickey,keyboard-interactive)", "")
 
 
-def test_an_open_server_lets_anybody_in_as_a_guest(tmp_path: Path, school: School) -> None:
-    """It says so loudly. Those of the class are themselves; a key has the same guest again, no key a new one."""
+def test_an_open_server_admits_guests(tmp_path: Path, school: School) -> None:
+    """It warns about that. Students of the class keep their names; a key identifies a guest."""
     with Server(tmp_path / "data", "--open", class_file=school.class_file) as server:
-        assert "OPEN: anyone" in server.said()
+        assert "OPEN: anyone" in server.output()
         assert Client(server, school.anna).run("status").stdout.startswith("anna:")
         stranger = Client(server, school.stranger)
         assert [stranger.run("status").stdout.partition(":")[0] for _ in range(2)] == ["guest-1", "guest-1"]
@@ -124,19 +124,19 @@ def test_an_open_server_lets_anybody_in_as_a_guest(tmp_path: Path, school: Schoo
         assert [nobody.run("status").stdout.partition(":")[0] for _ in range(2)] == ["guest-2", "guest-3"]
 
 
-def test_the_host_key_is_made_once(tmp_path: Path, school: School) -> None:
+def test_the_host_key_is_created_once(tmp_path: Path, school: School) -> None:
     """The fingerprint is the same after a restart, and only the owner can read the key."""
-    said = []
+    fingerprints = []
     for _ in range(2):
         with Server(tmp_path / "data", class_file=school.class_file) as server:
-            said.append(server.said().partition("host key: ")[2].partition("\n")[0])
-    assert said[0] == said[1] != ""
+            fingerprints.append(server.output().partition("host key: ")[2].partition("\n")[0])
+    assert fingerprints[0] == fingerprints[1] != ""
     assert (tmp_path / "data" / "host_key").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
 
 
 def test_too_many_log_ins_in_a_minute_are_refused(tmp_path: Path, school: School) -> None:
-    """Of one student; another one comes in all the same."""
+    """The limit is per student."""
     with Server(tmp_path / "data", class_file=school.class_file) as server:
         anna = Client(server, school.anna)
         ended = [anna.run("help") for _ in range(22)]

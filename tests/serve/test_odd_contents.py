@@ -1,4 +1,4 @@
-"""Odd things in the data folder: what was left there by hand or by a crash stops none of the teacher's tools."""
+"""Odd contents of the data folder, made by hand or by a crash, break none of the teacher's tools."""
 
 import os
 from pathlib import Path
@@ -20,8 +20,8 @@ __all__ = ["school_class", "solved"]
 _EXERCISE = "two-coordinators"
 
 
-def test_a_folder_that_is_no_folder_hides_nobody_else(tmp_path: Path, school: School) -> None:
-    """Nor does what is no recording keep the server from starting."""
+def test_a_file_in_place_of_a_folder_hides_no_other_student(tmp_path: Path, school: School) -> None:
+    """Nor does a file that is no recording keep the server from starting."""
     students = tmp_path / "data" / "students"
     for name in ("file", "kinds"):
         (students / name).mkdir(parents=True)
@@ -42,25 +42,25 @@ def test_a_folder_that_is_no_folder_hides_nobody_else(tmp_path: Path, school: Sc
     [("yesterday", None), ("2026-01-01T00:00:00", None), ("2999-01-01T00:00:00+00:00", 0.0)],
     ids=["none", "of no zone", "to come"],
 )
-def test_a_time_that_cannot_be_stops_no_report(
+def test_an_impossible_time_breaks_no_report(
     server: Server, school: School, since: str, stuck_s: float | None
 ) -> None:
-    """Be it written by hand, or before the clock was put back."""
-    doing = f'"exercise": "{_EXERCISE}", "attempt": {{}}, "done": 0, "tasks": 3, "since": "{since}"'
+    """It may have been edited, or the clock was set back."""
+    current = f'"exercise": "{_EXERCISE}", "attempt": {{}}, "done": 0, "tasks": 3, "since": "{since}"'
     progress = server.data / "students" / "anna" / "progress.json"
     with Client(server, school.anna).terminal("start", _EXERCISE) as terminal:
         terminal.shows("5 leads")
         with AdminConnection(DataFolder(server.data)) as line:
             attempt = line.report().students[0].attempt
-            write_durably(progress, f'{{"doing": {{{doing.replace("{}", str(attempt))}}}}}'.encode())
+            write_durably(progress, f'{{"doing": {{{current.replace("{}", str(attempt))}}}}}'.encode())
             student = line.report().students[0]
         terminal.type("\x03")
         terminal.status()
     assert (student.name, student.tasks, student.stuck_s) == ("anna", 3, stuck_s)
 
 
-def test_what_is_no_recording_is_refused_by_itself(school_class: Class, tmp_path: Path) -> None:
-    """With its student and its exercise, by the names of its folder and file; all others are graded."""
+def test_a_file_that_is_no_recording_is_refused_alone(school_class: Class, tmp_path: Path) -> None:
+    """With its student and exercise, from the names of folder and file; all others are graded."""
     school_class.seal(school_class.put("anna"))
     attempts = school_class.folder.student_path("ben") / "attempts"
     for name in ("ben", "carla"):
@@ -81,13 +81,13 @@ def test_what_is_no_recording_is_refused_by_itself(school_class: Class, tmp_path
     assert names == ["anna.json", "ben.json", "carla.json"]
 
 
-def test_invitations_that_cannot_be_read_are_a_mistake_to_mend(tmp_path: Path) -> None:
-    """The command says so in a line, and whoever comes with a code is told, too."""
+def test_unreadable_invitations_are_reported(tmp_path: Path) -> None:
+    """By the command in one line, and to a student who uses a code."""
     (tmp_path / "home").mkdir()
     folder = DataFolder(tmp_path / "data")
     folder.invites.write_text("[{]")
-    said = Lab(tmp_path, tmp_path / "home")("serve", "invite", "anna", "--data", str(folder.path)).refused()
-    assert said.startswith(f"{folder.invites} cannot be read; mend it")
+    line = Lab(tmp_path, tmp_path / "home")("serve", "invite", "anna", "--data", str(folder.path)).refused()
+    assert line.startswith(f"{folder.invites} is damaged; repair it, or move it away")
     with pytest.raises(InvitationError, match="the server cannot read its invitations; tell your teacher"):
         Invitations(folder.invites).name_for("abcd-efgh-jkmn-pqrs")
     assert folder.invites.read_text() == "[{]"

@@ -1,4 +1,4 @@
-"""The server's parts by themselves: names, sizes, key lists, invitations, rates, and what may be run."""
+"""Parts of the server in isolation: names, sizes, key lists, invitations, rate limits, and allowed runs."""
 
 import asyncio
 import os
@@ -34,42 +34,42 @@ _OTHER = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHmzYaqDmSvXhRkMYpMt3QxTcpYV2WRZa9
 
 
 @pytest.mark.parametrize("name", ["anna", "A", "a.b-c_d", "0x", "a" * 32])
-def test_names_that_a_student_can_have(name: str) -> None:
-    """They are names of folders, too."""
+def test_valid_student_names(name: str) -> None:
+    """They are also names of folders."""
     assert is_name(name)
 
 
 @pytest.mark.parametrize(
     "name", ["", ".", "..", ".a", "-a", "a/b", "a b", "a\n", "a\0", "ä", "a" * 33, "guest-1", "Guest-x", "../anna"]
 )
-def test_names_that_no_student_has(name: str) -> None:
-    """No path leads out of the students' folder, and no guest's name is a student's."""
+def test_invalid_student_names(name: str) -> None:
+    """No path leads out of the students' folder, and no student has a guest's name."""
     assert not is_name(name)
 
 
-def test_the_name_of_a_terminal_is_no_path() -> None:
+def test_a_terminal_name_is_not_a_path() -> None:
     """It names a file in the terminfo database."""
     assert terminal_name("tmux-256color") == "tmux-256color"
     for foreign in ("../../x", "", "/etc/x", "x\n", "x y", "x" * 99, "\x1b[2J", "%n"):
         assert terminal_name(foreign) == "xterm-256color"
 
 
-def test_a_terminal_has_a_bearable_size() -> None:
-    """0 by 0 is how a client says nothing."""
+def test_the_size_of_a_terminal_is_limited() -> None:
+    """0 by 0 means unknown."""
     assert size_of(120, 40) == (120, 40)
     assert size_of(9999, 1 << 31) == (500, 200)
     assert size_of(1, 1) == (20, 5)
     assert size_of(0, 0) == (80, 24)
 
 
-def test_a_list_of_keys_says_who_has_which() -> None:
-    """A student may have several, remarks and empty lines are passed over."""
+def test_a_list_of_keys_names_their_students() -> None:
+    """A student may have several; comments and empty lines are ignored."""
     students = read_keys(f"# class\n\n{_KEY} anna\n{_OTHER}   anna\n{_KEY} anna\n", "class")
     assert list(students.values()) == ["anna", "anna"]
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "error"),
     [
         (f'command="/bin/sh" {_KEY} anna', "options are refused"),
         (f"no-pty,{_KEY} anna", "options are refused"),
@@ -83,16 +83,16 @@ def test_a_list_of_keys_says_who_has_which() -> None:
         (f"{_OTHER} anna\n{_OTHER} ben", "this key already belongs to anna"),
     ],
 )
-def test_a_line_that_says_nobody_is_named(line: str, told: str) -> None:
-    """With the file, its number, and what is expected."""
-    with pytest.raises(ListError, match=told) as raised:
+def test_an_invalid_line_is_reported(line: str, error: str) -> None:
+    """With the file, the line number, and what is expected."""
+    with pytest.raises(ListError, match=error) as raised:
         read_keys(f"{_KEY} carla\n{line}\n", "class")
     assert str(raised.value).startswith("class:3" if "\n" in line else "class:2")
     assert "\x1b" not in str(raised.value)
 
 
-def test_a_code_holds_once(tmp_path: Path) -> None:
-    """Whatever the case of its letters, and with or without dashes."""
+def test_a_code_works_once(tmp_path: Path) -> None:
+    """In upper or lower case, with or without dashes."""
     invitations = Invitations(tmp_path / "invites.json")
     ((name, code),) = invitations.invite(["anna"], 14)
     assert name == "anna"
@@ -107,8 +107,7 @@ def test_a_code_holds_once(tmp_path: Path) -> None:
     assert (tmp_path / "invites.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_code_holds_for_so_many_days(tmp_path: Path) -> None:
-    """Then it says so."""
+def test_a_code_expires(tmp_path: Path) -> None:
     invitations = Invitations(tmp_path / "invites.json")
     ((_, code),) = invitations.invite(["anna"], -1)
     with pytest.raises(InvitationError, match="has expired"):
@@ -119,12 +118,12 @@ def test_a_code_holds_for_so_many_days(tmp_path: Path) -> None:
     "text", ["", "anna", "abcd-efgh", "iiii-llll-oooo-0000", "abcd-efgh-jkmn-pqrs\n", "a" * 17]
 )
 def test_a_user_name_is_seldom_a_code(text: str) -> None:
-    """Nor does it have letters that look like others."""
+    """And codes have no letters that look alike."""
     assert not is_code(text)
 
 
-def test_a_rate_is_counted_in_the_last_minute() -> None:
-    """Of each by itself; what is long past counts no more."""
+def test_a_rate_limit_counts_the_last_minute() -> None:
+    """For each client separately."""
     now_s = 0.0
     rate = RateLimit(2, lambda: now_s)
     assert [rate.is_exceeded("a") for _ in range(3)] == [False, False, True]
@@ -140,12 +139,11 @@ class _Stranger(Struct, eq=False):
     there: bool = True
 
     def evict(self) -> None:
-        """Closed."""
         self.there = False
 
 
-def test_the_oldest_of_the_busiest_address_makes_room() -> None:
-    """Whoever opens many loses them, and nobody else does."""
+def test_the_oldest_of_the_busiest_address_is_evicted() -> None:
+    """A client that opens many connections loses some; others lose none."""
     half_open = HalfOpen[_Stranger](5, 4)
     quiet = [_Stranger("quiet") for _ in range(2)]
     busy = [_Stranger("busy") for _ in range(6)]
@@ -167,7 +165,7 @@ def _config(home: Path, name: str = "two-coordinators", student: str = "anna", a
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "error"),
     [
         ({"protocol": "/tmp/x.py"}, "not a valid attempt of yours"),
         ({"protocol": "invitation"}, "not a valid attempt of yours"),
@@ -194,26 +192,25 @@ def _config(home: Path, name: str = "two-coordinators", student: str = "anna", a
         ({"parent": "{home}/../ben/attempts/x.jsonl"}, "not a valid attempt of yours"),
     ],
 )
-def test_what_is_not_run(tmp_path: Path, change: dict[str, object], told: str) -> None:
-    """Nothing but a student's own attempt at an exercise as it is set, where its recording belongs."""
+def test_other_runs_are_refused(tmp_path: Path, change: dict[str, object], error: str) -> None:
+    """Only a student's own attempt at an unchanged exercise is allowed, with its proper recording."""
     home = tmp_path / "anna"
     found = {
         key: value.replace("{home}", str(home)) if isinstance(value, str) else value
         for key, value in change.items()
     }
     assert _fault(_config(home), home) == ""
-    assert told in _fault(replace(_config(home), **found), home)
+    assert error in _fault(replace(_config(home), **found), home)
 
 
-def test_a_protocol_of_a_teachers_is_run_where_an_exercise_is_of_it(tmp_path: Path) -> None:
-    """Its file is in the folder of the exercises, where no student writes."""
+def test_a_teacher_s_protocol_file_is_allowed(tmp_path: Path) -> None:
+    """It is in the folder of the exercises, where no student can write."""
     config = _config(tmp_path, "all-tests-passed")
     assert config.protocol.endswith("their_bully.py:TheirBully")
     assert _fault(config, tmp_path) == ""
 
 
-def test_an_attempt_is_recorded_over_no_other(tmp_path: Path) -> None:
-    """What was handed in stays as it is."""
+def test_no_recording_is_overwritten(tmp_path: Path) -> None:
     config = _config(tmp_path)
     Path(config.recording).parent.mkdir()
     Path(config.recording).write_text("")
@@ -224,13 +221,12 @@ def _fault(config: RunConfig, home: Path) -> str:
     return refusal_reason(config, "anna", home, _EXERCISES, Limits())
 
 
-def test_every_limit_has_a_line_of_help() -> None:
-    """For whoever asks what the limits are."""
+def test_every_limit_has_a_help_text() -> None:
     for name in Limits.__struct_fields__:
         assert help_of(name).endswith(".")
 
 
-def test_a_log_that_grows_large_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A flood of refusals fills no disk."""
     monkeypatch.setattr("lab.serve.server_log._LARGEST", 1000)
     log = ServerLog(tmp_path / "log")
@@ -241,8 +237,8 @@ def test_a_log_that_grows_large_makes_room(tmp_path: Path, monkeypatch: pytest.M
     assert {each.name for each in tmp_path.iterdir()} == {"log", "log.1"}
 
 
-def test_a_flood_of_refusals_leaves_room_in_the_log(tmp_path: Path) -> None:
-    """Of one student, or one address, so many a minute are written down; of others, and what was done, all is."""
+def test_a_flood_of_refusals_is_limited_in_the_log(tmp_path: Path) -> None:
+    """Per student or address and minute; other events are all logged."""
     log = ServerLog(tmp_path / "log")
     for number in range(1000):
         log.write("refused", f"forwarding {number}", student="anna", address="192.0.2.1")
@@ -256,8 +252,8 @@ def test_a_flood_of_refusals_leaves_room_in_the_log(tmp_path: Path) -> None:
     assert refused[-1].student == "ben"
 
 
-def test_the_data_folder_is_its_owners_alone(tmp_path: Path) -> None:
-    """A folder that others can read is closed to them; a file in its place is a mistake."""
+def test_the_data_folder_is_private(tmp_path: Path) -> None:
+    """A folder readable by others is closed to them; a file in its place is an error."""
     (tmp_path / "data").mkdir(mode=0o755)
     folder = DataFolder(tmp_path / "data")
     assert folder.path.stat().st_mode & 0o777 == 0o700
@@ -267,8 +263,8 @@ def test_the_data_folder_is_its_owners_alone(tmp_path: Path) -> None:
         DataFolder(tmp_path / "file")
 
 
-def test_a_fork_server_that_cannot_fork_says_so_and_goes_on() -> None:
-    """A machine that is full now is not full for ever."""
+def test_a_failed_fork_is_reported() -> None:
+    """And later forks may succeed."""
     code = """
 import os, socket, lab.serve.session_fork_server as fork_server
 def full():
@@ -293,7 +289,7 @@ raise SystemExit(fork_server.main())
         with pytest.raises(OSError, match="no more processes"):
             await children.fork(room, (nowhere, nowhere, nowhere), HostInfo("live"))
         child = await children.fork(room, (nowhere, nowhere, nowhere), HostInfo("live"))
-        assert await child.ended == 2, "a host that is told nothing"
+        assert await child.ended == 2, "a host without a configuration"
         os.close(nowhere)
         await children.close()
         assert process.returncode == 0

@@ -1,4 +1,4 @@
-"""What an attempt came to is noted for its student, also where no session saw it: the recording decides."""
+"""A student's progress is updated from recordings, also where no session saw the result."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from lab.exercises.student_folder import StudentFolder, recording_of
 from tests.exercises.attempts import run_attempt, solution_of
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
-from tests.serve.terminal_screen import Watched
+from tests.serve.terminal_screen import TerminalScreen
 from tests.waiting import wait_for
 
 _NAME = "two-coordinators"
@@ -21,14 +21,14 @@ def _has_points(client: Client, points: int) -> bool:
     return f" {points} of  5 " in line
 
 
-def test_what_was_decided_after_the_line_had_dropped_is_noted(tmp_path: Path, school: School) -> None:
-    """The cluster went on, and did what it had been told to."""
+def test_results_after_a_dropped_connection_are_stored(tmp_path: Path, school: School) -> None:
+    """The cluster kept running, and executed the commands given."""
     with Server(tmp_path / "data", "--linger", "8s", class_file=school.class_file) as server:
         anna = Client(server, school.anna)
         with anna.terminal("start", _NAME) as terminal:
-            screen = Watched(terminal)
+            screen = TerminalScreen(terminal)
             screen.sees("★ 5 leads", "attempt 1")
-            screen.say("at 4s: pause 5")
+            screen.enter_command("at 4s: pause 5")
             screen.sees("at 4s: pause 5")
             os.kill(terminal.pid, signal.SIGKILL)
             server.logged("session ended")
@@ -39,8 +39,8 @@ def test_what_was_decided_after_the_line_had_dropped_is_noted(tmp_path: Path, sc
         assert _has_points(anna, 4)
 
 
-def test_what_a_killed_server_left_is_noted_at_the_next_start(tmp_path: Path, school: School) -> None:
-    """Before the student's session shows anything; what cannot be read is told of in the log."""
+def test_results_left_by_a_killed_server_are_stored_at_the_next_start(tmp_path: Path, school: School) -> None:
+    """Before the student's session shows anything; unreadable recordings are logged."""
     data, exercise = tmp_path / "data", find_exercise(_NAME)
     home = data / "students" / "anna"
     recording = recording_of(home, _NAME, 1)
@@ -50,7 +50,7 @@ def test_what_a_killed_server_left_is_noted_at_the_next_start(tmp_path: Path, sc
     with Server(data, class_file=school.class_file) as server:
         anna = Client(server, school.anna)
         with anna.terminal() as terminal:
-            Watched(terminal).sees("lab exercises", "anna", "1 of ", "solved")
+            TerminalScreen(terminal).sees("lab exercises", "anna", "1 of ", "solved")
             terminal.type("q")
             assert terminal.status() == 0
         assert _has_points(anna, 5)

@@ -1,4 +1,4 @@
-"""What is not to be had: a shell, programs, files, forwarding of any kind, the client's environment."""
+"""Requests that are refused: a shell, programs, files, forwarding of any kind, the client's environment."""
 
 import asyncio
 import contextlib
@@ -16,16 +16,15 @@ from tests.serve.lab_server import ROOT, Client, Server
 from tests.waiting import WAIT_S, wait_for
 
 
-def test_help_lists_the_words_that_there_are(anna: Client) -> None:
-    """The lab's own, and no others."""
+def test_help_lists_the_commands(anna: Client) -> None:
     done = anna.run("help")
     assert done.returncode == 0
     assert "status" in done.stdout
 
 
 @pytest.mark.parametrize("command", ["id", "/bin/sh -c id", "help; id", "$(id)", "scp -t /tmp/x", "x" * 5000])
-def test_nothing_is_run_but_the_words(server: Server, anna: Client, command: str) -> None:
-    """Exit status 2, and a line that says which words there are."""
+def test_unknown_commands_are_refused(server: Server, anna: Client, command: str) -> None:
+    """With exit status 2, and a line that lists the commands."""
     done = anna.run(command)
     assert done.returncode == 2
     assert "uid=" not in done.stdout
@@ -33,13 +32,12 @@ def test_nothing_is_run_but_the_words(server: Server, anna: Client, command: str
     assert server.logged("refused", command[:40])
 
 
-def test_a_mistyped_word_is_recognized(anna: Client) -> None:
-    """As everywhere."""
+def test_a_mistyped_command_is_recognized(anna: Client) -> None:
     assert "did you mean status?" in anna.run("statsu").stdout
 
 
-def test_without_a_terminal_the_student_is_told_what_to_do(anna: Client) -> None:
-    """There is no shell to be had by a pipe."""
+def test_without_a_terminal_the_student_gets_advice(anna: Client) -> None:
+    """And no shell."""
     done = anna.run()
     assert done.returncode == 1
     assert "connect with ssh -t" in done.stdout
@@ -47,14 +45,14 @@ def test_without_a_terminal_the_student_is_told_what_to_do(anna: Client) -> None
 
 @pytest.mark.parametrize("subsystem", ["sftp", "netconf", "../../bin/sh"])
 def test_there_is_no_subsystem(server: Server, school: School, subsystem: str) -> None:
-    """No sftp, nor what scp makes of it."""
+    """No sftp, which scp uses, too."""
     done = Client(server, school.anna, "-s").run(subsystem)
     assert "subsystem request failed" in done.stderr
     assert server.logged("refused", f"subsystem {subsystem}")
 
 
 def test_files_cannot_be_copied(server: Server, school: School, tmp_path: Path) -> None:
-    """By scp, in its old way and in its new one."""
+    """By either protocol of scp."""
     for old in ([], ["-O"]):
         done = subprocess.run(
             [
@@ -71,7 +69,7 @@ def test_files_cannot_be_copied(server: Server, school: School, tmp_path: Path) 
 
 
 def test_nothing_is_forwarded_to_elsewhere(server: Server, school: School) -> None:
-    """Neither by -W, nor by a listener of the client's (-L, -D): the connection that it takes is closed."""
+    """By -W, or by a listener of the client's (-L, -D): its connections are closed."""
     with socket.create_server(("127.0.0.1", 0)) as target, _free_port() as local:
         port, own = target.getsockname()[1], local.getsockname()[1]
         local.close()
@@ -87,7 +85,7 @@ def test_nothing_is_forwarded_to_elsewhere(server: Server, school: School) -> No
 
 
 def test_nothing_listens_on_the_server_for_a_client(server: Server, school: School, tmp_path: Path) -> None:
-    """-R, on a port or a Unix socket."""
+    """With -R, on a port or a Unix socket."""
     for where in ("0:127.0.0.1:9", f"{tmp_path}/socket:127.0.0.1:9"):
         done = Client(server, school.anna, "-o", "ExitOnForwardFailure=yes", "-R", where).run("help")
         assert "remote port forwarding failed" in done.stderr.lower()
@@ -96,7 +94,7 @@ def test_nothing_listens_on_the_server_for_a_client(server: Server, school: Scho
 
 
 def test_no_unix_socket_of_the_server_can_be_reached(server: Server, school: School) -> None:
-    """Nor the feed of a student's cluster that way."""
+    """Not even the feed of the student's own cluster."""
     admin = next(Path("/tmp").glob("lab-serve-*/admin.sock"), Path("/tmp/admin.sock"))
     with _free_port() as local:
         own = local.getsockname()[1]
@@ -109,7 +107,7 @@ def test_no_unix_socket_of_the_server_can_be_reached(server: Server, school: Sch
 
 
 def test_there_is_no_agent_nor_display(server: Server, school: School) -> None:
-    """-A and -X: the client is told no, and no socket is made."""
+    """-A and -X are refused, and no socket is created."""
     agent = subprocess.run(["ssh-agent", "-s"], capture_output=True, text=True, check=True).stdout
     found = dict(part.split("=", 1) for line in agent.splitlines() for part in line.split(";")[:1] if "=" in part)
     try:
@@ -128,7 +126,7 @@ def test_there_is_no_agent_nor_display(server: Server, school: School) -> None:
 
 
 def test_there_is_no_tunnel(server: Server, school: School) -> None:
-    """-w, of either kind: a client needs root to ask for it, so this one speaks for itself."""
+    """-w of either kind needs root in OpenSSH's client, so asyncssh sends the request."""
 
     async def ask() -> None:
         async with asyncssh.connect(
@@ -145,8 +143,8 @@ def test_there_is_no_tunnel(server: Server, school: School) -> None:
 
 
 @pytest.mark.parametrize("kind", ["forwarding", "subsystem"])
-def test_who_asks_for_nothing_else_is_sent_away(server: Server, school: School, kind: str) -> None:
-    """A client can ask thousands of times a second, and nobody else is to wait for the answers."""
+def test_a_client_that_is_refused_too_often_is_disconnected(server: Server, school: School, kind: str) -> None:
+    """A client can send thousands of requests per second; others must not wait for the replies."""
 
     async def ask() -> int:
         asked = 0
@@ -167,7 +165,7 @@ def test_who_asks_for_nothing_else_is_sent_away(server: Server, school: School, 
 
 
 def test_the_environment_of_the_client_stays_with_the_client(server: Server, school: School) -> None:
-    """Nothing of it arrives, not even what could be meant well; TERM only where it can be one."""
+    """No variable is passed on, except a valid TERM."""
     given = {"LD_PRELOAD": "/x.so", "PYTHONPATH": "/x", "HOME": "/x", "XDG_CONFIG_HOME": "/x", "LANG": "C"}
     options = [word for name, value in given.items() for word in ("-o", f"SetEnv={name}={value}")]
     with Client(server, school.ben, *options).terminal(environment={"TERM": "../../x"}) as terminal:
@@ -178,13 +176,13 @@ def test_the_environment_of_the_client_stays_with_the_client(server: Server, sch
     assert (server.data / "students" / "ben" / "settings.json").is_file()
 
 
-def test_a_child_has_the_environment_that_it_is_given_and_no_more(tmp_path: Path) -> None:
-    """So are its folder, its limits and the rights of its files."""
+def test_a_child_has_only_the_given_environment(tmp_path: Path) -> None:
+    """Also the given folder, limits and file permissions."""
     code = f"""
 import os, resource, subprocess
-from lab.serve.child import move_in
-from lab.serve.fork_protocol import Room
-move_in(Room({{"TERM": "xterm"}}, {str(tmp_path)!r}, 1 << 30, 1 << 20, 3))
+from lab.serve.child import apply_environment
+from lab.serve.fork_protocol import ChildEnvironment
+apply_environment(ChildEnvironment({{"TERM": "xterm"}}, {str(tmp_path)!r}, 1 << 30, 1 << 20, 3))
 print(dict(os.environ), os.getcwd(), oct(os.umask(0)), os.nice(0))
 print([resource.getrlimit(each)[0] for each in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_AS)])
 """
@@ -201,7 +199,7 @@ def _free_port() -> socket.socket:
 
 
 def _is_closed_through(port: int) -> None:
-    """The client listens there, and what connects gets nothing but the end."""
+    """Return whether a connection through the client's listener is closed at once."""
 
     def connection() -> list[socket.socket]:
         with contextlib.suppress(OSError):

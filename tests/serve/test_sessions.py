@@ -1,4 +1,4 @@
-"""A session at a terminal: as large as the client's, in the student's folder, with a cluster that outlives it."""
+"""A session at a terminal: its size, its folder, and a cluster that survives it."""
 
 import fcntl
 import os
@@ -20,7 +20,7 @@ def _resize(terminal: Terminal, columns: int, rows: int) -> None:
 
 
 def _size_inside(server: Server) -> tuple[int, int]:
-    """What the kernel tells the session of its terminal."""
+    """Return the size that the kernel reports to the session."""
     with server.inside().open("rb", buffering=0) as slave:
         rows, columns, _, _ = struct.unpack("HHHH", fcntl.ioctl(slave, termios.TIOCGWINSZ, bytes(8)))
     return columns, rows
@@ -31,7 +31,7 @@ def _attempts(server: Server, student: str) -> list[Path]:
 
 
 def test_a_resize_reaches_the_session(anna: Client, server: Server) -> None:
-    """The screen is drawn anew at its new size; one that nobody could pay for is cut to a bearable one."""
+    """The screen is redrawn at its new size; an excessive size is limited."""
     with anna.terminal() as terminal:
         terminal.shows("lab exercises")
         assert _size_inside(server) == (120, 40)
@@ -49,7 +49,7 @@ def test_a_resize_reaches_the_session(anna: Client, server: Server) -> None:
         terminal.is_as_before()
 
 
-def test_ctrl_c_ends_the_session_and_puts_the_terminal_right(anna: Client, server: Server) -> None:
+def test_ctrl_c_ends_the_session_and_restores_the_terminal(anna: Client, server: Server) -> None:
     """The key goes to the session, not to the server."""
     with anna.terminal() as terminal:
         terminal.shows("lab exercises")
@@ -59,8 +59,8 @@ def test_ctrl_c_ends_the_session_and_puts_the_terminal_right(anna: Client, serve
     assert server.process.poll() is None
 
 
-def test_a_cluster_that_nobody_comes_back_to_ends(tmp_path: Path, school: School) -> None:
-    """After a while, with a complete recording; nothing of it is left."""
+def test_an_abandoned_cluster_ends(tmp_path: Path, school: School) -> None:
+    """After a while, with a complete recording; nothing else is left."""
     with Server(tmp_path / "data", "--linger", "300ms", class_file=school.class_file) as server:
         with Client(server, school.anna).terminal("start", "two-coordinators") as terminal:
             terminal.shows("5 leads")
@@ -71,7 +71,7 @@ def test_a_cluster_that_nobody_comes_back_to_ends(tmp_path: Path, school: School
         assert b'"end"' in recording.read_bytes().splitlines()[-1]
 
 
-def test_a_session_in_which_no_key_is_pressed_ends(tmp_path: Path, school: School) -> None:
+def test_an_idle_session_ends(tmp_path: Path, school: School) -> None:
     """With a line that says why."""
     serving = Server(tmp_path / "data", "--idle", "1500ms", class_file=school.class_file)
     with serving as server, Client(server, school.anna).terminal() as terminal:
@@ -80,8 +80,8 @@ def test_a_session_in_which_no_key_is_pressed_ends(tmp_path: Path, school: Schoo
         terminal.is_as_before()
 
 
-def test_so_many_sessions_and_no_more(tmp_path: Path, school: School) -> None:
-    """Who comes when the server is full is told so; who leaves makes room."""
+def test_the_number_of_sessions_is_limited(tmp_path: Path, school: School) -> None:
+    """A further student is refused until another one leaves."""
     with Server(tmp_path / "data", "--sessions", "1", class_file=school.class_file) as server:
         anna, ben = Client(server, school.anna), Client(server, school.ben)
         with anna.terminal() as first:
@@ -99,8 +99,8 @@ def test_so_many_sessions_and_no_more(tmp_path: Path, school: School) -> None:
             assert again.status() == 0
 
 
-def test_a_killed_session_leaves_a_terminal_that_is_put_right(anna: Client, server: Server) -> None:
-    """By the server, as the session cannot."""
+def test_the_terminal_of_a_killed_session_is_restored(anna: Client, server: Server) -> None:
+    """By the server."""
     with anna.terminal() as terminal:
         terminal.shows("lab exercises")
         server.session().kill()
@@ -108,8 +108,8 @@ def test_a_killed_session_leaves_a_terminal_that_is_put_right(anna: Client, serv
         terminal.is_as_before()
 
 
-def test_a_session_owns_nothing_of_the_server(anna: Client, server: Server) -> None:
-    """Its descriptors are its terminal, its control socket, and what the interface opened: nobody else's."""
+def test_a_session_inherits_no_descriptors(anna: Client, server: Server) -> None:
+    """It has its terminal, its control socket, and what the interface opened."""
     with anna.terminal() as terminal:
         terminal.shows("lab exercises")
         session = server.session()
@@ -123,8 +123,8 @@ def test_a_session_owns_nothing_of_the_server(anna: Client, server: Server) -> N
         terminal.status()
 
 
-def test_a_client_that_reads_nothing_costs_a_bounded_amount_of_memory(server: Server, school: School) -> None:
-    """The server takes no more from its session than the client's window; then it goes on."""
+def test_a_client_that_reads_nothing_costs_bounded_memory(server: Server, school: School) -> None:
+    """The server reads no more from the session than fits the client's window; then it continues."""
     with Client(server, school.anna).terminal() as terminal:
         terminal.shows("lab exercises")
         os.kill(terminal.pid, signal.SIGSTOP)
@@ -135,8 +135,8 @@ def test_a_client_that_reads_nothing_costs_a_bounded_amount_of_memory(server: Se
 
 
 @pytest.mark.parametrize("key", ["\x1a", "\x1c"])
-def test_no_key_leaves_the_laboratory_for_a_shell(anna: Client, key: str) -> None:
-    """Ctrl-Z and Ctrl-\\ suspend or kill nothing."""
+def test_no_key_leads_to_a_shell(anna: Client, key: str) -> None:
+    r"""Ctrl-Z and Ctrl-\ do not suspend or kill anything."""
     with anna.terminal() as terminal:
         terminal.shows("lab exercises")
         terminal.type(key)

@@ -1,6 +1,6 @@
-"""The exercises' solutions, typed over SSH at live clusters: full marks; what is known wrong: nothing at all.
+"""The exercises' solutions, typed over SSH at live clusters, earn all points; wrong scripts earn none.
 
-Two of them always, all of them where ``LAB_ALL_SOLUTIONS`` is set: that takes a quarter of an hour.
+Two exercises always, all of them if ``LAB_ALL_SOLUTIONS`` is set, which takes a quarter of an hour.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from lab.exercises.sandbox import read_commands
 from lab.exercises.student_folder import recording_of
 from tests.serve.conftest import School
 from tests.serve.lab_server import Client, Server
-from tests.serve.terminal_screen import Watched
+from tests.serve.terminal_screen import TerminalScreen
 from tests.waiting import wait_for
 
 _QUICK = ("two-coordinators", "first-election")
@@ -29,8 +29,8 @@ _WRONG_WITHIN_S = 5.0
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("exercise", _TRIED, ids=lambda each: each.name)
-def test_a_solution_gets_full_marks_live(server: Server, school: School, exercise: Exercise) -> None:
-    """Each task that is not for the teacher is done, to the interface and to the grader."""
+def test_a_solution_earns_all_points_live(server: Server, school: School, exercise: Exercise) -> None:
+    """In the interface and from the grader, except tasks for the teacher."""
     client = Client(server, school.anna)
     lines = read_commands(exercise, (exercise.folder / "solution.script").read_text("utf-8"))
     assert _points(server, client, "anna", exercise, lines, _WITHIN_S) == exercise.points
@@ -38,7 +38,7 @@ def test_a_solution_gets_full_marks_live(server: Server, school: School, exercis
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("exercise", _TRIED, ids=lambda each: each.name)
-def test_what_is_known_wrong_brings_nothing_live(server: Server, school: School, exercise: Exercise) -> None:
+def test_a_wrong_script_earns_nothing_live(server: Server, school: School, exercise: Exercise) -> None:
     """The first of its wrong scripts."""
     client = Client(server, school.ben)
     wrong = min(exercise.folder.glob("wrong-*.script"))
@@ -49,15 +49,15 @@ def test_what_is_known_wrong_brings_nothing_live(server: Server, school: School,
 def _points(
     server: Server, client: Client, student: str, exercise: Exercise, lines: Sequence[str], within_s: float
 ) -> int:
-    """What the grader gives for what is handed in then."""
+    """Return the grader's points for the recording."""
     with client.terminal("start", exercise.name) as terminal:
-        screen = Watched(terminal)
+        screen = TerminalScreen(terminal)
         screen.sees(f"0 of {exercise.points} points", "attempt 1")
         for line in lines:
-            screen.say(line)
+            screen.enter_command(line)
         with contextlib.suppress(AssertionError):  # some tasks are judged at the end alone
             wait_for(lambda: f"{exercise.points} of {exercise.points} points" in screen.text(), "", within_s, 0.1)
-        screen.say("hand-in")
+        screen.enter_command("hand-in")
         screen.sees("The run ends and the open tasks are judged")
         screen.type("\r")
         screen.sees("the run is over")

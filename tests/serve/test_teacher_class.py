@@ -1,4 +1,4 @@
-"""The teacher and a class that is on, with OpenSSH's client: how it stands, messages, what is sealed."""
+"""The teacher's commands with students logged in by OpenSSH's client: status, messages, seals."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,37 +19,36 @@ _EXERCISE = "two-coordinators"
 
 
 class TeacherTerminal:
-    """What a teacher types, beside a server."""
+    """Runs the teacher's commands beside a server."""
 
     def __init__(self, lab: Lab, server: Server) -> None:
         self._lab = lab
         self._data = ["--data", str(server.data)]
 
     def __call__(self, *words: str) -> str:
-        """``lab serve COMMANDS``, which does what it is told; what it prints."""
+        """Run ``lab serve COMMANDS``, which must succeed; return its output."""
         called = self._lab("serve", *words, *self._data)
         assert (called.status, called.err) == (0, "")
         return called.out
 
     def no(self, *words: str) -> str:
-        """The line with which it says no."""
+        """Return the line with which the command is refused."""
         return self._lab("serve", *words, *self._data).refused()
 
     def student(self, name: str) -> Student:
-        """How one of them stands."""
+        """Return the report on one student."""
         report = msgspec.json.decode(self("status", "--json"), type=ClassReport)
         return next(each for each in report.students if each.name == name)
 
 
 @pytest.fixture
 def teacher(server: Server, tmp_path: Path) -> TeacherTerminal:
-    """With folders of its own."""
     (tmp_path / "home").mkdir()
     return TeacherTerminal(Lab(tmp_path, tmp_path / "home"), server)
 
 
-def test_status_tells_how_each_student_stands(server: Server, school: School, teacher: TeacherTerminal) -> None:
-    """Who is on, at which exercise, the tasks, and since when nothing was solved; those who are not on, too."""
+def test_status_shows_each_student_s_progress(server: Server, school: School, teacher: TeacherTerminal) -> None:
+    """Students who are logged in, their exercise, tasks and time without progress; and the other students."""
     anna = Client(server, school.anna)
     with anna.terminal("start", _EXERCISE) as terminal:
         terminal.shows("attempt 1")
@@ -60,10 +59,10 @@ def test_status_tells_how_each_student_stands(server: Server, school: School, te
         assert student.stuck_s is not None
         assert 0 <= student.stuck_s < 60
         assert Path(student.socket).exists()
-        said = teacher("status").splitlines()
-        assert said[0] == f"port {server.port}: 1 session, 1 cluster"
-        assert said[2].split()[:4] == ["anna", *said[2].split()[1:3], _EXERCISE]
-        assert said[3].split()[0] == "ben"
+        lines = teacher("status").splitlines()
+        assert lines[0] == f"port {server.port}: 1 session, 1 cluster"
+        assert lines[2].split()[:4] == ["anna", *lines[2].split()[1:3], _EXERCISE]
+        assert lines[3].split()[0] == "ben"
         assert teacher.student("ben").since == ""
         terminal.type("q")
         terminal.shows("leave the exercise?")
@@ -75,10 +74,10 @@ def test_status_tells_how_each_student_stands(server: Server, school: School, te
     assert teacher.student("anna").stuck_s is None
 
 
-def test_the_server_seals_what_a_run_recorded(
+def test_the_server_seals_the_recording_of_a_run(
     server: Server, school: School, teacher: TeacherTerminal, tmp_path: Path
 ) -> None:
-    """At the end of the run, and before the end is logged; it is what export grades."""
+    """At the end of the run, before the end is logged; export grades it."""
     folder = DataFolder(server.data)
     with Client(server, school.ben).terminal("start", _EXERCISE) as terminal:
         terminal.shows("attempt 1")
@@ -94,21 +93,21 @@ def test_the_server_seals_what_a_run_recorded(
     assert "graded" in teacher("export", "--csv", str(tmp_path / "grades.csv"))
 
 
-def test_a_message_stays_until_it_is_put_away(server: Server, school: School, teacher: TeacherTerminal) -> None:
-    """To one in the list, to all in an exercise; what would steer a terminal is shown as text."""
+def test_a_message_stays_until_it_is_dismissed(server: Server, school: School, teacher: TeacherTerminal) -> None:
+    """In the list or in an exercise; escape sequences are shown as text."""
     with Client(server, school.anna).terminal() as terminal:
         terminal.shows("begins an attempt")
-        assert teacher("tell", "anna", "look at node 3\x1b]0;x\x07") == "told anna\n"
+        assert teacher("notify", "anna", "look at node 3\x1b]0;x\x07") == "notified anna\n"
         terminal.shows("your teacher: look at node 3")
         assert b"\x1b]0;x" not in terminal.output
         terminal.shows("(Esc dismisses)")
-        assert teacher("tell", "--all", "five minutes to go") == "told anna\n"
+        assert teacher("notify", "--all", "five minutes to go") == "notified anna\n"
         terminal.shows("your teacher: five minutes to go")
-        assert teacher.no("tell", "ben", "hello") == "ben is not logged in; see lab serve status"
-        assert teacher.no("tell", "hello") == (
-            'say to whom: lab serve tell NAME… "TEXT", or lab serve tell --all "TEXT"'
+        assert teacher.no("notify", "ben", "hello") == "ben is not logged in; see lab serve status"
+        assert teacher.no("notify", "hello") == (
+            'name the recipients: lab serve notify NAME… "TEXT", or lab serve notify --all "TEXT"'
         )
-        assert teacher.no("tell", "anna", "x" * 300).startswith("300 letters: 280 is the most")
+        assert teacher.no("notify", "anna", "x" * 300).startswith("300 characters; at most 280")
         before = len(terminal.output)
         terminal.type("\x1b")
         terminal.shows("light or dark", before)
@@ -117,8 +116,8 @@ def test_a_message_stays_until_it_is_put_away(server: Server, school: School, te
     assert server.logged("message")["text"] == "to all: five minutes to go"
 
 
-def test_the_log_tells_what_students_did(server: Server, school: School, teacher: TeacherTerminal) -> None:
-    """Who logged in and attempted what, in readable lines; with every command, from the recordings."""
+def test_the_log_shows_what_students_did(server: Server, school: School, teacher: TeacherTerminal) -> None:
+    """Log-ins and attempts, in readable lines; with every command, from the recordings."""
     with Client(server, school.anna).terminal("start", _EXERCISE) as terminal:
         terminal.shows("attempt ")
         server.logged("run", f"{_EXERCISE}, attempt", "anna")
@@ -126,20 +125,20 @@ def test_the_log_tells_what_students_did(server: Server, school: School, teacher
         terminal.shows("pause 5: ")
         terminal.type("\x03")
         terminal.status()
-    said = teacher("log", "anna", "--commands").splitlines()
-    assert all(line.split()[2] == "anna" for line in said)
-    (given,) = [line for line in said if line.split()[3] == "command"]
-    assert given.split(maxsplit=4)[4].startswith(f"{_EXERCISE}-")
-    assert "pause 5" in given
-    assert any(f"{_EXERCISE}, attempt" in line for line in said if line.split()[3] == "run")
+    lines = teacher("log", "anna", "--commands").splitlines()
+    assert all(line.split()[2] == "anna" for line in lines)
+    (command,) = [line for line in lines if line.split()[3] == "command"]
+    assert command.split(maxsplit=4)[4].startswith(f"{_EXERCISE}-")
+    assert "pause 5" in command
+    assert any(f"{_EXERCISE}, attempt" in line for line in lines if line.split()[3] == "run")
     assert not any("sealed" in line for line in teacher("log").splitlines())
-    assert teacher.no("log", "anne").startswith("there is no student 'anne' here; did you mean anna?")
+    assert teacher.no("log", "anne").startswith("unknown student 'anne'; did you mean anna?")
 
 
-def test_two_threads_on_one_line_get_their_own_answers(server: Server) -> None:
-    """The screen looks at the votes while the teacher closes them."""
+def test_two_threads_on_one_connection_get_their_own_replies(server: Server) -> None:
+    """The screen polls the votes while the teacher closes them."""
     with AdminConnection(DataFolder(server.data)) as line, ThreadPoolExecutor(4) as threads:
         reports = [threads.submit(line.report) for _ in range(60)]
-        told = [threads.submit(line.notify, (), "look here") for _ in range(60)]
+        replies = [threads.submit(line.notify, (), "look here") for _ in range(60)]
         assert {each.result().port for each in reports} == {server.port}
-        assert [each.result() for each in told] == [[]] * 60
+        assert [each.result() for each in replies] == [[]] * 60

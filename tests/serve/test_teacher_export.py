@@ -1,4 +1,4 @@
-"""``lab serve export``: the grades of a class by re-execution, and what is not believed, and why."""
+"""``lab serve export``: grades of a class by re-execution, and refusals with their reasons."""
 
 import asyncio
 import csv
@@ -21,13 +21,13 @@ _EXERCISE = "two-coordinators"
 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """anna's first attempt, solved; made once."""
+    """anna's first attempt, solved; run once."""
     exercise = find_exercise(_EXERCISE)
     return run_attempt(exercise, solution_of(exercise), tmp_path_factory.mktemp("solved") / "run.jsonl")
 
 
 class Class:
-    """A data folder as a server leaves it, and ``lab serve export`` over it."""
+    """A data folder as a server leaves it, with ``lab serve export``."""
 
     def __init__(self, folder: Path, lab: Lab, solved: Path) -> None:
         self.folder = DataFolder(folder)
@@ -35,13 +35,13 @@ class Class:
         self._solved = solved
 
     def put(self, student: str, attempt: int = 1) -> Path:
-        """The recording of anna's solution, in this student's folder."""
+        """Copy anna's solution into this student's folder."""
         path = recording_of(self.folder.student_path(student), _EXERCISE, attempt)
         shutil.copyfile(self._solved, path)
         return path
 
     def seal(self, *paths: Path) -> None:
-        """As the server does at the end of each run; without any, as it does when it starts."""
+        """Seal recordings as at the end of each run; without any, as at the server's start."""
 
         async def sealed() -> None:
             for path in paths:
@@ -55,7 +55,7 @@ class Class:
         log.close()
 
     def export(self, *words: str) -> tuple[Called, list[dict[str, str]]]:
-        """What it said, and the rows of the table."""
+        """Return the output, and the rows of the table."""
         table = self._lab.folder / "grades.csv"
         called = self._lab("serve", "export", "--data", str(self.folder.path), "--csv", str(table), *words)
         return called, list(csv.DictReader(table.read_text("utf-8").splitlines()))
@@ -63,20 +63,20 @@ class Class:
 
 @pytest.fixture
 def school_class(tmp_path: Path, solved: Path) -> Class:
-    """One with nobody in it."""
+    """A class without students."""
     (tmp_path / "home").mkdir()
     return Class(tmp_path / "data", Lab(tmp_path, tmp_path / "home"), solved)
 
 
 def _renamed(path: Path, student: str) -> None:
-    """Edit whose recording it says that it is, and take off its end, which would tell."""
+    """Change the student's name in the recording, and cut off its end, which would show it."""
     header, *rest, _ = path.read_bytes().splitlines(keepends=True)
     assert b'"student":"anna"' in header
     path.write_bytes(header.replace(b'"student":"anna"', f'"student":"{student}"'.encode()) + b"".join(rest))
 
 
-def test_what_was_sealed_and_not_touched_is_graded(school_class: Class, tmp_path: Path) -> None:
-    """In a table, and for Gradescope a file for each student; a run that goes on as far as it has come."""
+def test_a_sealed_unchanged_recording_is_graded(school_class: Class, tmp_path: Path) -> None:
+    """In a table, and in a file per student for Gradescope; an unfinished run is graded as far as it goes."""
     school_class.seal(school_class.put("anna"))
     ben = recording_of(school_class.folder.student_path("ben"), _EXERCISE, 1)
     run_attempt(find_exercise(_EXERCISE), [], ben, "ben", 1_000_000)
@@ -86,13 +86,13 @@ def test_what_was_sealed_and_not_touched_is_graded(school_class: Class, tmp_path
     assert (called.status, called.err) == (0, "")
     assert [row["student"] for row in rows] == ["anna", "ben"]
     assert (rows[0]["points"], rows[0]["of"]) == ("5", "5")
-    assert "2 attempts of 2 students graded; 1 not sealed yet" in called.out
+    assert "2 attempts of 2 students graded; 1 not sealed" in called.out
     results = msgspec.json.decode((tmp_path / "results" / "anna.json").read_bytes())
     assert results["score"] == 5
     assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["anna.json", "ben.json"]
 
 
-def test_the_best_attempt_counts_or_every_one_is_told(school_class: Class) -> None:
+def test_the_best_attempt_or_every_attempt_is_listed(school_class: Class) -> None:
     """As with lab exercise grade."""
     school_class.seal(school_class.put("anna"), school_class.put("anna", 2))
     assert len(school_class.export()[1]) == 1
@@ -100,7 +100,7 @@ def test_the_best_attempt_counts_or_every_one_is_told(school_class: Class) -> No
 
 
 def test_an_edited_recording_is_refused(school_class: Class) -> None:
-    """Whatever was edited in it: its seal tells when it was as it should be."""
+    """The seal shows when it was still unchanged."""
     recording = school_class.put("anna")
     school_class.seal(recording)
     recording.write_bytes(recording.read_bytes()[:-1] + b" \n")  # as good as before, but for a blank
@@ -112,7 +112,7 @@ def test_an_edited_recording_is_refused(school_class: Class) -> None:
 
 
 def test_a_recording_in_another_s_folder_is_refused(school_class: Class) -> None:
-    """Its header names whose it is; whoever made it keeps the grade."""
+    """Its header names the author, who keeps the grade."""
     school_class.seal(school_class.put("anna"))
     school_class.put("ben")
     school_class.seal()
@@ -123,7 +123,7 @@ def test_a_recording_in_another_s_folder_is_refused(school_class: Class) -> None
 
 
 def test_a_copy_with_another_name_in_it_is_refused(school_class: Class) -> None:
-    """Put there while the server was down, and so sealed when it began: the run is one that anna made."""
+    """It was put there while the server was down, and so sealed at its start: the run is anna's."""
     school_class.seal(school_class.put("anna"))
     _renamed(school_class.put("ben"), "ben")
     school_class.seal()
@@ -132,8 +132,8 @@ def test_a_copy_with_another_name_in_it_is_refused(school_class: Class) -> None:
     assert rows[1]["refused"] == "anna handed in the same run"
 
 
-def test_a_sealed_recording_that_is_gone_is_told(school_class: Class) -> None:
-    """It does not simply lack a line in the table."""
+def test_a_missing_sealed_recording_is_reported(school_class: Class) -> None:
+    """In its own row of the table."""
     recording = school_class.put("anna")
     school_class.seal(recording)
     recording.unlink()
@@ -143,8 +143,8 @@ def test_a_sealed_recording_that_is_gone_is_told(school_class: Class) -> None:
 
 
 @pytest.mark.parametrize("edit", ["changed", "taken out", "cut off"])
-def test_who_edits_the_seals_is_found_out(school_class: Class, edit: str) -> None:
-    """By the chain of them, and at the end by the server's log."""
+def test_edited_seals_are_detected(school_class: Class, edit: str) -> None:
+    """By their chain, and at the end by the server's log."""
     school_class.seal(*(school_class.put("anna", number) for number in (1, 2, 3)))
     seals = school_class.folder.seals
     lines = seals.read_bytes().splitlines(keepends=True)
@@ -156,11 +156,11 @@ def test_who_edits_the_seals_is_found_out(school_class: Class, edit: str) -> Non
     seals.write_bytes(b"".join(kept[edit]))
     called, _ = school_class.export()
     assert called.status == 1
-    assert "somebody edited the seals; look into it" in called.err
+    assert "the seals were edited; investigate" in called.err
 
 
-def test_a_server_that_was_killed_while_it_sealed_goes_on(school_class: Class) -> None:
-    """A torn last line was no seal; the next server makes it anew."""
+def test_a_server_killed_while_sealing_continues(school_class: Class) -> None:
+    """A torn last line is no seal; the next server creates it again."""
     school_class.seal(school_class.put("anna"))
     school_class.put("anna", 2)
     with school_class.folder.seals.open("ab") as seals:
@@ -175,8 +175,8 @@ def test_a_server_that_was_killed_while_it_sealed_goes_on(school_class: Class) -
     assert called.status == 0
 
 
-def test_what_each_student_has_is_printed(school_class: Class) -> None:
-    """Everybody who has a folder, also who has attempted nothing."""
+def test_each_student_s_points_are_printed(school_class: Class) -> None:
+    """For every student with a folder, also without attempts."""
     school_class.seal(school_class.put("anna"))
     (school_class.folder.path / "students" / "cara" / "attempts").mkdir(parents=True)
     called, (grade,) = school_class.export()

@@ -1,4 +1,4 @@
-"""The teacher's screens at a terminal of their own, and what students with OpenSSH's client see of that."""
+"""The teacher's screens in terminals of their own, and what students with OpenSSH's client see."""
 
 import tempfile
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _EXERCISE = "two-coordinators"
 
 
 class Teacher:
-    """Terminals in which ``lab serve COMMANDS`` runs, with folders of its own."""
+    """Runs ``lab serve COMMANDS`` in terminals, with folders of its own."""
 
     def __init__(self, server: Server, home: Path, sockets: str) -> None:
         self._server = server
@@ -26,14 +26,13 @@ class Teacher:
         }
 
     def __call__(self, *words: str) -> Terminal:
-        """One that runs this beside the server."""
+        """Run this command beside the server."""
         data = ("--data", str(self._server.data))
         return Terminal("-m", "lab", "serve", *words, *data, environment=self._environment)
 
 
 @pytest.fixture
 def teacher(server: Server, tmp_path: Path) -> Iterator[Teacher]:
-    """The one of the server."""
     with tempfile.TemporaryDirectory(prefix="lab-") as sockets:  # a short path, as sockets need
         yield Teacher(server, tmp_path, sockets)
 
@@ -48,14 +47,12 @@ def _leave_attempt(terminal: Terminal) -> None:
     assert terminal.status() == 0
 
 
-def test_the_class_is_watched_and_looked_over_the_shoulder(
-    server: Server, school: School, teacher: Teacher
-) -> None:
-    """A line for each, as it changes; Enter shows a cluster as to a viewer, and q comes back."""
+def test_the_class_and_a_student_s_cluster_are_watched(server: Server, school: School, teacher: Teacher) -> None:
+    """One line per student, updated; Enter shows a cluster as a viewer, and q goes back."""
     with Client(server, school.anna).terminal("start", _EXERCISE) as student, teacher("watch") as watch:
         student.shows("attempt 1")
         watch.shows("lab class")
-        watch.shows("1 of 2 students on")
+        watch.shows("1 of 2 students logged in")
         watch.shows(f"{_EXERCISE} 1")
         watch.shows("0 of ")
         watch.type("\r")
@@ -64,17 +61,15 @@ def test_the_class_is_watched_and_looked_over_the_shoulder(
         before = len(watch.output)
         watch.type("q")
         watch.shows("lab class", before)
-        assert b"has the keys" not in student.output
+        assert b"controls this cluster" not in student.output
         watch.type("q")
         assert watch.status() == 0
         watch.is_as_before()
         _leave_attempt(student)
 
 
-def test_the_teacher_takes_the_keys_and_the_student_knows(
-    server: Server, school: School, teacher: Teacher
-) -> None:
-    """As long as it lasts a line says so, in the recording too; the student's own keys go on working."""
+def test_the_teacher_takes_control_and_the_student_knows(server: Server, school: School, teacher: Teacher) -> None:
+    """A line says so while it lasts, also in the recording; the student's own keys keep working."""
     with Client(server, school.anna).terminal("start", _EXERCISE) as student, teacher("watch") as watch:
         student.shows("5 leads")
         watch.shows(_EXERCISE)
@@ -86,22 +81,22 @@ def test_the_teacher_takes_the_keys_and_the_student_knows(
         student.type(":resume 5\r")
         student.shows("resume 5: ")
         watch.type("q")
-        server.logged("keys", "no longer", "anna")
+        server.logged("control", "releases", "anna")
         watch.type("q")
         assert watch.status() == 0
         _leave_attempt(student)
     recording = sorted((server.data / "students" / "anna" / "attempts").glob("*.jsonl"))[-1]
     lines = open_recording(recording)
-    told = [record.text for record in lines.records() if isinstance(record, Commanded | Captioned)]
+    texts = [record.text for record in lines.records() if isinstance(record, Commanded | Captioned)]
     lines.close()
-    assert told[-3:] == ["your teacher took control of this cluster, too", "pause 5", "resume 5"]
+    assert texts[-3:] == ["your teacher took control of this cluster, too", "pause 5", "resume 5"]
 
 
 def test_a_message_is_sent_from_the_screen(server: Server, school: School, teacher: Teacher) -> None:
-    """To the student in the line, or to all."""
+    """To the selected student, or to all."""
     with Client(server, school.ben).terminal() as student, teacher("watch") as watch:
         student.shows("begins an attempt")
-        watch.shows("1 of 2 students on")
+        watch.shows("1 of 2 students logged in")
         watch.type("L")
         watch.shows("lecture: what to run?")
         watch.type("bullx\r")
@@ -128,8 +123,10 @@ def _leave_lecture(terminal: Terminal) -> None:
     assert terminal.status() == 0, terminal.last()
 
 
-def test_a_lecture_is_seen_by_who_is_on_and_by_who_comes(server: Server, school: School, teacher: Teacher) -> None:
-    """Who is on is told, and comes by a key; who logs in sees it at once; a cursor in time of one's own."""
+def test_a_lecture_is_shown_to_the_class(server: Server, school: School, teacher: Teacher) -> None:
+    """Students who are logged in are notified and join with a key; those who log in see it at once, each with
+    their own cursor in time.
+    """
     with Client(server, school.anna).terminal() as anna, teacher("lecture", "bully", "--sim") as lecture:
         anna.shows("begins an attempt")
         lecture.shows("5 leads")
@@ -156,7 +153,7 @@ def test_a_lecture_is_seen_by_who_is_on_and_by_who_comes(server: Server, school:
 
 
 def test_the_class_votes_and_sees_the_tally(server: Server, school: School, teacher: Teacher) -> None:
-    """Each has one voice, the last one counts for none after the close; the teacher sees it as it comes."""
+    """Each student has one vote, the last one before the close; the teacher sees the votes arrive."""
     with Client(server, school.anna).terminal() as anna, Client(server, school.ben).terminal() as ben:
         anna.shows("begins an attempt")
         ben.shows("begins an attempt")

@@ -1,4 +1,4 @@
-"""The server's doors for browsers: who comes in, who stays out, and that nothing else is to be had."""
+"""The server for browsers: who may log in, and that nothing else is available."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ _PROTECTED = {
 
 @pytest.fixture(scope="module")
 def server(school: School, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server for the tests of this file; at its end its log has no fault of its own."""
+    """A server for the tests of this file; at the end its log must contain no fault."""
     data = tmp_path_factory.mktemp("web") / "data"
     with Server(data, "--log-ins", "1000", "--web", "0", class_file=school.class_file) as serving:
         yield serving
@@ -38,20 +38,20 @@ def server(school: School, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def _enrolled(server: Server, student: str) -> WebClient:
-    """A browser that this student came in with."""
+    """Return a browser that has logged in as this student."""
     return WebClient(server, WebClient(server).log_in(server.invite(student)).token)
 
 
-def _refused(answer: Answer, told: str) -> None:
-    """The door again, with this in words."""
+def _refused(answer: Answer, error: str) -> None:
+    """Check that this is the log-in page with this error."""
     assert answer.status == 403
-    assert told in answer.text
+    assert error in answer.text
     assert '<form method="post" action="/log-in">' in answer.text
     assert not answer.cookie
 
 
-def test_a_code_makes_a_browser_known(server: Server) -> None:
-    """Once; what it shows from then on is read by no script, sent by no other page, and kept as a hash."""
+def test_a_code_registers_a_browser(server: Server) -> None:
+    """Once; no script reads its token, no other page sends it, and only a hash is stored."""
     code = server.invite("carla")
     assert "abcd-efgh-jkmn-pqrs" in WebClient(server).get().text
     answer = WebClient(server).log_in(code.upper().replace("-", ""))
@@ -69,7 +69,7 @@ def test_a_code_makes_a_browser_known(server: Server) -> None:
     assert server.logged("refused", "the code was already used")["address"] == "127.0.0.1"
 
 
-def test_a_code_holds_for_a_key_or_a_browser(server: Server, school: School) -> None:
+def test_a_code_works_for_a_key_or_a_browser(server: Server, school: School) -> None:
     """Not for both."""
     code = server.invite("dora")
     WebClient(server).log_in(code)
@@ -79,7 +79,7 @@ def test_a_code_holds_for_a_key_or_a_browser(server: Server, school: School) -> 
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "error"),
     [
         ("", "not a valid code"),
         ("abcd-abcd-abcd-abcd", "unknown code"),
@@ -88,28 +88,30 @@ def test_a_code_holds_for_a_key_or_a_browser(server: Server, school: School) -> 
         ("$code ${x} {code}", "not a valid code"),
     ],
 )
-def test_a_wrong_code_is_told_in_words(server: Server, code: str, told: str) -> None:
-    """What was typed is there still, and is no part of the page's own text."""
+def test_a_wrong_code_is_explained(server: Server, code: str, error: str) -> None:
+    """The form keeps the code, escaped."""
     answer = WebClient(server).log_in(code)
-    _refused(answer, told)
+    _refused(answer, error)
     assert "<script>" not in answer.text
-    assert server.logged("refused", told)
+    assert server.logged("refused", error)
 
 
-def test_guessing_is_slowed_down(server: Server) -> None:
-    """By the address that it comes from, which a proxy on this machine adds to what it was told."""
+def test_guesses_are_rate_limited(server: Server) -> None:
+    """By client address; a proxy on this machine appends it to the header."""
     guesser = WebClient(server, X_Forwarded_For="192.0.2.1, 203.0.113.9")
-    said = [guesser.log_in("abcd-abcd-abcd-abcd") for _ in range(121)]
-    assert {each.status for each in said[:120]} == {403}
-    assert said[120].status == 429
-    assert "too many codes were tried from your address; try again in a minute" in said[120].text
+    responses = [guesser.log_in("abcd-abcd-abcd-abcd") for _ in range(121)]
+    assert {each.status for each in responses[:120]} == {403}
+    assert responses[120].status == 429
+    assert "too many codes were tried from your address; try again in a minute" in responses[120].text
     assert server.logged("refused", "too many codes")["address"] == "203.0.113.9"
     assert WebClient(server).log_in("abcd-abcd-abcd-abcd").status == 403
 
 
-def test_behind_https_the_cookie_stays_there(server: Server) -> None:
-    """A proxy on this machine says how the browser came."""
-    came = WebClient(server, X_Forwarded_Proto="https", X_Forwarded_For="198.51.100.7", origin="https://lab.example")
+def test_behind_https_the_cookie_is_secure(server: Server) -> None:
+    """A proxy on this machine reports the scheme."""
+    came = WebClient(
+        server, X_Forwarded_Proto="https", X_Forwarded_For="198.51.100.7", origin="https://lab.example"
+    )
     came._headers["Host"] = "lab.example"
     answer = came.log_in(server.invite("emil"))
     assert "Secure" in answer.cookie.split("; ")
@@ -118,7 +120,7 @@ def test_behind_https_the_cookie_stays_there(server: Server) -> None:
 
 @pytest.mark.parametrize("origin", ["none", "null", "http://evil.example", "http://127.0.0.1:1", "http://[", "é"])
 def test_a_page_from_elsewhere_gets_nothing(server: Server, origin: str) -> None:
-    """Whatever its visitor's browser would show: no terminal, no log-in, no log-out; the log says who asked."""
+    """No terminal, no log-in, no log-out; the log names the page."""
     known = _enrolled(server, "finn")
     code = server.invite("gina")
     foreign = WebClient(server, known._headers["Cookie"].removeprefix("lab="), origin=origin)
@@ -131,7 +133,7 @@ def test_a_page_from_elsewhere_gets_nothing(server: Server, origin: str) -> None
 
 
 def _no_terminal(surfer: WebClient) -> int:
-    """With what it is refused."""
+    """Return the status with which a terminal is refused."""
 
     async def ask() -> None:
         async with surfer.terminal():
@@ -143,8 +145,8 @@ def _no_terminal(surfer: WebClient) -> int:
 
 
 @pytest.mark.parametrize("token", ["", "x", "A" * 43, "é" * 43, "../" * 14 + "A", '"; Path=/', "\udcff" * 43])
-def test_without_a_log_in_there_is_a_door_and_no_more(server: Server, token: str) -> None:
-    """Also with a cookie that never was one."""
+def test_without_a_log_in_there_is_only_the_log_in_page(server: Server, token: str) -> None:
+    """Also with an invalid cookie."""
     surfer = WebClient(server)
     surfer._headers["Cookie"] = f"lab={token}"
     answer = surfer.get()
@@ -154,8 +156,8 @@ def test_without_a_log_in_there_is_a_door_and_no_more(server: Server, token: str
     assert server.logged("refused", "a terminal without a log-in")
 
 
-def test_every_answer_keeps_other_pages_out(server: Server) -> None:
-    """It is in no frame, and loads nothing from elsewhere; pages are kept in no cache."""
+def test_every_response_is_isolated(server: Server) -> None:
+    """No frames, no foreign content, and no caching of pages."""
     for path, status in (("/", 200), ("/static/terminal.js", 200), ("/terminal", 403), ("/nothing", 404)):
         answer = WebClient(server).get(path)
         assert answer.status == status
@@ -185,7 +187,7 @@ def test_every_answer_keeps_other_pages_out(server: Server) -> None:
     ],
 )
 def test_no_path_leads_to_another_file(server: Server, path: str) -> None:
-    """Nor to a list of those that may be had."""
+    """Nor to a list of files."""
     answered = raw(server, f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
     assert answered.split()[1] in (b"400", b"403", b"404"), answered
     assert b"import " not in answered
@@ -226,7 +228,7 @@ _FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
     ids=range(23),
 )
 def test_garbage_is_answered_and_costs_nothing(server: Server, sent: bytes) -> None:
-    """In the words of HTTP, without a word of Python; there is no fault in the log, and the next one comes in."""
+    """With an HTTP status, without a traceback; the log has no fault, and the next request works."""
     answered = raw(server, sent)
     assert answered == b"" or answered.split()[1][:1] == b"4", answered
     assert b"Traceback" not in answered
@@ -235,8 +237,8 @@ def test_garbage_is_answered_and_costs_nothing(server: Server, sent: bytes) -> N
     assert [line for line in server.log() if line["event"] == "fault"] == []
 
 
-def test_what_is_too_large_is_not_taken(server: Server) -> None:
-    """Neither a form nor a message."""
+def test_large_input_is_refused(server: Server) -> None:
+    """Forms and messages."""
     assert WebClient(server).post("/log-in", b"code=" + b"a" * (1 << 19)).status == 413
     known = _enrolled(server, "hugo")
 
@@ -253,8 +255,8 @@ def test_what_is_too_large_is_not_taken(server: Server) -> None:
         assert server.logged("refused", "an invalid window size", "hugo")
 
 
-def test_a_browser_is_known_after_a_restart_until_it_is_struck_out(tmp_path: Path) -> None:
-    """As a key is: the list is the teacher's to edit, while the server runs."""
+def test_a_browser_is_known_until_its_line_is_deleted(tmp_path: Path) -> None:
+    """Also after a restart; the teacher may edit the list while the server runs."""
     data = tmp_path / "data"
     with Server(data, "--web", "0") as first:
         tokens = [WebClient(first).log_in(first.invite(name)).token for name in ("anna", "ben")]
@@ -271,8 +273,8 @@ def test_a_browser_is_known_after_a_restart_until_it_is_struck_out(tmp_path: Pat
         assert "browsers:2: 'nonsense': expected HASH NAME SINCE" in second.logged("unreadable")["text"]
 
 
-def test_who_logs_out_is_known_no_longer(server: Server) -> None:
-    """Nor is the cookie there any more."""
+def test_log_out_forgets_the_browser(server: Server) -> None:
+    """And deletes the cookie."""
     known = _enrolled(server, "ines")
     answer = known.post("/log-out")
     assert (answer.status, 'lab=""; expires=' in answer.cookie) == (303, True)
@@ -281,8 +283,8 @@ def test_who_logs_out_is_known_no_longer(server: Server) -> None:
     assert server.logged("log-out", student="ines")
 
 
-def test_guests_come_in_where_anybody_may(tmp_path: Path, server: Server) -> None:
-    """Each browser is another one; a server that is not open has no button, and refuses who presses it."""
+def test_guests_log_in_to_an_open_server(tmp_path: Path, server: Server) -> None:
+    """Each browser is a new guest. Other servers show no button, and refuse the request."""
     assert "guest" not in WebClient(server).get().text
     _refused(WebClient(server).post("/guest"), "this server accepts no guests")
     with Server(tmp_path / "data", "--open", "--log-ins", "2", "--web", "0") as open_server:
@@ -303,8 +305,8 @@ async def _begin(terminal: BrowserTerminal) -> None:
     await terminal.sees("5 leads")
 
 
-def test_a_browser_that_goes_leaves_the_cluster(server: Server) -> None:
-    """However it goes; the next one goes on with it. It is told where the student was from, and so is the log."""
+def test_the_cluster_survives_its_browser(server: Server) -> None:
+    """However the browser goes; the next one continues. The student and the log learn the earlier address."""
     known = _enrolled(server, "jana")
 
     async def go() -> None:
@@ -330,8 +332,8 @@ def test_a_browser_that_goes_leaves_the_cluster(server: Server) -> None:
     }
 
 
-def test_a_page_that_is_loaded_again_is_not_asked(server: Server) -> None:
-    """The session that ends because its browser has left is waited for."""
+def test_a_reloaded_page_is_not_asked(server: Server) -> None:
+    """The ending session of the old page is waited for."""
     known = _enrolled(server, "kurt")
 
     async def reload() -> None:
@@ -342,8 +344,8 @@ def test_a_page_that_is_loaded_again_is_not_asked(server: Server) -> None:
     asyncio.run(reload())
 
 
-def test_a_browser_that_reads_nothing_costs_a_bounded_amount_of_memory(server: Server) -> None:
-    """The server takes no more from its session than the connection buffers; then it goes on."""
+def test_a_browser_that_reads_nothing_costs_bounded_memory(server: Server) -> None:
+    """The server reads no more from the session than the connection buffers; then it continues."""
     known = _enrolled(server, "lena")
 
     async def stall() -> None:
@@ -361,8 +363,8 @@ def test_a_browser_that_reads_nothing_costs_a_bounded_amount_of_memory(server: S
     asyncio.run(stall())
 
 
-def test_who_types_faster_than_anybody_costs_a_bounded_amount_of_memory(server: Server) -> None:
-    """Keys are taken at a pace that the session bears; the rest stays with the browser, however well packed."""
+def test_a_browser_that_floods_input_costs_bounded_memory(server: Server) -> None:
+    """Input is accepted at the session's pace; the rest stays with the browser, however well compressed."""
     known = _enrolled(server, "mona")
     memory = psutil.Process(server.process.pid).memory_info
 
@@ -380,8 +382,8 @@ def test_who_types_faster_than_anybody_costs_a_bounded_amount_of_memory(server: 
     server.logged("session ended", student="mona")
 
 
-def test_a_server_that_ends_says_so(tmp_path: Path) -> None:
-    """In the terminal, with a proper close; nothing of it is left."""
+def test_the_end_of_the_server_is_shown(tmp_path: Path) -> None:
+    """In the terminal, with a proper close; no process is left."""
     with Server(tmp_path / "data", "--web", "0") as ending:
         known = _enrolled(ending, "anna")
 
@@ -414,16 +416,16 @@ def test_kill_9_leaves_no_process_behind(tmp_path: Path) -> None:
         asyncio.run(watch())
 
 
-def test_the_teacher_is_told_of_the_way_by_browser(server: Server) -> None:
+def test_the_address_for_browsers_is_printed(server: Server) -> None:
     """At the start, and with each code."""
-    assert f"or, in a browser:              {server.page()}" in server.said()
-    assert "students connect with:" in server.said()
+    assert f"or, in a browser:              {server.page()}" in server.output()
+    assert "students connect with:" in server.output()
 
 
-def test_a_code_that_cannot_be_written_down_lets_nobody_in(tmp_path: Path) -> None:
-    """The code is used up first: a crash in between costs an invitation, and a list is never half written."""
+def test_a_code_that_cannot_be_stored_admits_nobody(tmp_path: Path) -> None:
+    """The code is used up first: a crash in between costs an invitation, and no list is half written."""
     folder = DataFolder(tmp_path / "data")
-    browsers = Browsers(folder, False, lambda said: None)
+    browsers = Browsers(folder, False, lambda error: None)
     ((_, code),) = Invitations(folder.invites).invite(["anna"], 1)
     (folder.path / "browsers").mkdir()
     with pytest.raises(OSError, match="Is a directory"):

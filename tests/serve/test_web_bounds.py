@@ -1,4 +1,4 @@
-"""What one address, one browser and one connection may cost the web server: with small limits, in this process."""
+"""Limits on one address, one browser and one connection, tested with small limits in this process."""
 
 import asyncio
 import socket
@@ -28,7 +28,7 @@ _FORM = (
 
 
 class _Place:
-    """A site with nobody in it."""
+    """A site without students."""
 
     def __init__(self, context: ServerContext, port: int) -> None:
         self.context = context
@@ -36,17 +36,17 @@ class _Place:
         self.page = f"http://127.0.0.1:{port}/"
 
     def logged(self) -> list[str]:
-        """What is in its log."""
+        """Return the lines of the log."""
         lines = self.context.folder.log.read_bytes().splitlines()
         return [msgspec.json.decode(line, type=dict[str, str]).get("text", "") for line in lines]
 
     async def log_in(self) -> Answer:
-        """By a code that holds."""
+        """Log in with a valid code."""
         ((_, code),) = Invitations(self.context.folder.invites).invite(["anna"], 1)
         return await WebClient(self.page).ask("POST", "/log-in", f"code={code}".encode(), FORM)
 
     async def enrolled(self) -> WebClient:
-        """A browser that is known."""
+        """Return a known browser."""
         return WebClient(self.page, (await self.log_in()).token)
 
 
@@ -67,17 +67,17 @@ async def _site(path: Path, limits: Limits) -> AsyncIterator[_Place]:
 
 
 async def _until_cut(port: int, sent: bytes, drip: bytes = b"") -> bytes:
-    """Send this, then that again and again, until the server hangs up; what it said."""
+    """Send this, then that repeatedly, until the server hangs up; return the response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(sent)
-    said = asyncio.create_task(reader.read())
+    response = asyncio.create_task(reader.read())
     async with asyncio.timeout(10):
-        while not said.done():
+        while not response.done():
             writer.write(drip)
-            await asyncio.wait({said}, timeout=0.02)
+            await asyncio.wait({response}, timeout=0.02)
     writer.close()
     try:
-        return said.result()
+        return response.result()
     except ConnectionResetError:
         return b""
 
@@ -96,7 +96,7 @@ async def _until_cut(port: int, sent: bytes, drip: bytes = b"") -> bytes:
     ids=["silence", "half a head", "a head by drops", "half a form", "a form by drops", "a page", "many pages"],
 )
 def test_a_connection_without_a_terminal_is_cut_off(tmp_path: Path, sent: bytes, drip: bytes) -> None:
-    """However busy it keeps itself; it is no fault of the server's."""
+    """However busy it is; the log shows no fault."""
 
     async def come() -> None:
         async with _site(tmp_path, Limits(login_s=0.3)) as place:
@@ -106,8 +106,8 @@ def test_a_connection_without_a_terminal_is_cut_off(tmp_path: Path, sent: bytes,
     asyncio.run(come())
 
 
-def test_who_reads_nothing_of_a_page_is_cut_off(tmp_path: Path) -> None:
-    """The largest file there is, asked for many times, and not taken."""
+def test_a_client_that_reads_nothing_is_cut_off(tmp_path: Path) -> None:
+    """It requests the largest file many times, and does not read it."""
 
     async def come() -> None:
         async with _site(tmp_path, Limits(login_s=0.3)) as place:
@@ -132,8 +132,8 @@ def _drained(line: socket.socket) -> int:
     return taken
 
 
-def test_too_many_at_the_door_make_room(tmp_path: Path) -> None:
-    """The oldest goes; a terminal is at the door no longer, and stays."""
+def test_too_many_half_open_connections_are_evicted(tmp_path: Path) -> None:
+    """The oldest is closed; one with a terminal stays."""
 
     async def come() -> None:
         limits = Limits(half_open=3, half_open_per_address=3)
@@ -149,8 +149,8 @@ def test_too_many_at_the_door_make_room(tmp_path: Path) -> None:
     asyncio.run(come())
 
 
-def test_a_terminal_that_says_no_size_is_closed(tmp_path: Path) -> None:
-    """Nothing is started for it, whatever it types."""
+def test_a_terminal_without_a_size_is_closed(tmp_path: Path) -> None:
+    """Nothing is started for it, whatever it sends."""
 
     async def come() -> None:
         async with (
@@ -166,31 +166,31 @@ def test_a_terminal_that_says_no_size_is_closed(tmp_path: Path) -> None:
     asyncio.run(come())
 
 
-def test_a_student_logs_in_so_often_and_no_more(tmp_path: Path) -> None:
+def test_the_rate_of_log_ins_is_limited(tmp_path: Path) -> None:
     """As over SSH; the terminal says why."""
 
     async def come() -> None:
         async with _site(tmp_path, Limits(logins_per_minute=2, unused_s=0.05)) as place:
             anna = await place.enrolled()
-            for told in ("", "", "lab: too many log-ins; try again in a minute"):
+            for message in ("", "", "lab: too many log-ins; try again in a minute"):
                 async with anna.terminal("") as terminal:
                     await terminal.closed()
-                    assert terminal.text().strip() == told
+                    assert terminal.text().strip() == message
             assert "too many log-ins of anna" in place.logged()
 
     asyncio.run(come())
 
 
 @pytest.mark.parametrize("in_the_way", ["browsers", ".browsers.lock"])
-def test_a_disk_that_takes_nothing_is_told_of(tmp_path: Path, in_the_way: str) -> None:
-    """To the student in words, and in the log; nobody is let in."""
+def test_a_full_disk_is_reported(tmp_path: Path, in_the_way: str) -> None:
+    """To the student and in the log; nobody is admitted."""
 
     async def come() -> None:
         async with _site(tmp_path, Limits()) as place:
             (place.context.folder.path / in_the_way).mkdir()
-            said = await place.log_in()
-            assert (said.status, said.cookie) == (503, "")
-            assert "the server cannot write to its disk; tell your teacher" in said.text
+            response = await place.log_in()
+            assert (response.status, response.cookie) == (503, "")
+            assert "the server cannot write to its disk; tell your teacher" in response.text
             assert any("the log-in could not be stored" in line for line in place.logged())
 
     asyncio.run(come())

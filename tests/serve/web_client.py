@@ -1,4 +1,4 @@
-"""A browser as the server sees it: requests and sockets, with and without what a real one would send."""
+"""A browser as the server sees it: requests and WebSockets, valid and invalid."""
 
 import asyncio
 import re
@@ -20,7 +20,7 @@ _WITHIN_S = 60.0
 
 
 class Answer(Struct):
-    """What the server answered. ``cookie`` is the whole header that sets one."""
+    """A response. ``cookie`` is the whole Set-Cookie header."""
 
     status: int
     headers: dict[str, str]
@@ -28,19 +28,18 @@ class Answer(Struct):
 
     @property
     def cookie(self) -> str:
-        """The header."""
         return self.headers.get("Set-Cookie", "")
 
     @property
     def token(self) -> str:
-        """What the browser is known by from now on."""
+        """The browser's token."""
         found = re.match(r"lab=([\w-]{43});", self.cookie)
         assert found is not None, (self.status, self.text)
         return found[1]
 
 
 class WebClient:
-    """It has this token as its cookie, and says that its pages are from this place; without one, from here."""
+    """Sends requests with this token as its cookie, and this Origin; by default the server's own."""
 
     def __init__(self, server: Server | str, token: str = "", origin: str = "", **headers: str) -> None:
         self.page = server if isinstance(server, str) else server.page()
@@ -51,19 +50,16 @@ class WebClient:
             self._headers["Cookie"] = f"lab={token}"
 
     def get(self, path: str = "/") -> Answer:
-        """Look at a page."""
         return asyncio.run(self.ask("GET", path))
 
     def post(self, path: str, body: bytes = b"", kind: str = FORM) -> Answer:
-        """Send a form."""
         return asyncio.run(self.ask("POST", path, body, kind))
 
     def log_in(self, code: str) -> Answer:
-        """By this code."""
         return self.post("/log-in", f"code={code}".encode())
 
     async def ask(self, method: str, path: str, body: bytes = b"", kind: str = "") -> Answer:
-        """Any request; where it leads to is not followed."""
+        """Send any request; redirects are not followed."""
         headers = {**self._headers, **({"Content-Type": kind} if kind else {})}
         async with (
             aiohttp.ClientSession() as client,
@@ -77,7 +73,10 @@ class WebClient:
     async def terminal(
         self, size: str = '{"columns": 120, "rows": 40}', is_packed: bool = True
     ) -> AsyncIterator["BrowserTerminal"]:
-        """A terminal of this size; browsers have it packed. aiohttp.WSServerHandshakeError: it may have none."""
+        """Open a terminal of this size, compressed as by browsers.
+
+        Raises aiohttp.WSServerHandshakeError if it is refused.
+        """
         packing = 15 if is_packed else 0
         async with (
             aiohttp.ClientSession() as client,
@@ -91,7 +90,7 @@ class WebClient:
 
 
 class BrowserTerminal:
-    """A terminal of 120 by 40: what is seen in it, and what is typed."""
+    """A terminal of 120 by 40: its screen, and its input."""
 
     def __init__(self, opened: aiohttp.ClientWebSocketResponse) -> None:
         self.socket = opened
@@ -100,7 +99,7 @@ class BrowserTerminal:
 
     @property
     def transport(self) -> asyncio.Transport:
-        """The connection below, for those who break it."""
+        """The transport of the connection, to break it."""
         connection = self.socket._conn
         assert connection is not None
         transport = connection.transport
@@ -108,15 +107,14 @@ class BrowserTerminal:
         return transport
 
     async def type(self, keys: str) -> None:
-        """Press keys."""
         await self.socket.send_bytes(keys.encode())
 
     def text(self) -> str:
-        """What is seen now."""
+        """Return the visible text."""
         return "\n".join(line.rstrip() for line in self._screen.display)
 
     async def sees(self, *texts: str) -> str:
-        """Wait until all of these are seen at once; the screen then."""
+        """Wait until the screen shows all of these at once; return its text."""
         ends_s = asyncio.get_running_loop().time() + _WITHIN_S
         while not all(text in self.text() for text in texts):
             left_s = ends_s - asyncio.get_running_loop().time()
@@ -129,7 +127,7 @@ class BrowserTerminal:
         return self.text()
 
     async def closed(self) -> int | None:
-        """Wait for the end, and take what is shown until then; why, as a number."""
+        """Wait for the end, and process the output until then; return the close code."""
         async with asyncio.timeout(_WITHIN_S):
             async for message in self.socket:
                 self._stream.feed(message.data)
@@ -137,7 +135,7 @@ class BrowserTerminal:
 
 
 def raw(server: Server, sent: bytes) -> bytes:
-    """Send these very bytes; all that is answered until the server hangs up."""
+    """Send these bytes; return everything received until the server hangs up."""
     _, _, port = server.page().rstrip("/").rpartition(":")
     with socket.create_connection(("127.0.0.1", int(port)), _WITHIN_S) as line:
         line.sendall(sent)

@@ -114,7 +114,7 @@ Who has to be silent?
 def made(
     folder: Path, head: str = HEAD, instructions: str = INSTRUCTIONS, hints: str = HINTS, name: str = "pause-one"
 ) -> Exercise:
-    """An exercise in that folder."""
+    """Write an exercise to a folder and read it."""
     own = folder / name
     own.mkdir(parents=True)
     (own / "mended.py").write_text("")
@@ -129,14 +129,13 @@ def made(
 
 
 class LastingClusters(LocalClusters):
-    """As the server has them: a cluster is still there for the next session."""
+    """Clusters as on a server: they outlive the session."""
 
     def __init__(self) -> None:
         super().__init__()
         self._info: RunInfo | None = None
 
     def start(self, config: RunConfig) -> HostReady:
-        """Remember it."""
         ready = super().start(config)
         self._info = RunInfo(
             config.run, ready.pid, config.protocol, config.nodes, "", config.recording, ready.socket, config.world
@@ -144,17 +143,15 @@ class LastingClusters(LocalClusters):
         return ready
 
     def end(self) -> str:
-        """It is gone."""
         self._info = None
         return super().end()
 
     def running(self) -> RunInfo | None:
-        """What goes on."""
         return self._info
 
 
 def student(folder: Path) -> StudentFolder:
-    """Anna, whose folder is there."""
+    """Return the folder of the student anna."""
     return StudentFolder(folder / "anna", "anna")
 
 
@@ -167,7 +164,7 @@ def classroom(
     first: str = "",
     size: tuple[int, int] = (120, 40),
 ) -> ClassroomApp:
-    """Run the interface over the exercises, and the test in it. Clusters that are not handed in end with it."""
+    """Run the interface over the exercises and the test in it; own clusters end with it."""
     own = clusters or LocalClusters()
 
     async def run() -> ClassroomApp:
@@ -190,7 +187,7 @@ def classroom(
 
 
 def taught(test: Test, folder: Path, size: tuple[int, int] = (120, 40), is_served: bool = False) -> StudentFolder:
-    """Run a test in an attempt at the exercise of these tests, once 5 leads; the student's home."""
+    """Run a test in an attempt, once 5 leads; return the student's folder."""
     home = student(folder)
 
     async def ready(seen: Seen) -> None:
@@ -202,7 +199,7 @@ def taught(test: Test, folder: Path, size: tuple[int, int] = (120, 40), is_serve
 
 
 def attempted(path: Path, name: str = "two-coordinators") -> Path:
-    """The recording of an attempt at an exercise of the program: a hint was taken, and all was done."""
+    """Record an attempt at a built-in exercise, with a hint and all tasks done."""
     exercise = find_exercise(name)
     commands = read_commands(exercise, (exercise.folder / "solution.script").read_text())
     config = replace(
@@ -216,12 +213,10 @@ def attempted(path: Path, name: str = "two-coordinators") -> Path:
 
 
 def attempt_of(seen: Seen) -> AttemptLog:
-    """The attempt that is shown."""
     attempt = seen.source.attempt
     assert attempt is not None
     return attempt
 
 
 def listed(seen: Seen) -> ListScreen:
-    """The list of exercises."""
     return next(each for each in seen.app.screen_stack if isinstance(each, ListScreen))

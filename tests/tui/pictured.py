@@ -32,7 +32,7 @@ def pictured(
     selected: int | None = None,
     picked: Picked | None = None,
 ) -> Canvas:
-    """The picture with the cursor at that instant, as large as that, so many times zoomed out."""
+    """Return the picture with the cursor at an instant, for a size and a zoom level."""
     lines = open_recording(path)
     try:
         theme_styles = ThemeStyles(glyphs_for(UNICODE if fine else ASCII))
@@ -75,6 +75,6 @@ def pictured(
 
 
 def text_of(canvas: Canvas) -> str:
-    """Its lines, without the blanks at their ends."""
+    """Return its lines without trailing blanks."""
     rows = ("".join(text for text, _ in canvas.row(y)).rstrip() for y in range(canvas.height))
     return "\n".join(rows).rstrip("\n")

@@ -1,4 +1,4 @@
-"""Recordings for the tests of the interface: a long one, one of a bank, and the one that is shipped."""
+"""Recordings for the interface's tests: a long one, one of a bank, and the shipped one."""
 
 import functools
 from pathlib import Path
@@ -16,7 +16,7 @@ __all__ = ["BLOCKED_US", "SHIPPED", "blocked_run", "long_run", "written"]
 
 SHIPPED = Path(__file__).parents[2] / "recordings" / "two-coordinators.jsonl"
 BLOCKED_US = 20 * T_US
-"""When the transaction of ``blocked_run`` is blocked."""
+"""The time at which the transaction of ``blocked_run`` is blocked."""
 
 _COMMANDS = (
     "at 3s kill 5",
@@ -33,7 +33,7 @@ _COMMANDS = (
 
 @functools.cache
 def long_run() -> tuple[Record, ...]:
-    """Several thousand records of five nodes that are struck in many ways; without keyframes."""
+    """Return several thousand records of five nodes under many faults, without keyframes."""
     nodes = (1, 2, 3, 4, 5)
     log = MemoryLog(simulated_header(Bully, nodes, Timing(50_000, 20_000), Link(8_000, 3_000), 5))
     simulation = Simulation(Bully, log.header, log)
@@ -45,7 +45,7 @@ def long_run() -> tuple[Record, ...]:
 
 
 def written(path: Path) -> Path:
-    """The long run as a file, with keyframes."""
+    """Write the long run to a file, with keyframes."""
     header, *records = long_run()
     writer = Writer(path, header)  # type: ignore[arg-type]
     for record in records:
@@ -55,7 +55,7 @@ def written(path: Path) -> Path:
 
 
 def blocked_run(nodes: int = 3) -> Rig:
-    """The coordinator dies between the votes and the word, and comes back at the end."""
+    """Run a coordinator that dies between the votes and the decision, and recovers at the end."""
     rig = Rig(range(1, nodes + 1), protocol=TwoPhaseCommit).started()
     rig.do(f"on send Vote 1->{nodes}: kill {nodes}", f"tell {nodes} withdraw 350")
     rig.run(10 * T_US)

@@ -1,4 +1,4 @@
-"""A run of a scenario, in virtual time: it says and marks something, and not all that it expects is met."""
+"""The run of a scenario in virtual time, with captions, marks, and an expectation that is not met."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ END_US = 4_000_000
 
 
 def scripted_config(recording: Path, script: str = SCENARIO, end_us: int | None = END_US) -> RunConfig:
-    """The run of a scenario, simulated."""
+    """Return the configuration of the simulated run."""
     head, rule, lines = script.partition("---\n")
     timing, link = Timing(130_000, 40_000), Link(8_000, 3_000)
     return RunConfig(
@@ -53,6 +53,6 @@ def scripted_config(recording: Path, script: str = SCENARIO, end_us: int | None 
 
 
 def scripted_file(path: Path, script: str = SCENARIO) -> Path:
-    """Its recording."""
+    """Write its recording."""
     run_to_end(scripted_config(path, script), END_US, lambda now_us: "", lambda done: None)
     return path

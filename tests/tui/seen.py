@@ -32,7 +32,7 @@ Test = Callable[["Seen"], Awaitable[None]]
 
 
 class Seen:
-    """What is to be seen, and the hands on the keys."""
+    """The interface under test: its screen and its keys."""
 
     def __init__(self, app: RunsApp, pilot: Pilot[None]) -> None:
         self.app = app
@@ -40,57 +40,54 @@ class Seen:
 
     @property
     def run(self) -> RunScreen:
-        """The topmost screen of a run, under whatever dialog is over it."""
+        """The topmost screen of a run, below any dialog."""
         return next(screen for screen in reversed(self.app.screen_stack) if isinstance(screen, RunScreen))
 
     @property
     def top(self) -> Screen[object]:
-        """The screen that has the keys."""
+        """The screen that has the focus."""
         return self.app.screen
 
     @property
     def player(self) -> Player:
-        """The cursor in time."""
         return self.run.player
 
     @property
     def source(self) -> Source:
-        """Where the run's records come from."""
         return self.run.source
 
     def selected(self) -> int | None:
-        """The node that is selected."""
         return self.run.selected
 
     @property
     def text(self) -> str:
-        """Everything that is on the screen."""
+        """The text of the whole screen."""
         strips = self.top._compositor.render_strips(self.app.size)
         return "\n".join(strip.text for strip in strips)
 
     @property
     def view(self) -> str:
-        """What is seen of the chosen view, without what stands beside it."""
+        """The text of the chosen view alone."""
         region = self.run.views.widget.region
         rows = self.run._compositor.render_strips(self.app.size)[region.y : region.bottom]
         return "\n".join(row.crop(region.x, region.right).text for row in rows)
 
     @property
     def said(self) -> str:
-        """The line in which the interface answers."""
+        """The text of the message line."""
         return self.line("#message")
 
     @property
     def leaders(self) -> str:
-        """The line of who leads whom."""
+        """The text of the leader line."""
         return self.line("#leaders")
 
     def line(self, selector: str) -> str:
-        """The text of one of the lines, also where a dialog is over it."""
+        """Return the text of a line, even below a dialog."""
         return self.of(selector, TitleLine if selector != "#leaders" else LeaderLine)._shown.plain
 
     def of(self, selector: str, kind: type[W]) -> W:
-        """A widget of the run's screen."""
+        """Return a widget of the run's screen."""
         return self.run.query_one(selector, kind)
 
     async def drawn(self) -> None:
@@ -105,16 +102,15 @@ class Seen:
         await self.press("home")
 
     async def press(self, *keys: str) -> None:
-        """Press keys, and let them take effect."""
+        """Press keys and wait for their effect."""
         await self.pilot.press(*keys)
         await self.pilot.pause()
 
     async def type(self, text: str) -> None:
-        """Type a text."""
         await self.press(*(_KEY_OF.get(letter, letter) for letter in text))
 
     async def until(self, condition: Callable[[], object], what: str, within_s: float = WAIT_S) -> None:
-        """Wait until it is so."""
+        """Wait until the condition is true."""
         ends = time.monotonic() + within_s
         while not condition():
             if time.monotonic() > ends:
@@ -122,7 +118,7 @@ class Seen:
             await self.pilot.pause(0.02)
 
     async def says(self, text: str) -> None:
-        """Wait until the answering line has this text in it."""
+        """Wait until the message line contains this text."""
         await self.until(lambda: text in self.said, f"the line says {text!r}")
 
 
@@ -134,7 +130,7 @@ def over(
     test: Test,
     size: tuple[int, int] = (120, 40),
 ) -> LabApp:
-    """Run the interface over that source, and the test in it; what either raises is raised."""
+    """Run the interface over a source and the test in it; exceptions of both are raised."""
 
     async def run() -> LabApp:
         app = LabApp(opened, "test")
@@ -148,7 +144,7 @@ def over(
 
 
 def replay(test: Test, path: Path = SHIPPED, size: tuple[int, int] = (120, 40)) -> LabApp:
-    """Run a test over a recording that stands still at its first record, with all its marks found."""
+    """Run a test over a recording, paused at its first record, with all its marks found."""
 
     async def opened() -> Source:
         return FileSource(path)
@@ -162,7 +158,7 @@ def replay(test: Test, path: Path = SHIPPED, size: tuple[int, int] = (120, 40)) 
 
 @contextlib.contextmanager
 def served(config: RunConfig) -> Iterator[HostReady]:
-    """A host that serves its feed, for as long as the test needs it."""
+    """Run a host that serves its feed."""
     process = HostProcess(config)
     try:
         yield process.ready()
@@ -172,5 +168,5 @@ def served(config: RunConfig) -> Iterator[HostReady]:
 
 
 def attached(test: Test, socket: str, role: Literal["driver", "viewer"] = "driver") -> LabApp:
-    """Run a test over a host that serves its feed on this socket."""
+    """Run a test over the host with this socket."""
     return over(lambda: FeedSource.open(socket, role), test)

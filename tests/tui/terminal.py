@@ -1,4 +1,4 @@
-"""A real terminal with a program in it: a PTY, a session with it as its terminal, and a reader that can stall."""
+"""A real terminal for tests: a PTY with a session of its own, and a reader that can stall."""
 
 import contextlib
 import fcntl
@@ -26,12 +26,12 @@ _WITHIN_S = 60.0
 
 
 def without_codes(output: bytes) -> str:
-    """What was written, without the terminal's codes."""
+    """Return the output without terminal codes."""
     return _CODE.sub(b"", output).decode("utf-8", "replace")
 
 
 def colours(output: bytes) -> set[str]:
-    """The parameters of all codes that set a colour."""
+    """Return the parameters of all colour codes."""
     found = set()
     for style in re.findall(rb"\x1b\[([0-9;:]*)m", output):
         numbers = [int(number or 0) for number in re.split(b"[;:]", style)]
@@ -109,15 +109,14 @@ class Terminal:
         wait_for(lambda: sought in self.output[since:], f"{text!r} in {self.last()}", _WITHIN_S, 0.02)
 
     def last(self) -> str:
-        """The last of what was written, for whoever reads a failure."""
+        """Return the end of the output, for failure messages."""
         return repr(without_codes(self.output)[-1500:])
 
     def type(self, keys: str) -> None:
-        """Press keys."""
         os.write(self.master, keys.encode())
 
     def status(self, within_s: float = _WITHIN_S) -> int:
-        """Wait for the end of the program; its exit status."""
+        """Wait for the program and return its exit status."""
         told: list[bytes] = []
         waiting = threading.Thread(target=lambda: told.append(self._reports.readline()), daemon=True)
         waiting.start()
@@ -127,7 +126,7 @@ class Terminal:
         return int(told[0])
 
     def processes(self) -> list[psutil.Process]:
-        """All processes that live and were started from this terminal, the shell left out."""
+        """Return all living processes started from this terminal, except the shell."""
         return [each for each in psutil.process_iter() if each.pid != self.shell.pid and self._is_ours(each)]
 
     def _is_ours(self, process: psutil.Process) -> bool:
@@ -138,17 +137,17 @@ class Terminal:
             return False
 
     def interface(self) -> int:
-        """The process that draws: the child in the program's own process group."""
+        """Return the process that draws: the child in the program's own process group."""
         children = psutil.Process(self.pid).children()
         return next(child.pid for child in children if os.getpgid(child.pid) == self.pid)
 
     def all_gone(self, within_s: float = 5.0) -> None:
-        """Wait until nothing of the program is left, nor of a run that it started."""
+        """Wait until no process of the program or of its runs is left."""
         wait_for(lambda: not self.processes(), "nothing of the program is left", within_s, 0.05)
         assert list_runs() == ([], [])
 
     def is_as_before(self) -> None:
-        """The terminal's settings, its screen, its cursor and its mouse are what they were."""
+        """Return whether settings, screen, cursor and mouse of the terminal are restored."""
         wait_for(lambda: termios.tcgetattr(self._slave) == self.before, "the terminal's settings", 2)
         for on, off in (
             (b"\x1b[?1049h", b"\x1b[?1049l"),
@@ -162,15 +161,15 @@ class Terminal:
         wait_for(lambda: self.output.rfind(off) > self.output.rfind(on), f"{off!r} after {on!r}", 2)
 
     def stall(self) -> None:
-        """As if Ctrl-S had been pressed, or the line were dead: nothing more that is written gets through."""
+        """Stop reading, as if Ctrl-S were pressed or the connection were dead."""
         termios.tcflow(self._slave, termios.TCOOFF)
 
-    def go_on(self) -> None:
-        """The end of ``stall``."""
+    def resume(self) -> None:
+        """Read again."""
         termios.tcflow(self._slave, termios.TCOON)
 
     def hang_up(self) -> None:
-        """The line is gone: the terminal emulator was closed, or the connection broke."""
+        """Close the terminal, as if the emulator were closed or the connection lost."""
         self._up = False
         self._reader.join()  # a terminal that is being read from does not go
         os.close(self._slave)

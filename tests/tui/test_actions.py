@@ -1,4 +1,4 @@
-"""The one table: what it says can be done, can be, by key, by click and by word."""
+"""The table of actions: everything in it can be done by key, by click and by word."""
 
 import string
 from collections import Counter
@@ -12,8 +12,7 @@ from lab.tui.screen import RunScreen
 from tests.tui.seen import Seen, replay
 
 
-
-def test_no_word_and_no_key_is_there_twice() -> None:
+def test_no_word_or_key_occurs_twice() -> None:
     words = Counter(action.word for action in ACTIONS)
     keys = Counter(key for action in ACTIONS for key in action.keys.split(",") if key)
     shown = Counter(action.shown for action in ACTIONS if action.shown)
@@ -21,12 +20,12 @@ def test_no_word_and_no_key_is_there_twice() -> None:
         assert [each for each, count in counted.items() if count > 1] == []
 
 
-def test_a_word_names_its_action_and_no_other_text_does() -> None:
+def test_only_a_word_names_an_action() -> None:
     assert [find_action(action.word) for action in ACTIONS] == list(ACTIONS)
     assert find_action("no-such-word") is None
 
 
-def test_what_changes_the_cluster_is_a_command_of_the_language_as_well() -> None:
+def test_cluster_actions_are_script_commands_too() -> None:
     for action in ACTIONS:
         assert (action.where == "driver") == (action.group == "cluster"), action.word
         assert action.group != "cluster" or action.word in VERBS, action.word
@@ -41,14 +40,13 @@ def test_every_action_is_bound_to_its_keys() -> None:
         assert (binding.key, binding.show) == (action.keys, bool(action.footer))
 
 
-def test_everything_that_is_done_often_can_be_clicked_in_the_footer() -> None:
-    """What only moves in time has the scrub bar, what only looks has the widgets themselves."""
+def test_cluster_actions_can_be_clicked_in_the_footer() -> None:
     unseen = {action.word for action in ACTIONS if not action.footer and action.group == "cluster"}
     assert unseen == {"wipe"}
 
 
-def test_what_is_needed_first_is_first_in_the_footer() -> None:
-    """In 80 columns there is how to give a command, to get help and to leave, and what moves and finds; whole."""
+def test_the_footer_begins_with_the_most_needed_actions() -> None:
+    """In 80 columns it shows how to enter a command, get help, quit, move in time and search, uncut."""
 
     async def test(seen: Seen) -> None:
         footer = seen.text.split("\n")[-1]
@@ -60,14 +58,14 @@ def test_what_is_needed_first_is_first_in_the_footer() -> None:
 
 
 def test_the_footer_has_all_actions() -> None:
-    """In another order than the table; views have no label there, as they have tabs."""
+    """Their order differs from the table, and views have tabs instead of labels."""
     ordered = footer_actions()
     assert sorted(action.word for action in ordered) == sorted(action.word for action in ACTIONS)
     assert not any(action.footer for action in ordered if action.group == "views")
 
 
-def test_every_action_has_something_that_does_it() -> None:
-    """A word of the table that no code knows would raise here."""
+def test_every_action_has_a_handler() -> None:
+    """A word without a handler would raise here."""
 
     async def do_all(seen: Seen) -> None:
         for action in ACTIONS:

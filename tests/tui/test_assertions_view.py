@@ -1,4 +1,4 @@
-"""The view of assertions: statements, verdicts at the cursor, what they rely on, and the way to each witness."""
+"""The assertions view: statements, verdicts at the cursor, assumptions, and the way to each witness."""
 
 from pathlib import Path
 
@@ -26,13 +26,13 @@ def _text(seen: Seen) -> str:
 
 
 def _block(seen: Seen, name: str) -> str:
-    """What is said of one assertion, in one line."""
+    """Return the rows of one assertion as one line."""
     blocks = [" ".join(each.split()) for each in _text(seen).split("\n\n")]
     return next(each for each in blocks if name in each.split()[:2])
 
 
 def _judge(path: Path) -> tuple[Judge, list[dict[int, str]]]:
-    """The judge of a recording, and what it said was broken after each record."""
+    """Return the judge of a recording, and the assumptions that it found broken after each record."""
     lines = open_recording(path)
     judge = Judge(lines.header)
     course = []
@@ -44,8 +44,8 @@ def _judge(path: Path) -> tuple[Judge, list[dict[int, str]]]:
 
 
 @pytest.mark.parametrize("path", [SHIPPED, COMMIT, HOLE], ids=lambda each: each.stem)
-def test_what_was_broken_is_known_of_every_record(path: Path) -> None:
-    """The same assumptions that the judge found broken when it came there."""
+def test_broken_assumptions_are_known_at_every_record(path: Path) -> None:
+    """They are the ones that the judge found broken at that record."""
     judge, course = _judge(path)
     for number, broken in enumerate(course):
         assert judge.broken_at(number).keys() == broken.keys()
@@ -56,7 +56,7 @@ def test_what_was_broken_is_known_of_every_record(path: Path) -> None:
 
 
 def test_the_verdicts_are_those_at_the_cursor() -> None:
-    """What is promised comes first, in the order of the assertions, and then what is judged of every protocol."""
+    """Promised assertions come first, in order, then those judged for every protocol."""
     judge, _ = _judge(COMMIT)
     lines = open_recording(COMMIT)
     header = lines.header
@@ -78,8 +78,8 @@ def test_the_verdicts_are_those_at_the_cursor() -> None:
     assert {each.word for each in unknown} == {"unknown", "outside"}
 
 
-def test_what_follows_the_cursor_is_not_told_while_the_future_is_hidden() -> None:
-    """Predict mode asks who leads next; which assertions fail then would tell much of it."""
+def test_hidden_future_hides_the_next_violation() -> None:
+    """Predict mode asks for the next leader; the next violation would give it away."""
 
     async def test(seen: Seen) -> None:
         await seen.press("a")
@@ -95,8 +95,8 @@ def test_what_follows_the_cursor_is_not_told_while_the_future_is_hidden() -> Non
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_each_is_told_with_its_statement_and_what_it_relies_on(size: tuple[int, int]) -> None:
-    """All of it in words; what is not promised is named, and is not judged."""
+def test_statement_and_assumptions_are_shown(size: tuple[int, int]) -> None:
+    """Assertions that are not promised are listed as not judged."""
 
     async def test(seen: Seen) -> None:
         await seen.press("end", "a")
@@ -112,8 +112,8 @@ def test_each_is_told_with_its_statement_and_what_it_relies_on(size: tuple[int, 
     replay(test, COMMIT, size)
 
 
-def test_a_violation_outside_the_promise_says_what_was_broken() -> None:
-    """And a later one is announced where the cursor is before it."""
+def test_excused_violation_names_the_broken_assumption() -> None:
+    """Before it, the cursor shows that a violation follows."""
 
     async def test(seen: Seen) -> None:
         await seen.press("a")
@@ -135,21 +135,19 @@ def test_a_violation_outside_the_promise_says_what_was_broken() -> None:
     replay(test)
 
 
-def test_a_failure_is_told_as_one() -> None:
-    """All that it relies on was whole."""
-
+def test_failure_shows_intact_assumptions() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("end", "a")
         failed = next(each for each in seen.source.judge.violations if each.is_failure)
-        said = _block(seen, failed.assertion)
-        assert "✗ VIOLATED" in said
-        assert "(all its assumptions intact)" in said
+        text = _block(seen, failed.assertion)
+        assert "✗ VIOLATED" in text
+        assert "(all its assumptions intact)" in text
 
     replay(test, HOLE)
 
 
 def test_enter_goes_to_the_next_violation_and_marks_it() -> None:
-    """Of the assertion under the cursor; past the last one to the first; and says where there is none."""
+    """For the assertion under the cursor, wrapping around; without a violation, a message says so."""
 
     async def test(seen: Seen) -> None:
         await seen.press("a", "down")
@@ -168,8 +166,8 @@ def test_enter_goes_to_the_next_violation_and_marks_it() -> None:
     replay(test)
 
 
-def test_the_cursor_is_in_sight() -> None:
-    """Up and down, by the page, and with the mouse."""
+def test_the_cursor_is_scrolled_into_view() -> None:
+    """By arrow keys, by page, and by mouse."""
 
     async def test(seen: Seen) -> None:
         await seen.press("end", "a")
@@ -194,7 +192,7 @@ def test_the_cursor_is_in_sight() -> None:
 
 
 def test_a_hostile_recording_is_judged_and_does_no_harm(tmp_path: Path) -> None:
-    """Nothing of its escape sequences comes through, nothing raises."""
+    """No escape sequence reaches the screen, and nothing raises."""
     path = hostile_recording(tmp_path / "hostile.jsonl")
 
     async def test(seen: Seen) -> None:

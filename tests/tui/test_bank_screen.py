@@ -1,4 +1,4 @@
-"""The bank on the screen: what each pane says of it, and the view of accounts and open transactions."""
+"""The bank on the screen: the panes, and the view of accounts and open transactions."""
 
 import re
 from pathlib import Path
@@ -28,17 +28,17 @@ SIZES = [(80, 24), (120, 40), (200, 60)]
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
-    """Of three nodes."""
+    """A blocked transaction of three nodes."""
     return blocked_run().write(tmp_path / "blocked.jsonl")
 
 
 def _words(text: str) -> str:
-    """What is on the screen, without its line breaks."""
+    """Return the text of the screen without line breaks."""
     return " ".join(text.split())
 
 
-def _told(seen: Seen, transaction: str) -> str:
-    """What the view says from there on where the transaction begins, without its line breaks."""
+def _from_transaction(seen: Seen, transaction: str) -> str:
+    """Return the view's text from the first transaction on, without line breaks."""
     rows = seen.view.split("\n")
     left = next(row.index(f"{transaction} ■") for row in rows if f"{transaction} ■" in row)
     return _words("\n".join(row[left:] for row in rows))
@@ -46,14 +46,14 @@ def _told(seen: Seen, transaction: str) -> str:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_the_bank_takes_the_place_of_the_log(recording: Path, size: tuple[int, int]) -> None:
-    """``b`` turns to it and back. Why it is blocked is there at each size, and what is locked, and the total."""
+    """``b`` shows it and hides it. At each size it has the reason for blocking, the locks and the total."""
 
     async def test(seen: Seen) -> None:
         seen.player.seek(BLOCKED_US)
         await seen.press("b")
         await seen.until(lambda: "3.1 ■ blocked for " in seen.text, "the transaction")
-        for said in ("1 and 2 are uncertain: they voted YES,", "comes back", "its locks rejected 2.1"):
-            assert said in _told(seen, "3.1")
+        for text in ("1 and 2 are uncertain: they voted YES,", "comes back", "its locks rejected 2.1"):
+            assert text in _from_transaction(seen, "3.1")
         assert "350 less than at first, while 3.1 is open" in seen.text
         assert "◆ 3.1" in seen.text
         assert "3 ? uncertain" in seen.text
@@ -65,8 +65,8 @@ def test_the_bank_takes_the_place_of_the_log(recording: Path, size: tuple[int, i
     replay(test, recording, size)
 
 
-def test_how_long_it_is_blocked_goes_on_with_the_cursor(recording: Path) -> None:
-    """Seconds by the instant that is looked at, not by the last record."""
+def test_blocked_time_advances_with_the_time_shown(recording: Path) -> None:
+    """The seconds follow the instant shown, not the last record."""
 
     async def test(seen: Seen) -> None:
         seen.player.seek(BLOCKED_US)
@@ -78,20 +78,18 @@ def test_how_long_it_is_blocked_goes_on_with_the_cursor(recording: Path) -> None
     replay(test, recording)
 
 
-def test_once_all_is_decided_the_money_is_conserved(recording: Path) -> None:
-    """And nothing is open."""
-
+def test_after_the_decision_the_money_is_conserved(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         await seen.press("b", "end")
-        await seen.until(lambda: "no transaction is open" in seen.text, "nothing open")
+        await seen.until(lambda: "no open transaction" in seen.text, "nothing open")
         assert "✓ conserved" in seen.text
         assert "total 3,000" in _words(seen.text)
 
     replay(test, recording)
 
 
-def test_money_that_is_gone_is_said_loudly(recording: Path) -> None:
-    """Here by a recording that was edited."""
+def test_missing_money_is_a_warning(recording: Path) -> None:
+    """The recording was edited."""
     edited = recording.read_text("utf-8").replace('"opening":1000', '"opening":900')
     assert edited == recording.read_text("utf-8"), "the opening is not in the header unless it was set"
     path = recording.with_name("poor.jsonl")
@@ -105,8 +103,8 @@ def test_money_that_is_gone_is_said_loudly(recording: Path) -> None:
     replay(test, path)
 
 
-def test_the_panes_say_what_is_on_the_accounts(recording: Path) -> None:
-    """Locked or not; what is open, and for how long; the log, of a dead node too."""
+def test_panes_show_balances_transactions_and_log(recording: Path) -> None:
+    """The log is shown of a dead node too."""
 
     async def test(seen: Seen) -> None:
         seen.player.seek(BLOCKED_US)
@@ -119,14 +117,13 @@ def test_the_panes_say_what_is_on_the_accounts(recording: Path) -> None:
         assert "log begin 3.1, prepared 3.1" in seen.text, "that of 3, which is dead"
         assert "inquire_and_wait 3.1" in seen.text
         await seen.press("end")
-        assert "nothing is open" in seen.text
+        assert "no open transaction" in seen.text
         assert "moneymarket 1,000" in seen.text
 
     replay(test, recording)
 
 
-def test_low_boxes_have_what_matters_most(tmp_path: Path) -> None:
-    """The balance, what is open, for what it waits."""
+def test_low_boxes_show_balance_transaction_and_wait(tmp_path: Path) -> None:
     path = blocked_run(5).write(tmp_path / "five.jsonl")
 
     async def test(seen: Seen) -> None:
@@ -140,7 +137,7 @@ def test_low_boxes_have_what_matters_most(tmp_path: Path) -> None:
 
 
 def test_a_list_of_many(tmp_path: Path) -> None:
-    """One line a node, where boxes would take too much."""
+    """One line for each node, if boxes would be too high."""
     path = blocked_run(12).write(tmp_path / "twelve.jsonl")
 
     async def test(seen: Seen) -> None:
@@ -151,8 +148,7 @@ def test_a_list_of_many(tmp_path: Path) -> None:
     replay(test, path, (120, 24))
 
 
-def test_the_end_of_a_log_that_is_too_long_is_its_newest_entries() -> None:
-    """What is left out is what came before."""
+def test_a_long_log_shows_its_newest_entries() -> None:
     rig = blocked_run()
     pane = bank_pane(rig.cluster.nodes[2], rig.now_us)
     assert pane is not None
@@ -164,8 +160,8 @@ def test_the_end_of_a_log_that_is_too_long_is_its_newest_entries() -> None:
         assert text.startswith("log … ") == (width < 80)
 
 
-def test_who_votes_no_next_says_so() -> None:
-    """As long as it has not."""
+def test_a_node_that_votes_no_next_is_labelled() -> None:
+    """Until it has voted."""
     rig = Rig((1, 2, 3), protocol=TwoPhaseCommit).started()
     rig.do("tell 2 refuse")
     rig.run(1)
@@ -173,12 +169,12 @@ def test_who_votes_no_next_says_so() -> None:
     assert pane is not None
     balances, opened, log = bank_pieces(pane, ThemeStyles(glyphs_for({"LC_ALL": "C.UTF-8"})), 40)
     assert "".join(text for text, _ in balances) == "checking 1,000  votes NO next"
-    assert "".join(text for text, _ in opened) == "nothing is open"
+    assert "".join(text for text, _ in opened) == "no open transaction"
     assert "".join(text for text, _ in log) == "the log is empty"
 
 
 def test_three_phase_commit_has_its_coordinator_too(tmp_path: Path) -> None:
-    """It is above an election; what a majority could do is in the sentence."""
+    """It runs above an election; the sentence tells what a majority could do."""
     rig = Rig(range(1, 6), protocol=stacked(ThreePhaseCommit, Bully)).started()
     rig.run_until_agreed()
     rig.do("on deliver Vote 1->5: kill 5", "on deliver Vote 1->5: kill 2", "tell 5 withdraw 350")
@@ -188,7 +184,7 @@ def test_three_phase_commit_has_its_coordinator_too(tmp_path: Path) -> None:
     async def test(seen: Seen) -> None:
         await seen.press("end", "b")
         await seen.until(lambda: "5.1 ■ blocked for " in seen.text, "the transaction")
-        assert "2 is dead; decided when 5 comes back, or when a majority" in _told(seen, "5.1")
+        assert "2 is dead; decided when 5 comes back, or when a majority" in _from_transaction(seen, "5.1")
         assert "savings 900 ◆5.1" in seen.text
         assert "coordinator 4" in seen.text
 
@@ -196,7 +192,7 @@ def test_three_phase_commit_has_its_coordinator_too(tmp_path: Path) -> None:
 
 
 def test_more_than_fits_is_counted(tmp_path: Path) -> None:
-    """In a low window some is left out, and it is said how much."""
+    """In a low window, the number of hidden lines is shown."""
     rig = Rig(range(1, 6), protocol=TwoPhaseCommit).started()
     rig.do("on send Vote 1->5: kill 5", "on send Vote 3->4: kill 4")
     rig.do("tell 5 transfer 10 savings checking", "tell 4 transfer 10 moneymarket account4")
@@ -208,22 +204,22 @@ def test_more_than_fits_is_counted(tmp_path: Path) -> None:
         await seen.until(lambda: "more lines (PgDn)" in seen.text, "what was left out")
         assert "4.1 ■ blocked" in seen.text
         assert "5.1 ■ blocked" not in seen.text
-        told = int(re.search(r"and (\d+) more lines", seen.text).group(1))  # type: ignore[union-attr]
+        hidden = int(re.search(r"and (\d+) more lines", seen.text).group(1))  # type: ignore[union-attr]
         await seen.press("down", "down")
-        assert f"and {told - 2} more lines" in seen.text
+        assert f"and {hidden - 2} more lines" in seen.text
         await seen.press(*["pagedown"] * 20)
         assert "more lines" not in seen.text
         assert "account5 1,000" in seen.text, "the last account"
         assert "total " in seen.text
         await seen.press(*["pageup"] * 20)
-        assert f"and {told} more lines" in seen.text
+        assert f"and {hidden} more lines" in seen.text
 
     replay(test, path, (80, 18))
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_total_is_there_however_many_accounts_there_are(tmp_path: Path, size: tuple[int, int]) -> None:
-    """The accounts that do not fit are counted, and can be scrolled to."""
+def test_the_total_is_always_visible(tmp_path: Path, size: tuple[int, int]) -> None:
+    """Accounts that do not fit are counted, and can be scrolled to."""
     rig = Rig(range(1, 31), protocol=TwoPhaseCommit).started()
     path = rig.run(T_US).write(tmp_path / "thirty.jsonl")
 
@@ -247,8 +243,8 @@ def test_the_total_is_there_however_many_accounts_there_are(tmp_path: Path, size
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_is_committed_here_and_aborted_there_is_said_loudly(tmp_path: Path, size: tuple[int, int]) -> None:
-    """As long as the logs say so: not before both sides have decided, nor once one log is gone."""
+def test_split_outcome_is_a_warning(tmp_path: Path, size: tuple[int, int]) -> None:
+    """Only while the logs show it: both sides have decided, and both logs exist."""
     rig = Rig(range(1, 5), protocol=stacked(ThreePhaseCommit, Bully), latency_us=20_000).started()
     rig.run_until_agreed()
     rig.do("when 4.state == commitable: partition 4 | 1 2 3", "tell 4 withdraw 350")
@@ -256,13 +252,13 @@ def test_what_is_committed_here_and_aborted_there_is_said_loudly(tmp_path: Path,
     early = rig.write(tmp_path / "early.jsonl")
     rig.do("heal", "kill 4", "wipe 4")
     late = rig.write(tmp_path / "late.jsonl")
-    said = "4.1 ✗ committed at 4, aborted at 1, 2 and 3"
+    text = "4.1 ✗ committed at 4, aborted at 1, 2 and 3"
 
     async def split(seen: Seen) -> None:
         await seen.press("b")
         assert "✗ committed" not in seen.text
         await seen.press("end")
-        await seen.until(lambda: said in seen.text, "both outcomes")
+        await seen.until(lambda: text in seen.text, "both outcomes")
         assert "350 more than at first" in seen.text
 
     async def gone(seen: Seen) -> None:
@@ -275,8 +271,8 @@ def test_what_is_committed_here_and_aborted_there_is_said_loudly(tmp_path: Path,
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_is_decided_does_not_hide_what_is_not(tmp_path: Path, size: tuple[int, int]) -> None:
-    """First what is blocked, then what is undecided; what somebody has only to hear of is one line."""
+def test_undecided_transactions_come_before_decided_ones(tmp_path: Path, size: tuple[int, int]) -> None:
+    """First the blocked ones, then the undecided; decided ones share a line."""
     rig = Rig(range(1, 6), protocol=TwoPhaseCommit).started()
     rig.do("lose 1->5 Acknowledged 100%")
     for _ in range(2):
@@ -299,7 +295,7 @@ def test_what_is_decided_does_not_hide_what_is_not(tmp_path: Path, size: tuple[i
 
 
 def test_without_utf8(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every symbol has a likeness, and nothing else than ASCII is drawn."""
+    """Every symbol has an ASCII form."""
     monkeypatch.setenv("LC_ALL", "C")
 
     async def test(seen: Seen) -> None:
@@ -313,19 +309,18 @@ def test_without_utf8(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replay(test, recording)
 
 
-def test_a_run_of_something_else() -> None:
-    """It is said that there is no bank, and how to see one."""
+def test_a_run_without_a_bank() -> None:
+    """A message says how to see one."""
 
     async def test(seen: Seen) -> None:
         await seen.press("b")
-        assert seen.said == "bully has no bank; lab run 2pc and lab run 3pc have one"
+        assert seen.said == "bully has no bank; try lab run 2pc or lab run 3pc"
         assert seen.of("Views", Views).chosen == "log"
 
     replay(test, SHIPPED)
 
 
-def test_in_a_run_that_goes_on(runs: Path) -> None:
-    """It is blocked until its coordinator is restarted from the keyboard."""
+def test_a_live_run_unblocks_after_a_restart(runs: Path) -> None:
     recording = str(runs.parent / "run.jsonl")
     config = RunConfig(
         *("sim", "2pc", (1, 2, 3), Timing(40_000, 20_000), {}, Link(10_000, 5_000), 7, recording),
@@ -338,25 +333,24 @@ def test_in_a_run_that_goes_on(runs: Path) -> None:
         await seen.until(lambda: "3.1 ■ blocked for " in seen.text, "blocked")
         await seen.until(lambda: "3.1 ■ blocked for 1." in seen.text, "and longer")
         await seen.press("3", "r")
-        await seen.until(lambda: "no transaction is open" in seen.text, "decided")
+        await seen.until(lambda: "no open transaction" in seen.text, "decided")
         assert "✓ conserved" in seen.text
 
     with served(config) as ready:
         attached(test, ready.socket)
 
 
-def test_the_title_counts_and_measures_as_people_do(tmp_path: Path) -> None:
-    """One node is no nodes, and a thousand milliseconds are a second."""
+def test_the_title_uses_singular_and_round_units(tmp_path: Path) -> None:
     one = Rig((1,), protocol=TwoPhaseCommit).started()
     header = one.header
     theme_styles = ThemeStyles(glyphs_for())
-    for nodes, timing, said in (
+    for nodes, timing, text in (
         ((1,), Timing(250_000, 500_000), "T 1 s · 1 node · one"),
         ((1, 2), Timing(50_000, 20_000), "T 120 ms · 2 nodes · one"),
     ):
         path = tmp_path / "title.jsonl"
         Writer(path, msgspec.structs.replace(header, nodes=nodes, timing=timing)).close()
         source = FileSource(path)
-        assert title_text(source, 0, 0, "one", theme_styles).plain.endswith(said)
+        assert title_text(source, 0, 0, "one", theme_styles).plain.endswith(text)
         source.close()
         path.unlink()

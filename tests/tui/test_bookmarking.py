@@ -1,4 +1,4 @@
-"""Bookmarks in the interface: made, listed, jumped to, changed, removed; and what cannot be kept is said."""
+"""Bookmarks in the interface: made, listed, visited, changed and removed; and errors when they cannot be saved."""
 
 import shutil
 from pathlib import Path
@@ -26,14 +26,14 @@ async def _note(seen: Seen, record: int, text: str) -> None:
     await seen.press("enter")
 
 
-def test_a_word_makes_one_and_n_goes_from_one_to_the_next(recording: Path) -> None:
-    """Of a run in which a script says nothing too; the scrub bar has them."""
+def test_the_command_makes_one_and_n_visits_them(recording: Path) -> None:
+    """Also in a run without a script. The scrub bar shows them."""
 
     async def test(seen: Seen) -> None:
         await seen.press("n")
         await seen.says("no bookmark, caption, mark or unmet expectation in this run so far; M adds a bookmark")
         await _note(seen, 100, "first")
-        await seen.says("bookmark at record 100; n and N go from one to the next, M lists them")
+        await seen.says("bookmark at record 100; n and N go to the next and previous one, M lists them")
         await _note(seen, 200, "second")
         assert "⚐" in seen.of("ScrubBar", ScrubBar).render().plain
         await seen.press("home", "n")
@@ -96,14 +96,14 @@ def test_what_another_interface_noted_is_listed(recording: Path) -> None:
     replay(test, recording)
 
 
-def test_a_file_that_is_none_is_said_at_once_and_bookmarks_last_as_long_as_the_screen(recording: Path) -> None:
+def test_a_broken_file_is_reported_and_bookmarks_stay_in_memory(recording: Path) -> None:
     bookmarks_file(recording).write_text("- eggs\n")
 
     async def test(seen: Seen) -> None:
-        assert seen.said == "run.jsonl.bookmarks is no file of bookmarks, so it is left as it is"
+        assert seen.said == "run.jsonl.bookmarks is not a file of bookmarks, so it is left as it is"
         await _note(seen, 100, "kept here")
         await seen.says(
-            "bookmark at record 100, kept only while this is open: run.jsonl.bookmarks is no file of bookmarks"
+            "bookmark at record 100, kept only while this is open: run.jsonl.bookmarks is not a file of bookmarks"
         )
         await seen.press("home", "n")
         assert seen.player.number == 100

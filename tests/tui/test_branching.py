@@ -1,4 +1,4 @@
-"""Branches in the interface: B goes on from the cursor's record, q comes back, T walks the tree."""
+"""Branches in the interface: B branches at the cursor, q returns, T shows the tree."""
 
 import shutil
 from pathlib import Path
@@ -46,7 +46,7 @@ async def _branched(seen: Seen) -> Header:
 
 
 def test_a_branch_goes_on_from_the_cursor_and_leads_back(recording: Path) -> None:
-    """It is a simulated run that takes commands; its recording holds, and names this one and the record."""
+    """It is a simulated run that takes commands. Its recording verifies, and names its parent and the record."""
 
     async def test(seen: Seen) -> None:
         seen.player.go(AT)
@@ -76,8 +76,8 @@ def test_a_branch_goes_on_from_the_cursor_and_leads_back(recording: Path) -> Non
     lines.close()
 
 
-def test_a_branch_of_a_branch_while_it_goes_on(recording: Path) -> None:
-    """From the past of a simulated run that goes on, and all hosts end with the interface."""
+def test_a_branch_of_a_running_branch(recording: Path) -> None:
+    """All hosts end with the interface."""
     before = psutil.Process().children()  # an earlier test may have left workers to the tests that follow
     children: list[psutil.Process] = []
 
@@ -98,8 +98,8 @@ def test_a_branch_of_a_branch_while_it_goes_on(recording: Path) -> None:
     assert psutil.wait_procs(children, timeout=20)[1] == []
 
 
-def test_a_recording_that_does_not_hold_is_not_branched(recording: Path) -> None:
-    """It is said why, and the screen stays."""
+def test_a_recording_that_fails_verification_is_not_branched(recording: Path) -> None:
+    """The reason is shown."""
     recording.write_bytes(recording.read_bytes().replace(b'"status":"Normal"', b'"status":"Election"', 1))
 
     async def test(seen: Seen) -> None:
@@ -113,7 +113,7 @@ def test_a_recording_that_does_not_hold_is_not_branched(recording: Path) -> None
 
 
 def test_the_tree_opens_a_branch_at_its_place(recording: Path) -> None:
-    """With Enter; and q comes back from it."""
+    """With Enter; q returns from it."""
     grown = grow(recording, AT)
     grown.run.run_to(grown.began_us + 500_000)
     grown.checked()
@@ -136,9 +136,7 @@ def test_the_tree_opens_a_branch_at_its_place(recording: Path) -> None:
     replay(test, recording)
 
 
-def test_a_run_whose_recording_is_not_known_says_so(recording: Path) -> None:
-    """It may go on where nobody can look."""
-
+def test_a_run_with_an_unknown_recording_cannot_be_branched(recording: Path) -> None:
     async def opened() -> Source:
         source = FileSource(recording)
         source.recording = None
@@ -154,7 +152,7 @@ def test_a_run_whose_recording_is_not_known_says_so(recording: Path) -> None:
 
 
 def test_a_live_run_is_branched_while_it_goes_on(tmp_path: Path, runs: Path) -> None:
-    """Its processes stay as they are; the branch has its records up to the cursor."""
+    """Its processes are untouched; the branch has its records up to the cursor."""
     assert runs.parent.is_dir()
     path = tmp_path / "live.jsonl"
     timing = Timing(40_000, 20_000)

@@ -1,4 +1,4 @@
-"""The last captions of a run: so many that each can be read, and nothing jumps when one comes."""
+"""The captions of a run: each can be read, and the layout does not jump when one appears."""
 
 from pathlib import Path
 
@@ -31,13 +31,13 @@ at 3500ms: say "{_LONG}"
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of which much is said at the same instant."""
+    """A run with several captions at the same instant."""
     return scripted_file(tmp_path_factory.mktemp("captions") / "run.jsonl", HEAD + SCRIPT)
 
 
 @pytest.fixture(scope="module")
 def headless(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same of a script that is no scenario."""
+    """The same script without the head of a scenario."""
     return scripted_file(tmp_path_factory.mktemp("captions") / "script.jsonl", SCRIPT)
 
 
@@ -55,8 +55,8 @@ async def _redrawn(seen: Seen) -> None:
     await seen.until(lambda: seen.run._drawn_frames > frames + 1, "frames go by")
 
 
-def test_those_of_one_instant_are_all_there(recording: Path) -> None:
-    """The newest below, and each with its time."""
+def test_captions_of_one_instant_are_all_shown(recording: Path) -> None:
+    """The newest is at the bottom, and each has its time."""
 
     async def test(seen: Seen) -> None:
         seen.player.seek(3_000_000)
@@ -67,8 +67,8 @@ def test_those_of_one_instant_are_all_there(recording: Path) -> None:
     replay(test, recording)
 
 
-def test_the_newest_is_brightest_and_what_was_said_long_ago_is_dim(recording: Path) -> None:
-    """What may hardly have been read is neither."""
+def test_the_newest_caption_is_bold_and_old_ones_are_dim(recording: Path) -> None:
+    """One that may not have been read yet is neither."""
 
     async def test(seen: Seen) -> None:
         seen.player.go(_said(seen)[2])
@@ -92,8 +92,8 @@ def _said(seen: Seen) -> list[int]:
 
 
 @pytest.mark.parametrize(("size", "most"), [((80, 24), 2), ((120, 40), 3), ((60, 16), 2)])
-def test_what_is_below_stays_where_it_is(recording: Path, size: tuple[int, int], most: int) -> None:
-    """From what the run is to show to the last caption, whichever of them is long."""
+def test_the_widgets_below_do_not_move(recording: Path, size: tuple[int, int], most: int) -> None:
+    """From the purpose of the run to the last caption, long or short."""
 
     async def test(seen: Seen) -> None:
         for number in (0, *_said(seen)):
@@ -105,8 +105,8 @@ def test_what_is_below_stays_where_it_is(recording: Path, size: tuple[int, int],
     replay(test, recording, size=size)
 
 
-def test_before_the_first_there_is_what_the_run_is_to_show(recording: Path) -> None:
-    """As much of it as there is room for; all of it in the script, and there alone."""
+def test_the_purpose_is_shown_before_the_first_caption(recording: Path) -> None:
+    """It is cut to the height of the captions; the script view shows it in full."""
 
     async def test(seen: Seen) -> None:
         assert _rows(seen)[0].startswith("  One sentence of what there is to see, and another")
@@ -119,8 +119,8 @@ def test_before_the_first_there_is_what_the_run_is_to_show(recording: Path) -> N
     replay(test, recording, size=(80, 24))
 
 
-def test_a_long_one_is_read_in_full_while_it_is_the_newest(recording: Path) -> None:
-    """At the cost of those before it."""
+def test_a_long_caption_is_shown_in_full_while_it_is_the_newest(recording: Path) -> None:
+    """Earlier captions get less room."""
 
     async def test(seen: Seen) -> None:
         await seen.press("end")
@@ -130,8 +130,8 @@ def test_a_long_one_is_read_in_full_while_it_is_the_newest(recording: Path) -> N
     replay(test, recording, size=(80, 24))
 
 
-def test_without_a_scenario_it_takes_no_line_before_something_is_said(headless: Path) -> None:
-    """And then as many as there are captions."""
+def test_without_a_purpose_there_is_no_line_before_the_first_caption(headless: Path) -> None:
+    """Later there are as many lines as captions."""
 
     async def test(seen: Seen) -> None:
         assert _rows(seen) == []

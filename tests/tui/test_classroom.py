@@ -1,4 +1,4 @@
-"""The list of exercises, attempts that begin, end, begin again and go on, and what is noted of them."""
+"""The list of exercises; attempts begin, end, restart and resume, and progress is saved."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def _progress(folder: Path) -> dict[str, object]:
 
 
 async def _run(seen: Seen, number: int) -> None:
-    """Wait until this attempt is on the screen, and its nodes have a coordinator."""
+    """Wait until this attempt is shown and its nodes have a coordinator."""
     await seen.drawn()
     await seen.until(lambda: seen.top is seen.run and attempt_of(seen).number == number, f"attempt {number}")
     await seen.until(lambda: "5 leads" in seen.leaders, "5 leads")
@@ -47,8 +47,8 @@ async def _in_list(seen: Seen) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
-def test_the_list_says_of_each_exercise_how_it_stands(tmp_path: Path, size: tuple[int, int]) -> None:
-    """By level, with what it is, its points, and a sign with a word; of the one at the cursor, what it teaches."""
+def test_the_list_shows_the_progress_of_each_exercise(tmp_path: Path, size: tuple[int, int]) -> None:
+    """By level, with kind, points, and a sign with a word; and a description of the selected one."""
     home, exercise = student(tmp_path), made(tmp_path)
     hard = made(tmp_path, HEAD.replace("Pause one", "Pause two").replace("level = 1", "level = 3"), name="two")
 
@@ -68,8 +68,8 @@ def test_the_list_says_of_each_exercise_how_it_stands(tmp_path: Path, size: tupl
     classroom(test, home, [exercise, hard], size=size)
 
 
-def test_what_is_mended_in_an_editor_is_not_begun_here(tmp_path: Path) -> None:
-    """The list says what to do instead; on the server, that it is not there."""
+def test_a_repair_exercise_cannot_begin_here(tmp_path: Path) -> None:
+    """The list says how to start it; on the server, that it is not available there."""
     exercise = made(tmp_path, REPAIR, INSTRUCTIONS[: INSTRUCTIONS.index("## 2.")], "", "mend")
 
     def test(word: str, told: str) -> None:
@@ -81,12 +81,12 @@ def test_what_is_mended_in_an_editor_is_not_begun_here(tmp_path: Path) -> None:
 
         classroom(theme_styles, student(tmp_path), [exercise], is_served=word != "in your editor")
 
-    test("in your editor", "Pause one: where lab is installed: lab exercise start mend")
-    test("not on the server", "it is not on the server; where lab is installed")
+    test("in your editor", "Pause one: on a machine with lab, run: lab exercise start mend")
+    test("not on the server", "not on the server; on a machine with lab")
 
 
-def test_an_attempt_is_begun_noted_and_recorded(tmp_path: Path) -> None:
-    """Enter begins it, q asks and ends it, and the list has it; the recording says whose it is."""
+def test_an_attempt_is_started_saved_and_recorded(tmp_path: Path) -> None:
+    """Enter starts it, q asks and ends it; the list shows it, and the recording names the student."""
     home = student(tmp_path)
 
     async def test(seen: Seen) -> None:
@@ -110,8 +110,8 @@ def test_an_attempt_is_begun_noted_and_recorded(tmp_path: Path) -> None:
     lines.close()
 
 
-def test_again_begins_the_next_attempt_in_the_place_of_this_one(tmp_path: Path) -> None:
-    """It asks first; the one before is ended and noted."""
+def test_again_replaces_the_attempt_by_a_new_one(tmp_path: Path) -> None:
+    """It asks first; the previous attempt is ended and saved."""
 
     async def test(seen: Seen) -> None:
         before = seen.run
@@ -132,17 +132,17 @@ def test_again_begins_the_next_attempt_in_the_place_of_this_one(tmp_path: Path) 
     assert home.progress_of("pause-one").attempts == 2
 
 
-def test_what_is_handed_in_is_judged_and_stays_to_be_looked_at(tmp_path: Path) -> None:
-    """Tasks that were open are missed then; R begins anew without asking, q leads to the list without asking."""
+def test_handing_in_judges_the_attempt_and_keeps_it_on_the_screen(tmp_path: Path) -> None:
+    """Open tasks are missed then. R restarts without asking, q returns to the list without asking."""
 
     async def test(seen: Seen) -> None:
         await seen.press("J")
-        await _asked(seen, "Not decided yet: 4 of 4")
+        await _asked(seen, "4 of 4 are undecided")
         await seen.press("enter")
         await seen.says("the run is over: without tasks 1, 2, 3, 4, 0 of 4 points; R begins a new attempt")
         assert "✗ missed" in seen.text
         await seen.press("H")
-        await seen.says("no hint any more: the run is over; R begins a new attempt")
+        await seen.says("hint is no longer possible: the run is over; R begins a new attempt")
         await seen.press("R")
         await _run(seen, 2)
         await seen.press("J")
@@ -156,8 +156,8 @@ def test_what_is_handed_in_is_judged_and_stays_to_be_looked_at(tmp_path: Path) -
     assert [result.state for result in home.progress_of("pause-one").best] == ["missed"] * 4
 
 
-def test_an_attempt_that_goes_on_is_offered_and_gone_on_with(tmp_path: Path) -> None:
-    """After a session that was dropped: as far as it had come, and it still takes answers."""
+def test_a_running_attempt_can_be_resumed(tmp_path: Path) -> None:
+    """After a dropped session, with its progress; it still takes answers."""
     home, exercise, clusters = student(tmp_path), made(tmp_path), LastingClusters()
 
     async def drop(seen: Seen) -> None:
@@ -189,8 +189,8 @@ def test_an_attempt_that_goes_on_is_offered_and_gone_on_with(tmp_path: Path) -> 
     assert home.progress_of("pause-one").points == 1
 
 
-def test_who_names_the_exercise_goes_on_with_its_attempt_or_is_asked(tmp_path: Path) -> None:
-    """After a session that was dropped nothing ends unasked, whichever way the student comes back."""
+def test_naming_an_exercise_resumes_its_attempt_or_asks(tmp_path: Path) -> None:
+    """After a dropped session nothing ends without asking, however the student returns."""
     home, clusters = student(tmp_path), LastingClusters()
     exercises = [made(tmp_path), made(tmp_path, name="pause-two")]
 
@@ -198,7 +198,9 @@ def test_who_names_the_exercise_goes_on_with_its_attempt_or_is_asked(tmp_path: P
         await _run(seen, 1)
 
     async def asked(seen: Seen) -> None:
-        await seen.until(lambda: "Attempt 1 at Pause one is still running and would end" in seen.text, "it is asked")
+        await seen.until(
+            lambda: "Attempt 1 at Pause one is still running and would end" in seen.text, "it is asked"
+        )
         await seen.press("escape")
         await seen.until(lambda: "resume attempt 1: Pause one" in seen.text, "it is offered")
 
@@ -211,8 +213,8 @@ def test_who_names_the_exercise_goes_on_with_its_attempt_or_is_asked(tmp_path: P
         clusters.end()
 
 
-def test_nothing_leads_out_of_the_folder_of_whoever_is_served(tmp_path: Path) -> None:
-    """What writes files, or reads them, or costs too much, is not there; nor is a shell."""
+def test_a_served_student_cannot_leave_the_folder(tmp_path: Path) -> None:
+    """Actions that write or read files or cost too much are not offered; nor is a shell."""
 
     async def test(seen: Seen) -> None:
         for word in ("export", "write", "branch", "branches", "compare"):
@@ -230,10 +232,10 @@ def test_nothing_leads_out_of_the_folder_of_whoever_is_served(tmp_path: Path) ->
     assert written == {"attempts", "progress.json", ".progress.json.lock", "settings.json"}
 
 
-def test_a_progress_that_cannot_be_noted_is_said_and_ends_nothing(
+def test_unsaved_progress_is_reported_and_ends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The disk is full: the recording is what counts."""
+    """The disk is full; the recording still counts."""
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -251,7 +253,7 @@ def test_a_progress_that_cannot_be_noted_is_said_and_ends_nothing(
 
 @pytest.mark.timeout(120)
 def test_two_coordinators_is_solved_by_keys_on_processes(tmp_path: Path) -> None:
-    """Live, as a student does it: predict by the dialog, pause 5, and see the rest come."""
+    """Live, as a student does it: predict in the dialog, pause 5, and watch the result."""
     home = student(tmp_path)
 
     async def test(seen: Seen) -> None:

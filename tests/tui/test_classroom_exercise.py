@@ -1,4 +1,4 @@
-"""The exercise beside its cluster: tasks tick as they are met, answers, hints and what they cost, and replays."""
+"""The exercise view: tasks are ticked as they are met, answers, hints and their cost, and replays."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +36,7 @@ def _row(seen: Seen, text: str) -> str:
 
 
 def _given(path: Path) -> list[str]:
-    """The commands that were given by hand."""
+    """Return the commands that the student gave."""
     lines = open_recording(path)
     found = [each.text for each in lines.records() if isinstance(each, Commanded) and not each.line]
     lines.close()
@@ -44,7 +44,7 @@ def _given(path: Path) -> list[str]:
 
 
 async def _stands(seen: Seen, task: int, state: str) -> None:
-    """Wait until a task stands so, and that is drawn."""
+    """Wait until the task is in this state and drawn."""
     await seen.until(lambda: attempt_of(seen).last.results[task - 1].state == state, f"task {task} is {state}")
     word = {"done": "done +", "open": "open,"}.get(state, state)
     await seen.until(lambda: word in seen.view, f"{word} is seen")
@@ -61,8 +61,8 @@ async def _over(seen: Seen, dialog: type[object]) -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
-def test_it_is_what_is_seen_first(tmp_path: Path, size: tuple[int, int]) -> None:
-    """Beside the log where there is room; the first open task is selected, and what to press is said."""
+def test_the_exercise_is_shown_first(tmp_path: Path, size: tuple[int, int]) -> None:
+    """Beside the log on a wide screen; the first open task is selected, with a hint at the keys."""
 
     async def test(seen: Seen) -> None:
         assert seen.run.views.chosen == "exercise"
@@ -78,8 +78,8 @@ def test_it_is_what_is_seen_first(tmp_path: Path, size: tuple[int, int]) -> None
     taught(test, tmp_path, size)
 
 
-def test_predict_and_bring_it_about(tmp_path: Path) -> None:
-    """The answer by the dialog is noted, what comes of it is seen, and told the moment it comes."""
+def test_a_prediction_is_followed_by_its_outcome(tmp_path: Path) -> None:
+    """The answer is saved, and the outcome is reported at once."""
 
     async def test(seen: Seen) -> None:
         await seen.press("enter")
@@ -100,8 +100,8 @@ def test_predict_and_bring_it_about(tmp_path: Path) -> None:
     assert _given(home.recordings("pause-one")[0]) == ['answer 1 "4 and 5"', "pause 5"]
 
 
-def test_what_was_predicted_wrongly_is_explained(tmp_path: Path) -> None:
-    """It is missed when it has been seen, and not before; more commands than are allowed miss a task, too."""
+def test_a_wrong_prediction_is_explained(tmp_path: Path) -> None:
+    """It is missed once the outcome is known, not before; too many commands miss a task, too."""
 
     async def test(seen: Seen) -> None:
         await _typed(seen, "answer 1 4")
@@ -120,7 +120,7 @@ def test_what_was_predicted_wrongly_is_explained(tmp_path: Path) -> None:
 
 
 def test_the_first_answer_counts(tmp_path: Path) -> None:
-    """A line is typed; what is asked only once is not asked again, and a task that is no question takes none."""
+    """A question is not asked twice, and a task that is no question takes no answer."""
 
     async def test(seen: Seen) -> None:
         await _typed(seen, "answer 4")
@@ -130,17 +130,17 @@ def test_the_first_answer_counts(tmp_path: Path) -> None:
         await seen.press(*"four", "enter")
         await seen.says("task 4 missed: you answered four; correct is 5; 0 of 4 points")
         await _typed(seen, "answer 4 five")
-        await seen.says("task 4 has been answered, and the first answer counts")
+        await seen.says("task 4 is answered already; only the first answer counts")
         await _typed(seen, "answer 2 five")
-        await seen.says("task 2 is no question")
+        await seen.says("task 2 is not a question")
         await _typed(seen, "answer 9")
-        await seen.says("there is no task 9; they are 1, 2, 3, 4")
+        await seen.says("no task 9; the tasks are 1, 2, 3, 4")
 
     taught(test, tmp_path)
 
 
-def test_an_explanation_is_written_in_lines_and_kept_when_it_is_left(tmp_path: Path) -> None:
-    """It is given in one line, without the quotes that would end it; too long a one is not given."""
+def test_an_explanation_has_lines_and_its_draft_is_kept(tmp_path: Path) -> None:
+    """It is submitted as one line without double quotes; one that is too long is not submitted."""
 
     async def test(seen: Seen) -> None:
         await _typed(seen, "answer 3")
@@ -161,22 +161,22 @@ def test_an_explanation_is_written_in_lines_and_kept_when_it_is_left(tmp_path: P
         button = seen.top.query_one(Button)
         await seen.until(lambda: not button.has_class("-active"), "it can be pressed again")
         await seen.press("enter")
-        await seen.says("task 3 is kept for your teacher")
+        await seen.says("task 3 is saved for your teacher")
         await seen.until(lambda: "✓ kept" in seen.view and "your teacher reads it" in seen.view, "that it is kept")
 
     home = taught(test, tmp_path)
     assert _given(home.recordings("pause-one")[0]) == ["answer 3 \"It 'was' paused\""]
 
 
-def test_a_hint_is_asked_for_once_and_costs_what_it_says(tmp_path: Path) -> None:
-    """Esc leaves it; what was taken is shown, and missing in the points."""
+def test_a_hint_is_confirmed_and_costs_points(tmp_path: Path) -> None:
+    """Esc cancels; a hint that was taken is shown, and its cost is deducted."""
 
     async def test(seen: Seen) -> None:
         await seen.press("H")
         await seen.says("there is no hint for task 1")
         await seen.press("down", "H")
         await _over(seen, ChoiceDialog)
-        assert "There is a hint, which costs nothing." in seen.text
+        assert "There is a hint that costs nothing." in seen.text
         await seen.press("escape")
         assert attempt_of(seen).last.results[1].hints == 0
         await seen.press("H")
@@ -199,12 +199,12 @@ def test_a_hint_is_asked_for_once_and_costs_what_it_says(tmp_path: Path) -> None
     assert _given(home.recordings("pause-one")[0]) == ["hint 2", "hint 2", "pause 5"]
 
 
-def test_what_is_not_allowed_is_not_offered_and_refused(tmp_path: Path) -> None:
-    """By the key, and by the host, with what may be done instead."""
+def test_a_forbidden_command_is_not_offered_and_is_refused(tmp_path: Path) -> None:
+    """By the key and by the host, naming the allowed commands."""
 
     async def test(seen: Seen) -> None:
         await seen.press("5", "k")
-        await seen.says("kill is not for this exercise; what may be done here: pause, resume")
+        await seen.says("kill is not allowed in this exercise; allowed commands: pause, resume")
         assert {"pause"} == {action.word for action in seen.run.actions() if action.group == "cluster"} - {
             "command"
         }
@@ -218,7 +218,7 @@ def test_what_is_not_allowed_is_not_offered_and_refused(tmp_path: Path) -> None:
 
 
 def test_the_mouse_selects_a_task_and_opens_it(tmp_path: Path) -> None:
-    """A click on another one selects it; on the one that is selected, it opens what Enter does."""
+    """A click on another task selects it; a click on the selected one acts like Enter."""
 
     async def test(seen: Seen) -> None:
         view = seen.run.views.exercise
@@ -235,8 +235,8 @@ def test_the_mouse_selects_a_task_and_opens_it(tmp_path: Path) -> None:
     taught(test, tmp_path)
 
 
-def test_up_and_down_read_on_and_select(tmp_path: Path) -> None:
-    """However little is seen at once: what is selected is in sight, from the introduction to the last task."""
+def test_up_and_down_scroll_and_select(tmp_path: Path) -> None:
+    """Even in a low view the selection stays visible, from the introduction to the last task."""
 
     async def test(seen: Seen) -> None:
         view = seen.run.views.exercise
@@ -260,7 +260,7 @@ HOSTILE = INSTRUCTIONS.replace(
 
 
 def test_a_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
-    """Escape codes, markup and HTML are letters."""
+    """Escape codes, markup and HTML are shown as text."""
     home, exercise = student(tmp_path), made(tmp_path, instructions=HOSTILE)
 
     async def test(seen: Seen) -> None:
@@ -276,18 +276,18 @@ def test_a_hostile_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def exercise() -> Exercise:
-    """One of those that come with the program."""
+    """A built-in exercise."""
     return find_exercise(NAME)
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An attempt at it, with a hint, and all done."""
+    """An attempt at it, with a hint and all tasks done."""
     return attempted(tmp_path_factory.mktemp("attempt") / f"{NAME}-001.jsonl", NAME)
 
 
-def test_a_replay_shows_how_it_stood_at_the_cursor(recording: Path) -> None:
-    """Nothing can be answered there, and nothing is noted; the texts can be read."""
+def test_a_replay_shows_the_tasks_at_the_cursor(recording: Path) -> None:
+    """Nothing can be answered and nothing is saved; the texts can be read."""
 
     async def test(seen: Seen) -> None:
         assert seen.run.views.chosen == "exercise"
@@ -304,16 +304,16 @@ def test_a_replay_shows_how_it_stood_at_the_cursor(recording: Path) -> None:
         await seen.press("A")
         await _over(seen, TextDialog)
         await seen.press("escape", "H")
-        await seen.says("no hint any more: this is a recording")
+        await seen.says("hint is no longer possible: this is a recording")
         await seen.press("R")
-        await seen.says("again is for whoever began the attempt")
+        await seen.says("only the student of this attempt can use again")
         assert not attempt_of(seen).is_own
 
     replay(test, recording)
 
 
-def test_a_recording_of_an_exercise_that_is_not_here_has_no_view(recording: Path, tmp_path: Path) -> None:
-    """Whatever it calls itself: no name leads to another folder."""
+def test_a_recording_of_an_unknown_exercise_has_no_view(recording: Path, tmp_path: Path) -> None:
+    """No name of an exercise leads to another folder."""
     head, rest = recording.read_bytes().split(b"\n", 1)
     for name in (b"no-such-one", b"../library/two-coordinators", b"/etc"):
         path = tmp_path / "run.jsonl"
@@ -330,40 +330,38 @@ def test_a_recording_of_an_exercise_that_is_not_here_has_no_view(recording: Path
 
 @pytest.fixture
 def host(exercise: Exercise, tmp_path: Path) -> Iterator[HostReady]:
-    """An attempt that goes on."""
+    """A running attempt."""
     with served(replace(attempt_config(exercise, "anna", 3, tmp_path / "run.jsonl"), world="simulated")) as ready:
         yield ready
 
 
-def test_a_viewer_sees_it_and_answers_nothing(host: HostReady) -> None:
-    """Over the shoulder: the same view, the texts, and no more."""
-
+def test_a_viewer_can_only_read_the_exercise(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await seen.until(lambda: "attempt 3" in seen.view, "the exercise")
         assert "Enter answers" not in seen.view
         await seen.press("enter")
         await _over(seen, TextDialog)
         await seen.press("escape", "H")
-        await seen.says("no hint any more: this viewer gives no commands")
+        await seen.says("hint is no longer possible: this viewer gives no commands")
 
     attached(test, host.socket, "viewer")
 
 
-def test_whoever_drives_from_elsewhere_can_answer_but_not_end_it(host: HostReady) -> None:
-    """As ``lab attach`` does: what ends the run and begins another is for whoever began it."""
+def test_another_driver_can_answer_but_not_end_the_attempt(host: HostReady) -> None:
+    """As with ``lab attach``: only the student who began the attempt can end or restart it."""
 
     async def test(seen: Seen) -> None:
         await seen.until(lambda: "attempt 3" in seen.view, "the exercise")
         await _typed(seen, 'answer 1 "only 4"')
         await _stands(seen, 1, "answered")
         await seen.press("J")
-        await seen.says("hand-in is for whoever began the attempt")
+        await seen.says("only the student of this attempt can use hand-in")
 
     attached(test, host.socket)
 
 
-def test_markdown_is_set_in_lines() -> None:
-    """Paragraphs, lists with their numbers, code as it stands, bold letters; no line is too wide."""
+def test_markdown_is_rendered_in_lines() -> None:
+    """Paragraphs, numbered lists, code, bold text; no line is too wide."""
     text = (
         "One **bold** `code`\nstill one.\n\n- first\n- second, which is long enough for two lines\n\n3. three\n\n"
     )
@@ -379,12 +377,11 @@ def test_markdown_is_set_in_lines() -> None:
 
 
 def test_an_answer_is_one_line_without_double_quotes() -> None:
-    """It is given between double quotes, in a line."""
+    """It is sent between double quotes, on one line."""
     assert as_line(' It "was"\n  so\t\x1b ') == "It 'was' so \\x1b"
 
 
-def test_a_record_that_is_asked_for_begins_with_the_one_at_the_cursor(tmp_path: Path) -> None:
-    """Go there, and answer."""
+def test_a_question_for_a_record_starts_with_the_one_at_the_cursor(tmp_path: Path) -> None:
     head = """\
 title = "Find it"
 kind = "find"

@@ -1,4 +1,4 @@
-"""Ctrl-Z, where there is a shell: the terminal is the shell's, and afterwards the interface's again."""
+"""Ctrl-Z where there is a shell: the shell gets the terminal, and the interface gets it back."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from tests.waiting import wait_for
 
 
 def test_ctrl_z_gives_the_terminal_back_and_fg_takes_it_again(tmp_path: Path) -> None:
-    """As often as one likes; the end leaves it as it was at first."""
+    """Repeatedly; at the end the terminal is as it was at the start."""
     record = ("--record", str(tmp_path / "run.jsonl"))
     with Terminal("-m", "lab", "run", "bully", "--t", "100ms", *record) as terminal:
         terminal.shows("5 leads 1-4")

@@ -1,4 +1,4 @@
-"""The code view: where each node waits in the source, and what ran in the last step, at the cursor in time."""
+"""The code view: where each node waits in the source, and the lines that the last step executed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +38,7 @@ def _rows(seen: Seen) -> list[str]:
 
 
 def _marked(seen: Seen) -> dict[int, str]:
-    """The numbers that stand before the lines which are in sight, by line of the listing."""
+    """Return the node numbers before the visible lines, by line of the listing."""
     view = _view(seen)
     places = range(view.scroll_offset.y, min(len(view._rows), view.scroll_offset.y + view.size.height - 2))
     rows = {place: view.render_line(place - view.scroll_offset.y + 2).text for place in places}
@@ -47,7 +47,7 @@ def _marked(seen: Seen) -> dict[int, str]:
 
 
 def _shaded(seen: Seen) -> set[int]:
-    """The lines in sight with the bar of what ran."""
+    """Return the visible lines marked as executed."""
     view = _view(seen)
     places = range(view.scroll_offset.y, min(len(view._rows), view.scroll_offset.y + view.size.height - 2))
     at = view._nodes_width + 5
@@ -77,8 +77,8 @@ def _lines_run(path: Path, number: int) -> tuple[int, ...]:
             return found
 
 
-async def _told(seen: Seen) -> None:
-    """Until it is known what ran, or why not."""
+async def _until_traced(seen: Seen) -> None:
+    """Wait until the executed lines are known, or the reason why they are not."""
     await seen.until(lambda: (ran := _view(seen)._ran) is not None and (ran.is_exact or ran.why), "what ran")
 
 
@@ -90,8 +90,8 @@ def _text(source: str, width: int, waited: frozenset[int] = frozenset()) -> list
     return ["".join(text for text, _ in row.pieces) for row in rows]
 
 
-def test_a_line_is_broken_where_there_is_a_blank() -> None:
-    """And is set in from there on; nothing of it is lost."""
+def test_long_lines_break_at_blanks() -> None:
+    """The rest is indented, and nothing is lost."""
     source = "    answers = await self.ask_all(self.peers, AreYouNormal(), within=self.t_us)"
     assert _text(source, 100) == [source]
     assert _text(source, 60) == [
@@ -101,15 +101,15 @@ def test_a_line_is_broken_where_there_is_a_blank() -> None:
     assert "".join(_text("x" * 100, 30)).replace(" ", "") == "x" * 100
 
 
-def test_room_is_left_for_how_long_nodes_wait() -> None:
-    """At the end of lines at which they may, and there alone."""
+def test_room_is_left_for_waiting_times() -> None:
+    """Only at the end of lines at which nodes can wait."""
     source = "await self.sleep(1, 'a while')"
     assert _text(source, 35) == [source]
     assert _text(source, 35, frozenset({1})) == ["await self.sleep(1, 'a ", "        while')"]
 
 
-def test_the_text_is_coloured_as_python_and_stays_what_it_is() -> None:
-    """Whatever it is: control characters are told, tabs are blanks, lines stay lines."""
+def test_colouring_does_not_change_the_text() -> None:
+    """Control characters are escaped, tabs become blanks, lines stay lines."""
     source = 'def f():\n\treturn "a" # b\n"""\nno\n"""\n\x1b[2J\n(\n'
     theme_styles = ThemeStyles(CLEAR)
     lines = colour_lines(source.split("\n"), theme_styles)
@@ -122,8 +122,7 @@ def test_the_text_is_coloured_as_python_and_stays_what_it_is() -> None:
     assert dict(colour_lines(source.split("\n"), theme_styles)[1])["return"] != named["return"]
 
 
-def test_what_is_too_long_is_shown_without_colour() -> None:
-    """But shown."""
+def test_text_beyond_the_limit_is_not_coloured() -> None:
     source = "\n".join(["x = 'a'  # " + "b" * 90] * 2500)
     lines = colour_lines(source.split("\n"), ThemeStyles(CLEAR))
     assert len(lines) == 2500
@@ -161,7 +160,7 @@ def test_it_shows_where_the_node_of_the_record_waits(size: tuple[int, int]) -> N
 
 
 def test_several_nodes_on_one_line_are_shown_together() -> None:
-    """The selected one stands out."""
+    """The selected one is highlighted."""
 
     async def test(seen: Seen) -> None:
         seen.player.seek(1_400_000)
@@ -184,8 +183,8 @@ def test_several_nodes_on_one_line_are_shown_together() -> None:
     replay(test, TASK)
 
 
-def test_it_shades_exactly_what_ran_once_time_stands_still() -> None:
-    """The lines of the step, which is that of the record; of a handler, and of a procedure between two waits."""
+def test_the_executed_lines_are_exact_once_time_stops() -> None:
+    """For a handler, and for a procedure between two waits."""
     for wanted in (
         lambda step: step.changed.get("halted") not in (None, step.node),
         lambda step: step.input == Fired("election") and bool(step.waits),
@@ -197,16 +196,16 @@ def test_it_shades_exactly_what_ran_once_time_stands_still() -> None:
         async def test(seen: Seen, number: int = number, expected: set[int] = expected) -> None:
             seen.player.go(number)
             await seen.press("C")
-            await _told(seen)
+            await _until_traced(seen)
             ran = _view(seen)._ran
             assert ran is not None
             assert ran.is_exact
             await seen.press("enter")
             await seen.until(lambda: _shaded(seen), "the lines that ran are in sight")
-            in_sight = {
+            visible = {
                 row.line for row in _view(seen)._rows[_view(seen).scroll_offset.y :][: len(_rows(seen)) - 2]
             }
-            assert _shaded(seen) == expected & in_sight
+            assert _shaded(seen) == expected & visible
             assert set(ran.lines) == expected
             assert f"node {ran.node} executed in record {number}: {len(expected)} lines" in _rows(seen)[1]
 
@@ -214,12 +213,12 @@ def test_it_shades_exactly_what_ran_once_time_stands_still() -> None:
 
 
 def test_a_selected_node_s_own_last_step_is_shaded() -> None:
-    """However long ago that was."""
+    """However long ago it was."""
 
     async def test(seen: Seen) -> None:
         seen.player.go(120)
         await seen.press("5", "C")
-        await _told(seen)
+        await _until_traced(seen)
         found = LastSteps(seen.source.store).at(120, 5)
         ran = _view(seen)._ran
         assert found is not None
@@ -232,14 +231,14 @@ def test_a_selected_node_s_own_last_step_is_shaded() -> None:
     replay(test)
 
 
-def test_enter_goes_from_the_wait_to_what_ran_and_back() -> None:
-    """Scrolling leaves both; Enter comes back."""
+def test_enter_switches_between_the_wait_and_the_executed_lines() -> None:
+    """After scrolling, Enter returns to them."""
     number = _number_of(TASK, lambda step: step.input == Fired("check"))
 
     async def test(seen: Seen) -> None:
         seen.player.go(number)
         await seen.press("C")
-        await _told(seen)
+        await _until_traced(seen)
         view = _view(seen)
         ran, waiting = view._ran, {line for line, all_ in view._waiting.items() if all_[0].is_selected}
         assert ran is not None
@@ -263,8 +262,8 @@ def test_enter_goes_from_the_wait_to_what_ran_and_back() -> None:
     replay(test, TASK, (80, 24))
 
 
-def test_while_it_plays_nothing_is_executed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only when a step has stood for a while."""
+def test_nothing_is_traced_during_playback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step is traced only after it has been shown for a while."""
     looked: list[int] = []
 
     async def test(seen: Seen) -> None:
@@ -282,7 +281,7 @@ def test_while_it_plays_nothing_is_executed_again(monkeypatch: pytest.MonkeyPatc
             seen.run.draw()
         assert looked == []
         assert "the executed lines appear when time stops" in _rows(seen)[1]
-        await _told(seen)
+        await _until_traced(seen)
         assert len(looked) == 1
         await seen.pilot.pause(0.3)
         assert len(looked) == 1
@@ -292,9 +291,9 @@ def test_while_it_plays_nothing_is_executed_again(monkeypatch: pytest.MonkeyPatc
 
 def _edited(path: Path, **changes: object) -> Path:
     header, _, rest = SHIPPED.read_bytes().partition(b"\n")
-    told = msgspec.json.decode(header)
-    told["protocol"] |= changes
-    path.write_bytes(msgspec.json.encode(told) + b"\n" + rest)
+    decoded = msgspec.json.decode(header)
+    decoded["protocol"] |= changes
+    path.write_bytes(msgspec.json.encode(decoded) + b"\n" + rest)
     return path
 
 
@@ -303,7 +302,7 @@ def _edited(path: Path, **changes: object) -> Path:
     [
         (
             {"source": open_recording(SHIPPED).header.protocol.source + "\n"},
-            "the recorded source is not the installed",
+            "the recorded source differs from the installed",
         ),
         ({"name": "mine.py:Mine"}, "the protocol is not installed"),
         ({"name": "field", "parameters": {"election": [1]}}, "the recorded source differs from the installed one"),
@@ -312,15 +311,16 @@ def _edited(path: Path, **changes: object) -> Path:
     ],
     ids=["edited", "own", "election", "parameters", "others"],
 )
-def test_where_it_cannot_be_told_it_says_why(tmp_path: Path, changes: dict[str, object], why: str) -> None:
-    """And shades about what ran, by the input and the waits."""
+def test_an_impossible_trace_gives_a_reason_and_an_estimate(
+    tmp_path: Path, changes: dict[str, object], why: str
+) -> None:
     path = _edited(tmp_path / "edited.jsonl", **changes)
     number = _number_of(path, lambda step: step.changed.get("halted") == 4 and step.node == 1)
 
     async def test(seen: Seen) -> None:
         seen.player.go(number)
         await seen.press("C")
-        await _told(seen)
+        await _until_traced(seen)
         ran = _view(seen)._ran
         assert ran is not None
         assert not ran.is_exact
@@ -334,7 +334,7 @@ def test_where_it_cannot_be_told_it_says_why(tmp_path: Path, changes: dict[str, 
 
 @pytest.mark.parametrize(("source", "size"), [("escapes", (80, 24)), ("words", (200, 60)), ("long", (80, 24))])
 def test_a_hostile_recording_is_drawn_and_does_no_harm(tmp_path: Path, source: str, size: tuple[int, int]) -> None:
-    """Lines that there are not, no Python, escape sequences: nothing of it comes through, nothing raises."""
+    """Missing lines, invalid Python, escape sequences: nothing reaches the screen, nothing raises."""
     path = hostile_recording(tmp_path / "hostile.jsonl", source)
 
     async def test(seen: Seen) -> None:
@@ -344,14 +344,14 @@ def test_a_hostile_recording_is_drawn_and_does_no_harm(tmp_path: Path, source: s
             await seen.press("enter", "pagedown", "down", "pageup", "enter")
             assert all(letter.isprintable() or letter == "\n" for letter in seen.text)
         await seen.press("2", "t")
-        await _told(seen)
+        await _until_traced(seen)
         assert ", approximately" in _rows(seen)[1]
 
     replay(test, path, size)
 
 
-def test_without_a_source_there_is_nothing_to_show(tmp_path: Path) -> None:
-    """It says so; the log stays."""
+def test_a_recording_without_source(tmp_path: Path) -> None:
+    """A message says so, and the log stays."""
     path = hostile_recording(tmp_path / "hostile.jsonl", "nothing")
 
     async def test(seen: Seen) -> None:
@@ -365,8 +365,8 @@ def test_without_a_source_there_is_nothing_to_show(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["token-lost-on-its-way", "same-blocking-crash-2pc", "figure-10-9", "ring-the-starter-dies"]
 )
-def test_other_protocols_are_shown_like_that(name: str) -> None:
-    """The token, two-phase commit, the invitation, the ring: at any record."""
+def test_other_protocols(name: str) -> None:
+    """The token, two-phase commit, the invitation and the ring, at any record."""
     path = SCENARIOS / f"{name}.jsonl"
 
     async def test(seen: Seen) -> None:
@@ -376,7 +376,7 @@ def test_other_protocols_are_shown_like_that(name: str) -> None:
             await seen.press("enter")
             waits = [wait for view in seen.player.cluster().nodes.values() for wait in view.waits]
             assert all(_view(seen)._listing.line_of(wait) for wait in waits)
-        await _told(seen)
+        await _until_traced(seen)
         ran = _view(seen)._ran
         assert ran is not None
         assert ran.is_exact
@@ -384,13 +384,12 @@ def test_other_protocols_are_shown_like_that(name: str) -> None:
     replay(test, path)
 
 
-def test_it_looks_back_in_a_long_run(tmp_path: Path) -> None:
-    """At its end too it is exact."""
+def test_exact_lines_at_the_end_of_a_long_run(tmp_path: Path) -> None:
     path = written(tmp_path / "long.jsonl")
 
     async def test(seen: Seen) -> None:
         await seen.press("end", "C")
-        await _told(seen)
+        await _until_traced(seen)
         ran = _view(seen)._ran
         assert ran is not None
         assert ran.is_exact
@@ -398,8 +397,8 @@ def test_it_looks_back_in_a_long_run(tmp_path: Path) -> None:
     replay(test, path)
 
 
-def test_in_a_run_that_goes_on_it_is_the_same(runs: Path) -> None:
-    """Simulated; where the cursor stands still in its past."""
+def test_exact_lines_in_a_live_run(runs: Path) -> None:
+    """In a simulated run, with the cursor in its past."""
     out = str(runs.parent / "run.jsonl")
     config = RunConfig("code", "bully", (1, 2, 3), TIMING, {}, Link(), 1, out, world="simulated")
 
@@ -407,7 +406,7 @@ def test_in_a_run_that_goes_on_it_is_the_same(runs: Path) -> None:
         await seen.press("C")
         await seen.until(lambda: len(seen.source.store) > 30, "some records")
         seen.player.go(30)
-        await _told(seen)
+        await _until_traced(seen)
         ran = _view(seen)._ran
         assert ran is not None
         assert ran.is_exact
@@ -417,9 +416,7 @@ def test_in_a_run_that_goes_on_it_is_the_same(runs: Path) -> None:
         attached(test, ready.socket)
 
 
-def test_where_it_is_not_seen_it_costs_nothing() -> None:
-    """The source is read when it is looked at for the first time."""
-
+def test_a_hidden_view_reads_no_source() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("full_stop")
         assert _view(seen)._rows == []

@@ -1,4 +1,4 @@
-"""The ``:`` line, the help, and what the interface says where nothing can be done."""
+"""The ``:`` line, the help, and the messages about unavailable actions."""
 
 import re
 
@@ -54,11 +54,11 @@ def _line(seen: Seen) -> CommandLine:
         ("expect mon", [], "expect money"),
     ],
 )
-def test_what_is_typed_is_completed(typed: str, history: list[str], expected: str | None) -> None:
+def test_completion(typed: str, history: list[str], expected: str | None) -> None:
     assert complete(typed, history) == expected
 
 
-def test_a_word_of_the_table_does_what_its_key_does() -> None:
+def test_a_word_acts_like_its_key() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("colon")
         await seen.type("next-f")
@@ -73,8 +73,8 @@ def test_a_word_of_the_table_does_what_its_key_does() -> None:
     replay(test)
 
 
-def test_what_comes_with_the_colon_is_typed() -> None:
-    """As when it is pasted, or comes over a slow line: no key of it is lost, and none does what it does alone."""
+def test_keys_that_arrive_with_the_colon_are_typed() -> None:
+    """As when pasting or over a slow connection: no key is lost, and none acts as an action."""
 
     async def test(seen: Seen) -> None:
         for key in ("colon", "r", "e", "q", "u"):
@@ -87,15 +87,13 @@ def test_what_comes_with_the_colon_is_typed() -> None:
 
 
 def _all_at_once(seen: Seen, *keys: str) -> None:
-    """Keys that are all there before the first of them is seen to."""
+    """Press keys so that all are queued before the first is handled."""
     characters = {"colon": ":", "space": " "}
     for key in keys:
         seen.app.post_message(Key(key, characters.get(key, key if len(key) == 1 else None)))
 
 
-def test_what_comes_after_enter_is_not_of_the_line() -> None:
-    """The line is what was typed before; the key after it does what it does alone."""
-
+def test_a_key_after_enter_acts_as_an_action() -> None:
     async def test(seen: Seen) -> None:
         _all_at_once(seen, "colon", *"end", "enter", "f")
         await seen.until(lambda: seen.of("Views", Views).rows.heartbeats, "f has shown them")
@@ -113,7 +111,7 @@ def test_what_comes_after_enter_is_not_of_the_line() -> None:
 
 
 def test_a_second_colon_right_after_enter_opens_the_line_again() -> None:
-    """Not a letter of it acts as a key."""
+    """None of the letters acts as a key."""
 
     async def test(seen: Seen) -> None:
         for _ in range(3):
@@ -129,7 +127,7 @@ def test_a_second_colon_right_after_enter_opens_the_line_again() -> None:
 
 
 def test_the_line_is_edited_in_the_order_of_the_keys() -> None:
-    """A key that goes back takes the letter before it, however fast the next one comes."""
+    """Backspace deletes the letter before it, however fast the next key comes."""
 
     async def test(seen: Seen) -> None:
         _all_at_once(seen, "colon", *"endd", "backspace", "home", "x", "delete", "x", "backspace", "enter")
@@ -138,7 +136,7 @@ def test_the_line_is_edited_in_the_order_of_the_keys() -> None:
     replay(test)
 
 
-def test_what_is_typed_is_no_key() -> None:
+def test_typed_letters_are_not_actions() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("colon")
         await seen.type("q5,.:")
@@ -149,7 +147,7 @@ def test_what_is_typed_is_no_key() -> None:
     replay(test)
 
 
-def test_up_and_down_walk_through_what_was_entered() -> None:
+def test_up_and_down_walk_through_the_history() -> None:
     async def test(seen: Seen) -> None:
         for word in ("end", "start", "start"):
             await seen.press("colon")
@@ -167,7 +165,7 @@ def test_up_and_down_walk_through_what_was_entered() -> None:
     replay(test)
 
 
-def test_escape_leaves_the_line_and_nothing_is_done() -> None:
+def test_escape_closes_the_line_without_effect() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("3", "colon")
         await seen.type("end")
@@ -183,7 +181,7 @@ def test_escape_leaves_the_line_and_nothing_is_done() -> None:
     replay(test)
 
 
-def test_a_replay_takes_no_command_and_says_so() -> None:
+def test_a_replay_refuses_commands() -> None:
     async def test(seen: Seen) -> None:
         for line in ("kil 5", "kill 5", "heal", "delay"):
             await seen.press("colon")
@@ -195,7 +193,7 @@ def test_a_replay_takes_no_command_and_says_so() -> None:
     replay(test)
 
 
-def test_a_key_for_the_cluster_says_in_a_replay_that_nothing_can_be_done() -> None:
+def test_a_replay_refuses_the_keys_of_cluster_actions() -> None:
     async def test(seen: Seen) -> None:
         for action in ACTIONS:
             if action.group == "cluster":
@@ -206,7 +204,7 @@ def test_a_key_for_the_cluster_says_in_a_replay_that_nothing_can_be_done() -> No
     replay(test)
 
 
-def test_the_footer_shows_only_what_applies() -> None:
+def test_the_footer_shows_only_available_actions() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("5")
         footer = seen.text.split("\n")[-1]
@@ -217,7 +215,7 @@ def test_the_footer_shows_only_what_applies() -> None:
     replay(test)
 
 
-def test_a_click_in_the_footer_is_its_key() -> None:
+def test_a_click_in_the_footer_acts_like_the_key() -> None:
     async def test(seen: Seen) -> None:
         footer = seen.text.split("\n")[-1]
         await seen.pilot.click("KeyLine", offset=(footer.index(". step") + 1, 0))
@@ -226,8 +224,8 @@ def test_a_click_in_the_footer_is_its_key() -> None:
     replay(test)
 
 
-def test_a_key_that_is_pointed_at_says_more() -> None:
-    """And right of all keys there is nothing to be said, or pressed."""
+def test_the_footer_has_tooltips() -> None:
+    """To the right of all keys there is none, and nothing to click."""
 
     async def test(seen: Seen) -> None:
         line = seen.of("KeyLine", KeyLine)
@@ -249,7 +247,7 @@ def _help(driver: bool, width: int = 200, *classes: str) -> list[str]:
 
 
 def test_the_help_has_every_key_and_every_command() -> None:
-    """With the word of each action, and what may be typed after it; some have no key, and their word alone."""
+    """With the word of each action and its argument, also of actions without a key."""
     told = _help(driver=True)
     for action in ACTIONS:
         word = f"{action.help}  :{action.word} {action.takes}".rstrip()
@@ -258,7 +256,7 @@ def test_the_help_has_every_key_and_every_command() -> None:
         assert verb.example in told[told.index(verb.usage) + 1], verb.usage
 
 
-def test_the_help_of_a_replay_leaves_out_what_cannot_be_done_in_it() -> None:
+def test_the_help_of_a_replay_leaves_out_cluster_actions() -> None:
     told = "\n".join(_help(driver=False))
     for action in ACTIONS:
         is_there = re.search(rf"  :{action.word}( [A-Z\[]|$)", told, re.MULTILINE) is not None
@@ -271,8 +269,8 @@ def test_the_examples_of_the_help_are_commands() -> None:
         assert parse(verb.example).text == verb.example
 
 
-def test_the_help_uses_the_width_that_there_is() -> None:
-    """In 80 columns no text is in a column of its own that is narrower than half of them; in 200 there are two."""
+def test_the_help_uses_the_available_width() -> None:
+    """In 80 columns no column is narrower than half of them; in 200 there are two columns."""
     narrow = _help(driver=True, width=74)
     assert "    crash: kill the process; only its safe storage survives" in narrow
     assert max(len(line) - len(line.lstrip()) for line in narrow) < 40
@@ -283,7 +281,7 @@ def test_the_help_uses_the_width_that_there_is() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-def test_the_help_comes_up_and_goes(size: tuple[int, int]) -> None:
+def test_the_help_opens_and_closes(size: tuple[int, int]) -> None:
     async def test(seen: Seen) -> None:
         await seen.press("question_mark")
         await seen.until(lambda: "keys and commands" in seen.text, "the help")

@@ -1,4 +1,4 @@
-"""The view of space and time under a pilot: keys, mouse, sizes, and what is said."""
+"""The space-time diagram under a pilot: keys, mouse, sizes and messages."""
 
 from pathlib import Path
 
@@ -27,19 +27,19 @@ def _view(seen: Seen) -> DiagramView:
 
 
 def _shown(seen: Seen) -> list[str]:
-    """The lines of the diagram alone."""
+    """Return the lines of the diagram."""
     region = _view(seen).content_region
     rows = seen.text.split("\n")[region.y : region.bottom]
     return [row[region.x : region.right] for row in rows]
 
 
 def _place(seen: Seen, text: str) -> tuple[int, int]:
-    """Where that is in the diagram."""
+    """Return the position of a text in the diagram."""
     return next((row.index(text), y) for y, row in enumerate(_shown(seen)) if text in row)
 
 
 def _cursor(seen: Seen) -> int | None:
-    """In which line of the diagram the cursor in time is."""
+    """Return the line of the cursor in time."""
     return next((y for y, row in enumerate(_shown(seen)) if row.startswith("◆")), None)
 
 
@@ -49,8 +49,6 @@ async def _open(seen: Seen, end: bool = True) -> None:
 
 
 def test_d_shows_the_diagram_and_d_again_the_log(takeover: Path) -> None:
-    """It says how it is used."""
-
     async def test(seen: Seen) -> None:
         await _open(seen)
         assert "★ Normal" in seen.text
@@ -62,8 +60,8 @@ def test_d_shows_the_diagram_and_d_again_the_log(takeover: Path) -> None:
     replay(test, takeover)
 
 
-def test_on_a_wide_screen_it_stands_beside_the_log() -> None:
-    """Where nothing else was turned to."""
+def test_a_wide_screen_shows_it_with_the_log() -> None:
+    """Unless another view is chosen."""
 
     async def test(seen: Seen) -> None:
         await seen.press("end")
@@ -74,7 +72,7 @@ def test_on_a_wide_screen_it_stands_beside_the_log() -> None:
 
 
 def test_the_cursor_in_time_is_a_line_and_the_picture_follows_it(takeover: Path) -> None:
-    """Step by step, and back from the end to the start."""
+    """Step by step, and from the end back to the start."""
 
     async def test(seen: Seen) -> None:
         await _open(seen)
@@ -91,15 +89,15 @@ def test_the_cursor_in_time_is_a_line_and_the_picture_follows_it(takeover: Path)
 
 
 def test_plus_and_minus_zoom_from_a_step_to_a_minute(takeover: Path) -> None:
-    """What the ends are is said; at the coarsest scale the statuses are there still."""
+    """A message tells the limits; the coarsest scale still shows statuses."""
 
     async def test(seen: Seen) -> None:
         await _open(seen)
         await seen.press("plus")
         assert seen.said == "this is the finest scale: a step"
-        for said in ("200us", "1ms", "5ms", "20ms", "100ms", "500ms", "2s", "10s", "60s"):
+        for unit in ("200us", "1ms", "5ms", "20ms", "100ms", "500ms", "2s", "10s", "60s"):
             await seen.press("minus")
-            assert seen.said == f"a row is {said}"
+            assert seen.said == f"a row is {unit}"
         await seen.press("minus")
         assert seen.said == "this is the coarsest scale"
         assert "✖" in "".join(_shown(seen))
@@ -110,11 +108,11 @@ def test_plus_and_minus_zoom_from_a_step_to_a_minute(takeover: Path) -> None:
 
 
 def test_zoom_is_for_the_diagram_only(takeover: Path) -> None:
-    """Elsewhere the key says which view it is for."""
+    """In other views, the key names the diagram."""
 
     async def test(seen: Seen) -> None:
         await seen.press("plus")
-        assert seen.said == "zoom-in is for the diagram: D shows it"
+        assert seen.said == "zoom-in works in the diagram: press D to show it"
 
     replay(test, takeover)
 
@@ -133,8 +131,8 @@ def test_a_bar_turns_the_flow_of_time(takeover: Path) -> None:
     replay(test, takeover)
 
 
-def test_arrow_keys_go_from_message_to_message_and_from_step_to_step(takeover: Path) -> None:
-    """What is selected is said, with how much of the run has to do with it; Esc selects nothing."""
+def test_arrow_keys_select_messages_and_steps(takeover: Path) -> None:
+    """The foot shows the size of the causal past and future; Esc clears the selection."""
 
     async def test(seen: Seen) -> None:
         await _open(seen)
@@ -146,16 +144,14 @@ def test_arrow_keys_go_from_message_to_message_and_from_step_to_step(takeover: P
         await seen.press("left")
         await seen.until(lambda: "NewState 2 to 1, sent at" in seen.text, "the message before")
         await seen.press("right", "up")
-        await seen.until(lambda: "took" in _shown(seen)[-1] and "node" in _shown(seen)[-1], "a step")
+        await seen.until(lambda: "received" in _shown(seen)[-1] and "node" in _shown(seen)[-1], "a step")
         await seen.press("escape")
         await seen.until(lambda: "a row is a step" in seen.text, "nothing selected")
 
     replay(test, takeover)
 
 
-def test_with_a_node_selected_only_its_steps_are_gone_to(takeover: Path) -> None:
-    """Up from the end leads to the last step of node 1, and then to the one before."""
-
+def test_a_selected_node_restricts_the_arrow_keys_to_its_steps(takeover: Path) -> None:
     async def test(seen: Seen) -> None:
         await _open(seen)
         await seen.press("1", "up")
@@ -188,7 +184,7 @@ def test_enter_opens_the_record_and_j_goes_there(takeover: Path) -> None:
 
 
 def test_a_click_selects_and_a_second_one_opens(takeover: Path) -> None:
-    """A message by its name, a step by the line of its node; a click beside selects nothing."""
+    """A message by its name, a step by its node's line; a click elsewhere clears the selection."""
 
     async def test(seen: Seen) -> None:
         await _open(seen)
@@ -205,9 +201,7 @@ def test_a_click_selects_and_a_second_one_opens(takeover: Path) -> None:
     replay(test, takeover)
 
 
-def test_it_scrolls_by_page_and_comes_back_with_the_cursor() -> None:
-    """Page Up shows what was before; a step in time is seen again wherever it was scrolled to."""
-
+def test_a_step_in_time_ends_scrolling() -> None:
     async def test(seen: Seen) -> None:
         await _open(seen)
         end = _shown(seen)
@@ -225,8 +219,6 @@ def test_it_scrolls_by_page_and_comes_back_with_the_cursor() -> None:
 
 
 def test_the_wheel_scrolls(takeover: Path) -> None:
-    """A notch is a few rows."""
-
     async def test(seen: Seen) -> None:
         await _open(seen)
         before = _shown(seen)
@@ -237,8 +229,6 @@ def test_the_wheel_scrolls(takeover: Path) -> None:
 
 
 def test_heartbeats_are_shown_like_in_the_log() -> None:
-    """The same key shows them and hides them."""
-
     async def test(seen: Seen) -> None:
         await _open(seen)
         assert "AreYouN" not in "".join(_shown(seen))
@@ -252,14 +242,12 @@ def test_heartbeats_are_shown_like_in_the_log() -> None:
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal that draws no more than ASCII."""
+    """A terminal without UTF-8."""
     monkeypatch.setenv("TERM", "linux")
 
 
 @pytest.mark.usefixtures("plain")
-def test_on_a_console_it_is_ascii(takeover: Path) -> None:
-    """Lines, arrows and signs."""
-
+def test_without_utf8_it_is_ascii(takeover: Path) -> None:
     async def test(seen: Seen) -> None:
         await _open(seen)
         picture = "\n".join(_shown(seen)[:-1])
@@ -271,7 +259,7 @@ def test_on_a_console_it_is_ascii(takeover: Path) -> None:
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
 def test_it_fits_every_screen(size: tuple[int, int]) -> None:
-    """The lines of all nodes and the line below them are seen; nothing raises in either flow of time."""
+    """All node lines and the foot are visible, in both directions of time."""
 
     async def test(seen: Seen) -> None:
         await _open(seen)
@@ -284,8 +272,8 @@ def test_it_fits_every_screen(size: tuple[int, int]) -> None:
     replay(test, SHIPPED, size)
 
 
-def test_a_long_recording_is_seen_anywhere(tmp_path: Path) -> None:
-    """Where only heartbeats are, too, and far back from there."""
+def test_a_long_recording_can_be_shown_anywhere(tmp_path: Path) -> None:
+    """Also where there are only heartbeats."""
     path = written(tmp_path / "long.jsonl")
 
     async def test(seen: Seen) -> None:
@@ -304,8 +292,6 @@ def test_a_long_recording_is_seen_anywhere(tmp_path: Path) -> None:
 
 
 def test_nothing_is_drawn_while_nothing_changes(takeover: Path) -> None:
-    """A frame of a run that stands still costs nothing."""
-
     async def test(seen: Seen) -> None:
         await _open(seen)
         view = _view(seen)

@@ -1,4 +1,4 @@
-"""Small pictures of the diagram, exact to the sign: what each sign stands for is looked at here."""
+"""Small pictures of the diagram, exact to the sign."""
 
 from pathlib import Path
 
@@ -137,7 +137,7 @@ FAULTS = """\
 
 @pytest.fixture(scope="module")
 def takeover(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The coordinator dies, the next one takes over, and the first one comes back."""
+    """The coordinator dies, the next one takes over, and the first one recovers."""
     rig = Rig((1, 2, 3)).started()
     rig.run_until_agreed()
     rig.do("kill 3")
@@ -148,7 +148,7 @@ def takeover(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A paused coordinator, a partition, and links that are slow, that duplicate and that hold."""
+    """A paused coordinator, a partition, and links that delay, duplicate and hold."""
     rig = Rig((1, 2, 3)).started()
     rig.run_until_agreed()
     rig.do("pause 3", "partition 1 | 2 3")
@@ -162,35 +162,34 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_row_for_each_step_reads_like_the_log(takeover: Path) -> None:
-    """Who is gone has no line, who is down is not reached, a quiet time has a row, the coordinator a star."""
+    """Dead nodes have no line, quiet time has a row, the coordinator has a star."""
     assert text_of(pictured(takeover, 690_000, (56, 22))) == TAKEOVER
 
 
 def test_without_utf8_it_is_drawn_in_ascii(takeover: Path) -> None:
-    """The same picture."""
     picture = text_of(pictured(takeover, 690_000, (56, 16), fine=False))
     assert picture == IN_ASCII
     assert picture.translate(dict.fromkeys(map(ord, "…·"))).isascii()
 
 
 def test_time_flows_to_the_right_as_well(takeover: Path) -> None:
-    """Here with a column for five milliseconds."""
+    """With a column for five milliseconds."""
     assert text_of(pictured(takeover, 690_000, (76, 12), zoom=3, down=False)) == TO_THE_RIGHT
 
 
 def test_many_messages_at_once_are_counted(takeover: Path) -> None:
-    """How many pass between two lines in a row of a tenth of a second; statuses stay."""
+    """A row of a tenth of a second shows the number between two lines, and the statuses."""
     assert text_of(pictured(takeover, 690_000, (60, 10), zoom=5)) == DENSE
 
 
 def test_the_future_can_be_hidden(takeover: Path) -> None:
-    """Nothing is seen below the cursor in time."""
+    """Nothing is shown below the cursor in time."""
     assert text_of(pictured(takeover, 690_000, (56, 22), hides_future=True)) == HIDDEN
 
 
 @pytest.mark.parametrize("zoom", [0, 2, 3, 5])
 def test_the_future_is_hidden_where_time_flows_to_the_right(takeover: Path, zoom: int) -> None:
-    """Right of the cursor in time nothing is left, of words that began before it neither; left of it all is."""
+    """Also the rest of a word that begins before the cursor."""
     shown, hidden = (
         text_of(pictured(takeover, 690_000, (76, 12), zoom=zoom, down=False, hides_future=hides)).split("\n")
         for hides in (False, True)
@@ -201,23 +200,22 @@ def test_the_future_is_hidden_where_time_flows_to_the_right(takeover: Path, zoom
 
 
 def test_every_fault_has_its_sign(faults: Path) -> None:
-    """Paused: a double line; parted links: a band; lost: a cross; touched by a fault: ! and a broken line."""
+    """Paused: a double line; partitioned links: a band; lost: a cross; touched by a fault: ! and a dashed line."""
     picture = text_of(pictured(faults, 690_000, (64, 52)))
     assert picture == FAULTS
     for sign in ("‖ paused", "║", "┊", "×", "!AreYouUp", "▶ heal"):
         assert sign in picture
 
 
-def test_what_comes_after_the_cursor_is_dim(takeover: Path) -> None:
-    """And what was before is not."""
+def test_the_part_after_the_cursor_is_dim(takeover: Path) -> None:
     canvas = pictured(takeover, 690_000, (56, 22))
     cursor = next(y for y in range(22) if canvas.letter(0, y) == "◆")
     assert not canvas.style(11, cursor - 1).dim
     assert all(canvas.style(11, y).dim for y in range(cursor + 1, 20))
 
 
-def test_of_many_nodes_those_around_the_selected_one_are_seen(tmp_path: Path) -> None:
-    """Narrow lines, as many as there is room for."""
+def test_nodes_around_the_selected_one_are_shown(tmp_path: Path) -> None:
+    """As many narrow lines as fit."""
     path = Rig(range(1, 41)).started().run(T_US // 4).write(tmp_path / "many.jsonl")
     names = text_of(pictured(path, T_US // 4, (80, 10))).split("\n")[0].split()
     assert names == [str(node) for node in range(1, 24)]
@@ -226,8 +224,8 @@ def test_of_many_nodes_those_around_the_selected_one_are_seen(tmp_path: Path) ->
     assert len(names) == 23
 
 
-def test_what_is_selected_stands_out_with_its_past_and_its_future(takeover: Path) -> None:
-    """What has nothing to do with it is grey: here the last words to the one that died, which led to nothing."""
+def test_the_causal_cone_of_the_selection_is_highlighted(takeover: Path) -> None:
+    """Everything else is grey: here the last messages to the dead node."""
     grey = pictured(takeover, 690_000, (56, 22), picked=(2, 9))
     plain = pictured(takeover, 690_000, (56, 22))
     places = [(x, y) for y in range(1, 20) for x in range(56) if grey.style(x, y).color != plain.style(x, y).color]

@@ -1,4 +1,4 @@
-"""The part of a run that the diagram knows: wherever it is sought to, it is what a fold of all has there."""
+"""The part of a run that the diagram holds equals that part of a fold over the whole run."""
 
 from contextlib import closing
 from pathlib import Path
@@ -26,7 +26,7 @@ from tests.tui.recorded import written
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A minute of five nodes that are struck in many ways, with keyframes."""
+    """A minute of five nodes under many faults, with keyframes."""
     return written(tmp_path_factory.mktemp("window") / "long.jsonl")
 
 
@@ -41,8 +41,8 @@ def _whole(lines: FileRecords) -> SpaceTime:
     return space
 
 
-def _fates(space: SpaceTime, first: int, end: int) -> dict[tuple[int, int], tuple[str, int | None]]:
-    """What became of the messages sent in these records, and with which record."""
+def _outcomes(space: SpaceTime, first: int, end: int) -> dict[tuple[int, int], tuple[str, int | None]]:
+    """Return the delivery outcome of each message sent in these records, and the record that decided it."""
     return {
         arrow.line.message: (arrow.fate, None if arrow.end is None else arrow.end.record)
         for arrow in space.messages
@@ -51,8 +51,8 @@ def _fates(space: SpaceTime, first: int, end: int) -> dict[tuple[int, int], tupl
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_it_knows_what_the_whole_fold_knows(recording: Path, seed: int) -> None:
-    """After any seeks, forwards, backwards and a little on: messages and their fates, and how each node stood."""
+def test_it_equals_the_whole_fold(recording: Path, seed: int) -> None:
+    """After any sequence of seeks: messages with their outcomes, and statuses."""
     chance = Random(f"window/{seed}")
     with closing(open_recording(recording)) as lines:
         whole, window = _whole(lines), Window(lines)
@@ -64,9 +64,9 @@ def test_it_knows_what_the_whole_fold_knows(recording: Path, seed: int) -> None:
                 assert window.feed(place + 400, 150) <= 150
             assert window.start <= place < window.fed
             end = window.fed - 200 if not window.is_at_end else window.fed
-            known = _fates(window.space, place, end)
-            assert known.keys() == _fates(whole, place, end).keys()
-            for message, (fate, ended) in _fates(whole, place, end).items():
+            known = _outcomes(window.space, place, end)
+            assert known.keys() == _outcomes(whole, place, end).keys()
+            for message, (fate, ended) in _outcomes(whole, place, end).items():
                 if ended is None or ended < window.fed:
                     assert known[message] == (fate, ended)
             stood = {(each.node, each.since.record, each.shown) for each in window.space.status_intervals}
@@ -75,10 +75,7 @@ def test_it_knows_what_the_whole_fold_knows(recording: Path, seed: int) -> None:
                     assert (stretch.node, stretch.since.record, stretch.shown) in stood
 
 
-def test_it_forgets_what_is_far_behind_and_holds_a_bounded_number(
-    recording: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Fed along the whole recording it stays small; asked for too much it takes no more than it may."""
+def test_it_holds_a_bounded_number_of_records(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(open_recording(recording)) as lines:
         window = Window(lines)
         for place in range(0, len(lines), 100):
@@ -96,7 +93,7 @@ def test_it_forgets_what_is_far_behind_and_holds_a_bounded_number(
 
 
 def test_a_row_is_a_record_that_shows_something(recording: Path) -> None:
-    """Heartbeats have rows where they are wanted; a quiet time has one more, and says how long it is."""
+    """Heartbeats have rows if shown; quiet time has an extra row with its length."""
     with closing(open_recording(recording)) as lines:
         heartbeats, quiet_us = lines.header.protocol.heartbeats, lines.header.timing.tm_us
         some, every = RowOrder(heartbeats, quiet_us), RowOrder((), quiet_us)
@@ -117,15 +114,15 @@ def test_a_row_is_a_record_that_shows_something(recording: Path) -> None:
 
 @pytest.fixture(scope="module")
 def quiet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten minutes in which nothing is sent but heartbeats, once there is a coordinator."""
+    """Ten minutes of only heartbeats once there is a coordinator."""
     rig = Rig((1, 2, 3)).started()
     rig.run(600_000_000)
     return rig.write(tmp_path_factory.mktemp("quiet") / "quiet.jsonl", end=False)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6, 1.0])
-def test_where_only_heartbeats_are_it_comes_to_rest(quiet: Path, share: float) -> None:
-    """Few rows are found, however far back it looks; then it looks no further, and knows the cursor's record."""
+def test_among_heartbeats_it_stops_reading(quiet: Path, share: float) -> None:
+    """It finds few rows however far back it reads, and knows the cursor's record."""
     with closing(open_recording(quiet)) as lines:
         focus, number = Focus(lines), round(share * (len(lines) - 1))
         cluster = Timeline(lines).at(number)
@@ -139,22 +136,22 @@ def test_where_only_heartbeats_are_it_comes_to_rest(quiet: Path, share: float) -
         assert focus.window.start <= number < focus.window.fed
 
 
-def test_followed_where_only_heartbeats_are_it_is_mostly_at_the_cursor(quiet: Path) -> None:
-    """A fold begun anew, to look further back, is caught up with in a few frames."""
+def test_following_among_heartbeats_it_is_mostly_at_the_cursor(quiet: Path) -> None:
+    """A restarted fold catches up within a few frames."""
     with closing(open_recording(quiet)) as lines:
-        focus, cluster, is_there = Focus(lines), ClusterState.of(lines.header), []
+        focus, cluster, found = Focus(lines), ClusterState.of(lines.header), []
         for number, record in enumerate(lines.records()):
             cluster.apply(record)
             if number and number % 20 == 0:
                 focus.update(Cursor(cluster, cluster.at_us, following=True), 40, _heartbeats(lines), step=1)
-                is_there.append(focus.window.start <= number < focus.window.fed)
-        assert len(is_there) > 500
-        assert sum(is_there) > 0.9 * len(is_there)
+                found.append(focus.window.start <= number < focus.window.fed)
+        assert len(found) > 500
+        assert sum(found) > 0.9 * len(found)
         assert focus.window.begun < 20
 
 
 def _of_heartbeat(*after: Record) -> RowOrder:
-    """The rows of a heartbeat that node 1 sends to node 2, and of these records."""
+    """Return the rows of these records after a heartbeat from node 1 to node 2."""
     order = RowOrder(("Beat",), 1_000_000)
     order.observe(1, Step(10, 1, 1, Fired("check"), sent=(Message(1, 2, 5, "Beat", Raw(b"{}")),)))
     for number, record in enumerate(after, 2):
@@ -162,8 +159,8 @@ def _of_heartbeat(*after: Record) -> RowOrder:
     return order
 
 
-def test_a_heartbeat_has_no_row_however_often_it_arrives_and_leaves_nothing_behind() -> None:
-    """Doubled, held, or lost."""
+def test_a_heartbeat_has_no_row_whatever_happens_to_it() -> None:
+    """Duplicated, held or lost; nothing is kept of it."""
     doubled, lost = Routed(10, 1, 5, "duplicated"), Routed(20, 1, 5, "dropped", "lost")
     taken = Step(30, 2, 1, Received(1, 5))
     for after in ((taken,), (lost,), (doubled, taken, taken), (doubled, lost, taken), (doubled, taken, lost)):
@@ -174,8 +171,8 @@ def test_a_heartbeat_has_no_row_however_often_it_arrives_and_leaves_nothing_behi
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_cone_that_learns_is_what_one_made_anew_is(recording: Path, seed: int) -> None:
-    """Of steps and messages, as the run goes on; for that the past is not looked at again."""
+def test_an_extended_cone_equals_a_new_one(recording: Path, seed: int) -> None:
+    """For steps and messages; the past is not read again."""
     chance = Random(f"cones/{seed}")
     with closing(open_recording(recording)) as lines:
         window = Window(lines)
@@ -201,8 +198,8 @@ def test_a_cone_that_learns_is_what_one_made_anew_is(recording: Path, seed: int)
         assert not any(cone.is_of(window, each) for each, cone in cones.items())
 
 
-def test_where_the_future_is_hidden_nothing_is_said_of_it(recording: Path) -> None:
-    """Neither that a message arrives, nor how much comes of it; with its arrival both are."""
+def test_hidden_future_hides_delivery_and_causal_future(recording: Path) -> None:
+    """Both are shown once the message has arrived."""
     with closing(open_recording(recording)) as lines:
         window = Window(lines)
         window.feed(len(lines), 300)
@@ -221,7 +218,7 @@ def test_where_the_future_is_hidden_nothing_is_said_of_it(recording: Path) -> No
 
 
 def _bounds(window: Window, cone: CausalCone) -> dict[int, tuple[Point | None, Point | None]]:
-    """By looking at each node's records from the first on, and from the last back."""
+    """Return the bounds by looking at each node's records in both directions."""
     found = {}
     for node in {each.node for each in window.happened if each.record in cone.records}:
         points = [Point(each.record, each.at_us) for each in window.happened if each.node == node]

@@ -1,4 +1,4 @@
-"""Every key in every view: whatever it does there, the interface goes on."""
+"""Every key in every view: whatever it does, the interface goes on."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,7 @@ SIZE = (80, 24)
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pressing a key waits for what comes of it alone, and not until nothing else is going on."""
+    """Make pressing a key wait only for its own effect, not until everything is idle."""
 
     async def give_way(_: float) -> None:
         for _ in range(HOPS):
@@ -40,7 +40,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def _back(seen: Seen) -> None:
-    """Out of whatever was opened: dialogs and lines that are typed."""
+    """Close whatever was opened: dialogs and prompts."""
     for _ in range(4):
         if seen.top is seen.run and not hasattr(seen.run.focused, "value"):
             return
@@ -49,7 +49,7 @@ async def _back(seen: Seen) -> None:
 
 
 def _pressing(views: Sequence[str]) -> Test:
-    """Every key in each of these views, with a node selected; at last into a branch, back, and out."""
+    """Press every key in each of these views with a node selected; then branch, return and quit."""
 
     async def press_all(seen: Seen) -> None:
         assert {LOG, *(action.word for action in seen.run.actions())}.issuperset(views)
@@ -66,7 +66,7 @@ def _pressing(views: Sequence[str]) -> Test:
 
 
 async def _leave(seen: Seen) -> None:
-    """Into a branch, back from there, and out."""
+    """Branch, return from the branch, and quit."""
 
     def runs() -> list[RunScreen]:
         return [screen for screen in seen.app.screen_stack if isinstance(screen, RunScreen)]
@@ -107,21 +107,21 @@ STEERED = (LOG, "network")
 
 
 def test_no_view_is_left_out() -> None:
-    """A new one has to be pressed through, too."""
+    """A new view must be tested here, too."""
     pressed = {view for _, views in RUNS.values() for view in views}
     assert pressed.union(STEERED) == {kind.word for kind in VIEWS}
 
 
 @pytest.mark.parametrize("run", RUNS)
 def test_every_key_in_every_view_of_a_recording(run: str, tmp_path: Path) -> None:
-    """What all recordings have is seen in one of them; in the others, what is another there."""
+    """One recording covers the views that all have; the others cover their own."""
     recording, views = RUNS[run]
     replay(_pressing(views), recording(tmp_path), size=SIZE)
 
 
 @pytest.fixture
 def host(runs: Path) -> Iterator[HostReady]:
-    """A simulated run that is frozen when it begins, with hours to go."""
+    """A simulated run, frozen at the start, with hours to go."""
     config = RunConfig(
         *("keys", "bully", (1, 2, 3), TIMING, {}, Link(8_000, 3_000), 1, str(runs.parent / "run.jsonl")),
         commands=("freeze",),
@@ -132,5 +132,5 @@ def host(runs: Path) -> Iterator[HostReady]:
 
 
 def test_every_key_in_views_of_a_simulated_run(host: HostReady) -> None:
-    """There nodes are killed, too, links are changed, and what happens next is chosen."""
+    """Nodes are killed there, too, links are changed, and events are chosen."""
     attached(_pressing(STEERED), host.socket)

@@ -1,4 +1,4 @@
-"""``X``: the run goes into a file of a format, whole or in part, while the screen goes on."""
+"""``X`` exports the run to a file, whole or in part, while the screen goes on."""
 
 import threading
 from pathlib import Path
@@ -23,7 +23,6 @@ GROUPS = SHIPPED.parent / "scenarios" / "two-coordinators-invite-each-other.json
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -38,13 +37,13 @@ def _field(seen: Seen, named: str) -> Input:
 
 
 async def _answers(seen: Seen, said: str) -> None:
-    """The dialog says so, and stays."""
+    """Wait until the dialog shows this text, and is still open."""
     await seen.until(lambda: said in str(seen.top.query_one("#answer", Static).content), said)
     assert isinstance(seen.top, ExportDialog)
 
 
 def test_x_exports_a_picture_of_the_whole_run(folder: Path) -> None:
-    """Under the recording's name, in the current folder; it says where that is, and how large."""
+    """In the current folder, named after the recording; the message has the path and the size."""
     path = folder / "two-coordinators.svg"
 
     async def test(seen: Seen) -> None:
@@ -60,8 +59,8 @@ def test_x_exports_a_picture_of_the_whole_run(folder: Path) -> None:
     assert len(groups) == 178
 
 
-def test_another_format_has_another_file_unless_it_was_named(folder: Path) -> None:
-    """The name follows the list until it is changed."""
+def test_the_default_file_name_follows_the_format(folder: Path) -> None:
+    """Until the user types another name."""
 
     async def test(seen: Seen) -> None:
         await _asked(seen)
@@ -77,8 +76,8 @@ def test_another_format_has_another_file_unless_it_was_named(folder: Path) -> No
     assert (folder / "mine.txt").read_text("utf-8").startswith("bully\n")
 
 
-def test_space_takes_the_time_around_the_cursor(folder: Path) -> None:
-    """And all of it again; what stands in the lines is what is exported."""
+def test_space_limits_the_time_to_that_around_the_cursor(folder: Path) -> None:
+    """And clears the limits again; the text in the fields is what is exported."""
 
     async def test(seen: Seen) -> None:
         seen.player.seek(4_000_000)
@@ -95,7 +94,7 @@ def test_space_takes_the_time_around_the_cursor(folder: Path) -> None:
 
 
 def test_some_of_the_nodes_are_exported(folder: Path) -> None:
-    """And the messages between them, if others are not named."""
+    """Messages to other nodes are left out."""
 
     async def test(seen: Seen) -> None:
         await _asked(seen)
@@ -107,8 +106,8 @@ def test_some_of_the_nodes_are_exported(folder: Path) -> None:
     assert "nodes 2 4" in (folder / "two-coordinators.txt").read_text("utf-8").splitlines()[1]
 
 
-def test_what_is_wrong_is_told_in_the_dialog(folder: Path) -> None:
-    """A time that is none, a window without anything, a folder, the recording itself, a run without groups."""
+def test_errors_are_shown_in_the_dialog(folder: Path) -> None:
+    """An invalid time, an empty window, a folder, the recording itself, a run without groups."""
     (folder / "there").mkdir()
 
     async def test(seen: Seen) -> None:
@@ -117,7 +116,7 @@ def test_what_is_wrong_is_told_in_the_dialog(folder: Path) -> None:
             ("soon", "", "a.svg", "'soon' is not a duration"),
             ("3s", "2s", "a.svg", "the time from 3s until 2s is none"),
             ("100s", "", "a.svg", "nothing was recorded from 100s on"),
-            ("", "", "there", "there is a folder; write the name of a file"),
+            ("", "", "there", "there is a folder; type the name of a file"),
             ("", "", "nowhere/a.svg", "nowhere/a.svg cannot be written: No such file or directory"),
             ("", "", str(SHIPPED), "is the recording itself; type another name"),
             ("", "", "a\0.svg", "null"),
@@ -128,8 +127,8 @@ def test_what_is_wrong_is_told_in_the_dialog(folder: Path) -> None:
             await _answers(seen, said)
         _field(seen, "file").value = "a.svg"
         for nodes, said in (
-            ("1;2", "1;2: expected numbers with commas between them, such as 1,2,5"),
-            ("1,9", "there is no node 9 in this run; its nodes are 1-5"),
+            ("1;2", "1;2: expected numbers separated by commas, such as 1,2,5"),
+            ("1,9", "unknown node 9; the nodes of this run are 1-5"),
         ):
             _field(seen, "nodes").value = nodes
             await seen.press("enter")
@@ -148,8 +147,8 @@ def test_what_is_wrong_is_told_in_the_dialog(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["there"]
 
 
-def test_a_file_that_is_there_is_written_over_at_a_second_enter_only(folder: Path) -> None:
-    """And not if the name was changed between the two."""
+def test_a_second_enter_overwrites_an_existing_file(folder: Path) -> None:
+    """But not if the name was changed in between."""
     path, other = folder / "two-coordinators.svg", folder / "other.svg"
     path.write_text("mine")
     other.write_text("mine too")
@@ -170,8 +169,8 @@ def test_a_file_that_is_there_is_written_over_at_a_second_enter_only(folder: Pat
     assert other.read_text("utf-8").startswith("<?xml")
 
 
-def test_it_goes_without_the_dialog_from_the_command_line(folder: Path) -> None:
-    """``export svg FILE`` at once; a word that is no format is told with those that are."""
+def test_export_from_the_command_line_needs_no_dialog(folder: Path) -> None:
+    """``export svg FILE`` exports at once; an unknown format is refused with the known ones."""
 
     async def test(seen: Seen) -> None:
         await seen.press("colon")
@@ -187,8 +186,8 @@ def test_it_goes_without_the_dialog_from_the_command_line(folder: Path) -> None:
     assert (folder / "mine").read_text("utf-8").startswith("bully\n")
 
 
-def test_how_far_it_is_is_shown_and_escape_ends_it(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """The screen lives meanwhile, and nothing is left of what was begun."""
+def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """The screen stays alive meanwhile, and no partial file remains."""
     going, ended = threading.Event(), threading.Event()
 
     def slow(*given: object) -> object:
@@ -201,7 +200,7 @@ def test_how_far_it_is_is_shown_and_escape_ends_it(monkeypatch: pytest.MonkeyPat
         finally:
             ended.set()
 
-    monkeypatch.setattr("lab.tui.saving.export_dialog.excerpt_of", slow)
+    monkeypatch.setattr("lab.tui.saving.export_dialog.read_excerpt", slow)
 
     async def test(seen: Seen) -> None:
         await _asked(seen)
@@ -217,10 +216,10 @@ def test_how_far_it_is_is_shown_and_escape_ends_it(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("name", [each.name for each in ALL_FORMATS])
-def test_escape_while_it_is_being_written_leaves_nothing(
+def test_escape_while_writing_leaves_no_file(
     monkeypatch: pytest.MonkeyPatch, folder: Path, name: str
 ) -> None:
-    """Whether what writes it ever says how far it is, or does not."""
+    """Whether or not the writer reports progress."""
     going, left, ended = threading.Event(), threading.Event(), threading.Event()
 
     def slow(options: Format, excerpt: Excerpt, path: Path) -> int:
@@ -250,8 +249,7 @@ def test_escape_while_it_is_being_written_leaves_nothing(
     assert list(folder.iterdir()) == []
 
 
-def test_what_there_is_of_a_run_that_goes_on(folder: Path, runs: Path) -> None:
-    """The recording's file, as far as it is written."""
+def test_a_running_run_is_exported_as_recorded_so_far(folder: Path, runs: Path) -> None:
     config = scripted_config(runs.parent / "live.jsonl", "when all normal: kill 5\nwhen 4 leads: freeze", None)
 
     async def test(seen: Seen) -> None:

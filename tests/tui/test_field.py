@@ -1,4 +1,4 @@
-"""The map of the field on the screen: one for each group, who surveys nothing, and runs that have no field."""
+"""The field view: a map for each group, nodes that survey nothing, and runs without a field."""
 
 from pathlib import Path
 
@@ -23,13 +23,13 @@ def _written(path: Path, election: str) -> Path:
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
-    """The field above the bully, cut in two, as a file."""
+    """The field above bully, partitioned, as a file."""
     return _written(tmp_path / "split.jsonl", "bully")
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
 def test_the_map_takes_the_place_of_the_log(recording: Path, size: tuple[int, int]) -> None:
-    """``m`` turns to it and back. At each size both maps are there, with what is known of them."""
+    """``m`` shows it and hides it. At each size both maps are shown with their state."""
 
     async def test(seen: Seen) -> None:
         seen.player.seek(SPLIT_US)
@@ -49,7 +49,7 @@ def test_the_map_takes_the_place_of_the_log(recording: Path, size: tuple[int, in
 
 
 def test_a_map_has_its_group_where_the_election_has_groups(tmp_path: Path) -> None:
-    """At its head, with the identifier and in the colour that its members' panes have."""
+    """With the identifier and colour that the panes use."""
 
     async def test(seen: Seen) -> None:
         seen.player.seek(SPLIT_US)
@@ -68,8 +68,8 @@ def test_a_map_has_its_group_where_the_election_has_groups(tmp_path: Path) -> No
     replay(test, _written(tmp_path / "groups.jsonl", "invitation"))
 
 
-def test_who_surveys_nothing_is_said(recording: Path) -> None:
-    """In the last line of the map."""
+def test_nodes_that_survey_nothing_are_listed(recording: Path) -> None:
+    """In the last line."""
 
     async def test(seen: Seen) -> None:
         seen.player.seek(STRUCK_US)
@@ -79,8 +79,8 @@ def test_who_surveys_nothing_is_said(recording: Path) -> None:
     replay(test, recording)
 
 
-def test_a_run_of_something_else() -> None:
-    """It is said that there is no field, and how to see one."""
+def test_a_run_without_a_field() -> None:
+    """A message says how to see one."""
 
     async def test(seen: Seen) -> None:
         await seen.press("m")
@@ -91,7 +91,7 @@ def test_a_run_of_something_else() -> None:
 
 
 def test_without_utf8(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is done has a mark that needs no colour."""
+    """Surveyed regions have a mark that needs no colour."""
     monkeypatch.setenv("LC_ALL", "C")
 
     async def test(seen: Seen) -> None:

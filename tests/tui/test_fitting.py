@@ -1,4 +1,4 @@
-"""A line that is too short says so, and shows no number that is not there."""
+"""A line that is cut says so, and never shows part of a number."""
 
 import pytest
 from rich.cells import cell_len
@@ -30,14 +30,14 @@ def _fitted(width: int, *texts: str) -> str:
         ((), 2, "  "),
     ],
 )
-def test_what_does_not_fit_is_marked(texts: tuple[str, ...], width: int, expected: str) -> None:
+def test_a_cut_is_marked(texts: tuple[str, ...], width: int, expected: str) -> None:
     fitted = _fitted(width, *texts)
     assert fitted == expected
     assert cell_len(fitted) == width
 
 
-def test_the_box_of_a_node_that_waits_cuts_nothing_in_secret() -> None:
-    """At 80 columns: the line of the program is left out as a whole, what is left of the wait stays."""
+def test_the_box_of_a_waiting_node_marks_every_cut() -> None:
+    """At 80 columns the line number is left out as a whole, and the remaining time stays."""
 
     async def test(seen: Seen) -> None:
         seen.player.go(223)

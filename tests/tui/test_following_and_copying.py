@@ -1,4 +1,4 @@
-"""A message is followed through its life, and what is under a cursor is copied, by OSC 52 on a real terminal."""
+"""The trace of a message, and copying what is under the cursor, by OSC 52 on a real terminal."""
 
 import base64
 import re
@@ -14,8 +14,8 @@ from tests.tui.seen import Seen, replay
 from tests.tui.terminal import Terminal
 
 
-def test_the_message_under_the_cursor_of_the_log_is_followed_to_the_step_that_took_it() -> None:
-    """Enter on a line of its life goes to the record of that."""
+def test_the_trace_leads_to_the_step_that_received_the_message() -> None:
+    """Enter on a line of the trace goes to its record."""
 
     async def test(seen: Seen) -> None:
         await seen.press("end")
@@ -40,10 +40,10 @@ def test_the_message_under_the_cursor_of_the_log_is_followed_to_the_step_that_to
     replay(test)
 
 
-def test_without_a_message_it_says_what_to_do() -> None:
+def test_without_a_message_there_is_a_hint() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("F")
-        await seen.says("which message?")
+        await seen.says("no message is selected")
         assert seen.top is seen.run
 
     replay(test)
@@ -77,8 +77,8 @@ def test_the_help_shows_what_has_the_words_that_are_typed() -> None:
     replay(test)
 
 
-def test_the_terminal_is_given_what_was_copied() -> None:
-    """OSC 52, with the text in base 64."""
+def test_the_terminal_gets_the_copied_text() -> None:
+    """As OSC 52, in base 64."""
     with Terminal("-m", "lab", "replay", str(SHIPPED)) as terminal:
         terminal.shows("5 nodes")
         terminal.type("y")

@@ -1,4 +1,4 @@
-"""The history of groups in the interface, in the place of the log, and the group in each node's pane."""
+"""The history of groups in the interface, and the group in each node's pane."""
 
 from contextlib import closing
 from pathlib import Path
@@ -10,14 +10,14 @@ from lab.analysis.group_history import GroupLog
 from lab.recording.reader import open_recording
 from lab.tui.views.groups.group_view import GroupView
 from lab.tui.views.views import Views
-from tests.tui.grouped import parted_file
+from tests.tui.grouped import partitioned_file
 from tests.tui.seen import Seen, replay
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Groups that part and merge."""
-    return parted_file(tmp_path_factory.mktemp("groups") / "run.jsonl")
+    """Groups that split and merge."""
+    return partitioned_file(tmp_path_factory.mktemp("groups") / "run.jsonl")
 
 
 async def _to_end(seen: Seen) -> None:
@@ -26,7 +26,7 @@ async def _to_end(seen: Seen) -> None:
 
 
 def test_g_shows_the_history_of_groups_and_g_again_the_log(recording: Path) -> None:
-    """The same drawing as in the terminal; who reads it is told how to go on."""
+    """The drawing is the same as on the command line."""
 
     async def test(seen: Seen) -> None:
         await _to_end(seen)
@@ -42,20 +42,18 @@ def test_g_shows_the_history_of_groups_and_g_again_the_log(recording: Path) -> N
 
 
 def test_a_run_without_groups_stays_at_its_log() -> None:
-    """It is said which protocol has them; the footer offers the key only where there are some."""
+    """A message names a protocol with groups; the footer has no key for it."""
 
     async def test(seen: Seen) -> None:
         assert "g groups" not in seen.text.split("\n")[-1]
         await seen.press("g")
-        assert seen.said == "bully has no groups; invitation does: lab run invitation"
+        assert seen.said == "bully has no groups; try lab run invitation"
         assert seen.of("Views", Views).chosen == "log"
 
     replay(test)
 
 
 def test_a_tab_offers_the_history(recording: Path) -> None:
-    """Where nodes are in groups."""
-
     async def test(seen: Seen) -> None:
         assert " g groups " in seen.text
 
@@ -63,7 +61,7 @@ def test_a_tab_offers_the_history(recording: Path) -> None:
 
 
 def test_the_history_follows_the_cursor_in_time(recording: Path) -> None:
-    """At the start there is nothing, and what comes after the cursor is not shown."""
+    """It is empty at the start, and shows nothing after the cursor."""
 
     async def test(seen: Seen) -> None:
         await seen.press("g")
@@ -86,7 +84,7 @@ def test_the_history_follows_the_cursor_in_time(recording: Path) -> None:
 
 @pytest.mark.parametrize("by", ["key", "click"])
 def test_a_row_leads_to_the_record_at_which_its_group_was_formed(recording: Path, by: str) -> None:
-    """Up goes from row to row; the whole screen is there then, and End goes back."""
+    """Up moves from row to row; End returns to the end of the run."""
     with closing(open_recording(recording)) as lines:
         formed = {group.name: group.formed.record for group in GroupLog.of(lines.records()).groups}
 
@@ -108,8 +106,8 @@ def test_a_row_leads_to_the_record_at_which_its_group_was_formed(recording: Path
     replay(test, recording)
 
 
-def test_the_cursor_stays_in_sight_and_follows_the_end(recording: Path) -> None:
-    """Also where the history is longer than the screen is high."""
+def test_the_cursor_stays_visible_and_follows_the_end(recording: Path) -> None:
+    """Also if the history is longer than the screen."""
 
     async def test(seen: Seen) -> None:
         await _to_end(seen)
@@ -125,9 +123,7 @@ def test_the_cursor_stays_in_sight_and_follows_the_end(recording: Path) -> None:
     replay(test, recording, size=(80, 24))
 
 
-def test_where_there_is_room_a_pane_says_that_it_is_a_group(recording: Path) -> None:
-    """Not where it would cost what else is to be said."""
-
+def test_a_wide_pane_has_the_word_group(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         await _to_end(seen)
         assert seen.text.count(" group 4.3  coordinator 4") == 4
@@ -137,7 +133,7 @@ def test_where_there_is_room_a_pane_says_that_it_is_a_group(recording: Path) -> 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (60, 16)])
 def test_a_pane_has_its_group_as_id_and_counter(recording: Path, size: tuple[int, int]) -> None:
-    """However narrow it is, in boxes and in the list; a group of one colour wherever it is seen."""
+    """In boxes and in the list; a group has one colour everywhere."""
 
     async def test(seen: Seen) -> None:
         await seen.press("right_curly_bracket")
@@ -148,9 +144,7 @@ def test_a_pane_has_its_group_as_id_and_counter(recording: Path, size: tuple[int
     replay(test, recording, size=size)
 
 
-def test_the_log_and_the_keys_are_where_they_were(recording: Path) -> None:
-    """The log's lines tell changes of groups; heartbeats are hidden in it though another view is shown."""
-
+def test_the_log_still_shows_groups_and_hides_heartbeats(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         await _to_end(seen)
         await seen.press("g", "f")

@@ -1,4 +1,4 @@
-"""Keys that come faster than screens do: none of them closes what is below, none meets half a screen."""
+"""Keys that come faster than screens change: none closes the screen below or meets a half-mounted one."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from tests.tui.recorded import SHIPPED
 from tests.tui.seen import Seen, replay
 
 
-def test_a_question_that_is_answered_twice_leaves_the_run_where_it_is() -> None:
-    """Textual would close the run's screen with the second answer."""
+def test_a_dialog_that_is_answered_twice_keeps_the_run_open() -> None:
+    """Textual would close the run's screen at the second answer."""
 
     async def test(seen: Seen) -> None:
         await seen.press("P", "right_parenthesis")
@@ -24,8 +24,8 @@ def test_a_question_that_is_answered_twice_leaves_the_run_where_it_is() -> None:
     replay(test)
 
 
-def test_the_help_is_searched_for_whatever_is_typed() -> None:
-    """A bracket is a bracket."""
+def test_the_help_is_filtered_by_any_character() -> None:
+    """A bracket is not markup."""
 
     async def test(seen: Seen) -> None:
         await seen.press("question_mark")
@@ -36,8 +36,8 @@ def test_the_help_is_searched_for_whatever_is_typed() -> None:
     replay(test)
 
 
-def test_where_nothing_fits_no_key_does_anything() -> None:
-    """However narrow it gets while the diagram is seen, it is there again with the room."""
+def test_keys_do_nothing_on_a_screen_that_is_too_small() -> None:
+    """However narrow it gets while the diagram is shown, the diagram returns with the room."""
 
     async def test(seen: Seen) -> None:
         seen.player.go(200)
@@ -55,8 +55,8 @@ def test_where_nothing_fits_no_key_does_anything() -> None:
     replay(test)
 
 
-def test_keys_into_a_screen_that_was_left_are_for_nothing() -> None:
-    """A run's screen that is not all there, or no more, does nothing."""
+def test_keys_do_nothing_on_a_screen_that_was_left() -> None:
+    """Nor on one whose widgets are not mounted yet."""
 
     async def test(seen: Seen) -> None:
         number = seen.player.number
@@ -71,22 +71,22 @@ def test_keys_into_a_screen_that_was_left_are_for_nothing() -> None:
     replay(test)
 
 
-def test_a_recording_that_is_damaged_says_so(tmp_path: Path) -> None:
-    """A line that cannot be read is told in the title, a last one that is cut off at the end."""
+def test_a_damaged_recording_says_so(tmp_path: Path) -> None:
+    """The title counts unreadable lines; the end notes a truncated last line."""
     lines = SHIPPED.read_bytes().splitlines(keepends=True)
     path = tmp_path / "cut.jsonl"
     path.write_bytes(b"".join([*lines[:50], b"no record\n", *lines[51:99], lines[99][:40]]))
 
     async def test(seen: Seen) -> None:
-        assert "1 line cannot be read" in seen.line("#title")
+        assert "1 line unreadable" in seen.line("#title")
         await seen.press("end")
         await seen.says("the recording is truncated here")
 
     replay(test, path)
 
 
-def test_what_is_typed_ahead_is_done_in_its_order() -> None:
-    """A view, and then a node: were the node selected first, ``p5`` would pause another one than was meant."""
+def test_keys_typed_ahead_act_in_order() -> None:
+    """A view, then a node: if the node came first, ``p5`` would pause the wrong one."""
 
     async def test(seen: Seen) -> None:
         for key, node in (("i", "4"), ("L", "5"), ("a", "1"), ("D", "2")):

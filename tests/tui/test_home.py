@@ -1,4 +1,4 @@
-"""The home screen: what it says, and its entries: what can be run, scenarios among it."""
+"""The home screen: its title, and its entries, scenarios among them."""
 
 import asyncio
 
@@ -18,9 +18,7 @@ def test_every_scenario_can_be_run_from_the_home_screen() -> None:
     assert said == "figure-3-12: Figure 3-12: 7 has crashed, 4 notices first"
 
 
-def test_it_says_what_the_laboratory_is_for() -> None:
-    """Coordinator election, and atomic commit."""
-
+def test_it_states_the_purpose_of_the_laboratory() -> None:
     async def told() -> str:
         app = HomeApp([("run", "bully")])
         async with app.run_test(size=(80, 24)):

@@ -1,4 +1,4 @@
-"""How the room is shared out: by keys, by the mouse, on small screens, and kept from run to run."""
+"""The layout: by keys, by the mouse, on small screens, and saved between runs."""
 
 import asyncio
 from pathlib import Path
@@ -21,7 +21,7 @@ from tests.tui.seen import Seen, Test, replay
 
 
 def _kept(test: Test, file: Path, size: tuple[int, int] = (120, 40)) -> None:
-    """The interface over a recording, with that file to keep its arrangement in."""
+    """Run the interface over a recording with this settings file."""
 
     async def opened() -> Source:
         return FileSource(SHIPPED)
@@ -47,8 +47,8 @@ async def _drag(seen: Seen, start: tuple[int, int], end: tuple[int, int]) -> Non
     await seen.pilot.pause()
 
 
-def test_keys_move_the_line_of_tabs_and_a_run_of_them_moves_it_further() -> None:
-    """Up: the view is taller, and the nodes become a list; down: they have their boxes again."""
+def test_keys_move_the_line_of_tabs() -> None:
+    """Up: the view is taller and the nodes become a list. Down: they are boxes again."""
 
     async def test(seen: Seen) -> None:
         first = _row(seen)
@@ -65,7 +65,7 @@ def test_keys_move_the_line_of_tabs_and_a_run_of_them_moves_it_further() -> None
 
 
 def test_the_line_of_tabs_is_dragged() -> None:
-    """The nodes then have what is above it; a click on a tab still turns to its view."""
+    """The nodes get the space above it; a click on a tab still shows its view."""
 
     async def test(seen: Seen) -> None:
         first = _row(seen)
@@ -93,7 +93,7 @@ def test_the_border_between_log_and_view_is_dragged_and_moved_by_keys() -> None:
     replay(test, size=(200, 60))
 
 
-def test_where_nothing_is_beside_the_log_that_is_said() -> None:
+def test_a_narrow_screen_has_no_view_beside_the_log() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("ctrl+left")
         assert "a view is shown beside the log only" in seen.said
@@ -103,7 +103,7 @@ def test_where_nothing_is_beside_the_log_that_is_said() -> None:
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 60)])
 def test_z_shows_the_view_alone_and_everything_again(size: tuple[int, int]) -> None:
-    """The title, the scrub bar, the answers and the footer stay."""
+    """The title, the scrub bar, the message line and the footer stay."""
 
     async def test(seen: Seen) -> None:
         before = seen.text
@@ -120,7 +120,7 @@ def test_z_shows_the_view_alone_and_everything_again(size: tuple[int, int]) -> N
     replay(test, size=size)
 
 
-def test_a_smaller_screen_says_what_a_larger_one_shows() -> None:
+def test_a_small_screen_says_what_a_larger_one_shows() -> None:
     assert describe_missing(80, 24) == describe_missing(200, 60) == ""
     assert describe_missing(60, 20) == "60×20: enlarge to 80×24 to see whole lines, nodes in boxes"
     assert describe_missing(80, 12) == "80×12: enlarge to 80×24 to see nodes in boxes, verdicts, tabs, faults"
@@ -133,8 +133,8 @@ def test_a_smaller_screen_says_what_a_larger_one_shows() -> None:
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 15), (40, 12), (40, 10)])
 @pytest.mark.parametrize("key", ["", "D", "a", "z"])
-def test_on_a_small_screen_every_line_is_where_it_should_be(size: tuple[int, int], key: str) -> None:
-    """Nothing is scrolled away: the title is first, the footer last, and between them a line of the view."""
+def test_a_small_screen_shows_all_lines_in_place(size: tuple[int, int], key: str) -> None:
+    """Nothing is scrolled away: the title is first, the footer last, and at least a line of the view between."""
 
     async def test(seen: Seen) -> None:
         seen.player.seek(6_050_000)
@@ -159,8 +159,8 @@ def test_a_screen_that_is_too_small_says_so(size: tuple[int, int]) -> None:
     replay(test, size=size)
 
 
-def test_another_size_does_not_lose_the_place() -> None:
-    """Neither the selected node, nor the cursor in time, nor the one in the log, nor the chosen view."""
+def test_a_resize_keeps_the_selection() -> None:
+    """The selected node, the cursor in time, the cursor in the log and the chosen view."""
 
     async def test(seen: Seen) -> None:
         seen.player.seek(6_050_000)
@@ -180,7 +180,7 @@ def test_another_size_does_not_lose_the_place() -> None:
     replay(test)
 
 
-def test_what_was_arranged_is_there_in_the_next_run(tmp_path: Path) -> None:
+def test_the_layout_is_restored_in_the_next_run(tmp_path: Path) -> None:
     file = tmp_path / "lab" / "interface.json"
 
     async def arrange(seen: Seen) -> None:
@@ -208,7 +208,7 @@ def test_what_was_arranged_is_there_in_the_next_run(tmp_path: Path) -> None:
     assert read_layout_settings(file) == LayoutSettings(nodes=nodes)
 
 
-def test_a_view_that_a_run_does_not_have_is_kept_for_one_that_does(tmp_path: Path) -> None:
+def test_a_view_that_a_run_lacks_is_kept_for_another_run(tmp_path: Path) -> None:
     file = tmp_path / "interface.json"
     write_layout_settings(file, LayoutSettings(view="bank"))
 
@@ -222,7 +222,7 @@ def test_a_view_that_a_run_does_not_have_is_kept_for_one_that_does(tmp_path: Pat
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b'{"nodes": 5000}', b'{"log": "wide"}', b"[]", b"\xff\xfe"])
-def test_a_damaged_file_is_as_none(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_settings_file_is_ignored(tmp_path: Path, damage: bytes) -> None:
     file = tmp_path / "interface.json"
     file.write_bytes(damage)
     assert read_layout_settings(file) == LayoutSettings()
@@ -231,16 +231,14 @@ def test_a_damaged_file_is_as_none(tmp_path: Path, damage: bytes) -> None:
     assert [each.name for each in tmp_path.iterdir()] == [file.name], "nothing is left of how it was written"
 
 
-def test_where_nothing_can_be_written_nothing_is_kept(tmp_path: Path) -> None:
-    """A file is in the place of the folder, as nobody can write into that; no word is said of it."""
+def test_an_unwritable_settings_file_is_ignored(tmp_path: Path) -> None:
+    """A file is in the place of the folder; the user sees no message."""
     (tmp_path / "lab").write_text("no folder")
     write_layout_settings(tmp_path / "lab" / "interface.json", LayoutSettings())
     assert read_layout_settings(tmp_path / "lab" / "interface.json") == LayoutSettings()
 
 
-def test_without_a_file_nothing_is_kept() -> None:
-    """So it is wherever the interface is not in front of a user."""
-
+def test_without_a_settings_file_nothing_is_saved() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("z", "t")
 
@@ -252,7 +250,7 @@ def test_without_a_file_nothing_is_kept() -> None:
     ("ground", "theme"),
     [("15;0", DARK), ("0;15", LIGHT), ("0;default;7", LIGHT), ("15;8", DARK), ("", DARK), ("x", DARK)],
 )
-def test_the_first_theme_is_that_of_the_terminals_ground(ground: str, theme: str) -> None:
+def test_the_default_theme_follows_the_terminal_background(ground: str, theme: str) -> None:
     assert default_theme({"COLORFGBG": ground} if ground else {}) == theme
 
 
@@ -268,9 +266,7 @@ def test_a_theme_is_chosen_by_name() -> None:
     replay(test)
 
 
-def test_a_resize_event_of_the_screen_is_no_resize_of_the_kept_shares() -> None:
-    """The shares are those that the user chose, in percent, whatever the size."""
-
+def test_a_resize_keeps_the_saved_percentages() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("ctrl+up")
         before = seen.run.layout_controller.layout.nodes

@@ -1,4 +1,4 @@
-"""The interface over a real run: the keys strike real processes, and the screen shows what came of it."""
+"""The interface over a live run: keys act on real processes, and the screen shows the effect."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ TIMING = Timing(40_000, 20_000)
 
 @pytest.fixture
 def host(runs: Path) -> Iterator[HostReady]:
-    """A host of five nodes that serves its feed."""
+    """A host of five nodes with its feed."""
     assert runs.parent.is_dir()
     config = RunConfig(
         "live", "bully", (1, 2, 3, 4, 5), TIMING, {}, Link(), 1, str(runs.parent / "run.jsonl"), (), 60_000_000
@@ -42,7 +42,7 @@ def test_a_node_is_killed_and_restarted(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("k")
-        await seen.says("kill which node?")
+        await seen.says("kill: select a node first")
         await seen.press("5", "k")
         await seen.says("kill 5: 5 killed")
         await _led(seen, "★ 4 leads 1-3")
@@ -57,7 +57,7 @@ def test_a_node_is_killed_and_restarted(host: HostReady) -> None:
     attached(test, host.socket)
 
 
-def test_a_key_that_changes_nothing_says_so(host: HostReady) -> None:
+def test_a_key_without_effect_says_so(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("h")
@@ -80,13 +80,13 @@ def test_a_key_that_changes_nothing_says_so(host: HostReady) -> None:
     attached(test, host.socket)
 
 
-def test_a_paused_coordinator_makes_two_and_going_on_makes_one(host: HostReady) -> None:
+def test_pausing_the_coordinator_makes_two_and_resuming_makes_one(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("5", "p")
         await _led(seen, "2 COORDINATORS  ★ 5 leads nobody (paused)  ·  ★ 4 leads 1-3")
         assert "5 ‖ paused in Normal" in seen.text
-        assert "pause 5  breaks 9" in seen.text
+        assert "pause 5  breaks assumption 9" in seen.text
         await seen.press("p")
         await seen.says("resume 5: 5 resumed")
         await seen.until(lambda: "COORDINATORS" not in seen.leaders and "lead" in seen.leaders, "one leads")
@@ -95,7 +95,7 @@ def test_a_paused_coordinator_makes_two_and_going_on_makes_one(host: HostReady) 
     attached(test, host.socket)
 
 
-def test_d_and_l_write_the_command_and_enter_gives_it(host: HostReady) -> None:
+def test_d_and_l_open_the_command_line(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         line = seen.of("CommandLine", CommandLine)
@@ -115,7 +115,7 @@ def test_d_and_l_write_the_command_and_enter_gives_it(host: HostReady) -> None:
     attached(test, host.socket)
 
 
-def test_the_sides_of_a_partition_are_chosen_and_it_heals(host: HostReady) -> None:
+def test_a_partition_is_chosen_and_healed(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("x")
@@ -135,7 +135,7 @@ def test_the_sides_of_a_partition_are_chosen_and_it_heals(host: HostReady) -> No
     attached(test, host.socket)
 
 
-def test_a_partition_that_was_not_chosen_is_none(host: HostReady) -> None:
+def test_a_cancelled_partition_does_nothing(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("4", "x")
@@ -148,7 +148,7 @@ def test_a_partition_that_was_not_chosen_is_none(host: HostReady) -> None:
     attached(test, host.socket)
 
 
-def test_commands_are_typed_and_what_is_wrong_with_them_is_said(host: HostReady) -> None:
+def test_commands_are_typed_and_their_errors_shown(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("colon")
@@ -179,7 +179,7 @@ def test_keys_in_the_footer_and_panes_are_clicked(host: HostReady) -> None:
     attached(test, host.socket)
 
 
-def test_the_host_dies_and_the_screen_can_still_be_used(host: HostReady) -> None:
+def test_the_screen_survives_the_death_of_the_host(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         os.kill(host.pid, signal.SIGKILL)
@@ -198,7 +198,7 @@ def test_the_host_dies_and_the_screen_can_still_be_used(host: HostReady) -> None
     assert attached(test, host.socket).return_code == 0
 
 
-def test_standing_still_the_run_goes_on_and_end_follows_it_again(host: HostReady) -> None:
+def test_a_paused_cursor_lets_the_run_continue_and_end_follows_it(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("space")

@@ -1,4 +1,4 @@
-"""How things look: every colour has a glyph beside it, and can be read on either ground."""
+"""Theme styles: every colour has a glyph beside it and is legible on both backgrounds."""
 
 from itertools import combinations
 
@@ -26,7 +26,7 @@ GROUNDS = {True: "#121212", False: "#e0e0e0"}
 
 
 def _luminance(colour: str) -> float:
-    """WCAG 2's relative luminance."""
+    """Return the relative luminance of WCAG 2."""
     channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -51,7 +51,7 @@ def _styles(theme_styles: ThemeStyles) -> dict[str, Style]:
 
 
 @pytest.mark.parametrize("dark", GROUNDS)
-def test_every_colour_can_be_read_on_its_ground(dark: bool) -> None:
+def test_every_colour_is_legible_on_its_background(dark: bool) -> None:
     theme_styles = ThemeStyles(UNICODE)
     theme_styles.dark = dark
     coloured = {name: _colour(style) for name, style in _styles(theme_styles).items() if style.color}
@@ -61,8 +61,8 @@ def test_every_colour_can_be_read_on_its_ground(dark: bool) -> None:
 
 
 @pytest.mark.parametrize("theme", OWN_THEMES, ids=lambda theme: theme.name)
-def test_in_the_own_themes_every_colour_is_read_like_text(theme: Theme) -> None:
-    """WCAG asks for 4.5 of text; on the screen, in dialogs, and in the lines that are set apart."""
+def test_every_colour_of_the_built_in_themes_has_text_contrast(theme: Theme) -> None:
+    """WCAG asks for 4.5 for text; on the screen, in dialogs and on panels."""
     theme_styles = ThemeStyles(UNICODE)
     theme_styles.dark = theme.dark
     for ground in (theme.background, theme.surface, theme.panel):
@@ -81,8 +81,8 @@ def test_the_contrast_is_that_of_wcag() -> None:
 
 
 @pytest.mark.parametrize("dark", GROUNDS)
-def test_statuses_that_are_not_the_same_have_another_colour_and_another_glyph(dark: bool) -> None:
-    """A node that is Down and one that was killed look the same: neither takes part."""
+def test_different_statuses_have_different_colours_and_glyphs(dark: bool) -> None:
+    """Except Down and killed: in both the node does not take part."""
     for glyphs in (UNICODE, ASCII):
         theme_styles = ThemeStyles(glyphs)
         theme_styles.dark = dark
@@ -92,7 +92,7 @@ def test_statuses_that_are_not_the_same_have_another_colour_and_another_glyph(da
         assert theme_styles.glyph("killed") == theme_styles.glyph("Down") != theme_styles.glyph("failed")
 
 
-def test_the_kinds_of_bully_tell_themselves_apart_and_answers_are_like_their_requests() -> None:
+def test_message_kinds_differ_and_answers_match_their_requests() -> None:
     theme_styles = ThemeStyles(UNICODE)
     assert len({_colour(theme_styles.kind(kind)) for kind in KINDS}) == len(KINDS)
     for kind in KINDS:
@@ -100,7 +100,7 @@ def test_the_kinds_of_bully_tell_themselves_apart_and_answers_are_like_their_req
         assert theme_styles.kind(f"{kind}Answer").dim
 
 
-def test_what_nobody_has_a_colour_for_is_shown_all_the_same() -> None:
+def test_unknown_kinds_have_a_style() -> None:
     theme_styles = ThemeStyles(UNICODE)
     assert theme_styles.glyph("Asleep") == theme_styles.glyphs.dot
     assert theme_styles.status("Asleep") == Style()

@@ -1,4 +1,4 @@
-"""Whether a scenario passed is said where its run ends: in a recording of it, and in a run that goes on."""
+"""The outcome of a scenario, shown at the end of a recording or a live run."""
 
 import json
 from pathlib import Path
@@ -29,16 +29,16 @@ def _recorded(path: Path, script: str) -> Path:
     return scripted_file(path / "run.jsonl", script)
 
 
-def test_a_recording_says_at_its_end_that_the_scenario_passed(tmp_path: Path) -> None:
-    """By word and sign; again when it is at its end again."""
-    said = f"the run is over: ✓ passed; {THROUGH}"
+def test_the_end_of_a_recording_shows_that_the_scenario_passed(tmp_path: Path) -> None:
+    """Each time the cursor arrives there."""
+    message = f"the run is over: ✓ passed; {THROUGH}"
 
     async def test(seen: Seen) -> None:
         assert "passed" not in seen.said
         for _ in range(2):
             await seen.press("1")
             await seen.press("end")
-            await seen.says(said)
+            await seen.says(message)
             await seen.press("1")
             assert seen.said == "node 1 selected"
             await seen.press("home")
@@ -46,8 +46,8 @@ def test_a_recording_says_at_its_end_that_the_scenario_passed(tmp_path: Path) ->
     replay(test, _recorded(tmp_path, PASSING))
 
 
-def test_a_recording_says_at_its_end_where_the_scenario_failed_first(tmp_path: Path) -> None:
-    """The line of the file, and why; how much else was amiss."""
+def test_the_end_of_a_recording_shows_the_first_failed_line(tmp_path: Path) -> None:
+    """With the reason, and the number of other failures."""
 
     async def test(seen: Seen) -> None:
         await seen.press("end")
@@ -58,7 +58,7 @@ def test_a_recording_says_at_its_end_where_the_scenario_failed_first(tmp_path: P
     replay(test, _recorded(tmp_path, SCENARIO))
 
 
-def test_a_recording_that_plays_to_its_end_says_it_too(tmp_path: Path) -> None:
+def test_the_outcome_is_shown_after_playback(tmp_path: Path) -> None:
     async def test(seen: Seen) -> None:
         seen.player.seek(seen.player.end_us - 200_000)
         await seen.press("space")
@@ -68,8 +68,8 @@ def test_a_recording_that_plays_to_its_end_says_it_too(tmp_path: Path) -> None:
     replay(test, _recorded(tmp_path, PASSING))
 
 
-def test_what_is_amiss_of_no_line_is_said_with_what_was_expected(tmp_path: Path) -> None:
-    """As that a recording was cut off; a word for each sign without Unicode."""
+def test_a_failure_without_a_line_shows_what_was_expected(tmp_path: Path) -> None:
+    """Such as a truncated recording; in ASCII, a word stands for each sign."""
     path = _recorded(tmp_path, PASSING)
     *kept, _ = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(kept))
@@ -81,7 +81,7 @@ def test_what_is_amiss_of_no_line_is_said_with_what_was_expected(tmp_path: Path)
     replay(test, path)
 
 
-def test_of_a_recording_without_a_scenario_nothing_is_said() -> None:
+def test_a_recording_without_a_scenario_shows_no_outcome() -> None:
     async def test(seen: Seen) -> None:
         before = seen.said
         await seen.press("end")
@@ -92,16 +92,15 @@ def test_of_a_recording_without_a_scenario_nothing_is_said() -> None:
     replay(test, SHIPPED)
 
 
-@pytest.mark.parametrize(("more", "said"), [("", "✓ passed"), ("expect 5 leads\n", "✗ FAILED, line 10: ")])
-def test_a_run_that_goes_on_says_it_when_it_is_over(runs: Path, more: str, said: str) -> None:
-    """Which is when the time that it was given is up."""
+@pytest.mark.parametrize(("more", "message"), [("", "✓ passed"), ("expect 5 leads\n", "✗ FAILED, line 10: ")])
+def test_a_live_run_shows_the_outcome_when_it_is_over(runs: Path, more: str, message: str) -> None:
     assert runs.parent.is_dir()
 
     async def test(seen: Seen) -> None:
         await seen.until(lambda: seen.source.clock is not None and seen.source.clock.frozen, "it stands still")
         assert "over" not in seen.said
         await seen.press("space")
-        await seen.says(f"the run is over: {said}")
+        await seen.says(f"the run is over: {message}")
 
     config = scripted_config(runs.parent / "live.jsonl", f"{PASSING}then freeze\n{more}")
     with served(replace(config, speed=10)) as ready:
@@ -109,8 +108,8 @@ def test_a_run_that_goes_on_says_it_when_it_is_over(runs: Path, more: str, said:
 
 
 @pytest.mark.parametrize("text", ["kill 5", "title = [[[\n---\nkill 5", SCENARIO.replace("mark", "nonsense")])
-def test_what_is_not_understood_is_not_judged(text: str, tmp_path: Path) -> None:
-    """No head, one that is no TOML, a line of another version of the language; nor is a branch."""
+def test_an_unreadable_scenario_is_not_judged(text: str, tmp_path: Path) -> None:
+    """No head, invalid TOML, a line of another version of the language; nor is a branch."""
     header = json.loads(SHIPPED.read_bytes().splitlines()[0])
     path = tmp_path / "run.jsonl"
     path.write_text(json.dumps({**header, "scenario": text}) + "\n", "utf-8")

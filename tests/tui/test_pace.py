@@ -1,11 +1,11 @@
-"""A screen is drawn ten times a second; where many share a machine, as often as that bears."""
+"""The frame rate: ten frames a second, and on a shared machine as many as it can draw."""
 
 from collections.abc import Callable
 
 from lab.tui.frame.frame_rate import FrameRate, FrameTimer
 
 
-def test_ones_own_machine_is_asked_for_all_frames() -> None:
+def test_an_own_machine_draws_all_frames() -> None:
     """However late they are."""
     pace = FrameRate(is_served=False)
     for _ in range(10):
@@ -14,7 +14,7 @@ def test_ones_own_machine_is_asked_for_all_frames() -> None:
 
 
 def test_late_frames_become_fewer_and_come_back_slowly() -> None:
-    """Never fewer than one a second, never more than four."""
+    """At least one a second, at most four."""
     pace = FrameRate(is_served=True)
     assert pace.period_s == 0.25
     pace.on_frame_drawn(0.2)
@@ -29,8 +29,8 @@ def test_late_frames_become_fewer_and_come_back_slowly() -> None:
     assert pace.period_s == 0.25
 
 
-def test_each_frame_asks_for_the_next() -> None:
-    """One at a time, so that a slow one is not followed by all that it made late."""
+def test_each_frame_schedules_the_next() -> None:
+    """One at a time, so that a slow frame is not followed by a burst."""
     asked: list[tuple[float, Callable[[], None]]] = []
     drawn: list[int] = []
     FrameTimer(

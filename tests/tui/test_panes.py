@@ -1,4 +1,4 @@
-"""The nodes' boxes: every one can be drawn, whatever there is to say of a node, and however high the boxes are."""
+"""The nodes' boxes can be drawn in any state and at any height."""
 
 import asyncio
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class _Drawn(App[None]):
 
 
 def _drawn(seen: list[Panes], size: tuple[int, int]) -> Iterator[list[str]]:
-    """The lines of the widget for each of these, before it is laid out anew and after."""
+    """Return the lines of the widget for each state, before and after a new layout."""
     drawn: list[list[str]] = []
 
     async def draw() -> None:
@@ -48,16 +48,16 @@ def _drawn(seen: list[Panes], size: tuple[int, int]) -> Iterator[list[str]]:
 
 
 def _prefixes(protocol: type[Algorithm], nodes: int) -> list[Panes]:
-    """What is seen after each record of a run in which nodes are absent, killed early and wiped."""
+    """Yield the panes after each record of a run in which nodes start late, die early and are wiped."""
     rig = Rig(range(1, nodes + 1), protocol=protocol)
     seen: list[Panes] = []
 
-    def theme_styles() -> None:
+    def add_panes() -> None:
         panes = panes_of(rig.cluster.snapshot(), 0)
         if not seen or panes != seen[-1]:
             seen.append(panes)
 
-    rig.watchers.append(theme_styles)
+    rig.watchers.append(add_panes)
     rig.started(1)
     rig.do("kill 1", "wipe 1")
     rig.started(2, 1)
@@ -75,7 +75,7 @@ def _prefixes(protocol: type[Algorithm], nodes: int) -> list[Panes]:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
 def test_every_prefix_of_a_run_can_be_drawn(protocol: type[Algorithm], size: tuple[int, int]) -> None:
-    """Each node is there with what it does, also where it has no bank and others have one."""
+    """Also if only some nodes have a bank."""
     for nodes in (3, 5):
         seen = _prefixes(protocol, nodes)
         shown = {pane.process for panes in seen for pane in panes}
@@ -83,13 +83,13 @@ def test_every_prefix_of_a_run_can_be_drawn(protocol: type[Algorithm], size: tup
         lines = list(_drawn(seen, size))
         assert len(lines) == 2 * len(seen)
         for panes, drawn in zip(seen, lines[1::2], strict=True):
-            told = "\n".join(drawn)
-            assert all(f" {pane.id} " in told for pane in panes), told
+            text = "\n".join(drawn)
+            assert all(f" {pane.id} " in text for pane in panes), text
             assert all(len(line) == size[0] for line in drawn)
 
 
-def test_a_coordinator_that_does_not_fit_beside_the_balances_is_left_out() -> None:
-    """No word is cut off for it; where there is room it is there."""
+def test_a_coordinator_that_does_not_fit_after_the_balances_is_left_out() -> None:
+    """No word is cut off."""
     rig = Rig(range(1, 4), protocol=stacked(ThreePhaseCommit, Bully)).started()
     rig.run_until_agreed()
     seen = [panes_of(rig.cluster.snapshot(), rig.now_us)]

@@ -1,4 +1,4 @@
-"""The choice of sides for a partition, by mouse and by keys, for nodes of two digits too."""
+"""The dialog for the sides of a partition, by mouse and keys, also for two-digit nodes."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ NODES = (1, 2, 3, 12, 13)
 
 
 class Asks(App[None]):
-    """Shows the dialog, and keeps what it comes to."""
+    """An application that shows the dialog and keeps its result."""
 
     def __init__(self, apart: int | None) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ async def _click(pilot: Pilot[None], app: Asks, text: str) -> None:
 
 
 def test_by_mouse() -> None:
-    """A click moves a node to the next side; a click on the last line does it."""
+    """A click moves a node to the next side; a click on the last line applies the partition."""
 
     async def run() -> None:
         app = Asks(None)
@@ -50,7 +50,7 @@ def test_by_mouse() -> None:
 
 
 def test_by_keys() -> None:
-    """Digits move a node; arrows and space reach every one; with all on one side Enter does nothing."""
+    """Digits move a node; arrows and space reach every node; Enter does nothing while all are on one side."""
 
     async def run() -> None:
         app = Asks(13)
@@ -70,13 +70,15 @@ def test_by_keys() -> None:
     asyncio.run(run())
 
 
-def test_why_there_is_nothing_to_do() -> None:
-    """It is said from the start, and as a warning once Enter was pressed; a node moved takes that back."""
+def test_one_side_is_reported() -> None:
+    """From the start, and as a warning after Enter, until a node is moved."""
 
     def said(dialog: PartitionDialog) -> set[str]:
         text = dialog.content()
         return {
-            str(span.style) for span in text.spans if "all nodes are on one side" in text.plain[span.start : span.end]
+            str(span.style)
+            for span in text.spans
+            if "all nodes are on one side" in text.plain[span.start : span.end]
         }
 
     async def run() -> None:

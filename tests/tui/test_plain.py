@@ -1,4 +1,4 @@
-"""Where the terminal has ASCII alone nothing else is drawn: by no screen, by no dialog over one."""
+"""On an ASCII terminal nothing else is drawn, by any screen or dialog."""
 
 import asyncio
 import shutil
@@ -26,7 +26,7 @@ ASCII = {"LC_ALL": "C", "TERM": "xterm"}
 
 @pytest.fixture
 def recording(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A recording with letters in it that a terminal without UTF-8 cannot draw, to be seen in such a one."""
+    """A recording with non-ASCII letters, shown on a terminal without UTF-8."""
     for name, value in ASCII.items():
         monkeypatch.setenv(name, value)
     return Path(shutil.copy(SHIPPED, runs.parent / "Läufe…日本.jsonl"))
@@ -37,7 +37,7 @@ def _not_ascii(seen: Seen) -> set[str]:
 
 
 def test_screens_and_dialogs(recording: Path) -> None:
-    """The replay, a branch of it, and what comes up over them; at 80x24 much of it is cut."""
+    """The replay, a branch of it, and their dialogs; at 80x24 much of it is cut."""
 
     async def over(seen: Seen, key: str, dialog: type[Screen[Any]], *then: str) -> None:
         await seen.press(key)
@@ -81,7 +81,7 @@ def test_screens_and_dialogs(recording: Path) -> None:
 
 
 def test_the_home_screen(recording: Path) -> None:
-    """With its dots, and the names of recordings."""
+    """With its dots and the names of recordings."""
 
     async def run() -> str:
         app = HomeApp([("recordings", f"replay {recording.name} · live")])
@@ -94,8 +94,8 @@ def test_the_home_screen(recording: Path) -> None:
     assert text.isascii()
 
 
-def test_glyphs_and_what_the_filter_makes_of_others_are_of_one_kind() -> None:
-    """What is drawn of Unicode has a likeness in ASCII, as wide as it is."""
+def test_every_drawn_character_has_an_ascii_equivalent() -> None:
+    """Of the same width."""
     assert glyphs_for(ASCII).box.isascii()
     assert to_ascii("╭─ a … b ─╮│ 日 é ★") == "+- a ~ b -+| ?? ? ?"
     assert to_ascii("plain") == "plain"

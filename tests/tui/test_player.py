@@ -1,4 +1,4 @@
-"""The cursor in time: it moves by records, by time and by marks, and the state is that of the record it is at."""
+"""The cursor in time: it moves by records, by time and by marks; the state is that of its record."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,26 +13,26 @@ from tests.tui.recorded import SHIPPED, written
 
 
 @pytest.fixture(params=["shipped", "long"])
-def lines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FileRecords]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FileRecords]:
     """Both recordings: one without keyframes, and one with."""
     found = open_recording(SHIPPED if request.param == "shipped" else written(tmp_path / "run.jsonl"))
     yield found
     found.close()
 
 
-def _player(lines: FileRecords) -> Player:
+def _player(store: FileRecords) -> Player:
     marks = Marks()
-    for _ in marks.find_in(lines):
+    for _ in marks.find_in(store):
         pass
-    return Player(lines, marks, live=False)
+    return Player(store, marks, live=False)
 
 
 def _state(player: Player) -> bytes:
     return encode(player.cluster().snapshot())
 
 
-def test_back_and_forward_again_is_the_same_state(lines: FileRecords) -> None:
-    player = _player(lines)
+def test_back_and_forward_again_is_the_same_state(store: FileRecords) -> None:
+    player = _player(store)
     states = []
     for _ in range(300):
         states.append(_state(player))
@@ -40,7 +40,7 @@ def test_back_and_forward_again_is_the_same_state(lines: FileRecords) -> None:
     for state in reversed(states):
         player.step(-1)
         assert _state(player) == state
-    player.go(len(lines) - 1)
+    player.go(len(store) - 1)
     last = _state(player)
     player.step(-200)
     assert _state(player) != last
@@ -48,21 +48,21 @@ def test_back_and_forward_again_is_the_same_state(lines: FileRecords) -> None:
     assert _state(player) == last
 
 
-def test_steps_end_at_both_ends(lines: FileRecords) -> None:
-    player = _player(lines)
+def test_steps_end_at_both_ends(store: FileRecords) -> None:
+    player = _player(store)
     player.step(-1)
     assert player.number == 0
     player.to_end()
     player.step(1)
-    assert player.number == len(lines) - 1
+    assert player.number == len(store) - 1
     assert player.now_us == player.end_us
     assert not player.following
 
 
-def test_seeking_goes_to_the_last_record_before_that_instant(lines: FileRecords) -> None:
-    player = _player(lines)
+def test_seeking_goes_to_the_last_record_before_that_instant(store: FileRecords) -> None:
+    player = _player(store)
     clocks, latest_us = [], 0
-    for record in lines.records():
+    for record in store.records():
         latest_us = max(latest_us, getattr(record, "at_us", 0))
         clocks.append(latest_us)
     for tenth in (3, 7, 1, 9, 0, 10):
@@ -73,11 +73,11 @@ def test_seeking_goes_to_the_last_record_before_that_instant(lines: FileRecords)
     player.seek(-1)
     assert player.now_us == 0
     player.seek(10 * player.end_us)
-    assert (player.number, player.now_us) == (len(lines) - 1, player.end_us)
+    assert (player.number, player.now_us) == (len(store) - 1, player.end_us)
 
 
-def test_seeking_goes_on_playing_if_it_played_and_stands_still_if_it_stood(lines: FileRecords) -> None:
-    player = _player(lines)
+def test_seeking_goes_on_playing_if_it_played_and_stands_still_if_it_stood(store: FileRecords) -> None:
+    player = _player(store)
     player.seek(1_000_000)
     assert player.playing
     player.toggle()
@@ -85,8 +85,8 @@ def test_seeking_goes_on_playing_if_it_played_and_stands_still_if_it_stood(lines
     assert not player.playing
 
 
-def test_jumps_go_from_mark_to_mark_and_back(lines: FileRecords) -> None:
-    player = _player(lines)
+def test_jumps_go_from_mark_to_mark_and_back(store: FileRecords) -> None:
+    player = _player(store)
     wanted = [n for n, kind in zip(player.marks.records, player.marks.kinds, strict=True) if kind == "fault"]
     assert len(wanted) > 3
     seen = []
@@ -99,9 +99,9 @@ def test_jumps_go_from_mark_to_mark_and_back(lines: FileRecords) -> None:
     assert seen[:1] == wanted[:1]
 
 
-def test_playing_takes_as_long_as_the_run_did_divided_by_the_speed(lines: FileRecords) -> None:
+def test_playing_takes_as_long_as_the_run_did_divided_by_the_speed(store: FileRecords) -> None:
     for speed in (1.0, 5.0, 0.5):
-        player = _player(lines)
+        player = _player(store)
         player.speed = speed
         ticks = 0
         while player.playing:
@@ -109,11 +109,11 @@ def test_playing_takes_as_long_as_the_run_did_divided_by_the_speed(lines: FileRe
             ticks += 1
             assert player.now_us <= player.end_us
         assert ticks == pytest.approx(player.end_us / speed / 50_000, abs=2)
-        assert player.number == len(lines) - 1
+        assert player.number == len(store) - 1
 
 
-def test_what_is_played_is_what_had_happened_by_then(lines: FileRecords) -> None:
-    player, sought = _player(lines), _player(lines)
+def test_what_is_played_is_what_had_happened_by_then(store: FileRecords) -> None:
+    player, sought = _player(store), _player(store)
     while player.playing:
         player.tick(333_000, None)
         if player.playing:
@@ -121,15 +121,15 @@ def test_what_is_played_is_what_had_happened_by_then(lines: FileRecords) -> None
             assert player.number == sought.number
 
 
-def test_at_the_end_it_plays_from_the_start_again(lines: FileRecords) -> None:
-    player = _player(lines)
+def test_at_the_end_it_plays_from_the_start_again(store: FileRecords) -> None:
+    player = _player(store)
     player.to_end()
     player.toggle()
     assert (player.playing, player.number, player.now_us) == (True, 0, 0)
 
 
-def test_standing_still_no_time_passes(lines: FileRecords) -> None:
-    player = _player(lines)
+def test_while_paused_no_time_passes(store: FileRecords) -> None:
+    player = _player(store)
     player.tick(500_000, None)
     player.toggle()
     before = (player.number, player.now_us)
@@ -138,8 +138,8 @@ def test_standing_still_no_time_passes(lines: FileRecords) -> None:
     assert player.number > 0
 
 
-def test_speeds_go_from_the_slowest_to_the_fastest(lines: FileRecords) -> None:
-    player = _player(lines)
+def test_speeds_go_from_the_slowest_to_the_fastest(store: FileRecords) -> None:
+    player = _player(store)
     seen = []
     for _ in SPEEDS:
         player.faster(-1)
@@ -152,7 +152,7 @@ def test_speeds_go_from_the_slowest_to_the_fastest(lines: FileRecords) -> None:
 
 @pytest.fixture
 def grown(tmp_path: Path) -> Iterator[tuple[FeedRecords, FileRecords]]:
-    """A feed that has brought a hundred records, and where more come from."""
+    """A feed of a hundred records, and the source of more."""
     whole = open_recording(written(tmp_path / "run.jsonl"))
     feed = FeedRecords(whole.raw(0))
     _grow(feed, whole, 100)
@@ -182,8 +182,8 @@ def test_a_live_run_is_followed_until_one_stands_still_and_again_after_end(
     assert (player.number, player.now_us) == (199, 5_200_000), "it follows again"
 
 
-def test_it_is_said_that_the_past_is_seen_as_long_as_it_is(grown: tuple[FeedRecords, FileRecords]) -> None:
-    """What was said before does not stay when the end is followed again; of a recording nothing is said."""
+def test_a_message_shows_that_the_cursor_is_in_the_past(grown: tuple[FeedRecords, FileRecords]) -> None:
+    """It disappears when the end is followed again; a recording has none."""
     feed, whole = grown
     player = Player(feed, Marks(), live=True)
     assert player.move("back") == "in the past; End returns to the present"

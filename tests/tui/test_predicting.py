@@ -1,4 +1,4 @@
-"""Predict mode: it asks where it is open who leads next, hides what comes, and keeps the score."""
+"""Predict mode: it asks whenever the next leader is open, hides the future, and keeps the score."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +15,11 @@ from tests.tui.recorded import blocked_run
 from tests.tui.seen import Seen, attached, replay, served
 
 RECORDINGS = Path(__file__).parents[2] / "recordings"
-TOLD = [(4, 1, 4, "SetCoordinator"), (4, 3, 4, "SetCoordinator"), (5, 2, 5, "SetCoordinator")]
+ANNOUNCEMENTS = [(4, 1, 4, "SetCoordinator"), (4, 3, 4, "SetCoordinator"), (5, 2, 5, "SetCoordinator")]
 
 
 @pytest.mark.parametrize(
-    ("leaders", "said", "right", "told"),
+    ("leaders", "answer", "right", "outcome"),
     [
         ((4,), "4", True, "right: 4 leads; 4 informed 1 3 (SetCoordinator)"),
         ((4,), "5", False, "not 5: 4 leads; 4 informed 1 3 (SetCoordinator)"),
@@ -34,12 +34,12 @@ TOLD = [(4, 1, 4, "SetCoordinator"), (4, 3, 4, "SetCoordinator"), (5, 2, 5, "Set
         ((), "4", False, "not 4: nobody leads by the end of this run"),
     ],
 )
-def test_the_answer_is_judged_by_who_leads_in_the_end_and_the_reason_is_said(
-    leaders: tuple[int, ...], said: str, right: bool, told: str
+def test_the_answer_is_graded_with_a_reason(
+    leaders: tuple[int, ...], answer: str, right: bool, outcome: str
 ) -> None:
-    """Whoever leads a group is right; who told others and leads nobody in the end is not named."""
+    """Any leader of a group is right; informers who do not lead in the end are left out."""
     settled = 9 if leaders else None
-    assert grade_answer(LeaderDecision(3, (5,), settled, leaders, TOLD), said) == (right, told)
+    assert grade_answer(LeaderDecision(3, (5,), settled, leaders, ANNOUNCEMENTS), answer) == (right, outcome)
 
 
 async def _asked(seen: Seen) -> None:
@@ -47,7 +47,7 @@ async def _asked(seen: Seen) -> None:
 
 
 def test_it_stops_asks_and_goes_on_to_the_outcome() -> None:
-    """At the end the score is in the title; what is after the cursor is hidden only while it asks."""
+    """The score is in the title; the future is hidden only during the question."""
 
     async def test(seen: Seen) -> None:
         await seen.press("P")
@@ -73,7 +73,7 @@ def test_it_stops_asks_and_goes_on_to_the_outcome() -> None:
 
 
 def test_a_question_can_be_skipped_and_the_mode_left() -> None:
-    """What was played plays on; without the mode nothing is asked."""
+    """Playback continues; without the mode there are no questions."""
 
     async def test(seen: Seen) -> None:
         await seen.press("P", *["full_stop"] * 5)
@@ -90,7 +90,7 @@ def test_a_question_can_be_skipped_and_the_mode_left() -> None:
 
 
 def test_it_stops_while_playing() -> None:
-    """However fast: with the record that opens the decision."""
+    """At the record that opens the decision, at any speed."""
 
     async def test(seen: Seen) -> None:
         seen.player.go(55)
@@ -105,8 +105,8 @@ def test_it_stops_while_playing() -> None:
     replay(test)
 
 
-def test_an_election_that_never_settles_is_nobodys() -> None:
-    """Then the cursor is at the end of the recording."""
+def test_without_a_decision_nobody_leads() -> None:
+    """The cursor is then at the end of the recording."""
 
     async def test(seen: Seen) -> None:
         seen.player.go(88)
@@ -131,8 +131,8 @@ def test_in_groups_any_of_those_who_lead_is_right() -> None:
     replay(test, RECORDINGS / "scenarios" / "invitation-partition-in-two.jsonl")
 
 
-def test_where_nobody_is_elected_it_says_so(tmp_path: Path) -> None:
-    """It is not offered there; a bully below a task elects all the same."""
+def test_a_protocol_without_election_has_no_predict_mode(tmp_path: Path) -> None:
+    """But an election below a task has."""
 
     async def test(seen: Seen) -> None:
         await seen.press("P")
@@ -143,8 +143,8 @@ def test_where_nobody_is_elected_it_says_so(tmp_path: Path) -> None:
     replay(test, blocked_run().write(tmp_path / "blocked.jsonl"))
 
 
-def test_while_it_asks_the_scrub_bar_hides_what_comes() -> None:
-    """The marks after the cursor, how much happens there, and what the mouse would tell of it."""
+def test_the_scrub_bar_hides_the_future_during_a_question() -> None:
+    """Its marks, its density, and its tooltip."""
 
     async def test(seen: Seen) -> None:
         bar = seen.of("ScrubBar", ScrubBar)
@@ -162,9 +162,9 @@ def test_while_it_asks_the_scrub_bar_hides_what_comes() -> None:
         await seen.press("full_stop", "full_stop")
         await _asked(seen)
         await seen.until(lambda: after() <= {seen.run.theme_styles.glyphs.rest, " "}, "none of them")
-        told = bar._describe(sum(bar._bar()) - 1)
-        assert told is not None
-        assert "\n" not in told.plain
+        outcome = bar._describe(sum(bar._bar()) - 1)
+        assert outcome is not None
+        assert "\n" not in outcome.plain
         await seen.press("escape")
         await seen.until(lambda: len(after()) > 2, "all of them again")
 
@@ -173,7 +173,7 @@ def test_while_it_asks_the_scrub_bar_hides_what_comes() -> None:
 
 @pytest.fixture
 def host(runs: Path) -> Iterator[HostReady]:
-    """A simulated run of five nodes that is frozen when it begins."""
+    """A simulated run of five nodes, frozen at the start."""
     config = RunConfig(
         *("open", "bully", (1, 2, 3, 4, 5), TIMING, {}, Link(8_000, 3_000), 1, str(runs.parent / "run.jsonl")),
         commands=("freeze",),
@@ -183,8 +183,8 @@ def host(runs: Path) -> Iterator[HostReady]:
         yield ready
 
 
-def test_in_a_simulated_run_it_asks_and_finds_the_outcome_as_that_goes_on(host: HostReady) -> None:
-    """The first coordinator is yet to be elected: the highest of those that run, by this protocol."""
+def test_a_simulated_run_continues_to_the_outcome(host: HostReady) -> None:
+    """The first coordinator is the highest running node."""
 
     async def test(seen: Seen) -> None:
         await seen.press("P")

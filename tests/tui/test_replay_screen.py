@@ -1,4 +1,4 @@
-"""A replay in the interface: every key that moves in time does what its help says, and the mouse does too."""
+"""A replay in the interface: every key that moves in time does what its help says, and so does the mouse."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ LAST = SHIPPED.read_bytes().count(b"\n") - 1
 
 @pytest.fixture(scope="module")
 def marks() -> Marks:
-    """The marks of the recording that is shown."""
+    """Return the marks of the recording."""
     lines, found = open_recording(SHIPPED), Marks()
     for _ in found.find_in(lines):
         pass
@@ -31,8 +31,8 @@ def _marked(marks: Marks, *kinds: MarkKind) -> list[int]:
     return [number for number, kind in zip(marks.records, marks.kinds, strict=True) if kind in kinds]
 
 
-def test_what_was_set_and_what_it_is_there_to_show(tmp_path: Path) -> None:
-    """The parameters are in the title, the remark is the first thing that is said."""
+def test_parameters_and_remark_are_shown(tmp_path: Path) -> None:
+    """The parameters in the title, the remark as the first message."""
     header, *rest = SHIPPED.read_bytes().split(b"\n")
     told = json.loads(header)
     told["protocol"]["parameters"] = {"as_printed": True}
@@ -112,7 +112,7 @@ def test_five_seconds_on_and_back() -> None:
     replay(test)
 
 
-def test_space_plays_and_stands_still_and_the_speed_can_be_set() -> None:
+def test_space_plays_and_pauses_and_the_speed_changes() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("greater_than_sign", "greater_than_sign")
         assert seen.player.speed == 5
@@ -170,7 +170,7 @@ def test_a_click_selects_a_node_and_so_do_digits_and_arrows() -> None:
         assert seen.selected() == 5
         assert "┏━ 5 " in seen.text
         await seen.press("escape", "9")
-        assert (seen.selected(), seen.said) == (None, "there is no node 9")
+        assert (seen.selected(), seen.said) == (None, "no node 9")
 
     replay(test)
 
@@ -255,7 +255,7 @@ def test_f_shows_the_heartbeats_and_hides_them() -> None:
     replay(test)
 
 
-def test_a_light_ground_and_a_dark_one() -> None:
+def test_light_and_dark_theme() -> None:
     async def test(seen: Seen) -> None:
         assert seen.run.theme_styles.dark
         await seen.press("t")
@@ -270,7 +270,7 @@ def test_a_light_ground_and_a_dark_one() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (40, 10)])
-def test_every_size_has_room_for_what_matters(size: tuple[int, int]) -> None:
+def test_every_size_shows_the_essential_lines(size: tuple[int, int]) -> None:
     async def test(seen: Seen) -> None:
         seen.player.seek(6_050_000)
         await seen.press("5")
@@ -292,8 +292,8 @@ def test_q_quits_with_status_0() -> None:
     assert replay(test).return_code == 0
 
 
-def test_a_recording_of_bad_faith_writes_no_control_character(tmp_path: Path) -> None:
-    """Every text in it, but those that say which sort of record it is, has terminal codes in it."""
+def test_a_hostile_recording_writes_no_control_character(tmp_path: Path) -> None:
+    """Every text in it has terminal codes, except the kinds of records."""
     evil = "\\u001b]0;t\\u0007\\u009b5n\\u202e"
     text = SHIPPED.read_text("utf-8")
     for word in ('"bully"', '"Normal"', '"check"', '"EnterElection"', '"AreYouNormal answers"', '"pause"'):

@@ -1,4 +1,4 @@
-"""A run with a script: its captions, its marks, what became of what it expects, and its text with where it is."""
+"""A run with a script: captions, marks, outcomes of expectations, and the script view."""
 
 import json
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def records(recording: Path) -> dict[str, int]:
-    """The number of the first record of each thing that was said or expected, by its text."""
+    """The first record of each caption, mark and expectation, by text."""
     lines = open_recording(recording)
     found: dict[str, int] = {}
     for number, record in enumerate(lines.records()):
@@ -42,7 +42,7 @@ def _caption(seen: Seen) -> str:
 
 
 def _reached(seen: Seen, start: str) -> bool:
-    """Whether a line of the script begins so; where the log is beside it, there is a border before."""
+    """Return whether a line of the script begins so; beside the log there is a border before it."""
     return any(row.lstrip("▊").startswith(start) for row in seen.view.split("\n"))
 
 
@@ -54,8 +54,8 @@ async def _shown(seen: Seen, text: str) -> None:
     await seen.until(lambda: text in seen.text, f"{text!r} is seen")
 
 
-def test_the_last_caption_is_over_the_nodes(recording: Path, records: dict[str, int]) -> None:
-    """Wherever the cursor is, and however it came there; where nothing was said yet, what it is to show."""
+def test_the_last_caption_is_above_the_nodes(recording: Path, records: dict[str, int]) -> None:
+    """At any position; before the first caption, the scenario's purpose is shown."""
     shows = "  Every way in which a line of a script can end."
 
     async def test(seen: Seen) -> None:
@@ -74,8 +74,8 @@ def test_the_last_caption_is_over_the_nodes(recording: Path, records: dict[str, 
     replay(test, recording)
 
 
-def test_n_goes_to_what_the_script_says_and_where_it_is_not_met(recording: Path, records: dict[str, int]) -> None:
-    """Captions, marks and unmet expectations, in their order; not the expectations that are met."""
+def test_n_visits_captions_marks_and_unmet_expectations(recording: Path, records: dict[str, int]) -> None:
+    """Not the expectations that are met."""
 
     async def test(seen: Seen) -> None:
         lines = seen.player.store
@@ -98,7 +98,7 @@ def test_n_goes_to_what_the_script_says_and_where_it_is_not_met(recording: Path,
 
 
 def test_the_scrub_bar_has_their_signs(recording: Path) -> None:
-    """An unmet expectation outweighs what else is in its cell."""
+    """An unmet expectation has priority in its cell."""
 
     async def test(seen: Seen) -> None:
         bar = seen.of("ScrubBar", ScrubBar).render().plain
@@ -107,9 +107,7 @@ def test_the_scrub_bar_has_their_signs(recording: Path) -> None:
     replay(test, recording)
 
 
-def test_the_log_tells_them_by_sign_and_word(recording: Path, records: dict[str, int]) -> None:
-    """A line each."""
-
+def test_the_log_shows_them_with_sign_and_word(recording: Path, records: dict[str, int]) -> None:
     async def test(seen: Seen) -> None:
         await seen.press("end")
         seen.player.go(records["then expect 5 leads within 300ms"])
@@ -121,18 +119,18 @@ def test_the_log_tells_them_by_sign_and_word(recording: Path, records: dict[str,
     replay(test, recording, size=(120, 60))
 
 
-def test_s_shows_the_script_with_what_became_of_each_line(recording: Path, records: dict[str, int]) -> None:
-    """As of the cursor: what is done and when, what was reached last, what it waits for, what was not met."""
+def test_s_shows_the_script_with_the_state_of_each_line(recording: Path, records: dict[str, int]) -> None:
+    """As of the cursor: done, last reached, waiting, not met."""
 
     async def test(seen: Seen) -> None:
         seen.player.go(records["5 is gone"])
         await seen.press("s")
         await _shown(seen, "Every way in which a line of a script can end.")
         assert "✓ done" in _row(seen, "kill 5   # it leads")
-        said = _row(seen, 'then say "5 is gone"')
-        assert said.startswith("▶  10 ✓ said ")
+        row = _row(seen, 'then say "5 is gone"')
+        assert row.startswith("▶  10 ✓ said ")
         at_us = seen.player.cluster().at_us
-        assert f" {at_us / 1e6:.3f} " in said
+        assert f" {at_us / 1e6:.3f} " in row
         assert "… waits" in _row(seen, "on send SetCoordinator 4->1")
         assert "at the end" in _row(seen, "expect 4 leads")
         assert "watched" in _row(seen, "expect no violation")
@@ -143,7 +141,7 @@ def test_s_shows_the_script_with_what_became_of_each_line(recording: Path, recor
 
 
 def test_the_script_at_the_end(recording: Path) -> None:
-    """What never came, what was not met and why; what is expected of the verdicts is settled too."""
+    """Unreached lines, unmet expectations with reasons; expected verdicts are settled too."""
 
     async def test(seen: Seen) -> None:
         await seen.press("end", "s")
@@ -165,7 +163,7 @@ def test_the_script_at_the_end(recording: Path) -> None:
 
 
 def test_enter_and_a_click_go_to_the_record_of_a_line(recording: Path, records: dict[str, int]) -> None:
-    """The whole screen is there then; a line without one goes nowhere."""
+    """A line without a record goes nowhere."""
 
     async def test(seen: Seen) -> None:
         await seen.press("end", "s")
@@ -186,8 +184,8 @@ def test_enter_and_a_click_go_to_the_record_of_a_line(recording: Path, records: 
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (60, 16)])
-def test_the_line_reached_last_is_in_sight(recording: Path, size: tuple[int, int]) -> None:
-    """However small the screen is, at any time; before anything is reached, the top."""
+def test_the_line_reached_last_is_visible(recording: Path, size: tuple[int, int]) -> None:
+    """On any screen, at any time; before that, the top."""
 
     async def test(seen: Seen) -> None:
         await seen.press("s")
@@ -201,9 +199,7 @@ def test_the_line_reached_last_is_in_sight(recording: Path, size: tuple[int, int
     replay(test, recording, size=size)
 
 
-def test_what_is_above_the_first_line_is_reached_by_keys(recording: Path) -> None:
-    """However far down the script was followed."""
-
+def test_the_head_can_be_scrolled_to_by_keys(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         await seen.press("end", "s")
         view = seen.of("#script", ScriptView)
@@ -218,7 +214,7 @@ def test_what_is_above_the_first_line_is_reached_by_keys(recording: Path) -> Non
 
 
 def test_scrolled_away_it_stays_and_scrolled_back_it_follows(recording: Path) -> None:
-    """Until the line that was reached last is in sight again."""
+    """Until the line reached last is visible again."""
 
     async def test(seen: Seen) -> None:
         await seen.press("end", "s")
@@ -237,15 +233,13 @@ def test_scrolled_away_it_stays_and_scrolled_back_it_follows(recording: Path) ->
 
 
 def test_a_run_without_a_script_stays_at_its_log() -> None:
-    """It is said which runs have one; the footer does not offer it."""
+    """A message names runs with a script; the footer has no key for it."""
 
     async def test(seen: Seen) -> None:
         assert "s script" not in seen.text
         assert "next mark" not in seen.text
         await seen.press("n")
-        assert (
-            seen.said == "no bookmark, caption, mark or unmet expectation in this run so far; M adds a bookmark"
-        )
+        assert seen.said == "no bookmark, caption, mark or unmet expectation in this run so far; M adds a bookmark"
         await seen.press("s")
         assert seen.said.startswith("this run has no script; try lab run SCENARIO")
         assert seen.of("Views", Views).chosen == "log"
@@ -253,9 +247,7 @@ def test_a_run_without_a_script_stays_at_its_log() -> None:
     replay(test, SHIPPED)
 
 
-def test_the_title_and_the_first_hint_tell_of_the_scenario(recording: Path) -> None:
-    """And the footer has its key."""
-
+def test_the_title_and_the_first_hint_show_the_scenario(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         assert " · What becomes of lines · " in seen.line("#title")
         assert seen.said == "What becomes of lines (? for all keys; s shows the script)"
@@ -266,10 +258,9 @@ def test_the_title_and_the_first_hint_tell_of_the_scenario(recording: Path) -> N
 
 
 @pytest.mark.parametrize("given", [{"LC_ALL": "C"}, {"NO_COLOR": "1"}], ids=["ascii", "no colour"])
-def test_without_unicode_and_without_colour_it_says_the_same(
+def test_ascii_without_colour_has_the_same_words(
     recording: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
 ) -> None:
-    """By other signs, and the same words."""
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     is_ascii = "LC_ALL" in given
@@ -283,14 +274,14 @@ def test_without_unicode_and_without_colour_it_says_the_same(
     replay(test, recording, size=(120, 60))
 
 
-def test_a_scenario_of_bad_faith_writes_no_control_character(tmp_path: Path) -> None:
-    """Nor does a head that is no TOML, nor a line that is none of the language, end the interface."""
+def test_a_hostile_scenario_writes_no_control_character(tmp_path: Path) -> None:
+    """Nor does invalid TOML or an unknown line end the interface."""
     evil = 'title = [[[\n---\nsay "\x1b]0;t\x07\x9b5n"\n\x1b[2J nonsense \u202e\n'
     text = scripted_file(tmp_path / "run.jsonl").read_text("utf-8")
     header, *rest = text.split("\n")
-    told = {**json.loads(header), "scenario": evil, "remark": "\x1b[2J"}
+    edited = {**json.loads(header), "scenario": evil, "remark": "\x1b[2J"}
     path = tmp_path / "evil.jsonl"
-    path.write_text("\n".join([json.dumps(told), *rest]), "utf-8")
+    path.write_text("\n".join([json.dumps(edited), *rest]), "utf-8")
 
     async def test(seen: Seen) -> None:
         await seen.press("end", "s")
@@ -302,15 +293,15 @@ def test_a_scenario_of_bad_faith_writes_no_control_character(tmp_path: Path) -> 
 
 @pytest.fixture
 def host(runs: Path) -> Iterator[HostReady]:
-    """The same scenario in a simulated run that goes on, and whose time stands still when 5 is gone."""
+    """The scenario in a simulated run that is still going on, frozen when 5 is dead."""
     script = SCENARIO.replace('mark "here"', 'mark "here"\nfreeze')
     assert runs.parent.is_dir()
     with served(scripted_config(runs.parent / "live.jsonl", script, None)) as ready:
         yield ready
 
 
-def test_a_run_that_goes_on_shows_where_its_script_is(host: HostReady) -> None:
-    """What is typed at the prompt is a caption for all who watch, and no line of the script."""
+def test_a_live_run_shows_the_state_of_its_script(host: HostReady) -> None:
+    """A caption typed at the prompt is not a line of the script."""
 
     async def test(seen: Seen) -> None:
         await seen.press("s")

@@ -1,4 +1,4 @@
-"""The scrub bar: what is marked where, how much happened where, and the mouse that moves in time by it."""
+"""The scrub bar: marks, the histogram, and moving in time by mouse."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ import pytest
 from rich.text import Text
 
 from lab.analysis.marks import Places
-from lab.tui.frame.scrub_bar_marks import BarMarks
 from lab.tui.frame.scrub_bar import ScrubBar
+from lab.tui.frame.scrub_bar_marks import BarMarks
 from lab.tui.run.source import FileSource
 from tests.tui.recorded import SHIPPED, written
 from tests.tui.seen import Seen, replay
@@ -15,7 +15,7 @@ from tests.tui.seen import Seen, replay
 
 @pytest.fixture
 def source(tmp_path: Path) -> FileSource:
-    """A recording of which everything is known."""
+    """A recording with all its marks found."""
     found = FileSource(written(tmp_path / "run.jsonl"))
     for _ in found.marks.find_in(found.store, found.script_log):
         pass
@@ -30,7 +30,7 @@ def _end_us(source: FileSource) -> int:
 
 @pytest.mark.parametrize("width", [2, 10, 120])
 def test_each_cell_has_the_weightiest_of_its_marks(source: FileSource, width: int) -> None:
-    """As a look at every mark gives it: faults before elections before changes of status."""
+    """Checked against a scan of all marks: faults before elections before changes of status."""
     end_us = _end_us(source)
     expected: dict[int, str] = {}
     for kind in ("status", "election", "fault"):
@@ -56,8 +56,8 @@ def test_a_bookmark_is_never_hidden(source: FileSource) -> None:
     source.close()
 
 
-def test_all_marks_of_the_run_are_told_in_some_cell(source: FileSource) -> None:
-    """Or counted as more, where there are many in one."""
+def test_every_mark_is_described_in_some_cell(source: FileSource) -> None:
+    """Or counted, where there are many in one cell."""
     marks, end_us, seen = BarMarks(source), _end_us(source), 0
     for cell in range(50):
         for kind, said in marks.marks_in_cell(cell, 50, end_us):
@@ -66,8 +66,8 @@ def test_all_marks_of_the_run_are_told_in_some_cell(source: FileSource) -> None:
     source.close()
 
 
-def test_places_never_fall() -> None:
-    """A record may be a little older than the one before it."""
+def test_places_are_monotonic() -> None:
+    """A record may be slightly older than the one before it."""
     places = Places()
     for number, at_us in enumerate((5, 3, 9, -4, 1 << 70)):
         places.add(number, at_us)
@@ -78,7 +78,7 @@ def _rows(seen: Seen) -> list[str]:
     return seen.of("ScrubBar", ScrubBar).render().plain.split("\n")
 
 
-def test_columns_stand_where_much_happened_and_only_where_there_is_room() -> None:
+def test_the_histogram_shows_where_much_happened_if_there_is_room() -> None:
     async def tall(seen: Seen) -> None:
         columns, bar = _rows(seen)
         left, width = seen.of("ScrubBar", ScrubBar)._bar()
@@ -107,7 +107,7 @@ def test_without_unicode_the_columns_are_letters(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_mouse_drags_the_cursor_through_time() -> None:
-    """Beyond both ends too, until the button is let go; only then it may go elsewhere."""
+    """Also beyond both ends, until the button is released."""
 
     async def test(seen: Seen) -> None:
         bar, end_us = seen.of("ScrubBar", ScrubBar), seen.player.end_us
@@ -128,7 +128,7 @@ def test_the_mouse_drags_the_cursor_through_time() -> None:
     replay(test)
 
 
-def test_over_a_mark_the_mouse_tells_what_it_is() -> None:
+def test_a_tooltip_describes_the_mark_under_the_mouse() -> None:
     async def test(seen: Seen) -> None:
         bar = seen.of("ScrubBar", ScrubBar)
         left, _ = bar._bar()

@@ -1,4 +1,4 @@
-"""Steps by message and by node, and on or back to where a predicate becomes true, in recordings and live runs."""
+"""Steps by message and by node, and searches for a predicate, in recordings and live runs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,10 +20,10 @@ from tests.tui.seen import Seen, attached, replay, served
 
 
 def _hunted(lines: RecordStore, number: int, forward: bool, matcher: Matcher) -> int | None:
-    hunt = RecordSearch(lines, number, forward, matcher)
-    while not hunt.advance(10_000):
+    search = RecordSearch(lines, number, forward, matcher)
+    while not search.advance(10_000):
         pass
-    return hunt.found
+    return search.found
 
 
 def _onset(seen: Seen, number: int, forward: bool, text: str) -> int | None:
@@ -38,7 +38,7 @@ async def _line(seen: Seen, text: str) -> None:
 
 
 def test_from_message_to_message_and_back() -> None:
-    """Of the selected node, if one is; heartbeats count only while they are shown."""
+    """Of the selected node, if any; heartbeats count only while shown."""
 
     async def test(seen: Seen) -> None:
         lines = seen.player.store
@@ -66,7 +66,7 @@ def test_from_message_to_message_and_back() -> None:
 
 
 def test_from_record_to_record_of_a_node() -> None:
-    """What happened to its process is one too; without a node every record is."""
+    """Events of its process count too; without a node, every record does."""
 
     async def test(seen: Seen) -> None:
         lines = seen.player.store
@@ -77,8 +77,10 @@ def test_from_record_to_record_of_a_node() -> None:
             before = seen.player.number
             await seen.press("o")
             assert seen.player.number == _hunted(lines, before, True, NodeRecordMatcher(5))
-        deeds = ((number, each) for number, each in enumerate(lines.records()) if isinstance(each, Process))
-        fault = next(number for number, each in deeds if each.event == "killed")
+        process_records = (
+            (number, each) for number, each in enumerate(lines.records()) if isinstance(each, Process)
+        )
+        fault = next(number for number, each in process_records if each.event == "killed")
         seen.player.go(fault - 1)
         await seen.press("o")
         assert seen.player.number == fault
@@ -92,7 +94,7 @@ def test_from_record_to_record_of_a_node() -> None:
 
 
 def test_on_to_where_a_predicate_becomes_true_and_back() -> None:
-    """Each time that it does, not while it does; u and U begin the line."""
+    """At each onset, not while it is true; u and U begin the command."""
 
     async def test(seen: Seen) -> None:
         await seen.press("u")
@@ -124,32 +126,30 @@ def test_on_to_where_a_predicate_becomes_true_and_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         ("until 4 norml", "column 3: 'norml' is not expected here (did you mean 'normal'?)"),
         ("until 9.status == Normal", "there is no node 9; the nodes are 1 2 3 4 5"),
-        ("until 4.statis == Normal", "a node of bully has no statis; it has "),
+        ("until 4.statis == Normal", "a node of bully has no attribute statis; it has "),
         ("until-back flying(NoSuch) > 1", "unknown kind of message NoSuch"),
         ("until all normal: kill 5", "column 11:"),
     ],
 )
-def test_a_predicate_that_is_wrong_is_told_as_the_language_does(typed: str, said: str) -> None:
+def test_a_wrong_predicate_gives_the_language_s_error(typed: str, message: str) -> None:
     async def test(seen: Seen) -> None:
         await _line(seen, typed)
-        await seen.says(said)
+        await seen.says(message)
         assert seen.player.number == 0
 
     replay(test)
 
 
-def test_what_is_far_away_is_looked_for_while_the_screen_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It says how far it is, and Esc stops it; then the cursor is where it was."""
+def test_a_long_search_shows_progress_and_can_be_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Esc stops it; the cursor has not moved then."""
     path = written(tmp_path / "run.jsonl")
     monkeypatch.setattr(seeking, "_AT_ONCE", 10)
-    monkeypatch.setattr(seeking, "_PIECE", 0)  # it never comes to an end
-    monkeypatch.setattr(seeking, "_PIECES_TOLD", 1)
+    monkeypatch.setattr(seeking, "_CHUNK", 0)  # it never comes to an end
+    monkeypatch.setattr(seeking, "_CHUNKS_PER_MESSAGE", 1)
 
     async def test(seen: Seen) -> None:
         seen.player.go(50)
@@ -159,7 +159,7 @@ def test_what_is_far_away_is_looked_for_while_the_screen_goes_on(
         await seen.press("escape")
         await seen.says("stopped")
         assert seen.player.number == 50
-        monkeypatch.setattr(seeking, "_PIECE", 1000)
+        monkeypatch.setattr(seeking, "_CHUNK", 1000)
         await _line(seen, "until 5 down")
         expected = _onset(seen, 50, True, "5 down")
         await seen.until(lambda: seen.player.number == expected, "it is found in pieces")
@@ -196,13 +196,13 @@ def live(runs: Path) -> Iterator[HostReady]:
 
 @pytest.fixture
 def frozen(runs: Path) -> Iterator[HostReady]:
-    """A simulated host that is frozen where it begins."""
+    """A simulated host, frozen at the start."""
     with served(_config(runs, "simulated", ("freeze",))) as ready:
         yield ready
 
 
-def test_in_a_live_run_it_is_waited_for(live: HostReady) -> None:
-    """The cursor goes to the very record once it is there; Esc stops waiting."""
+def test_a_live_run_is_searched_as_it_goes_on(live: HostReady) -> None:
+    """The cursor goes to the exact record; Esc stops waiting."""
 
     async def test(seen: Seen) -> None:
         await seen.until(lambda: "5 leads 1-4" in seen.leaders, "5 leads")
@@ -225,8 +225,8 @@ def test_in_a_live_run_it_is_waited_for(live: HostReady) -> None:
     attached(test, live.socket)
 
 
-def test_a_frozen_run_is_let_go_on_and_frozen_when_it_holds(frozen: HostReady) -> None:
-    """At the very record; and again from there, to the next time."""
+def test_a_frozen_run_is_resumed_until_the_predicate_holds(frozen: HostReady) -> None:
+    """It is frozen at the exact record, and again at the next onset."""
 
     async def test(seen: Seen) -> None:
         await seen.until(lambda: " frozen " in seen.line("#title"), "the title says frozen")
@@ -248,34 +248,32 @@ def test_a_frozen_run_is_let_go_on_and_frozen_when_it_holds(frozen: HostReady) -
     attached(test, frozen.socket)
 
 
-def test_what_nobody_waits_for_any_more_does_not_freeze_the_run(frozen: HostReady) -> None:
+def test_a_cancelled_search_does_not_freeze_the_run(frozen: HostReady) -> None:
     """Freeze, until, Esc, go, and it becomes true: time goes on."""
 
-    def stands(seen: Seen) -> bool:
+    def is_frozen(seen: Seen) -> bool:
         return seen.source.clock is not None and seen.source.clock.frozen
 
     async def test(seen: Seen) -> None:
         await _line(seen, "until all normal")
-        await seen.until(lambda: seen.player.cluster().nodes[5].leads and stands(seen), "5 leads")
+        await seen.until(lambda: seen.player.cluster().nodes[5].leads and is_frozen(seen), "5 leads")
         await _line(seen, "until 4 down")
-        await seen.until(lambda: not stands(seen), "it goes on")
+        await seen.until(lambda: not is_frozen(seen), "it goes on")
         await seen.press("escape")
-        await seen.until(lambda: stands(seen), "Esc freezes it")
+        await seen.until(lambda: is_frozen(seen), "Esc freezes it")
         await _line(seen, "go")
-        await seen.until(lambda: not stands(seen), "it goes on")
+        await seen.until(lambda: not is_frozen(seen), "it goes on")
         await _line(seen, "kill 4")
         await seen.says("kill 4: 4 killed")
         at_us = seen.source.now_us() or 0
         await seen.until(lambda: (seen.source.now_us() or 0) > at_us + 300_000, "time goes on")
-        assert not stands(seen)
+        assert not is_frozen(seen)
 
     attached(test, frozen.socket)
 
 
-def test_a_run_that_would_not_be_frozen_again_is_not_let_go_on(
-    frozen: HostReady, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the run says to the line that is to freeze it is told."""
+def test_a_run_that_refuses_the_freeze_is_not_resumed(frozen: HostReady, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run's reply is shown."""
     given: list[str] = []
 
     async def refuse(self: FeedSource, text: str) -> Reply:

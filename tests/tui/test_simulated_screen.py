@@ -1,4 +1,4 @@
-"""The interface over a simulated run: time in the user's hands, event by event, and what happens next chosen."""
+"""The interface over a simulated run: the user controls time, event by event."""
 
 import contextlib
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ TIMING = Timing(40_000, 20_000)
 
 @pytest.fixture
 def host(runs: Path) -> Iterator[HostReady]:
-    """A simulated host of five nodes, frozen where it begins."""
+    """A simulated host of five nodes, frozen at the start."""
     assert runs.parent.is_dir()
     config = RunConfig(
         *("sim", "bully", (1, 2, 3, 4, 5), TIMING, {}, Link(10_000, 5_000), 7, str(runs.parent / "run.jsonl")),
@@ -50,8 +50,8 @@ async def _going(seen: Seen, pace: str) -> None:
     await seen.until(lambda: f" {pace} " in seen.line("#title"), f"the title says {pace}")
 
 
-def test_space_freezes_and_goes_on(host: HostReady) -> None:
-    """At the end of the run it is the world's; the clock of the bar stands, or moves between the records."""
+def test_space_freezes_and_resumes(host: HostReady) -> None:
+    """At the end of the run it controls the world; before the end, the playback."""
 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
@@ -72,8 +72,8 @@ def test_space_freezes_and_goes_on(host: HostReady) -> None:
     attached(test, host.socket)
 
 
-def test_a_full_stop_is_one_event_and_a_comma_goes_back(host: HostReady) -> None:
-    """Back in the record nothing happens in the world; at its end the next event does."""
+def test_a_full_stop_executes_one_event_and_a_comma_goes_back(host: HostReady) -> None:
+    """In the past it only moves the cursor; at the end it executes the next event."""
 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
@@ -93,8 +93,8 @@ def test_a_full_stop_is_one_event_and_a_comma_goes_back(host: HostReady) -> None
     attached(test, host.socket)
 
 
-def test_a_step_that_the_log_hides_is_said_to_be_one(host: HostReady) -> None:
-    """A heartbeat, as long as heartbeats are hidden; whatever the log shows is said as it was."""
+def test_a_hidden_step_is_reported(host: HostReady) -> None:
+    """A heartbeat while heartbeats are hidden; a shown step is reported as usual."""
 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
@@ -120,7 +120,7 @@ def test_a_step_that_the_log_hides_is_said_to_be_one(host: HostReady) -> None:
     attached(test, host.socket)
 
 
-def test_the_speed_is_the_worlds_at_its_end_and_the_players_in_its_past(host: HostReady) -> None:
+def test_the_speed_is_that_of_the_world_at_the_end_and_of_playback_before(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _frozen(seen)
         await seen.press("less_than_sign")
@@ -136,8 +136,8 @@ def test_the_speed_is_the_worlds_at_its_end_and_the_players_in_its_past(host: Ho
     attached(test, host.socket)
 
 
-def test_what_happens_next_is_chosen_one_by_one(host: HostReady) -> None:
-    """The list is shown again after each; what is chosen is a command of the language, which others could give."""
+def test_events_are_chosen_one_by_one(host: HostReady) -> None:
+    """The list is refreshed after each; the choice is an ordinary command of the script language."""
 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
@@ -167,8 +167,8 @@ def test_what_happens_next_is_chosen_one_by_one(host: HostReady) -> None:
     attached(test, host.socket)
 
 
-def test_the_list_says_whom_a_message_will_not_find(host: HostReady) -> None:
-    """A node that is down, and one that is paused; and where nothing can happen, what to do."""
+def test_the_list_marks_messages_to_nodes_that_do_not_run(host: HostReady) -> None:
+    """Down or paused; and it says what to do if there is no event."""
 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
@@ -177,8 +177,8 @@ def test_the_list_says_whom_a_message_will_not_find(host: HostReady) -> None:
             other.command("kill 5")
             await seen.press("c")
             await seen.until(lambda: isinstance(seen.top, NextEventDialog) and _rows(seen), "the list")
-            assert any(row.endswith("(4 is paused: it waits there)") for row in _rows(seen))
-            assert any(row.endswith("(5 is down: it is lost)") for row in _rows(seen))
+            assert any(row.endswith("(4 is paused: the message waits there)") for row in _rows(seen))
+            assert any(row.endswith("(5 is down: the message is lost)") for row in _rows(seen))
             other.command("kill all")
             for _ in range(len(_rows(seen)) + 20):
                 await seen.press("enter")
@@ -190,8 +190,8 @@ def test_the_list_says_whom_a_message_will_not_find(host: HostReady) -> None:
     attached(test, host.socket)
 
 
-def test_a_viewer_sees_the_clock_and_cannot_turn_it(host: HostReady) -> None:
-    """Space stands still for the viewer alone; another's hand on the clock is seen."""
+def test_a_viewer_sees_the_clock_but_cannot_change_it(host: HostReady) -> None:
+    """Space pauses only the viewer's own cursor; changes by others are shown."""
 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
@@ -210,8 +210,8 @@ def test_a_viewer_sees_the_clock_and_cannot_turn_it(host: HostReady) -> None:
     attached(test, host.socket, "viewer")
 
 
-def test_why_time_stands_is_said(host: HostReady) -> None:
-    """Where no key of this interface did it."""
+def test_the_reason_for_frozen_time_is_shown(host: HostReady) -> None:
+    """When no key of this interface froze it."""
 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
@@ -228,8 +228,8 @@ def test_why_time_stands_is_said(host: HostReady) -> None:
     attached(test, host.socket)
 
 
-def test_a_transfer_is_given_behind_the_colon(runs: Path) -> None:
-    """Completed, told to one node, and refused where there is no such account."""
+def test_a_transfer_is_entered_on_the_command_line(runs: Path) -> None:
+    """With completion; it is refused if an account is unknown."""
     ids = (1, 2, 3)
     config = RunConfig(
         *("sim", "2pc", ids, TIMING, {}, Link(10_000, 5_000), 7, str(runs.parent / "run.jsonl")),

@@ -20,7 +20,7 @@ Snap = Callable[..., bool]
 
 
 def _is_as_before(snap: Snap, file: Path, size: tuple[int, int], at_us: int, key: str) -> bool:
-    """The recording at that instant, once the key has been pressed."""
+    """Compare the recording at that instant, after this key, with its picture."""
 
     async def opened() -> Source:
         return FileSource(file)
@@ -43,18 +43,18 @@ def test_two_coordinators(snap_compare: Snap, size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_a_blocked_transaction(snap_compare: Snap, tmp_path: Path, size: tuple[int, int]) -> None:
-    """The bank is in the place of the log."""
+    """With the bank view."""
     file = blocked_run().write(tmp_path / "blocked.jsonl")
     assert _is_as_before(snap_compare, file, size, BLOCKED_US, "b")
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_space_and_time(snap_compare: Snap, size: tuple[int, int]) -> None:
-    """The second coordinator has just been set, while the first stands still."""
+    """The second coordinator has just been elected while the first is paused."""
     assert _is_as_before(snap_compare, SHIPPED, size, 5_720_000, "D")
 
 
 @pytest.mark.parametrize("key", ["L", "i", "a"])
 def test_a_view(snap_compare: Snap, key: str) -> None:
-    """The network, one node, the assertions: at the same moment."""
+    """The network, one node, the assertions at the same instant."""
     assert _is_as_before(snap_compare, SHIPPED, (120, 40), 5_720_000, key)

@@ -1,4 +1,4 @@
-"""The first moments of a run in the interface, in which nothing has been heard of it but its header."""
+"""The first moments of a run, when only its header has been received."""
 
 import asyncio
 from pathlib import Path
@@ -25,10 +25,10 @@ def _header(world: Literal["live", "simulated"]) -> bytes:
 
 
 @pytest.mark.parametrize(("world", "state"), [("simulated", "starting"), ("live", "live    1x")])
-def test_before_the_first_record_it_is_the_start_of_time(
+def test_time_starts_at_zero_before_the_first_record(
     runs: Path, world: Literal["live", "simulated"], state: str
 ) -> None:
-    """Not the machine's time; and how a simulated run goes is said only once it is known."""
+    """Not at the machine's time; the pace of a simulated run is shown only once it is known."""
     path = str(runs.parent / "feed")
     told: list[asyncio.StreamWriter] = []
 

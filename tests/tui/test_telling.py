@@ -1,4 +1,4 @@
-"""A command of a protocol's own, in the log, in the record that is opened, and in the help."""
+"""A protocol's own command in the log, in its record and in the help."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.tui.seen import Seen, replay
 from tests.worlds.protocols import Board
 
 
-def test_the_log_and_the_record_say_what_the_node_was_told(tmp_path: Path) -> None:
+def test_the_log_and_the_record_show_the_command(tmp_path: Path) -> None:
     async def test(seen: Seen) -> None:
         await seen.press("end")
         await seen.until(lambda: " 2      · command: pin hello" in seen.text, "the row of the step")
@@ -30,7 +30,7 @@ def test_the_log_and_the_record_say_what_the_node_was_told(tmp_path: Path) -> No
     replay(test, rig.write(tmp_path / "told.jsonl", end=False))
 
 
-def test_the_help_has_the_commands_of_the_programs_protocols() -> None:
+def test_the_help_has_the_commands_of_the_built_in_protocols() -> None:
     console = Console(width=200, no_color=True)
     with console.capture() as capture:
         console.print(HelpDialog(True, ThemeStyles(glyphs_for())).content())

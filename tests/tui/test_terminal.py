@@ -1,4 +1,4 @@
-"""Whatever ends the interface: the terminal is as it was, nothing is left running, and the status says it."""
+"""However the interface ends, the terminal is restored, no process is left, and the exit status is right."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ def _steps(path: Path) -> list[Step]:
 
 
 def _heartbeats(path: Path, for_ms: int) -> list[int]:
-    """Wait until the run has gone on for so long; when heartbeats were sent meanwhile."""
+    """Wait until the run has lasted that long; return the times of heartbeats sent meanwhile."""
     began_us = _clock_us(path)
     wait_for(lambda: _clock_us(path) > began_us + for_ms * 1000, "the run goes on", 20, 0.1)
     sending = [step for step in _steps(path) if any(message.kind == "AreYouNormal" for message in step.sent)]
@@ -44,7 +44,7 @@ def _heartbeats(path: Path, for_ms: int) -> list[int]:
 
 
 def _quiet(terminal: Terminal) -> int:
-    """How much was written, if that is all for several frames; else 0."""
+    """Return how much was written, if nothing more follows for several frames; else 0."""
     written = len(terminal.output)
     time.sleep(0.5)
     return written if len(terminal.output) == written else 0
@@ -95,7 +95,7 @@ def test_a_replay_ends(number: int | None, status: int) -> None:
         terminal.all_gone()
 
 
-def test_an_error_of_the_interface_itself_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
+def test_an_internal_error_restores_the_terminal(tmp_path: Path) -> None:
     arguments = ("run", "bully", "--t", "100ms", "--record", str(tmp_path / "run.jsonl"))
     with Terminal("-m", "tests.tui.broken", *arguments) as terminal:
         assert terminal.status() == 1
@@ -104,7 +104,7 @@ def test_an_error_of_the_interface_itself_leaves_the_terminal_as_it_was(tmp_path
         assert "broken on purpose" in without_codes(terminal.output)
 
 
-def test_the_line_is_gone_and_nothing_stays(tmp_path: Path) -> None:
+def test_a_hangup_leaves_no_process(tmp_path: Path) -> None:
     with _run(tmp_path) as terminal:
         terminal.shows(LEADS)
         terminal.hang_up()
@@ -114,8 +114,8 @@ def test_the_line_is_gone_and_nothing_stays(tmp_path: Path) -> None:
         lines.close()
 
 
-def test_a_line_that_is_dead_and_then_gone_leaves_nothing_either(tmp_path: Path) -> None:
-    """The interface waits for a terminal that takes nothing more, when the terminal goes."""
+def test_a_hangup_of_a_stalled_terminal_leaves_no_process(tmp_path: Path) -> None:
+    """The interface is blocked on output when the terminal disappears."""
     with _run(tmp_path) as terminal:
         terminal.shows(LEADS)
         terminal.stall()
@@ -125,7 +125,7 @@ def test_a_line_that_is_dead_and_then_gone_leaves_nothing_either(tmp_path: Path)
         terminal.all_gone(8)
 
 
-def test_the_program_that_started_it_is_killed_and_nothing_stays(tmp_path: Path) -> None:
+def test_killing_the_parent_leaves_no_process(tmp_path: Path) -> None:
     with _run(tmp_path) as terminal:
         terminal.shows(LEADS)
         os.kill(terminal.pid, signal.SIGKILL)
@@ -134,7 +134,7 @@ def test_the_program_that_started_it_is_killed_and_nothing_stays(tmp_path: Path)
         terminal.is_as_before()
 
 
-def test_without_colour_no_code_for_a_colour_is_written(tmp_path: Path) -> None:
+def test_no_color_writes_no_colour_code(tmp_path: Path) -> None:
     with _run(tmp_path, NO_COLOR="1") as terminal:
         terminal.shows(LEADS)
         terminal.type("5")
@@ -161,7 +161,7 @@ def test_a_terminal_without_unicode_gets_ascii(environment: dict[str, str], tmp_
 
 
 def test_a_stalled_terminal_holds_up_no_node(tmp_path: Path) -> None:
-    """The interface waits for the terminal; the run waits for nobody, and nobody is elected for that."""
+    """The interface waits for the terminal, but the run does not, and no election results."""
     path = tmp_path / "run.jsonl"
     with _run(tmp_path, "--set", "check_every=100ms", t="500ms") as terminal:
         terminal.shows(LEADS)
@@ -170,7 +170,7 @@ def test_a_stalled_terminal_holds_up_no_node(tmp_path: Path) -> None:
         written, began_us = wait_for(lambda: _quiet(terminal), "nothing is written any more"), _clock_us(path)
         heard = _heartbeats(path, 3_000)
         assert len(terminal.output) == written, "the terminal was stalled all the while"
-        terminal.go_on()
+        terminal.resume()
         wait_for(lambda: len(terminal.output) > written, "the interface draws again")
         terminal.type("q")
         _ended(terminal, tmp_path, 0)

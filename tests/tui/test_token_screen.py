@@ -1,4 +1,4 @@
-"""A protocol that elects nobody in the interface: its own Status, and its state where a coordinator would be."""
+"""A protocol that elects nobody: its own Status, and its state in place of a coordinator."""
 
 from pathlib import Path
 
@@ -22,16 +22,21 @@ def _snapshot(*views: NodeState) -> Snapshot:
     return Snapshot(9, 0, views, (), (), {}, 0)
 
 
-def test_the_state_stands_where_a_coordinator_would() -> None:
-    """Plain values in the order of declaration, none of them left out, so that each keeps its place."""
+def test_the_state_takes_the_coordinator_s_place() -> None:
+    """Plain values in the order of declaration; none is left out, so each keeps its place."""
     view = _view(1, "Inside", guess=3, next=None, entries=2, nested=[1, 2])
     pane = pane_of(view, _snapshot(view), 0)
     assert pane.facts == ("guess 3", "next -", "entries 2")
-    assert (pane.shown, pane.coordinator, pane.leads, pane.waits) == ("Inside", None, "", "idle: waiting for a message or a timer")
+    assert (pane.shown, pane.coordinator, pane.leads, pane.waits) == (
+        "Inside",
+        None,
+        "",
+        "idle: waiting for a message or a timer",
+    )
 
 
 def test_the_state_keeps_its_order_after_a_restart() -> None:
-    """What was in safe storage is not before the rest because it was there first."""
+    """Stored values do not move to the front."""
     rig = Rig((1, 2, 3), protocol=Token).started()
     first = list(rig.cluster.nodes[1].state)
     rig.do("kill 1", "restart 1")
@@ -40,31 +45,30 @@ def test_the_state_keeps_its_order_after_a_restart() -> None:
     assert list(rig.cluster.nodes[1].state) == first
 
 
-def test_a_command_without_nodes_is_for_all_that_run() -> None:
-    """There is nobody that leads."""
+def test_a_command_without_nodes_goes_to_all_running_nodes() -> None:
     rig = Rig((1, 2, 3), protocol=Token).started()
     rig.do("kill 2", "request")
     (given,) = (each for each in rig.records if isinstance(each, Commanded) and each.text == "request")
     assert (given.outcome, given.reached) == ("1 3 told", (1, 3))
 
 
-def test_an_election_has_its_coordinator_there() -> None:
+def test_an_election_shows_its_coordinator() -> None:
     """Also while it has none."""
     view = _view(1, "Election", coordinator=None, version=3)
     assert pane_of(view, _snapshot(view), 0).facts == ()
 
 
-def test_who_is_in_which_status() -> None:
-    """Nobody is without a coordinator where there is none to be had."""
+def test_nodes_are_listed_by_status() -> None:
+    """Without a coordinator to have, no node lacks one."""
     views = [_view(1, "Idle", guess=2), _view(2, "Inside", guess=2), _view(3, "Idle", process="paused", guess=1)]
     killed = NodeState(4, "killed", 1, 104, {"status": "Down"})
-    said = format_leaders(panes_of(_snapshot(*views, killed), 0))
-    assert said == (("1 3 Idle", "Idle"), ("2 Inside", "Inside"))
+    leaders = format_leaders(panes_of(_snapshot(*views, killed), 0))
+    assert leaders == (("1 3 Idle", "Idle"), ("2 Inside", "Inside"))
     assert format_leaders(panes_of(_snapshot(killed), 0)) == (("no node is up", None),)
 
 
 def test_each_status_has_a_glyph_of_its_own() -> None:
-    """With or without the symbols of UTF-8."""
+    """With and without UTF-8."""
     for environment in ({"LANG": "C.UTF-8", "TERM": "xterm"}, {"LANG": "C", "TERM": "linux"}):
         theme_styles = ThemeStyles(glyphs_for(environment))
         assert len({theme_styles.glyph(status) for status in ("Idle", "Waiting", "Inside", "Holding")}) == 4
@@ -72,7 +76,7 @@ def test_each_status_has_a_glyph_of_its_own() -> None:
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 def test_on_the_screen(tmp_path: Path, size: tuple[int, int]) -> None:
-    """Who is inside, who waits, what each guesses; a violated K1 would be said below."""
+    """Statuses, guesses and the verdict on K1."""
     rig = Rig((1, 2, 3), protocol=Token).started()
     rig.do("tell 1 request", "tell 2 request")
     rig.run(30_000)
@@ -91,7 +95,7 @@ def test_on_the_screen(tmp_path: Path, size: tuple[int, int]) -> None:
 
 
 def test_a_list_of_many(tmp_path: Path) -> None:
-    """One line a node, where boxes would take too much."""
+    """One line for each node, if boxes would be too high."""
     rig = Rig(range(1, 13), protocol=Token).started()
     rig.do("tell 12 request")
     rig.run(50_000)

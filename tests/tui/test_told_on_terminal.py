@@ -1,4 +1,4 @@
-"""What is told on a terminal outside of the interface: how nodes failed, and pages of the guide."""
+"""Texts on the terminal outside the interface: failed nodes, and pages of the guide."""
 
 from pathlib import Path
 
@@ -14,8 +14,8 @@ class Mine(Bully):
 """
 
 
-def test_failed_nodes_are_told_of_after_the_interface(tmp_path: Path) -> None:
-    """The error and the line in the user's file; by then the interface is gone."""
+def test_failed_nodes_are_reported_after_the_interface(tmp_path: Path) -> None:
+    """With the error and the line in the user's file, once the interface has closed."""
     (tmp_path / "mine.py").write_text(BROKEN)
     record = ("--record", str(tmp_path / "run.jsonl"))
     with Terminal("-m", "lab", "run", f"{tmp_path}/mine.py", "--nodes", "3", "--t", "100ms", *record) as terminal:
@@ -32,7 +32,7 @@ def test_failed_nodes_are_told_of_after_the_interface(tmp_path: Path) -> None:
 
 
 def test_a_page_of_the_guide_is_rendered(tmp_path: Path) -> None:
-    """On a terminal; with ``--plain`` it is as it is written there too."""
+    """With ``--plain`` it is printed as written."""
     with Terminal("-m", "lab", "guide", "your-own-protocol") as terminal:
         assert terminal.status() == 0
         shown = without_codes(terminal.output)

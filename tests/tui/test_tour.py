@@ -1,4 +1,4 @@
-"""The tour: each step is done when the records and the screen show it, and real keys go through all of it."""
+"""The tour: each step completes when the records and the screen show it, driven by real keys."""
 
 import contextlib
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ ANYWHERE = ScreenState(0, following=True)
 
 
 def _log(*commands: str) -> TourLog:
-    """The tour in a run of three nodes that are settled, in which these commands are then given."""
+    """Return the tour log of three settled nodes that were then given these commands."""
     rig = Rig(range(1, 4), protocol=Bully).started()
     rig.run_until_agreed()
     begun = len(rig.records)
@@ -42,8 +42,8 @@ def test_there_are_five_steps() -> None:
     assert len(STEPS) == 5
 
 
-def test_the_first_is_done_when_the_one_that_led_was_killed() -> None:
-    """Another node will not do; nor will a pause."""
+def test_step_1_completes_when_the_leader_was_killed() -> None:
+    """Not when another node was killed, nor by a pause."""
     assert "node 3 leads" in STEPS[0].instruction(_log())
     assert not KILL(_log(), ANYWHERE)
     assert not KILL(_log("kill 1"), ANYWHERE)
@@ -51,15 +51,15 @@ def test_the_first_is_done_when_the_one_that_led_was_killed() -> None:
     assert KILL(_log("kill 3"), ANYWHERE)
 
 
-def test_the_second_is_done_when_another_leads() -> None:
-    """With all but one dead, that one; with all dead, never."""
+def test_step_2_completes_when_another_node_leads() -> None:
+    """With a single survivor, that one; with none, never."""
     log = _log("kill 3")
     assert (log.leader, WATCH(log, ANYWHERE)) == (2, True)
     assert not WATCH(_log("kill 3", "kill 2", "kill 1"), ANYWHERE)
 
 
-def test_the_third_is_done_with_the_cursor_where_the_new_one_was_set() -> None:
-    """From the step in which it took itself for the coordinator until all agreed."""
+def test_step_3_completes_with_the_cursor_at_the_election() -> None:
+    """From the step in which the node became coordinator until all agreed."""
     log = _log("kill 3")
     assert log.found is not None
     first, last = log.found
@@ -71,21 +71,21 @@ def test_the_third_is_done_with_the_cursor_where_the_new_one_was_set() -> None:
     assert not FIND(log, ScreenState(last, following=True)), "where the run is, it is not looked for"
 
 
-def test_the_fourth_is_done_with_the_diagram_or_with_a_record_that_was_opened() -> None:
+def test_step_4_completes_with_the_diagram_or_an_open_record() -> None:
     log = _log()
     assert not LOOK(log, ANYWHERE)
     assert LOOK(log, ScreenState(0, following=False, view="diagram"))
     assert LOOK(log, ScreenState(0, following=False, opened=True))
 
 
-def test_the_fifth_is_done_when_a_file_was_written() -> None:
+def test_step_5_completes_when_a_file_was_exported() -> None:
     assert not EXPORT(_log(), ANYWHERE)
     assert EXPORT(_log(), ScreenState(0, following=False, exported=True))
 
 
 @pytest.fixture
 def host(runs: Path) -> Iterator[HostReady]:
-    """A run of five nodes that goes on."""
+    """A running cluster of five nodes."""
     recording = str(runs.parent / "run.jsonl")
     nodes = (1, 2, 3, 4, 5)
     with served(RunConfig("live", "bully", nodes, TIMING, {}, Link(), 1, recording, (), 60_000_000)) as ready:
@@ -93,7 +93,7 @@ def host(runs: Path) -> Iterator[HostReady]:
 
 
 def test_a_step_can_be_skipped_and_the_tour_ended(host: HostReady) -> None:
-    """By key and by word; afterwards the line is gone, and S says that there is no tour."""
+    """By key and by word; afterwards the line is hidden, and S says that no tour is running."""
 
     def line(seen: Seen) -> str:
         shown = seen.run.query_one("#tour", Line)
@@ -126,7 +126,7 @@ def test_a_recording_has_no_tour() -> None:
 
 
 def _type_until(terminal: Terminal, key: str, text: str) -> None:
-    """As the step says, from one change to the one before: nodes that are slow may have held one more election."""
+    """Press keys repeatedly, as a slow machine may have held one more election."""
     for _ in range(20):
         terminal.type(key)
         with contextlib.suppress(AssertionError):
@@ -135,8 +135,8 @@ def _type_until(terminal: Terminal, key: str, text: str) -> None:
     terminal.shows(text)
 
 
-def test_real_keys_go_through_the_tour_to_the_exported_file(tmp_path: Path) -> None:
-    """Each key is what the step before it said; nothing else is known of the program."""
+def test_the_whole_tour_by_keys(tmp_path: Path) -> None:
+    """Each key is the one that the step asks for."""
     with Terminal("-m", "lab", "tour", folder=tmp_path) as terminal:
         terminal.shows("tour 1/5")
         terminal.shows("node 5 leads")

@@ -1,4 +1,4 @@
-"""The line of verdicts, and the way from it to a violation's witness."""
+"""The verdict line, and the way from it to a violation's witness."""
 
 import pytest
 from msgspec.structs import replace
@@ -17,12 +17,12 @@ async def _judged(seen: Seen) -> None:
 
 
 def _marked(seen: Seen) -> tuple[frozenset[int], frozenset[int]]:
-    """(the nodes that are marked, the records that are)."""
+    """Return (marked nodes, marked records)."""
     return seen.run.query_one(NodePanes)._marked, seen.run.query_one(MessageLog)._marked
 
 
-def test_the_line_says_what_holds_at_the_cursor() -> None:
-    """Before the pause all hold; after it A1.1 is violated; back before it, it holds again."""
+def test_the_line_shows_the_verdicts_at_the_cursor() -> None:
+    """Before the pause nothing is violated; after it A1.1 and A1.2 are."""
 
     async def test(seen: Seen) -> None:
         await _judged(seen)
@@ -37,7 +37,7 @@ def test_the_line_says_what_holds_at_the_cursor() -> None:
 
 
 def test_one_key_goes_to_each_witness_in_turn() -> None:
-    """The cursor is at the record that shows it, both nodes and records are marked; after the last the first."""
+    """It marks nodes and records, and wraps around."""
 
     async def test(seen: Seen) -> None:
         await _judged(seen)
@@ -68,7 +68,7 @@ LONG = "a message of 2 to 3 has been on its way for 120ms"
     ],
 )
 def test_a_narrow_line_of_verdicts_shortens_only_the_reasons(broken: tuple[Broken, ...], reason: str) -> None:
-    """The other verdicts and the key that leads to the witness are there; and three lines tell the witness."""
+    """The other verdicts and the key's hint stay; the witness fits into three lines."""
 
     async def test(seen: Seen) -> None:
         await _judged(seen)
@@ -84,8 +84,8 @@ def test_a_narrow_line_of_verdicts_shortens_only_the_reasons(broken: tuple[Broke
     replay(test, size=(80, 24))
 
 
-def test_a_witness_is_told_with_its_records_where_its_states_are() -> None:
-    """Whether the nodes disagree, have not agreed in time, or one of them raised."""
+def test_a_witness_has_its_states_with_their_records() -> None:
+    """For disagreement, missing agreement, and an exception."""
     states = (LocalState(5, 166, 0, "Normal under 5"), LocalState(4, 223, 0, "Reorganization under 4"))
     pair = Violation("A1.1", 223, 0, states, {}, (Broken(8, "cut 1", 1), Broken(9, "pause of 5", 1)), "")
     assert format_witness(pair) == (
@@ -94,12 +94,13 @@ def test_a_witness_is_told_with_its_records_where_its_states_are() -> None:
     )
     late = replace(pair, assertion="A2", broken=(), text="3s after the last fault the nodes have not agreed: …")
     assert format_witness(late) == (
-        "A2 (elects in time) violated with all assumptions intact: 3s after the last fault the nodes have not agreed: "
+        "A2 (elects in time) violated with all assumptions intact: "
+        "3s after the last fault the nodes have not agreed: "
         "5 Normal under 5 (record 166); 4 Reorganization under 4 (record 223)"
     )
     merge = replace(late, assertion="A4", other_broken=(Broken(8, "partition 4 | 5", 1),))
     assert format_witness(merge).startswith(
-        "A4 (merges in time) violated with all assumptions intact but 8, on which it does not rely: 3s after the last"
+        "A4 (merges in time) violated with all assumptions intact but 8, on which it does not rely: 3s after"
     )
     raised = Violation("raises", 7, 0, (LocalState(3, 7, 0, "raised KeyError: 1"),), {}, (), "KeyError: 1")
     assert format_witness(raised) == (
@@ -107,8 +108,8 @@ def test_a_witness_is_told_with_its_records_where_its_states_are() -> None:
     )
 
 
-def test_where_nothing_is_violated_the_key_says_so() -> None:
-    """And the cursor stays."""
+def test_without_a_violation_the_key_shows_a_message() -> None:
+    """The cursor stays."""
 
     async def test(seen: Seen) -> None:
         await _judged(seen)
@@ -121,7 +122,6 @@ def test_where_nothing_is_violated_the_key_says_so() -> None:
 
 
 def test_the_next_violation_from_anywhere() -> None:
-    """None of none; from a record the next one; from the last of all the first."""
     assert next_violation([], 5, None) is None
 
     async def test(seen: Seen) -> None:

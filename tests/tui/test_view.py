@@ -1,4 +1,4 @@
-"""From a snapshot to what the screen says, on snapshots made by hand."""
+"""From a snapshot to the text on the screen, for snapshots made by hand."""
 
 import re
 from typing import Any
@@ -48,7 +48,7 @@ def test_the_nodes_come_by_their_numbers() -> None:
     assert [pane.id for pane in panes_of(_snapshot(*_normal(3, 1, 2, under=3)), NOW_US)] == [1, 2, 3]
 
 
-def test_a_paused_coordinator_leads_still_and_it_is_said_that_it_is_paused() -> None:
+def test_a_paused_coordinator_still_leads() -> None:
     paused = _view(3, "Normal", 3, process="paused")
     assert _leaders(*_normal(1, 2, under=3), paused) == (("3 leads 1 2 (paused)", 3),)
     pane = _pane(paused)
@@ -70,12 +70,12 @@ def test_who_follows_somebody_that_does_not_lead_is_without_a_coordinator() -> N
     )
 
 
-def test_nobody_is_up() -> None:
+def test_no_node_is_up() -> None:
     assert _leaders(NodeState(1), NodeState(2, "killed")) == (("no node is up", None),)
 
 
-def test_one_that_reorganizes_is_to_lead_and_one_that_elects_is_not() -> None:
-    """It leads once it is Normal, as the language has it: ``4 leads``."""
+def test_a_coordinator_in_reorganization_will_lead() -> None:
+    """It leads once it is Normal, as in the command language: ``4 leads``."""
     assert _pane(_view(2, "Normal", 2)).leads == "leads"
     assert _pane(_view(2, "Reorganization", 2)).leads == "will lead"
     assert _leaders(_view(4, "Reorganization", 4), *_normal(2, 3, under=4)) == (("4 will lead 2 3", 4),)
@@ -89,14 +89,14 @@ def test_a_killed_node() -> None:
     assert (pane.coordinator, pane.leads, pane.up, pane.left_us) == (None, "", (), None)
 
 
-def test_a_failed_node_says_with_what() -> None:
+def test_a_failed_node_shows_its_exception() -> None:
     traceback = "Traceback …\n  File x\nZeroDivisionError: division by zero"
     pane = _pane(NodeState(4, "failed", 1, 104, {"status": "Normal"}, traceback=traceback))
     assert (pane.shown, pane.waits) == ("failed", "ZeroDivisionError: division by zero")
 
 
-def test_a_node_that_is_not_there_yet() -> None:
-    assert (_pane(NodeState(4)).shown, _pane(NodeState(4)).waits) == ("absent", "not started")
+def test_a_node_that_is_not_started() -> None:
+    assert (_pane(NodeState(4)).shown, _pane(NodeState(4)).waits) == ("absent", "has no process yet")
 
 
 def test_a_group_is_shown_where_the_protocol_has_one() -> None:
@@ -105,7 +105,7 @@ def test_a_group_is_shown_where_the_protocol_has_one() -> None:
     assert _pane(_view(1, "Normal", 1, group={"number": 7, "coordinator": 3})).group == "7/3"
 
 
-def test_a_wait_with_a_bound_says_where_for_what_of_whom_and_how_long() -> None:
+def test_a_bounded_wait_shows_line_reason_peers_and_time_left() -> None:
     wait = Wait("election", 158, "EnterElection answers", 1_600_000, 2_600_000, (1, 2))
     pane = _pane(_view(5, "Election", None, waits=(wait,)))
     assert (pane.procedure, pane.line, pane.waits) == (
@@ -135,7 +135,7 @@ def test_a_wait_without_a_bound_has_no_time() -> None:
         ({"processing": True, "definition": {"version": 3}}, "definition 3"),
     ],
 )
-def test_what_an_idle_node_does(state: dict[str, Any], expected: str) -> None:
+def test_an_idle_node(state: dict[str, Any], expected: str) -> None:
     pane = _pane(_view(5, "Normal", 5, **state))
     assert (pane.procedure, pane.waits) == ("", expected)
 
@@ -174,11 +174,11 @@ def test_several_faults_and_messages_held_on_the_links_of_a_node() -> None:
     assert _pane(one, *others, faults=faults, in_flight=in_flight).links == "cut >2, delay <3, 2 held"
 
 
-def test_a_fault_in_force_says_what_it_breaks_and_how_many_messages_it_touched() -> None:
-    (said,) = format_faults((_fault("lose", (1, 2), text="lose all 30%", breaks=(8,), messages=3),))
-    assert said[0].startswith("lose all 30%  breaks assumption 8 (")
-    assert said[0].endswith("  3 messages lost")
-    assert not said[1]
+def test_a_fault_shows_broken_assumptions_and_touched_messages() -> None:
+    (text,) = format_faults((_fault("lose", (1, 2), text="lose all 30%", breaks=(8,), messages=3),))
+    assert text[0].startswith("lose all 30%  breaks assumption 8 (")
+    assert text[0].endswith("  3 messages lost")
+    assert not text[1]
     (one,) = format_faults((_fault("lose", (1, 2), messages=1),))
     assert one[0].endswith("  1 message lost")
 
@@ -207,9 +207,9 @@ def test_a_fault_that_touched_nothing_is_inert() -> None:
         ("of another version", "of another version"),
     ],
 )
-def test_what_became_of_the_messages_that_a_fault_touched(kind: str, became: str) -> None:
-    (said,) = format_faults((_fault(kind, (1, 2), messages=7),))
-    assert said[0].endswith(became)
+def test_the_effect_of_a_fault_on_messages(kind: str, became: str) -> None:
+    (text,) = format_faults((_fault(kind, (1, 2), messages=7),))
+    assert text[0].endswith(became)
 
 
 @pytest.mark.parametrize(
@@ -253,8 +253,8 @@ def _texts(value: Any) -> list[str]:
         NodeState(1, "failed", 1, 1, {}, traceback=EVIL),
     ],
 )
-def test_what_a_recording_says_in_bad_faith_is_shown_without_control_characters(view: NodeState) -> None:
-    """A state may hold anything at all: no terminal gets its codes, and no value stops the screen."""
+def test_hostile_recordings_are_shown_without_control_characters(view: NodeState) -> None:
+    """A state may hold anything; no escape code reaches the terminal, and no value raises."""
     fault = _fault(EVIL, (1, 2), text=EVIL, breaks=(99,))
     snapshot = _snapshot(view, *_normal(2, under=1), faults=(fault,))
     panes = panes_of(snapshot, NOW_US)

@@ -1,4 +1,4 @@
-"""Which keys of time are the world's, and which only move the cursor."""
+"""The time keys: which ones control the world, and which only move the cursor."""
 
 from collections.abc import Iterator
 
@@ -16,15 +16,15 @@ GOING = Clock(0, 0, False, 1.0)
 
 
 @pytest.fixture
-def lines() -> Iterator[FileRecords]:
-    """A recording, which stands in for a run that is going on."""
+def store() -> Iterator[FileRecords]:
+    """A recording that stands in for a live run."""
     found = open_recording(SHIPPED)
     yield found
     found.close()
 
 
-def test_at_the_end_the_world_is_told(lines: FileRecords) -> None:
-    player = Player(lines, Marks(), live=True)
+def test_at_the_end_the_keys_control_the_world(store: FileRecords) -> None:
+    player = Player(store, Marks(), live=True)
     assert time_command("play", FROZEN, player) == "go"
     assert time_command("play", GOING, player) == "freeze"
     assert time_command("step", FROZEN, player) == time_command("step", GOING, player) == "step"
@@ -32,9 +32,9 @@ def test_at_the_end_the_world_is_told(lines: FileRecords) -> None:
         assert time_command(word, FROZEN, player) == ""
 
 
-def test_in_the_past_and_in_other_worlds_it_is_the_cursor(lines: FileRecords) -> None:
-    """And at the last record of a frozen run, the cursor is at its end again."""
-    player = Player(lines, Marks(), live=True)
+def test_in_the_past_and_in_other_worlds_the_keys_move_the_cursor(store: FileRecords) -> None:
+    """At the last record of a frozen run, the cursor counts as at the end."""
+    player = Player(store, Marks(), live=True)
     player.step(-1)
     for word in ("play", "step", "slower"):
         assert time_command(word, FROZEN, player) == ""
@@ -43,12 +43,12 @@ def test_in_the_past_and_in_other_worlds_it_is_the_cursor(lines: FileRecords) ->
     assert time_command("step", FROZEN, player) == "step"
     assert time_command("step", GOING, player) == "step", "it follows again"
     assert time_command("play", None, player) == ""
-    assert time_command("play", FROZEN, Player(lines, Marks(), live=False)) == ""
+    assert time_command("play", FROZEN, Player(store, Marks(), live=False)) == ""
 
 
-def test_every_speed_can_be_reached_and_none_beyond(lines: FileRecords) -> None:
-    """Up from the slowest to flat out, and down again."""
-    player = Player(lines, Marks(), live=True)
+def test_every_speed_can_be_reached_and_none_beyond(store: FileRecords) -> None:
+    """From the slowest to the maximum and back."""
+    player = Player(store, Marks(), live=True)
     for word, speeds in (("faster", WORLD_SPEEDS), ("slower", WORLD_SPEEDS[::-1])):
         for factor, other in zip(speeds, [*speeds[1:], speeds[-1]], strict=True):
             given = time_command(word, Clock(0, 0, False, factor), player)

@@ -1,4 +1,4 @@
-"""``w``: what was done in a run becomes a scenario, in a file that the user names."""
+"""``w`` writes the run as a scenario to a file that the user names."""
 
 import threading
 from collections.abc import Callable
@@ -21,7 +21,6 @@ from tests.tui.seen import Seen, attached, replay, served
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -32,7 +31,7 @@ async def _asked(seen: Seen) -> None:
 
 
 async def _refused(seen: Seen, name: str, said: str) -> None:
-    """The dialog says so of this name, and stays."""
+    """Enter this name, and wait until the dialog refuses it and stays open."""
     seen.top.query_one(Input).value = name
     await seen.press("enter")
     await seen.until(lambda: said in _told(seen), said)
@@ -42,8 +41,8 @@ def _told(seen: Seen) -> str:
     return str(seen.top.query_one(Static).content)
 
 
-def test_w_writes_a_scenario_that_does_the_same_again(folder: Path) -> None:
-    """Under the recording's name, in the current folder; it says where that is and how it is run."""
+def test_w_writes_a_scenario_that_repeats_the_run(folder: Path) -> None:
+    """In the current folder, named after the recording; the message has the path and how to run it."""
     path = folder / "two-coordinators.scenario"
 
     async def test(seen: Seen) -> None:
@@ -59,8 +58,8 @@ def test_w_writes_a_scenario_that_does_the_same_again(folder: Path) -> None:
     assert report.passed, report.findings
 
 
-def test_a_file_that_is_there_is_written_over_at_a_second_enter_only(folder: Path) -> None:
-    """And not if the name was changed between the two."""
+def test_a_second_enter_overwrites_an_existing_file(folder: Path) -> None:
+    """But not if the name was changed in between."""
     path, other = folder / "two-coordinators.scenario", folder / "another.scenario"
     path.write_text("mine")
     other.write_text("mine too")
@@ -81,8 +80,8 @@ def test_a_file_that_is_there_is_written_over_at_a_second_enter_only(folder: Pat
     assert other.read_text().startswith("title = ")
 
 
-def test_no_name_a_folder_and_no_such_place_are_told(folder: Path) -> None:
-    """The dialog stays, and another name can be given."""
+def test_bad_names_are_refused(folder: Path) -> None:
+    """No name, a folder, a missing folder; the dialog stays open."""
     (folder / "taken").mkdir()
     (folder / "taken.scenario").mkdir()
 
@@ -101,8 +100,8 @@ def test_no_name_a_folder_and_no_such_place_are_told(folder: Path) -> None:
     assert not list(folder.glob("**/*.scenario/*"))
 
 
-def test_a_name_that_is_none_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the system has against it; the dialog stays."""
+def test_names_the_system_rejects_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dialog stays open."""
     (folder / "loop").symlink_to("loop")
     looked_at = Path.is_dir
 
@@ -131,9 +130,7 @@ def test_a_name_that_is_none_is_told(folder: Path, monkeypatch: pytest.MonkeyPat
     assert not list(folder.glob("**/*.scenario"))
 
 
-def test_what_cannot_be_made_a_scenario_is_told(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """In the words of what makes it."""
-
+def test_the_reason_for_no_scenario_is_shown(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     def refuse(source: ScenarioSource, shrink: bool, tell: Callable[[str], None]) -> GeneratedScenario:
         raise NotARecordingError("it is empty")
 
@@ -149,8 +146,8 @@ def test_what_cannot_be_made_a_scenario_is_told(monkeypatch: pytest.MonkeyPatch,
     assert list(folder.iterdir()) == []
 
 
-def test_how_far_it_is_is_shown_and_escape_ends_it(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """The work itself ends too, when it next tells how far it is; nothing is written."""
+def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """The work ends when it next reports progress; nothing is written."""
     left, ended = threading.Event(), threading.Event()
 
     def slowly(source: ScenarioSource, shrink: bool, tell: Callable[[str], None]) -> GeneratedScenario:
@@ -177,8 +174,7 @@ def test_how_far_it_is_is_shown_and_escape_ends_it(monkeypatch: pytest.MonkeyPat
     assert list(folder.iterdir()) == []
 
 
-def test_what_was_done_so_far_in_a_run_that_goes_on(folder: Path, runs: Path) -> None:
-    """Its recording is read as it is by then."""
+def test_a_running_run_is_written_as_recorded_so_far(folder: Path, runs: Path) -> None:
     config = scripted_config(runs.parent / "live.jsonl", "when all normal: kill 5\nwhen 4 leads: freeze", None)
 
     async def test(seen: Seen) -> None:
@@ -193,8 +189,8 @@ def test_what_was_done_so_far_in_a_run_that_goes_on(folder: Path, runs: Path) ->
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 12)])
-def test_the_dialog_fits_where_there_is_little_room(size: tuple[int, int]) -> None:
-    """The name can be read, and how to leave."""
+def test_the_dialog_fits_a_small_screen(size: tuple[int, int]) -> None:
+    """The name and how to close it are visible."""
 
     async def test(seen: Seen) -> None:
         await _asked(seen)

@@ -32,12 +32,14 @@ class Board(Bully):
 
     @command
     def pin(self, text: str) -> None:
+        """Pin a note to all boards."""
         self.notes = (*self.notes, text)
         for peer in self.peers:
             self.send(peer, Pinned(text))
 
     @command
     def clear(self) -> None:
+        """Remove all notes from the board."""
         self.notes = ()
 
     @on(Pinned)

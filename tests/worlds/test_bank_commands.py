@@ -176,7 +176,7 @@ class Tiring(TwoPhaseCommit):
 
     name: ClassVar[str] = "tiring"
 
-    def _may_coordinate(self) -> str:
+    def _coordination_refusal(self) -> str:
         return "" if self._ledger.begun < 3 else "it is tired"
 
 

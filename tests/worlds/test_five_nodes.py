@@ -61,7 +61,7 @@ def test_recorded_pids_are_real(tmp_path: Path) -> None:
         pids = {node: run.pid(node) for node in (1, 2, 3)}
         for pid in pids.values():
             os.kill(pid, 0)
-            assert psutil.Process(pid).ppid() not in (run.ready.pid, os.getpid())  # the warm parent's child
+            assert psutil.Process(pid).ppid() not in (run.ready.pid, os.getpid())  # the fork server's child
         run.order("kill 3")
         run.process_is(3, "killed")
         assert not psutil.pid_exists(pids[3])

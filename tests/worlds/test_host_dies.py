@@ -77,7 +77,7 @@ def _ended_in_good_order(run: LiveRun, folder: Path) -> None:
     _opens_at_every_cut(run.path, folder)
 
 
-@pytest.mark.parametrize("victims", ["host", "warm parent", "both"])
+@pytest.mark.parametrize("victims", ["host", "fork server", "both"])
 @pytest.mark.parametrize("paused", ["", "2 5", "all"])
 @pytest.mark.parametrize("module", ["lab.worlds.live", "tests.worlds.portable"])
 def test_sigkill(tmp_path: Path, victims: str, paused: str, module: str) -> None:
@@ -96,12 +96,12 @@ def test_sigkill(tmp_path: Path, victims: str, paused: str, module: str) -> None
         wanted = len(run.tail.records) + (0 if paused == "all" else chance.randrange(200))
         wait_for(lambda: len(run.tail.read().records) >= wanted, f"{wanted} records")
         if victims == "both":
-            os.kill(run.session, signal.SIGSTOP)  # so that it does not notice the end of its warm parent
+            os.kill(run.session, signal.SIGSTOP)  # so that it does not notice the end of its fork server
         if victims != "host":
             os.kill(parent, signal.SIGKILL)
-        if victims != "warm parent":
+        if victims != "fork server":
             os.kill(run.session, signal.SIGKILL)
-        if victims == "warm parent":
+        if victims == "fork server":
             _ended_in_good_order(run, tmp_path)
         else:
             _gone_but_for_the_recording(run, tmp_path)

@@ -139,9 +139,9 @@ def test_impossible_choices_give_reasons(tmp_path: Path) -> None:
         for command, expected in (
             ("deliver 1->9", "there is no node 9"),
             ("fire 9", "there is no node 9"),
-            ("step 0", "step 0: from 1 to 10000 events at once"),
-            ("speed 0", "speed 0: from 0.01 to 1000, or max"),
-            ("at 2s step", "step is done at once and cannot wait"),
+            ("step 0", "step 0 is out of range: write 1 to 10000"),
+            ("speed 0", "speed 0 is out of range: write 0.01 to 1000, or max"),
+            ("at 2s step", "step runs at once and cannot have a trigger"),
         ):
             reply = run.order(command)
             assert not reply.ok
@@ -179,7 +179,7 @@ def test_every_client_gets_the_clock(tmp_path: Path) -> None:
         run.until(lambda cluster: cluster.at_us > 0, "the first event")
         one.ask(command="freeze")
         assert other.until_clock(lambda clock: clock.frozen).at_us >= run.cluster.at_us > 0
-        for asked in ({"command": "step"}, {"choices": True}):
+        for asked in ({"command": "step"}, {"enabled_events": True}):
             assert other.ask(**asked).text.startswith("viewers cannot give commands")
         assert not [line for line in run.path.read_bytes().splitlines() if line.startswith(ASIDES)]
         whole = FeedClient(run.ready.socket, "viewer", "first")
@@ -192,7 +192,7 @@ def test_a_freeze_can_wait_for_a_message(tmp_path: Path) -> None:
     """Time freezes at the step that sends it, at any speed; all clients learn it, and time can run again."""
     with simulated(tmp_path, "on send NewState freeze", speed=None) as run, hand(run) as driver:
         clock = driver.until_clock(lambda clock: clock.frozen)
-        assert clock.note.startswith("time is frozen, as a command asked for")
+        assert clock.note.startswith("time is frozen by a command")
         assert [message.kind for message in _steps(run)[-1].sent] == ["NewState"] * 4
         assert driver.ask(command="go").changed
         run.settled(5)
@@ -235,7 +235,7 @@ def test_a_watched_run_fills_no_disk(tmp_path: Path) -> None:
         before = 0
         for _ in range(2):
             clock = driver.until_clock(lambda clock: clock.frozen)
-            assert clock.note.startswith("time is frozen, as 1 MB more are recorded")
+            assert clock.note.startswith("time is frozen: 1 MB more were recorded")
             size = run.path.stat().st_size
             assert 1 << 20 < size - before < 2 << 20
             before = size

@@ -43,7 +43,7 @@ def list_(
     ] = "",
     json: Json = False,
 ) -> int:
-    """List the built-in scenarios."""
+    """List the built-in scenarios, grouped by protocol."""
     from lab.cli.scenarios import print_list  # noqa: PLC0415
 
     return print_list(word, json)

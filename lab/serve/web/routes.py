@@ -115,17 +115,17 @@ class Routes:
         address = address_of(request)
         socket = new_socket()
         await socket.prepare(request)
-        line = SocketStream(socket, self._context, student, address)
+        stream = SocketStream(socket, self._context, student, address)
         if self._context.logins.is_exceeded(address if student.startswith(GUEST) else student):
             self._refuse(request, f"too many log-ins of {student}")
-            await line.refuse("too many log-ins; try again in a minute")
+            await stream.refuse("too many log-ins; try again in a minute")
             return socket
         self._log("log-in", request, "a browser", student)
         connection = request.protocol
         assert isinstance(connection, BrowserConnection)
         connection.keep_open()
         try:
-            await line.run()
+            await stream.run()
         finally:
             connection.close_soon()
         return socket

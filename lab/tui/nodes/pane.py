@@ -13,7 +13,16 @@ from lab.text import sanitize
 from lab.tui.nodes.bank_text import BankPane, bank_pane
 from lab.units import format_count, format_ranges
 
-__all__ = ["Pane", "format_faults", "format_leaders", "groups_led", "pane_of", "panes_of", "short_body"]
+__all__ = [
+    "Pane",
+    "format_faults",
+    "format_leaders",
+    "groups_led",
+    "pane_of",
+    "panes_of",
+    "process_text",
+    "short_body",
+]
 
 
 _LEADER_WORDS = {"Normal": "leads", "Reorganization": "will lead"}
@@ -103,7 +112,7 @@ def _wait_fields(view: NodeState, now_us: int) -> tuple[str, str, int | None, in
     if view.process == "failed":
         return "", sanitize(view.traceback.rpartition("\n")[2], 80), None, 0
     if view.process == "absent":
-        return "", "not started", None, 0
+        return "", "has no process yet", None, 0
     if not view.waits:
         return "", _idle_text(view), None, 0
     wait = view.waits[0]
@@ -216,6 +225,11 @@ def format_faults(faults: tuple[ActiveFault, ...]) -> tuple[tuple[str, bool], ..
             text += "  inert so far"
         texts.append((text, not fault.touched))
     return tuple(texts)
+
+
+def process_text(state: str) -> str:
+    """Return a process state or a Status as it is displayed."""
+    return "not started" if state == "absent" else state
 
 
 def short_body(body: str) -> str:

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from lab.tui.nodes.bank_text import BankPane, bank_pieces
-from lab.tui.nodes.pane import Pane
+from lab.tui.nodes.pane import Pane, process_text
 from lab.tui.terminal.fitting import Piece, fit
 from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 
@@ -223,7 +223,10 @@ class NodePanes(Widget, can_focus=True):
     def _status_pieces(self, pane: Pane) -> list[Piece]:
         theme_styles = self._theme_styles
         shown: list[Piece] = [
-            (f"{theme_styles.glyph(pane.shown)} {pane.shown}", theme_styles.status(pane.shown) + Style(bold=True))
+            (
+                f"{theme_styles.glyph(pane.shown)} {process_text(pane.shown)}",
+                theme_styles.status(pane.shown) + Style(bold=True),
+            )
         ]
         if pane.process == "paused":
             shown.append((f" in {pane.status}", theme_styles.status(pane.status)))

@@ -20,7 +20,7 @@ _KINDS: dict[str, tuple[MarkKind, ...]] = {
     "status": ("election", "status"),
     "mark": SCRIPT_MARKS,
 }
-_KIND_LABELS = {"mark": "bookmark, caption, mark or failed expectation"}
+_KIND_LABELS = {"mark": "bookmark, caption, mark or unmet expectation"}
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 

@@ -65,7 +65,7 @@ class ClassScreen(Screen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "app.watch_student", "watch", key_display="Enter"),
-        Binding("t", "app.take_keys", "take control"),
+        Binding("t", "app.take_control", "take control"),
         Binding("m", "app.message_one", "message"),
         Binding("M", "app.message_all", "message to all", key_display="M"),
         Binding("L", "app.lecture", "lecture", key_display="L"),

@@ -76,11 +76,11 @@ class _ScheduleGenerator:
     def _add_commands(self, end_us: int) -> None:
         """Add commands, half of them to the highest node, which leads; many of them close to a fault."""
         rng = Random(f"{self._seed}/commands")
-        struck_us = [fault.at_us for fault in self._faults]
+        fault_us = [fault.at_us for fault in self._faults]
         for _ in range(rng.randint(4, 12) if self._plan.commands else 0):
             at_us = rng.randint(0, end_us)
             if rng.random() < 0.6:
-                at_us = max(0, rng.choice(struck_us) + rng.randint(-2 * self._t_us, 2 * self._t_us))
+                at_us = max(0, rng.choice(fault_us) + rng.randint(-2 * self._t_us, 2 * self._t_us))
             node = rng.choice([self._nodes[-1], rng.choice(self._nodes)])
             command = f"tell {node} {rng.choice(self._plan.commands)}"
             self._faults.append(ScheduledFault(_round_ms(at_us), "", command))
@@ -142,8 +142,8 @@ class _ScheduleGenerator:
         self._faults.append(ScheduledFault(_round_ms(at_us), on, command))
         self._recovered_us = max(self._recovered_us, at_us)
 
-    def _schedule_recovery(self, struck_us: int, command: str, meanwhile: int | None = None) -> None:
-        due_us = struck_us + self._draw_gap_us() + self._rng.randint(0, self._t_us)
+    def _schedule_recovery(self, fault_us: int, command: str, meanwhile: int | None = None) -> None:
+        due_us = fault_us + self._draw_gap_us() + self._rng.randint(0, self._t_us)
         self._schedule_fault(due_us, command, self._draw_trigger(0.35 if meanwhile is None else 0.6, meanwhile))
 
     # one kind of fault each

@@ -156,12 +156,12 @@ class Moves:
     # steps of nodes
 
     def _add_command(self, found: _Found, state: State) -> None:
-        node, commands = self._commands[-state[COMMANDS]]
+        node, command_input = self._commands[-state[COMMANDS]]
         after, place = list(state), self._places[node]
         after[COMMANDS] -= 1
         if self._locals.alive[state[place]]:
-            effect = self._effect(state[place], self._locals.give_command(state[place], commands))
-            command = " ".join(("tell", str(node), commands.command, *commands.words))
+            effect = self._effect(state[place], self._locals.give_command(state[place], command_input))
+            command = " ".join(("tell", str(node), command_input.command, *command_input.words))
             self._add_step(found, Move("strike", node, commands=(command,)), after, place, effect)
         else:
             found.append((Move("wait"), tuple(after)))

@@ -103,7 +103,7 @@ class PathExecution(NodeOperations):
         """Append the last record."""
         self._record(End(self.now_us, why))
 
-    # what commands do: see NodeHandles
+    # operations; see NodeOperations
 
     def kill(self, node: int) -> bool:
         del self._nodes[node]

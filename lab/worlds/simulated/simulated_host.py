@@ -80,7 +80,7 @@ class SimulatedHost(Host):
             return CommandOutcome(*self._set_time(command))
         return super().execute(scripted)
 
-    # the course of time
+    # executing the simulation
 
     async def _run(self) -> None:
         while True:
@@ -128,7 +128,7 @@ class SimulatedHost(Host):
     def _restart_clock(self) -> None:
         self._pace.start(self._simulation.now_us, _real_us())
 
-    # what commands do to time
+    # commands on time
 
     def _apply_time_requests(self) -> None:
         requests = self._simulation.time_requests

@@ -163,7 +163,7 @@ class Simulation(NodeOperations):
             for scripted in self.director.on_record(record):
                 self.control.execute(scripted)
 
-    # what commands do: see NodeHandles
+    # operations; see NodeOperations
 
     def kill(self, node: int) -> bool:
         incarnation = self.incarnations.pop(node, None)

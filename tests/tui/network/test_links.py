@@ -1,4 +1,4 @@
-"""What a link does to messages: as the records say, and as the network room then does it."""
+"""The effect of faults on links equals what the network does to messages."""
 
 from itertools import permutations
 from random import Random
@@ -14,13 +14,13 @@ from lab.recording.cluster_state import ClusterState
 from lab.recording.records import Fault
 from lab.recording.snapshot import ActiveFault
 from lab.script import parse
-from lab.tui.views.network.links import NetworkNow, network_now, effect_of
+from lab.tui.views.network.links import NetworkNow, effect_of, network_now
 from tests.harness import T_US, Rig
 
 KINDS = ("AreYouUp", "Accept", "NewState")
 NODES = (1, 2, 3, 4, 5)
 TRIES = 20
-"""Of so many messages at a loss of 30 % one passes."""
+"""With a loss of 30 %, one of so many messages passes."""
 
 
 def _now(rig: Rig) -> NetworkNow:
@@ -48,19 +48,19 @@ def _fault(kind: str, text: str) -> ActiveFault:
         ("hold 2->3 Accept", "hold", "", False),
     ],
 )
-def test_by_how_much_is_read_from_the_command(text: str, sort: str, amount: str, closes: bool) -> None:
-    """By the parser of the language; what stops only some kinds of messages closes nothing."""
-    trouble = effect_of(_fault(text.split(maxsplit=1)[0], text))
-    assert (trouble.sort, trouble.amount, trouble.closes) == (sort, amount, closes)
-    assert trouble.kinds == (("Accept",) if "Accept" in text else ())
+def test_the_amount_is_read_from_the_command(text: str, sort: str, amount: str, closes: bool) -> None:
+    """A fault for only some kinds of messages does not close the link."""
+    effect = effect_of(_fault(text.split(maxsplit=1)[0], text))
+    assert (effect.name, effect.amount, effect.closes) == (sort, amount, closes)
+    assert effect.kinds == (("Accept",) if "Accept" in text else ())
 
 
 @pytest.mark.parametrize("text", ["", "delay", "kill 3", "at 2s: delay 2->3 1s", "delay 2->3 9" * 400, "\x1b[2J"])
-def test_what_a_foreign_recording_calls_a_fault_may_be_anything(text: str) -> None:
-    """Its kind is known, and no more than that."""
-    trouble = effect_of(_fault("delay", text))
-    assert (trouble.sort, trouble.amount, trouble.closes) == ("delay", "", False)
-    assert effect_of(_fault("melt", text)).sort == "other"
+def test_faults_of_a_foreign_recording(text: str) -> None:
+    """Only their kind is used."""
+    effect = effect_of(_fault("delay", text))
+    assert (effect.name, effect.amount, effect.closes) == ("delay", "", False)
+    assert effect_of(_fault("melt", text)).name == "other"
 
 
 def _becomes(rig: Rig, serial: int, link: tuple[int, int], kind: str) -> SendResult | None:
@@ -68,28 +68,28 @@ def _becomes(rig: Rig, serial: int, link: tuple[int, int], kind: str) -> SendRes
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_link_is_cut_where_the_network_drops_messages(seed: int) -> None:
-    """After each of many faults, and ends of faults: a message of each kind on each link, again and again."""
+def test_a_link_is_cut_exactly_if_the_network_drops_messages(seed: int) -> None:
+    """After many faults and ends of faults, for each link and kind of message."""
     rig, chance, serial = Rig(NODES, seed=seed), Random(f"{seed}/faults"), 100_000
     for _ in range(15):
-        _strike(rig, chance)
+        _apply_fault(rig, chance)
         now = _now(rig)
         for link in permutations(NODES, 2):
             found = []
             for number in range(TRIES * len(KINDS)):
                 serial += 1
                 found.append(_becomes(rig, serial, link, KINDS[number % len(KINDS)]))
-            fates = [("", "") if sending is None else (sending.fate, sending.why) for sending in found]
-            is_cut = ("dropped", "cut") in fates or all(fate == ("dropped", "lost") for fate in fates)
-            troubles = now.effects.get(link, ())
-            shown_cut = any(each.sort == "cut" or (each.sort == "lose" and each.closes) for each in troubles)
+            outcomes = [("", "") if sending is None else (sending.fate, sending.why) for sending in found]
+            is_cut = ("dropped", "cut") in outcomes or all(fate == ("dropped", "lost") for fate in outcomes)
+            effects = now.effects.get(link, ())
+            shown_cut = any(each.name == "cut" or (each.name == "lose" and each.closes) for each in effects)
             assert shown_cut == is_cut, (rig.cluster.faults, link)
-            passes = any(fate not in ("dropped", "held") for fate, _ in fates)
+            passes = any(fate not in ("dropped", "held") for fate, _ in outcomes)
             assert (link in now.connections.closed) == (not passes), (rig.cluster.faults, link)
 
 
-def _strike(rig: Rig, chance: Random) -> None:
-    """A fault of links, or the end of some."""
+def _apply_fault(rig: Rig, chance: Random) -> None:
+    """Start or end a link fault."""
     one, other = chance.sample(NODES, 2)
     kind = chance.choice(["", "", " Accept"])
     line = chance.choice(
@@ -112,8 +112,8 @@ def _strike(rig: Rig, chance: Random) -> None:
         rig.control.execute(parse(line))
 
 
-def test_who_does_not_run_is_apart() -> None:
-    """Killed or paused, whatever its links do; those that run stay on their sides."""
+def test_stopped_nodes_are_on_no_side() -> None:
+    """Killed or paused, whatever their links do."""
     rig = Rig(NODES).started().run(5 * T_US)
     rig.do("partition 1 2 | 3 4 5", "kill 4", "pause 2")
     now = _now(rig)
@@ -122,7 +122,7 @@ def test_who_does_not_run_is_apart() -> None:
 
 
 def test_messages_in_flight_are_on_their_links_held_or_not() -> None:
-    """Until they arrive, or their hold is over."""
+    """Until they arrive or are released."""
     rig = Rig(NODES, latency_us=10_000).started().run(5 * T_US)
     rig.do("hold 5->3")
     rig.run_until(lambda: any(each.held for each in rig.cluster.in_flight.values()), 20 * T_US, "one is held")
@@ -136,18 +136,17 @@ def test_messages_in_flight_are_on_their_links_held_or_not() -> None:
 
 
 def test_a_group_has_its_name_and_colour_here_too() -> None:
-    """As wherever else it is drawn."""
     rig = Rig((1, 2, 3), protocol=InvitationElection).started().run(20 * T_US)
     log = GroupLog.of(rig.records)
-    stands = network_now(rig.cluster, log).nodes.values()
+    members = network_now(rig.cluster, log).nodes.values()
     group = log.group_of(rig.cluster.nodes[3], rig.cluster.record)
     assert group is not None
-    assert {stand.group for stand in stands} == {(group.name, group.hue)}
-    assert [stand.id for stand in stands if stand.leads] == [group.coordinator]
+    assert {stand.group for stand in members} == {(group.name, group.hue)}
+    assert [stand.id for stand in members if stand.leads] == [group.coordinator]
 
 
-def test_links_of_nodes_that_are_not_there_are_left_out() -> None:
-    """A foreign recording may name any, and a node and itself; so may its messages."""
+def test_links_of_unknown_nodes_are_left_out() -> None:
+    """A foreign recording may name any, and a node and itself."""
     cluster = ClusterState((1, 2))
     cluster.apply(Fault(0, 1, "cut", "cut all", links=((1, 2), (2, 9), (-7, 1), (1, 1), (1, 2))))
     now = network_now(cluster, GroupLog())

@@ -1,4 +1,4 @@
-"""The network on the screen: in the place of the log, at any size, in any recording; and links changed there."""
+"""The network view at any size, in any recording; and changing links there."""
 
 import contextlib
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ PARTED_US = 40 * T_US
 
 
 @pytest.fixture(scope="module")
-def parted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A partition, a delay, a node that is killed and one that is paused; at last all is healed."""
+def partitioned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A partition, a delay, a killed node and a paused one; in the end all is healed."""
     rig = Rig((1, 2, 3, 4, 5), protocol=InvitationElection).started().run(20 * T_US)
     rig.do("partition 1 2 | 3 4 5", "delay 3->5 20ms ±5ms")
     rig.run(PARTED_US - rig.now_us)
@@ -43,8 +43,8 @@ async def _at_parted(seen: Seen) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_network_takes_the_place_of_the_log(parted: Path, size: tuple[int, int]) -> None:
-    """``L`` turns to it and back. Sides, matrix and the link under the cursor are seen at each size."""
+def test_the_network_takes_the_place_of_the_log(partitioned: Path, size: tuple[int, int]) -> None:
+    """``L`` shows it and hides it. Sides, matrix and the link under the cursor are shown at each size."""
 
     async def test(seen: Seen) -> None:
         await _at_parted(seen)
@@ -56,12 +56,12 @@ def test_the_network_takes_the_place_of_the_log(parted: Path, size: tuple[int, i
         assert not seen.run.query_one(NetworkView).display
         assert "back to the log" in seen.said
 
-    replay(test, parted, size)
+    replay(test, partitioned, size)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_is_seen_follows_the_cursor_in_time(parted: Path, size: tuple[int, int]) -> None:
-    """Before the partition nothing is cut, nor after it is healed; who is struck is apart from when it is."""
+def test_the_view_follows_the_cursor_in_time(partitioned: Path, size: tuple[int, int]) -> None:
+    """Nothing is cut before the partition or after it heals."""
 
     async def test(seen: Seen) -> None:
         await _at_parted(seen)
@@ -73,7 +73,7 @@ def test_what_is_seen_follows_the_cursor_in_time(parted: Path, size: tuple[int, 
         await seen.press("home")
         await seen.until(lambda: "1-5 absent" in seen.text, "nothing runs")
 
-    replay(test, parted, size)
+    replay(test, partitioned, size)
 
 
 def _drawn(seen: Seen) -> str:
@@ -85,8 +85,8 @@ def _under_cursor(seen: Seen, link: str) -> bool:
     return f"{link}:" in _drawn(seen)
 
 
-def test_arrows_and_clicks_go_to_a_link(parted: Path) -> None:
-    """It is told in words below; the arrows pass over the link of a node to itself, and stop at the edge."""
+def test_arrows_and_clicks_go_to_a_link(partitioned: Path) -> None:
+    """The arrows skip the diagonal and stop at the edge."""
 
     async def test(seen: Seen) -> None:
         await _at_parted(seen)
@@ -104,11 +104,11 @@ def test_arrows_and_clicks_go_to_a_link(parted: Path) -> None:
         await seen.until(lambda: _under_cursor(seen, "1 → 3"), "the row of 1, and not its link to itself")
         assert view.has_focus
 
-    replay(test, parted)
+    replay(test, partitioned)
 
 
-def test_the_row_of_a_node_that_is_selected_is_seen(tmp_path: Path) -> None:
-    """Of forty nodes not all are, and that is said."""
+def test_the_row_of_the_selected_node_is_shown(tmp_path: Path) -> None:
+    """Of forty nodes, only a range is shown."""
     rig = Rig(range(1, 41)).started()  # and no more: what forty nodes say is much to read
     rig.do("cut 33->2")
     file = rig.write(tmp_path / "forty.jsonl")
@@ -124,8 +124,8 @@ def test_the_row_of_a_node_that_is_selected_is_seen(tmp_path: Path) -> None:
     replay(test, file, (80, 24))
 
 
-def test_in_a_recording_nothing_can_be_changed(parted: Path) -> None:
-    """Enter says why, and what to do instead; a click on the link under the cursor does the same."""
+def test_in_a_recording_nothing_can_be_changed(partitioned: Path) -> None:
+    """Enter says why, and what to do instead; so does a second click."""
 
     async def test(seen: Seen) -> None:
         await _at_parted(seen)
@@ -133,11 +133,11 @@ def test_in_a_recording_nothing_can_be_changed(parted: Path) -> None:
         await seen.says("the link 1->2 cannot be changed: this is a recording; B branches from here")
         assert seen.top is seen.run
 
-    replay(test, parted)
+    replay(test, partitioned)
 
 
-def test_a_recording_with_links_of_nodes_that_are_not_there(tmp_path: Path) -> None:
-    """Nor does it matter what kinds of faults it has, and with which texts."""
+def test_a_recording_with_links_of_unknown_nodes(tmp_path: Path) -> None:
+    """With any kinds and texts of faults."""
     with contextlib.closing(open_recording(SHIPPED)) as lines:
         header = lines.header
     assert isinstance(header, Header)
@@ -170,8 +170,8 @@ def test_a_recording_with_links_of_nodes_that_are_not_there(tmp_path: Path) -> N
         replay(test, file, size)
 
 
-def test_what_does_not_change_is_not_drawn_again(parted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A frame in which nothing happened costs nothing; a record that changes nothing of the network neither."""
+def test_nothing_is_redrawn_without_a_change(partitioned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in an idle frame nor by a record that leaves the network as it is."""
     drawn: list[int] = []
     draw = NetworkView._whole_body
 
@@ -192,7 +192,7 @@ def test_what_does_not_change_is_not_drawn_again(parted: Path, monkeypatch: pyte
         await seen.press("down")
         assert len(drawn) == before + 1
 
-    replay(test, parted)
+    replay(test, partitioned)
 
 
 # links that are changed
@@ -200,7 +200,7 @@ def test_what_does_not_change_is_not_drawn_again(parted: Path, monkeypatch: pyte
 
 @pytest.fixture
 def host(runs: Path) -> Iterator[HostReady]:
-    """A simulated host of three nodes, frozen where it begins."""
+    """A simulated host of three nodes, frozen at the start."""
     assert runs.parent.is_dir()
     config = RunConfig(
         *("sim", "bully", (1, 2, 3), Timing(40_000, 20_000), {}, Link(10_000), 7, str(runs.parent / "run.jsonl")),
@@ -211,8 +211,8 @@ def host(runs: Path) -> Iterator[HostReady]:
         yield ready
 
 
-async def _asked(seen: Seen) -> str:
-    """Enter, and what the dialog has."""
+async def _open_dialog(seen: Seen) -> str:
+    """Press Enter, and return the dialog's rows."""
     seen.run.query_one(NetworkView).focus()
     await seen.press("enter")
     await seen.until(lambda: isinstance(seen.top, LinkDialog), "the dialog")
@@ -220,11 +220,11 @@ async def _asked(seen: Seen) -> str:
 
 
 def test_a_link_is_cut_and_joined_by_a_key_each(host: HostReady) -> None:
-    """The dialog offers what there is to do to the link as it is; the view shows the change."""
+    """The dialog offers what applies to the link; the view shows the change."""
 
     async def test(seen: Seen) -> None:
         await seen.press("L")
-        asked = await _asked(seen)
+        asked = await _open_dialog(seen)
         assert "the link from 1 to 2" in asked
         assert "cut 1->2" in asked
         assert "join" not in asked
@@ -232,7 +232,7 @@ def test_a_link_is_cut_and_joined_by_a_key_each(host: HostReady) -> None:
         await seen.says("cut 1->2: 1 link")
         await seen.until(lambda: "cut 1->2, since 0.000 s, inert so far" in _drawn(seen), "the link in words")
         assert "(╳ cut)" in _drawn(seen)
-        assert "join 1->2" in await _asked(seen)
+        assert "join 1->2" in await _open_dialog(seen)
         await seen.press("j")
         await seen.says("join 1->2: 1 fault ended")
         await seen.until(lambda: "(╳ cut)" not in _drawn(seen), "open again")
@@ -240,12 +240,12 @@ def test_a_link_is_cut_and_joined_by_a_key_each(host: HostReady) -> None:
     attached(test, host.socket)
 
 
-def test_what_has_a_number_is_begun_on_the_command_line(host: HostReady) -> None:
-    """To be changed there; both ways, if ``b`` was pressed before."""
+def test_commands_with_a_number_are_edited_on_the_command_line(host: HostReady) -> None:
+    """Both ways, if ``b`` was pressed before."""
 
     async def test(seen: Seen) -> None:
         await seen.press("L")
-        await _asked(seen)
+        await _open_dialog(seen)
         await seen.press("b")
         await seen.until(lambda: "between 1 and 2, both ways" in seen.text, "both ways")
         await seen.press("d")
@@ -259,27 +259,27 @@ def test_what_has_a_number_is_begun_on_the_command_line(host: HostReady) -> None
     attached(test, host.socket)
 
 
-def test_escape_leaves_the_dialog_and_enter_takes_the_line(host: HostReady) -> None:
-    """Arrows go from command to command."""
+def test_escape_closes_the_dialog_and_enter_runs_the_command(host: HostReady) -> None:
+    """Arrows move from command to command."""
 
     async def test(seen: Seen) -> None:
         await seen.press("L")
-        await _asked(seen)
+        await _open_dialog(seen)
         await seen.press("escape")
         assert seen.top is seen.run
         assert "since" not in _drawn(seen)
-        await _asked(seen)
+        await _open_dialog(seen)
         await seen.press("down", "down", "down", "down", "enter")
         await seen.says("hold 1->2: 1 link")
-        assert "release 1->2" in await _asked(seen)
+        assert "release 1->2" in await _open_dialog(seen)
         await seen.press("e")
         await seen.says("release 1->2: 1 fault ended")
 
     attached(test, host.socket)
 
 
-def test_who_only_watches_changes_nothing(host: HostReady) -> None:
-    """It is said how to."""
+def test_a_viewer_cannot_change_links(host: HostReady) -> None:
+    """A message says how to."""
 
     async def test(seen: Seen) -> None:
         await seen.press("L", "enter")

@@ -13,6 +13,7 @@ from lab.analysis.lookback import LastStep, LastSteps
 from lab.recording.snapshot import NodeState
 from lab.replay.source_listing import Listing
 from lab.text import sanitize
+from lab.tui.nodes.pane import process_text
 from lab.tui.run.cursor import Cursor
 from lab.tui.run.source import Source
 from lab.tui.terminal.fitting import Piece, fit, highlight
@@ -285,7 +286,7 @@ class CodeView(FollowingView):
 
 def _describe_wait(view: NodeState, now_us: int) -> str:
     if view.process in ("killed", "failed", "absent"):
-        return f"node {view.id} is {'not started' if view.process == 'absent' else view.process}"
+        return f"node {view.id} is {process_text(view.process)}"
     if not view.waits:
         return f"node {view.id} is idle"
     wait = view.waits[0]

@@ -21,7 +21,7 @@ from lab.text import sanitize
 from lab.tui.dialogs import RecordDialog
 from lab.tui.frame.status_lines import Line
 from lab.tui.navigation.branching import TreeDialog
-from lab.tui.nodes.pane import Pane, panes_of
+from lab.tui.nodes.pane import Pane, panes_of, process_text
 from lab.tui.run.cursor import Cursor
 from lab.tui.run.source import Source
 from lab.tui.terminal.fitting import Piece, fit
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CompareView", "compare_actions"]
 
-_PIECE = 1000
+_CHUNK = 1000
 _AGAIN_S = 0.2
 _CELL = 38
 """The width of a node; as many stand in a row as fit."""
@@ -58,7 +58,7 @@ class _OtherRecording:
         self.differs: list[str] = []
         self._sought = (-1, 0)
 
-    def moment(self, cursor: Cursor) -> Cursor:
+    def cursor_at(self, cursor: Cursor) -> Cursor:
         """Return the corresponding cursor in the other recording."""
         number = self.comparison.counterpart(cursor.record)
         if number is None:
@@ -121,7 +121,7 @@ class CompareView(Vertical):
         if self._other is None or self._log is None:
             head.put(Text(_NOTHING, DIM), wraps=True)
             return
-        other_cursor = self._other.moment(cursor)
+        other_cursor = self._other.cursor_at(cursor)
         if self._log.is_attached:
             self._log.show(other_cursor)
         width = max(1, head.content_region.width)
@@ -152,7 +152,7 @@ class CompareView(Vertical):
         source, comparison = self._source, other.comparison
         while True:
             is_over = not source.is_live or bool(source.ended)
-            while not comparison.advance(_PIECE):  # noqa: ASYNC110 - each pass does part of the work
+            while not comparison.advance(_CHUNK):  # noqa: ASYNC110 - each pass does part of the work
                 await asyncio.sleep(0)
             if is_over or comparison.divergence is not None:
                 break
@@ -210,8 +210,12 @@ def _node_summary(pane: Pane) -> str:
     if pane.leads:
         led = f" {pane.leads}"
     else:
-        led = "" if pane.coordinator is None or pane.process in ("killed", "absent") else f" of {pane.coordinator}"
-    return f"{pane.shown}{led}{f' {pane.group}' if pane.group else ''}"
+        led = (
+            ""
+            if pane.coordinator is None or pane.process in ("killed", "absent")
+            else f" under {pane.coordinator}"
+        )
+    return f"{process_text(pane.shown)}{led}{f' {pane.group}' if pane.group else ''}"
 
 
 def _differs(pane: Pane, counterpart: Pane | None) -> bool:

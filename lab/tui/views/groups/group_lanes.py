@@ -20,7 +20,7 @@ class Lane(Struct, frozen=True):
     """The group that a node is in, by number, and its membership there."""
 
     group: int
-    stay: Membership
+    membership: Membership
 
 
 class Row(Struct):
@@ -45,14 +45,14 @@ def build_rows(
     groups: Iterable[GroupHistory], cluster_events: Iterable[ClusterEvent], together_us: int
 ) -> list[Row]:
     """Return the rows from top to bottom. Nodes alone within ``together_us`` share a row."""
-    stays = [(group, stay) for group in groups for stay in group.memberships]
-    begun = {(stay.node, stay.since.record) for _, stay in stays}
+    memberships = [(group, membership) for group in groups for membership in group.memberships]
+    begun = {(membership.node, membership.since.record) for _, membership in memberships}
     rows = _Rows(together_us)
-    events = [(happening.at.record, 0, partial(rows.add_event, happening)) for happening in cluster_events]
-    for group, stay in stays:
-        events.append((stay.since.record, 2, partial(rows.enter, stay, group)))
-        if stay.until is not None and (stay.node, stay.until.record) not in begun:
-            events.append((stay.until.record, 1, partial(rows.leave, stay)))
+    events = [(event.at.record, 0, partial(rows.add_event, event)) for event in cluster_events]
+    for group, membership in memberships:
+        events.append((membership.since.record, 2, partial(rows.enter, membership, group)))
+        if membership.until is not None and (membership.node, membership.until.record) not in begun:
+            events.append((membership.until.record, 1, partial(rows.leave, membership)))
     for _, _, apply in sorted(events, key=lambda event: event[:2]):
         apply()
     return rows.finish()
@@ -70,25 +70,25 @@ class _Rows:
         self._alone = -2
         """The last row in which nodes form groups of their own."""
 
-    def add_event(self, happening: ClusterEvent) -> None:
-        self._last_event = self._add(Row(happening.at, affected=happening.nodes, text=happening.text))
+    def add_event(self, event: ClusterEvent) -> None:
+        self._last_event = self._add(Row(event.at, affected=event.nodes, text=event.text))
 
-    def leave(self, stay: Membership) -> None:
-        assert stay.until is not None
-        if not (self._rows and stay.node in self._rows[-1].affected):
-            self._add(Row(stay.until, affected=(stay.node,), text="in no group"))
-        self._change(len(self._rows) - 1, stay.node, None)
+    def leave(self, membership: Membership) -> None:
+        assert membership.until is not None
+        if not (self._rows and membership.node in self._rows[-1].affected):
+            self._add(Row(membership.until, affected=(membership.node,), text="in no group"))
+        self._change(len(self._rows) - 1, membership.node, None)
 
-    def enter(self, stay: Membership, group: GroupHistory) -> None:
+    def enter(self, membership: Membership, group: GroupHistory) -> None:
         row, alone = self._row_of.get(group.number), _is_alone(group)
-        if row is None and alone and self._joins_alone_row(stay):
+        if row is None and alone and self._joins_alone_row(membership):
             row = len(self._rows) - 1
             self._rows[row].groups += (group.number,)
-        elif row is None or row <= max(self._changed.get(stay.node, -1), self._last_event):
-            row = self._add(Row(stay.since, (group.number,), late=row is not None))
+        elif row is None or row <= max(self._changed.get(membership.node, -1), self._last_event):
+            row = self._add(Row(membership.since, (group.number,), late=row is not None))
             self._alone = row if alone else -2
         self._row_of[group.number] = row
-        self._change(row, stay.node, Lane(group.number, stay))
+        self._change(row, membership.node, Lane(group.number, membership))
 
     def finish(self) -> list[Row]:
         lanes: dict[int, Lane] = {}
@@ -97,14 +97,14 @@ class _Rows:
             changed = {**lanes, **row.changes}
             lanes = {node: lane for node, lane in changed.items() if lane is not None}
             row.lanes = lanes
-            row.normal = frozenset(node for node, lane in lanes.items() if lane.stay.is_normal_before(end))
+            row.normal = frozenset(node for node, lane in lanes.items() if lane.membership.is_normal_before(end))
         return self._rows
 
-    def _joins_alone_row(self, stay: Membership) -> bool:
+    def _joins_alone_row(self, membership: Membership) -> bool:
         """Return whether the last row is one of nodes alone, and recent enough to share."""
-        if self._alone != len(self._rows) - 1 or stay.node in self._rows[-1].changes:
+        if self._alone != len(self._rows) - 1 or membership.node in self._rows[-1].changes:
             return False
-        return stay.since.at_us - self._rows[-1].at.at_us <= self._together_us
+        return membership.since.at_us - self._rows[-1].at.at_us <= self._together_us
 
     def _add(self, row: Row) -> int:
         self._rows.append(row)

@@ -12,6 +12,7 @@ from lab.analysis.lookback import LastStep, LastSteps
 from lab.recording.snapshot import NodeState
 from lab.replay.source_listing import Listing
 from lab.text import sanitize
+from lab.tui.nodes.pane import process_text
 from lab.tui.run.cursor import Cursor
 from lab.tui.run.source import Source
 from lab.tui.terminal.clipboard import Copied
@@ -118,11 +119,14 @@ class InspectView(FollowingView):
         shown = view.status if view.process == "running" else view.process
         pieces: list[Piece] = [
             (f" node {view.id} ", Style(bold=True)),
-            (f" {theme_styles.glyph(shown)} {sanitize(shown, 20)}", theme_styles.status(shown) + Style(bold=True)),
+            (
+                f" {theme_styles.glyph(shown)} {sanitize(process_text(shown), 20)}",
+                theme_styles.status(shown) + Style(bold=True),
+            ),
         ]
         if view.leads:
             pieces.append((f" {theme_styles.glyphs.leads} leads", theme_styles.leader))
-        process = f"  {view.process}, incarnation {view.incarnation}" + (
+        process = f"  {process_text(view.process)}, incarnation {view.incarnation}" + (
             f", process {view.pid}" if view.pid else ""
         )
         why = "selected" if selected is not None else "it made the last step; a digit selects another"

@@ -39,7 +39,7 @@ def commands_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[LinkComm
     source, target = link
     links = f"{source}{'<->' if both_ways else '->'}{target}"
     ways = (link, (target, source)) if both_ways else (link,)
-    sorts = {effect.sort for way in ways for effect in now.effects.get(way, ())}
+    names = {effect.name for way in ways for effect in now.effects.get(way, ())}
     held = any(flight.held for way in ways for flight in now.in_flight.get(way, ()))
     commands = [
         LinkCommand("d", f"delay {links} 400ms", complete=False),
@@ -49,11 +49,11 @@ def commands_for(link: Pair, both_ways: bool, now: NetworkNow) -> tuple[LinkComm
         LinkCommand("o", f"hold {links}"),
         LinkCommand("x", f"cut {links}"),
     ]
-    if "hold" in sorts or held:
+    if "hold" in names or held:
         commands.append(LinkCommand("e", f"release {links}"))
-    if "cut" in sorts:
+    if "cut" in names:
         commands.append(LinkCommand("j", f"join {links}"))
-    if sorts:
+    if names:
         commands.append(LinkCommand("h", f"heal {links}"))
     return tuple(commands)
 

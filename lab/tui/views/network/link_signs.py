@@ -32,9 +32,9 @@ _LONGEST = 24
 
 def label_of(effect: LinkEffect, theme_styles: ThemeStyles, short: bool = False) -> str:
     """Return the sign of an effect, its amount, and the affected kinds of messages. Brackets: it is inert."""
-    sign = theme_styles.glyphs.links[effect.sort]
-    word = f" {FAULT_LABELS[effect.sort]}" if effect.sort in _IN_WORDS else ""
-    amount = word or effect.amount or ("" if effect.sort != "other" else f" {effect.fault.kind}")
+    sign = theme_styles.glyphs.links[effect.name]
+    word = f" {FAULT_LABELS[effect.name]}" if effect.name in _IN_WORDS else ""
+    amount = word or effect.amount or ("" if effect.name != "other" else f" {effect.fault.kind}")
     kinds = "" if not effect.kinds else "…" if short else f" {' '.join(effect.kinds)}"
     if short:
         amount = amount.partition(" ±")[0]
@@ -60,8 +60,8 @@ def _candidates(
         yield [(text[0], style) for text, style in flying[:1]]
         return
     # A cut link drops everything, so its other faults do not matter.
-    shown = effects[:1] if effects[0].sort == "cut" else effects
-    signs = [(each, theme_styles.glyphs.links[each.sort]) for each in shown]
+    shown = effects[:1] if effects[0].name == "cut" else effects
+    signs = [(each, theme_styles.glyphs.links[each.name]) for each in shown]
     for labels in (
         [(each, label_of(each, theme_styles)) for each in shown],
         [(each, label_of(each, theme_styles, short=True)) for each in shown],
@@ -97,5 +97,5 @@ def _bracketed(text: str, effect: LinkEffect) -> str:
 
 def style_of(effect: LinkEffect, theme_styles: ThemeStyles) -> Style:
     """Return the style of an effect; dim if it is inert."""
-    style = theme_styles.fate(OUTCOMES.get(effect.sort, "too late"))
+    style = theme_styles.fate(OUTCOMES.get(effect.name, "too late"))
     return style + DIM if effect.is_inert else style

@@ -3,6 +3,7 @@
 from lab.analysis.connectivity import Pair
 from lab.recording.records import Link
 from lab.text import sanitize
+from lab.tui.nodes.pane import process_text
 from lab.tui.terminal.fitting import Piece
 from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.network.link_signs import style_of
@@ -38,7 +39,7 @@ def describe_link(link: Pair, now: NetworkNow, base: Link, now_us: int, theme_st
         fault = effect.fault
         touched = f"{format_count(fault.touched, 'message')} so far" if fault.touched else "inert so far"
         text = f"{sanitize(fault.text or fault.kind, _LONGEST)}, since {fault.since_us / 1e6:.3f} s, {touched}"
-        phrases.append((f"{theme_styles.glyphs.links[effect.sort]} {text}", style_of(effect, theme_styles)))
+        phrases.append((f"{theme_styles.glyphs.links[effect.name]} {text}", style_of(effect, theme_styles)))
     in_flight = now.in_flight.get(link, ())
     for flight in in_flight[:_MOST_FLIGHTS]:
         kind, age = sanitize(flight.kind, _LONGEST), f"{max(0, now_us - flight.sent_us) / 1e6:.3f} s"
@@ -60,14 +61,14 @@ def _endpoint_pieces(link: Pair, now: NetworkNow, theme_styles: ThemeStyles) -> 
     if source.process in STOPPED:
         pieces.append(
             (
-                f"{source.id} is {_process_text(source.process)} and sends nothing",
+                f"{source.id} is {process_text(source.process)} and sends nothing",
                 theme_styles.status(source.process),
             )
         )
     if target.process in STOPPED:
         pieces.append(
             (
-                f"{target.id} is {_process_text(target.process)}: messages to it are lost",
+                f"{target.id} is {process_text(target.process)}: messages to it are lost",
                 theme_styles.status(target.process),
             )
         )
@@ -76,7 +77,3 @@ def _endpoint_pieces(link: Pair, now: NetworkNow, theme_styles: ThemeStyles) -> 
             (f"{target.id} is paused: messages to it wait until it resumes", theme_styles.status("paused"))
         )
     return pieces
-
-
-def _process_text(process: str) -> str:
-    return "not started" if process == "absent" else process

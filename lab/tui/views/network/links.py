@@ -19,7 +19,7 @@ __all__ = ["STOPPED", "LinkEffect", "NetworkNode", "NetworkNow", "effect_of", "n
 
 STOPPED = ("killed", "failed", "absent")
 """The states of a process that neither sends nor receives."""
-_SORTS = {
+_EFFECT_NAMES = {
     "cut": "cut",
     "partition": "cut",
     "hold": "hold",
@@ -30,7 +30,7 @@ _SORTS = {
     "duplicate": "duplicate",
 }
 """The effect of each kind of link fault; the most important first."""
-_RANK = {sort: place for place, sort in enumerate(_SORTS.values())}
+_RANK = {name: place for place, name in enumerate(_EFFECT_NAMES.values())}
 
 
 class LinkEffect(Struct, frozen=True):
@@ -40,7 +40,7 @@ class LinkEffect(Struct, frozen=True):
     """
 
     fault: ActiveFault
-    sort: str
+    name: str
     amount: str = ""
     kinds: tuple[str, ...] = ()
     closes: bool = False
@@ -77,7 +77,7 @@ def network_now(cluster: ClusterState, groups: GroupLog) -> NetworkNow:
     """Return the state of the network in a cluster state."""
     views = [cluster.nodes[node] for node in sorted(cluster.nodes)]
     effects: dict[Pair, list[LinkEffect]] = {}
-    for effect in sorted(map(effect_of, cluster.faults.values()), key=lambda each: _RANK.get(each.sort, 99)):
+    for effect in sorted(map(effect_of, cluster.faults.values()), key=lambda each: _RANK.get(each.name, 99)):
         for source, target in dict.fromkeys(effect.fault.links):
             if source != target and source in cluster.nodes and target in cluster.nodes:
                 effects.setdefault((source, target), []).append(effect)
@@ -102,15 +102,15 @@ def _network_node(view: NodeState, groups: GroupLog, record: int) -> NetworkNode
 
 def effect_of(fault: ActiveFault) -> LinkEffect:
     """Return the effect of a fault on its links."""
-    sort = _SORTS.get(fault.kind, "other")
-    if sort == "cut":
-        return LinkEffect(fault, sort, closes=True)
+    name = _EFFECT_NAMES.get(fault.kind, "other")
+    if name == "cut":
+        return LinkEffect(fault, name, closes=True)
     command = _command(fault.text) if fault.links else None
     if not isinstance(command, LinkFault | Slow) or fault.text.split()[0] != fault.kind:
-        return LinkEffect(fault, sort)  # a foreign recording may have any text there
+        return LinkEffect(fault, name)  # a foreign recording may have any text there
     kinds = () if isinstance(command, Slow) else command.kinds
-    stops = sort == "hold" or (isinstance(command, LinkFault) and sort == "lose" and command.probability == 1)
-    return LinkEffect(fault, sort, format_amount(command), kinds, stops and not kinds)
+    stops = name == "hold" or (isinstance(command, LinkFault) and name == "lose" and command.probability == 1)
+    return LinkEffect(fault, name, format_amount(command), kinds, stops and not kinds)
 
 
 @lru_cache(maxsize=256)

@@ -95,7 +95,8 @@ class Matrix:
     def _row(self, node: int, selected: int | None, has_focus: bool) -> list[Piece]:
         theme_styles, member = self._theme_styles, self._now.nodes[node]
         process = "" if member.process == "running" else member.process
-        word = f"{process:{_LONGEST_PROCESS}}" if self._head > self._digits + _LONGEST_PROCESS else ""
+        label = "not up" if process == "absent" else process  # *not started* is too long for the column
+        word = f"{label:{_LONGEST_PROCESS}}" if self._head > self._digits + _LONGEST_PROCESS else ""
         style = self._style(member) + (Style(underline=True) if node == self._cursor[0] else Style())
         pieces: list[Piece] = [
             (f"{theme_styles.glyphs.play if node == selected else ' '} ", theme_styles.accent),

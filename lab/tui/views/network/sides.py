@@ -20,6 +20,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from lab.analysis.connectivity import Pair
+from lab.tui.nodes.pane import process_text
 from lab.tui.terminal.fitting import Piece, fit
 from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 from lab.tui.views.groups.group_drawing import wrap_words
@@ -155,12 +156,12 @@ class Sides:
         if len(self._sides) > 2 and self._nothing_passes:
             return theme_styles.glyphs.links["cut"], theme_styles.fate("cut")
         links = [link for a in one for b in other for link in ((a, b), (b, a))]
-        sorts = {next(each.sort for each in self._now.effects[link] if each.closes) for link in links}
-        if len(sorts) > 1:
+        names = {next(each.name for each in self._now.effects[link] if each.closes) for link in links}
+        if len(names) > 1:
             return f"{theme_styles.glyphs.links['cut']} nothing passes", theme_styles.fate("cut")
-        sort = sorts.pop()
-        return f"{theme_styles.glyphs.links[sort]} {FAULT_LABELS[sort]} both ways", theme_styles.fate(
-            OUTCOMES[sort]
+        name = names.pop()
+        return f"{theme_styles.glyphs.links[name]} {FAULT_LABELS[name]} both ways", theme_styles.fate(
+            OUTCOMES[name]
         )
 
     def _other_pairs(self) -> list[Piece]:
@@ -186,7 +187,10 @@ class Sides:
         for member in self._now.stopped():
             found.setdefault(member.process, []).append(member.id)
         return [
-            (f"{theme_styles.glyph(process)} {format_ranges(ids)} {process}", theme_styles.status(process))
+            (
+                f"{theme_styles.glyph(process)} {format_ranges(ids)} {process_text(process)}",
+                theme_styles.status(process),
+            )
             for process, ids in found.items()
         ]
 

@@ -56,10 +56,10 @@ class Script(Struct, frozen=True):
 class LineState(Struct, frozen=True):
     """The state of a line as a ``word``. ``record``, at ``at_us``, is where it was settled; ``why`` explains it.
 
-    ``sort``: as expected, not as expected, due now, or not known yet.
+    ``status``: as expected, not as expected, due now, or not known yet.
     """
 
-    sort: Literal["met", "unmet", "waits", "later"]
+    status: Literal["met", "unmet", "waits", "later"]
     word: str = ""
     record: int | None = None
     at_us: int = 0

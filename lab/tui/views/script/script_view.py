@@ -169,7 +169,7 @@ class ScriptView(FollowingView):
             )
             return
         reached = line.number == self._reached
-        style = theme_styles.accent if reached else DIM if state.sort == "later" else Style()
+        style = theme_styles.accent if reached else DIM if state.status == "later" else Style()
         sign, signed = self._sign(state)
         clock = "" if state.record is None else f"{state.at_us / 1e6:.3f}"
         before: list[Piece] = [
@@ -179,7 +179,9 @@ class ScriptView(FollowingView):
             (f"{clock:>8}  ", DIM),
         ]
         statement = sanitize(line.text, _LONGEST)
-        statement = statement if cell_len(statement) <= room else " ".join(statement.split())  # drop the alignment in columns
+        statement = (
+            statement if cell_len(statement) <= room else " ".join(statement.split())
+        )  # drop the alignment in columns
         for text in textwrap.wrap(statement, room, subsequent_indent="    ", break_on_hyphens=False):
             yield _Row([*before, (text, style)], line.number)
             before = [(" " * _MARGIN, Style())]
@@ -188,8 +190,8 @@ class ScriptView(FollowingView):
 
     def _sign(self, state: LineState) -> Piece:
         theme_styles = self._theme_styles
-        if state.sort == "waits":
+        if state.status == "waits":
             return theme_styles.glyph("Waiting"), theme_styles.status("Waiting")
-        if state.sort == "later":
+        if state.status == "later":
             return " ", DIM
-        return theme_styles.glyphs.marks[state.sort], theme_styles.mark(state.sort)
+        return theme_styles.glyphs.marks[state.status], theme_styles.mark(state.status)

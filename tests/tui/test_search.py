@@ -1,4 +1,4 @@
-"""Search and filter: what is typed turns red or green, hits are gone to one by one, only what matches is left."""
+"""Search and filter: colours of the prompt, steps from hit to hit, filtered rows."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from lab.tui.frame.tabs import TabLine
 from lab.tui.search.searchline import SearchLine, complete_query
 from lab.tui.views.groups.group_view import GroupView
 from lab.tui.views.log.log_view import MessageLog
-from tests.tui.grouped import parted_file
+from tests.tui.grouped import partitioned_file
 from tests.tui.seen import Seen, replay
 
 NODES = (1, 2, 3)
@@ -68,7 +68,7 @@ def test_it_is_green_where_something_is_found_and_red_where_nothing_is_or_can_be
 
 
 def test_n_and_N_go_from_hit_to_hit_in_order_and_back() -> None:
-    """The cursor in time goes to the record, that of the log to the line; Esc gives the keys back."""
+    """The cursor in time goes to the record, the log's cursor to the line; Esc restores the keys."""
 
     async def test(seen: Seen) -> None:
         await _searched(seen, "kind:EnterElection")
@@ -108,8 +108,8 @@ def test_a_search_from_the_end_begins_with_the_last_hit() -> None:
     replay(test)
 
 
-def test_only_what_matches_is_shown_and_the_count_is_said() -> None:
-    """As of the cursor in time; what is typed with nothing in it shows all again."""
+def test_a_filter_shows_matching_lines_and_their_count() -> None:
+    """As of the cursor in time; an empty query shows all lines."""
 
     async def test(seen: Seen) -> None:
         await _searched(seen, "node:3 -what:message", "ampersand")
@@ -196,7 +196,7 @@ def test_in_the_history_of_groups_a_text_is_sought_there(tmp_path: Path) -> None
         await seen.press("escape")
         assert seen.run.search.active is None
 
-    replay(test, parted_file(tmp_path / "parted.jsonl"))
+    replay(test, partitioned_file(tmp_path / "parted.jsonl"))
 
 
 def test_what_is_typed_is_completed() -> None:

@@ -1,4 +1,4 @@
-"""Another recording beside this one: as of the same record up to where they part, then as of the same time."""
+"""Comparison with another recording: at the same record up to the divergence, then at the same time."""
 
 import shutil
 from pathlib import Path
@@ -35,7 +35,7 @@ def branch(recording: Path) -> Path:
     return recording.with_name(f"run-{AT}.jsonl")
 
 
-def _beside(seen: Seen) -> int:
+def _other_number(seen: Seen) -> int:
     return seen.of("#compare-log", MessageLog)._number
 
 
@@ -49,13 +49,13 @@ async def _opened(seen: Seen, path: Path) -> CompareView:
     return seen.of("#compare", CompareView)
 
 
-def test_by_record_up_to_where_they_part_and_then_by_time(recording: Path, branch: Path) -> None:
+def test_same_record_before_the_divergence_same_time_after(recording: Path, branch: Path) -> None:
     async def test(seen: Seen) -> None:
         await _opened(seen, branch)
         other = open_recording(branch)
         for number in (0, 20, AT):
             seen.player.go(number)
-            await seen.until(lambda number=number: _beside(seen) == number, f"at {number}")  # type: ignore[misc]
+            await seen.until(lambda number=number: _other_number(seen) == number, f"at {number}")  # type: ignore[misc]
             assert "identical up to here; they diverge in " in seen.text
             assert "≠" not in seen.text
         divergence = find_divergence(seen.player.store, other)
@@ -65,19 +65,22 @@ def test_by_record_up_to_where_they_part_and_then_by_time(recording: Path, branc
         await seen.until(lambda: seen.player.number == divergence.one, "Enter goes to where they part")
         message = f"diverged 0.000 s ago, at record {divergence.one}: Enter goes there"
         await seen.until(lambda: message in seen.text, "it says so")
-        assert "the first to differ: " in seen.text
+        assert "first difference: " in seen.text
         seen.player.seek(6_050_000)
         await seen.until(lambda: "≠  5 ● Normal leads here ‖ paused leads" in seen.text, "5 leads there too")
-        record = other.record(_beside(seen))
+        record = other.record(_other_number(seen))
         assert getattr(record, "at_us", 0) <= 6_050_000
-        assert _beside(seen) == len(other) - 1 or getattr(other.record(_beside(seen) + 1), "at_us", 0) > 6_050_000
+        assert (
+            _other_number(seen) == len(other) - 1
+            or getattr(other.record(_other_number(seen) + 1), "at_us", 0) > 6_050_000
+        )
         other.close()
 
     replay(test, recording)
 
 
-def test_where_they_part_is_not_told_while_the_future_is_hidden(recording: Path, branch: Path) -> None:
-    """Before that they are the same, whatever differs later; from there on it is told."""
+def test_hidden_future_hides_the_divergence(recording: Path, branch: Path) -> None:
+    """Up to the divergence both are called identical; from there on the difference is shown."""
 
     async def test(seen: Seen) -> None:
         view = await _opened(seen, branch)
@@ -91,13 +94,13 @@ def test_where_they_part_is_not_told_while_the_future_is_hidden(recording: Path,
 
         for number in (AT, divergence - 1):
             assert "they diverge in" in shown(number, False)
-            assert "the first to differ" in shown(number, False)
+            assert "first difference" in shown(number, False)
             hidden = shown(number, True)
             assert "identical up to here" in hidden
-            assert "part" not in hidden
+            assert "diverge" not in hidden
             assert "differ" not in hidden
-        assert f"since record {divergence}" in shown(divergence, True)
-        assert "the first to differ" in shown(divergence, True)
+        assert f"at record {divergence}" in shown(divergence, True)
+        assert "first difference" in shown(divergence, True)
 
     replay(test, recording)
 
@@ -106,7 +109,7 @@ def test_the_log_of_the_other_opens_its_own_records(recording: Path, branch: Pat
     async def test(seen: Seen) -> None:
         await _opened(seen, branch)
         await seen.press("end")
-        await seen.until(lambda: _beside(seen) > AT, "its end")
+        await seen.until(lambda: _other_number(seen) > AT, "its end")
         log = seen.of("#compare-log", MessageLog)
         await seen.pilot.click("#compare-log", offset=(20, 2))
         await seen.pilot.click("#compare-log", offset=(20, 2))
@@ -135,7 +138,7 @@ def test_the_key_lets_choose_from_the_tree_and_turns_to_it_and_back(recording: P
     replay(test, recording)
 
 
-def test_the_same_recording_and_what_is_none(recording: Path) -> None:
+def test_an_identical_recording_and_a_broken_one(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         await seen.press("colon")
         await seen.type("compare nothing.jsonl")
@@ -143,15 +146,14 @@ def test_the_same_recording_and_what_is_none(recording: Path) -> None:
         await seen.says("nothing.jsonl cannot be opened: No such file or directory")
         assert seen.run.views.chosen == "log"
         await _opened(seen, recording)
-        assert "the same, to the end" in seen.text
+        assert "identical to the end" in seen.text
         await seen.press("enter")
         assert seen.player.number == 0
 
     replay(test, recording)
 
 
-def test_records_stand_beside_each_other_whatever_keyframes_there_are(tmp_path: Path) -> None:
-    """Those of the one need not be where those of the other are."""
+def test_records_are_matched_despite_different_keyframes(tmp_path: Path) -> None:
     path = written(tmp_path / "run.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     plain = tmp_path / "plain.jsonl"
@@ -162,11 +164,11 @@ def test_records_stand_beside_each_other_whatever_keyframes_there_are(tmp_path: 
         pass
     assert comparison.same == len(other) - 1
     for number in range(0, len(one), 7):
-        beside = comparison.counterpart(number)
-        assert beside is not None
-        assert number in one.keyframes or one.raw(number) == other.raw(beside)
+        counterpart = comparison.counterpart(number)
+        assert counterpart is not None
+        assert number in one.keyframes or one.raw(number) == other.raw(counterpart)
         back = Comparison(other, one)
         back.same = comparison.same
-        assert back.counterpart(beside) == number or number in one.keyframes
+        assert back.counterpart(counterpart) == number or number in one.keyframes
     one.close()
     other.close()

@@ -1,4 +1,4 @@
-"""A text is sought in the code, the assertions and the inspector, and what they say is copied."""
+"""Search for text in the code, assertions and inspector views, and copying from them."""
 
 import pytest
 from rich.segment import Segment
@@ -9,7 +9,7 @@ from tests.tui.seen import Seen, replay
 
 
 def _segments(seen: Seen) -> list[Segment]:
-    """What is drawn in the chosen view."""
+    """Return the segments drawn in the chosen view."""
     view = seen.run.views.widget
     return [segment for y in range(view.size.height) for segment in view.render_line(y)]
 
@@ -19,8 +19,8 @@ def _segments(seen: Seen) -> list[Segment]:
     [("C", "coordinator"), ("a", "coordinator"), ("i", "coordinator")],
     ids=["code", "assertions", "inspect"],
 )
-def test_a_text_is_sought_in_the_view_and_lit_up_there(key: str, text: str) -> None:
-    """Each hit is seen as one comes to it; with the end of the search nothing is lit any more."""
+def test_a_text_is_found_and_highlighted_in_the_view(key: str, text: str) -> None:
+    """Each hit is scrolled into view; the highlights end with the search."""
 
     async def test(seen: Seen) -> None:
         seen.player.seek(6_050_000)
@@ -37,22 +37,22 @@ def test_a_text_is_sought_in_the_view_and_lit_up_there(key: str, text: str) -> N
             await seen.press("n")
         assert f"hit {len(hits)} of {len(hits)}" in seen.run.search.note
         assert " ".join(hits[-1].split()) in " ".join(seen.view.split())
-        highlight = [segment.text.lower() for segment in _segments(seen) if _is_lit(seen, segment)]
+        highlight = [segment.text.lower() for segment in _segments(seen) if _is_highlighted(seen, segment)]
         assert text in highlight
         await seen.press("escape")
-        assert not any(_is_lit(seen, segment) for segment in _segments(seen))
+        assert not any(_is_highlighted(seen, segment) for segment in _segments(seen))
 
     replay(test)
 
 
-def _is_lit(seen: Seen, segment: Segment) -> bool:
+def _is_highlighted(seen: Seen, segment: Segment) -> bool:
     style = segment.style
     return style is not None and style + seen.run.theme_styles.highlight == style
 
 
 @pytest.mark.parametrize(("key", "begins"), [("a", "A1.1"), ("i", "node 5")], ids=["assertions", "inspect"])
-def test_what_the_view_says_is_copied(key: str, begins: str) -> None:
-    """Of the assertions the one under the cursor, of a node everything; not the record."""
+def test_the_text_of_the_view_is_copied(key: str, begins: str) -> None:
+    """The assertion under the cursor, or the whole node."""
 
     async def test(seen: Seen) -> None:
         seen.player.seek(6_050_000)
