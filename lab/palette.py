@@ -42,7 +42,7 @@ _MARKS = {
 }
 _DELIVERIES = {
     "delivered": "green",
-    "too late": "orange",
+    "timed out": "orange",
     "lost": "vermilion",
     "cut": "vermilion",
     "receiver down": "vermilion",

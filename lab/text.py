@@ -10,7 +10,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 
 
 def sanitize(text: str, limit: int = 0) -> str:
-    """Return ``text`` with control characters, bidirectional overrides and separators as ``\\xNN``.
+    r"""Return ``text`` with control characters, bidirectional overrides and separators as ``\xNN``.
 
     Newlines and tabs become spaces. Text longer than ``limit``, if given, is cut and ends in ``…``.
     """

@@ -18,8 +18,8 @@ def _run(*arguments: str) -> None:
         pytest.fail(f"{' '.join(arguments)}\n{done.stdout}{done.stderr}", pytrace=False)
 
 
-def test_ruff_has_nothing_to_say() -> None:
-    """``ruff check .``"""
+def test_ruff_finds_nothing() -> None:
+    """Run ``ruff check .``."""
     _run("-m", "ruff", "check", "--no-cache", ".")
 
 
@@ -54,7 +54,6 @@ def test_the_lower_rooms_bring_nothing_along(rooms: str, strangers: str) -> None
     assert done.stdout.strip() == "[]"
 
 
-def test_every_file_says_what_it_is() -> None:
-    """In a docstring at its top."""
+def test_every_file_has_a_docstring() -> None:
     assert len(FILES) > 40
     assert not [str(path) for path in FILES if not ast.get_docstring(ast.parse(path.read_text("utf-8")))]

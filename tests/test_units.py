@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.units import format_us, format_ranges, parse_us
+from lab.units import format_ranges, format_us, parse_us
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ __all__ = [
     "delivery_outcome",
 ]
 
-OUTCOMES = ("in flight", "held", "delivered", "too late", "forged", "lost", "cut", "receiver down", "not sent")
+OUTCOMES = ("in flight", "held", "delivered", "timed out", "forged", "lost", "cut", "receiver down", "not sent")
 """All delivery outcomes. The first two are not final."""
 
 _DROPPED = {"lost": "lost", "cut": "cut", "down": "receiver down", "killed": "receiver down", "unsent": "not sent"}
@@ -154,7 +154,7 @@ def delivery_outcome(record: Record) -> tuple[_Key, str] | None:
     """Return (message, outcome) if the record ends the way of a message or of a copy of it, else None."""
     if isinstance(record, Step) and isinstance(record.input, Received):
         given = record.input
-        fate = "forged" if given.serial < 0 else "too late" if record.late else "delivered"
+        fate = "forged" if given.serial < 0 else "timed out" if record.late else "delivered"
         return (given.source, given.serial), fate
     if isinstance(record, Routed) and record.fate == "dropped":
         return (record.source, record.serial), _DROPPED.get(record.why, "lost")

@@ -67,7 +67,7 @@ class MessageEdge(Struct):
     @property
     def arrived(self) -> bool:
         """True if a step received it."""
-        return self.fate in ("delivered", "too late", "forged")
+        return self.fate in ("delivered", "timed out", "forged")
 
 
 class FaultInterval(Struct):

@@ -56,9 +56,9 @@ def show_blocked(request: BlockedRequest) -> int:
     if ended:
         print(f"# the recording ends before {format_us(now_us)}; this is its end")
         now_us = cluster.at_us
-    print(f"# at {_format_instant(now_us)}: {format_count(len(found), 'open transaction')}")
-    for stuck in found:
-        for line in _lines(stuck, now_us):
+    print(f"# at {_format_time(now_us)}: {format_count(len(found), 'open transaction')}")
+    for diagnosis in found:
+        for line in _lines(diagnosis, now_us):
             print(sanitize(line))
     return EXIT_NOT_AS_EXPECTED if damaged else 0
 
@@ -75,24 +75,24 @@ def _cluster_at(store: FileRecords, at_us: int | None) -> tuple[ClusterState, bo
     return cluster, at_us is not None and cluster.at_us < at_us
 
 
-def _lines(stuck: TransactionDiagnosis, now_us: int) -> list[str]:
-    blocked_us = stuck.blocked_us
-    for_so_long = "not blocked" if blocked_us is None else f"blocked for {_seconds(now_us - blocked_us)}"
-    lines = ["", f"{stuck.transaction}  {for_so_long}"]
-    lines += [f"  {sentence}" for sentence in stuck.sentences]
-    lines += [f"  {_row(participant, now_us)}" for participant in stuck.overview.participant_states]
-    if stuck.turned_away:
-        lines.append(f"  turned away by its locks: {', '.join(map(str, stuck.turned_away))}")
+def _lines(diagnosis: TransactionDiagnosis, now_us: int) -> list[str]:
+    blocked_us = diagnosis.blocked_us
+    blocked = "not blocked" if blocked_us is None else f"blocked for {_seconds(now_us - blocked_us)}"
+    lines = ["", f"{diagnosis.transaction}  {blocked}"]
+    lines += [f"  {sentence}" for sentence in diagnosis.sentences]
+    lines += [f"  {_row(participant, now_us)}" for participant in diagnosis.overview.participant_states]
+    if diagnosis.turned_away:
+        lines.append(f"  refused because of its locks: {', '.join(map(str, diagnosis.turned_away))}")
     return lines
 
 
 def _row(participant: ParticipantState, now_us: int) -> str:
-    storage, wait = participant.reported, participant.wait
+    reported, wait = participant.reported, participant.wait
     parts = [f"node {participant.node}  {participant.part.state.value:{_WIDEST_STATE}}"]
     if participant.view.process != "running":
         parts.append(participant.view.process)
-    if storage is not None:
-        parts.append(f"for {_seconds(now_us - storage.since_us)}")
+    if reported is not None:
+        parts.append(f"for {_seconds(now_us - reported.since_us)}")
     if wait is not None:
         peers = f" of {', '.join(map(str, wait.peers))}" if wait.peers else ""
         parts.append(f"waits for {wait.what}{peers}")
@@ -101,7 +101,7 @@ def _row(participant: ParticipantState, now_us: int) -> str:
     return "  ".join(parts).rstrip()
 
 
-def _format_instant(us: int) -> str:
+def _format_time(us: int) -> str:
     """Format a time as in the log, without trailing zeros."""
     return f"{us / 1e6:.6f}".rstrip("0").rstrip(".") + "s"
 

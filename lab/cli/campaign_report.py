@@ -115,8 +115,8 @@ def report_finding(finding: Finding) -> None:
         f"shrunk in {format_count(finding.tried, 'run')}, from {format_count(len(drawn.nodes), 'node')} and "
         f"{format_count(len(drawn.faults), 'command')} to {len(least.nodes)} and {len(least.faults)}:"
     )
-    for strike in least.faults:
-        print(f"    {strike}")
+    for fault in least.faults:
+        print(f"    {fault}")
     print("events that led to it (line of the recording, seconds):")
     for line in explain_violation(finding.records, finding.violation):
         print(f"    {format_explanation_line(line)}")
@@ -148,7 +148,7 @@ def as_json(
             "failure": finding.violation.is_failure,
             "text": str(finding.violation),
             "nodes": finding.least.nodes,
-            "commands": [str(strike) for strike in finding.least.faults],
+            "commands": [str(fault) for fault in finding.least.faults],
             "recording": str(files[0]),
             "script": str(files[1]),
             "again": command,

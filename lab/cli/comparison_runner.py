@@ -98,11 +98,11 @@ class CompareRequest(Struct, frozen=True):
             targets.append(target)
             bases.append(header_of(config, found))
         names = _distinct_names(names, [base.protocol.title for base in bases])
-        struck = str(script or ", ".join(kinds))
+        conditions = str(script or ", ".join(kinds))
         if commits and script is None:
-            struck = f"transactions, {struck}"
+            conditions = f"transactions, {conditions}"
             if "faults" not in given:
-                struck, lines = "transactions, a crash during the vote", default_script(ids, timing)
+                conditions, lines = "transactions, a crash during the vote", default_script(ids, timing)
         comparison = ProtocolComparison(
             tuple(targets),
             tuple(bases),
@@ -112,7 +112,7 @@ class CompareRequest(Struct, frozen=True):
             whole_number("--runs", runs, 1),
             commits,
         )
-        text = f"{count} nodes, {struck}"
+        text = f"{count} nodes, {conditions}"
         text += "" if task_name == "none" else f", the {task_name} on top of each"
         busy = default_workers() if workers is None else whole_number("--workers", workers, 1)
         return cls(tuple(names), comparison, text, busy, picture_file(output), json)

@@ -99,11 +99,11 @@ def run_headless(config: RunConfig, as_json: bool, scenario: Scenario | None = N
     except HostRefusedError as error:
         fail(str(error))
     except HostFailedError as error:
-        kept = f" (recording: {config.recording})" if Path(config.recording).exists() else ""
+        recording = f" (recording: {config.recording})" if Path(config.recording).exists() else ""
         text, *details = str(error).splitlines()
         for line in details:
             print(sanitize(line), file=sys.stderr)
-        fail(f"{text.rstrip(':')}{kept}", EXIT_NOT_AS_EXPECTED)
+        fail(f"{text.rstrip(':')}{recording}", EXIT_NOT_AS_EXPECTED)
     return _report_run(config, as_json, interrupted, scenario)
 
 
@@ -116,7 +116,7 @@ def _report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: S
         fail(str(error), EXIT_NOT_AS_EXPECTED)
     judge = Judge(store.header)
     with count_progress(len(store)) as progress:
-        summary, unmet = _summary_of(store, config, judge, progress)
+        summary, problems = _summary_of(store, config, judge, progress)
     report = None if scenario is None else replace(report_of(scenario, store), recording=config.recording)
     if as_json:
         found = {**msgspec.structs.asdict(summary), "verdicts": summarize_verdicts(judge)}
@@ -128,14 +128,14 @@ def _report_run(config: RunConfig, as_json: bool, interrupted: bool, scenario: S
     if report is not None:  # it contains the problems
         return EXIT_INTERRUPTED if interrupted else 0 if report.passed else EXIT_NOT_AS_EXPECTED
     if config.script:
-        unmet += _script_problems(config, store)
-    for line in unmet:
+        problems += _script_problems(config, store)
+    for line in problems:
         print(f"lab: {sanitize(line)}", file=sys.stderr)
     if interrupted:
         return EXIT_INTERRUPTED
     # with a script, unexpected failures are among the problems
     failed = not config.script and any(verdict.failures for verdict in judge.verdicts())
-    return EXIT_NOT_AS_EXPECTED if unmet or failed else 0
+    return EXIT_NOT_AS_EXPECTED if problems or failed else 0
 
 
 def _script_problems(config: RunConfig, store: FileRecords) -> list[str]:
@@ -170,7 +170,7 @@ def _simulate(config: RunConfig) -> bool:
     end_us = config.end_us or 0
 
     def check_signals(now_us: int) -> str:
-        progress(_bar(now_us, end_us))
+        progress(_progress_bar(now_us, end_us))
         return signals[0] if signals else ""
 
     def on_reexecuted(done: int) -> None:
@@ -180,7 +180,7 @@ def _simulate(config: RunConfig) -> bool:
 
     try:
         with _signals_as_notes(signals), progress_line() as progress:
-            progress(_bar(0, end_us))  # starting a thousand nodes takes some time
+            progress(_progress_bar(0, end_us))  # starting a thousand nodes takes some time
             why = run_to_end(config, end_us, check_signals, on_reexecuted)
     except NotRunnableError as error:
         fail(str(error))
@@ -201,7 +201,7 @@ def _summary_of(
     """
     cluster, elections, notes = ClusterState.of(store.header), ElectionLog(), NoteLog()
     commits = CommitLog(store.header.protocol.heartbeats)
-    by_hand = ManualCommands(config.commands, cluster)
+    manual = ManualCommands(config.commands, cluster)
     failed: list[Step] = []
     parent = store.header.parent
     for number, record in enumerate(store.records()):
@@ -213,13 +213,13 @@ def _summary_of(
         notes.observe(record)
         commits.observe(record)
         if parent is not None and number <= parent.record:
-            by_hand.observe_parent(record)
+            manual.observe_parent(record)
             continue  # that was done in the parent run
-        by_hand.observe(record)
+        manual.observe(record)
         if isinstance(record, Step) and record.failed and not config.script:
             failed.append(record)
-    unmet = by_hand.problems() + failure_lines(failed, store.header.protocol.file)
-    return summarize(store.header, cluster, elections, notes, commits, str(store.path)), unmet
+    problems = manual.problems() + failure_lines(failed, store.header.protocol.file)
+    return summarize(store.header, cluster, elections, notes, commits, str(store.path)), problems
 
 
 def _wait(host: HostProcess, end_us: int) -> None:
@@ -228,11 +228,11 @@ def _wait(host: HostProcess, end_us: int) -> None:
         while host.process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 host.process.wait(0.1)
-            progress(_bar(round((time.monotonic() - began_s) * 1e6), end_us))
+            progress(_progress_bar(round((time.monotonic() - began_s) * 1e6), end_us))
     host.wait()
 
 
-def _bar(past_us: int, end_us: int) -> str:
+def _progress_bar(past_us: int, end_us: int) -> str:
     return f"{'█' * int(min(1.0, past_us / end_us) * 30):░<30} {past_us / 1e6:.1f} of {format_us(end_us)}"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import drawsvg
 
 from lab.analysis.spacetime import MessageEdge
-from lab.export.descriptions import describe_fault, describe_message, printable
+from lab.export.annotations import describe_fault, describe_message, printable
 from lab.export.frame import Frame
 from lab.export.shapes import HALO, INK, PAPER, Labels, Position, arrow_head, cross, line, text
 from lab.palette import Palette
@@ -14,7 +14,7 @@ __all__ = ["DASHES", "SHARES", "Arrows"]
 
 SHARES = {"lost": 0.55, "cut": 0.55, "not sent": 0.15, "receiver down": 0.93, "in flight": 0.8, "held": 0.5}
 """How far an arrow reaches between the lanes, by delivery outcome, if it does not arrive."""
-DASHES = {"too late": "7 3", "held": "2 4", "in flight": "2 4"}
+DASHES = {"timed out": "7 3", "held": "2 4", "in flight": "2 4"}
 _LABELLED = (0.5, 0.36, 0.64, 0.24, 0.76, 0.14, 0.86)
 _SIZE = 10.5
 _AT_ONCE = 8.0
@@ -70,7 +70,7 @@ class Arrows:
     def _label(self, group: drawsvg.Group, edge: MessageEdge, start: Position, end: Position, colour: str) -> None:
         kind = printable(edge.line.kind, 28)
         words = f"↩ {kind.removesuffix('Answer')}" if kind.endswith("Answer") else kind
-        if edge.fate == "too late":
+        if edge.fate == "timed out":
             words += " (late)"
         spots = [
             (start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share - 3)

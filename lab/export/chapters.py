@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from lab.analysis.elections import agreed_coordinator
 from lab.analysis.spacetime import StatusInterval
-from lab.export.descriptions import describe_fault
+from lab.export.annotations import describe_fault
 from lab.export.excerpt import Excerpt
 from lab.recording.snapshot import NodeState
 from lab.text import sanitize

@@ -5,8 +5,8 @@ from typing import TextIO
 
 import drawsvg
 
+from lab.export.annotations import describe_excerpt, printable
 from lab.export.arrows import Arrows
-from lab.export.descriptions import describe_excerpt, printable
 from lab.export.excerpt import Excerpt
 from lab.export.frame import Frame
 from lab.export.lanes import draw_faults, draw_lanes, draw_nodes, draw_status_labels

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from lab.analysis.spacetime import FaultInterval, MessageEdge, StatusInterval
-from lab.export.descriptions import Annotation, annotations_in
+from lab.export.annotations import Annotation, annotations_in
 from lab.export.excerpt import Excerpt
 from lab.export.scale import TimeScale
 from lab.export.shapes import Position

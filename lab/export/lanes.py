@@ -6,7 +6,7 @@ from itertools import pairwise
 import drawsvg
 
 from lab.analysis.spacetime import FaultInterval
-from lab.export.descriptions import describe_fault, describe_interval, describe_status, printable
+from lab.export.annotations import describe_fault, describe_interval, describe_status, printable
 from lab.export.frame import Frame
 from lab.export.shapes import FAINT, HALO, INK, PAPER, Labels, Position, line, text, text_width
 from lab.glyphs import UNICODE

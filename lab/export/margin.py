@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import drawsvg
 
+from lab.export.annotations import Annotation, printable, status_label
 from lab.export.arrows import DASHES, SHARES
-from lab.export.descriptions import Annotation, printable, status_label
 from lab.export.frame import Frame
 from lab.export.lanes import LANES, WHOLE
 from lab.export.shapes import FAINT, HALO, INK, RULE, arrow_head, cross, line, text, text_width
@@ -125,9 +125,9 @@ def _arrow_signs(frame: Frame, palette: Palette) -> Iterator[tuple[str, list[dra
     outcomes = {edge.fate for edge in frame.excerpt.messages}
     if "delivered" in outcomes:
         yield "message", [line((0, 0), (30, 0), INK, 1.4), arrow_head((0, 0), (30, 0), INK)]
-    if "too late" in outcomes:
-        way = line((0, 0), (30, 0), INK, 1.4, DASHES["too late"])
-        yield "too late for its request", [way, arrow_head((0, 0), (30, 0), INK)]
+    if "timed out" in outcomes:
+        way = line((0, 0), (30, 0), INK, 1.4, DASHES["timed out"])
+        yield "arrived after its request timed out", [way, arrow_head((0, 0), (30, 0), INK)]
     lost = [fate for fate in SHARES if fate in outcomes and fate not in ("in flight", "held")]
     if lost:
         signs = [line((0, 0), (22, 0), INK, 1.4), cross((22, 0), palette.mark("fault"))]

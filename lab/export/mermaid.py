@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from lab.analysis.spacetime import MessageEdge, StatusInterval
-from lab.export.descriptions import describe_delivery, describe_excerpt, describe_status, printable
+from lab.export.annotations import describe_delivery, describe_excerpt, describe_status, printable
 from lab.export.excerpt import Excerpt
 from lab.export.rows import Row, initial_intervals, is_slow, rows_of
 

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from lab.export.descriptions import describe_excerpt, printable
+from lab.export.annotations import describe_excerpt, printable
 from lab.export.diagram import diagram_of
 from lab.export.excerpt import Excerpt
 from lab.export.shapes import FAINT, INK, PAPER, RULE

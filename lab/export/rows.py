@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from lab.analysis.spacetime import MessageEdge, StatusInterval
-from lab.export.descriptions import Annotation, annotations_in, describe_status
+from lab.export.annotations import Annotation, annotations_in, describe_status
 from lab.export.excerpt import Excerpt
 
 __all__ = ["Row", "initial_intervals", "is_slow", "rows_of"]

@@ -3,7 +3,7 @@
 from typing import TextIO
 
 from lab.analysis.spacetime import MessageEdge, StatusInterval
-from lab.export.descriptions import describe_delivery, describe_excerpt, describe_status, printable, status_label
+from lab.export.annotations import describe_delivery, describe_excerpt, describe_status, printable, status_label
 from lab.export.excerpt import Excerpt
 from lab.export.rows import Row, initial_intervals, is_slow, rows_of
 from lab.glyphs import ASCII, UNICODE

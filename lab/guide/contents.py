@@ -41,7 +41,7 @@ class Page:
         return self.text.partition("\n")[0].removeprefix("# ")
 
     def for_terminal(self) -> str:
-        """Return the Markdown for a terminal: links name the command that shows their page, pictures their text."""
+        """Return the Markdown for a terminal: a link names the command that shows its page, a picture its text."""
 
         def replaced(match: re.Match[str]) -> str:
             is_picture, label, target = match.groups()

@@ -1,4 +1,4 @@
-"""The guide as a small static site: a page of HTML for each Markdown page, a contents page, a style sheet, pictures.
+"""The guide as a small static site: an HTML page for each Markdown page, a contents page, a style sheet, pictures.
 
 It needs no network and no script. Links between pages and to headings work; a picture is copied beside the pages.
 """
@@ -31,14 +31,22 @@ _HEAD = """\
 """
 
 _STYLE = """\
-:root { --ink: #1f2328; --dim: #59636e; --line: #d1d9e0; --ground: #ffffff; --soft: #f6f8fa; --link: #0b5cad; }
+:root {
+  --ink: #1f2328; --dim: #59636e; --line: #d1d9e0; --ground: #ffffff; --soft: #f6f8fa; --link: #0b5cad;
+}
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6edf3; --dim: #9198a1; --line: #3d444d; --ground: #0d1117; --soft: #151b23; --link: #6cb6ff; }
+  :root {
+    --ink: #e6edf3; --dim: #9198a1; --line: #3d444d; --ground: #0d1117; --soft: #151b23; --link: #6cb6ff;
+  }
   img { background: #ffffff; border-radius: 4px; }
 }
 * { box-sizing: border-box; }
-body { margin: 0; color: var(--ink); background: var(--ground); font: 16px/1.55 system-ui, sans-serif; display: flex; }
-nav { flex: 0 0 16rem; padding: 1.5rem 1rem; border-right: 1px solid var(--line); min-height: 100vh; font-size: 0.9rem; }
+body {
+  margin: 0; display: flex; color: var(--ink); background: var(--ground); font: 16px/1.55 system-ui, sans-serif;
+}
+nav {
+  flex: 0 0 16rem; min-height: 100vh; padding: 1.5rem 1rem; border-right: 1px solid var(--line); font-size: 0.9rem;
+}
 nav h2 { font-size: 0.8rem; margin: 1.4rem 0 0.3rem; color: var(--dim); }
 nav ul { list-style: none; margin: 0; padding: 0; }
 nav li { margin: 0.15rem 0; }
@@ -57,7 +65,11 @@ th { background: var(--soft); }
 img { max-width: 100%; height: auto; }
 blockquote { margin: 1rem 0; padding: 0.1rem 1rem; border-left: 4px solid var(--line); color: var(--dim); }
 .next { margin-top: 3rem; padding-top: 1rem; border-top: 1px solid var(--line); }
-@media (max-width: 50rem) { body { display: block; } nav { border-right: 0; min-height: 0; } main { padding: 1rem; } }
+@media (max-width: 50rem) {
+  body { display: block; }
+  nav { border-right: 0; min-height: 0; }
+  main { padding: 1rem; }
+}
 """
 
 
@@ -75,7 +87,9 @@ def write_site(folder: Path) -> int:
 
     Raises SiteError if the folder holds something else already, or cannot be written.
     """
-    if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / "style.css").exists())):
+    if folder.exists() and (
+        not folder.is_dir() or (any(folder.iterdir()) and not (folder / "style.css").exists())
+    ):
         raise SiteError(f"{folder} is not an empty folder, nor an earlier copy of the guide; name a new one")
     pages = list(all_pages())
     try:
@@ -101,14 +115,20 @@ def _contents() -> str:
         + "</ul>\n"
         for door in DOORS
     )
-    return f"{_HEAD.format(title='The guide to lab')}{_navigation('')}<main>\n<h1>The guide to lab</h1>\n{doors}</main></body></html>\n"
+    return _document("The guide to lab", "", f"<h1>The guide to lab</h1>\n{doors}")
 
 
 def _page(page: Page, following: Page | None) -> str:
-    after = f'<p class="next">Next: <a href="{following.name}.html">{escape(following.title)}</a></p>\n' if following else ""
-    return (
-        f"{_HEAD.format(title=escape(page.title))}{_navigation(page.name)}<main>\n{_html(page)}{after}</main></body></html>\n"
+    after = (
+        f'<p class="next">Next: <a href="{following.name}.html">{escape(following.title)}</a></p>\n'
+        if following
+        else ""
     )
+    return _document(page.title, page.name, f"{_html(page)}{after}")
+
+
+def _document(title: str, here: str, body: str) -> str:
+    return f"{_HEAD.format(title=escape(title))}{_navigation(here)}<main>\n{body}</main></body></html>\n"
 
 
 def _navigation(here: str) -> str:
@@ -155,13 +175,15 @@ def _image(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any
 def _pictures_of(page: Page) -> list[Path]:
     """Return the pictures that a page shows. In a wheel they lie in the package, beside the shipped recordings."""
     names = re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", page.text)
-    beside_page = [page.path.parent / name for name in names]
+    relative = [page.path.parent / name for name in names]
     in_package = Path(__file__).parents[1] / "recordings"
-    return [path if path.exists() else in_package / path.name for path in beside_page]
+    return [path if path.exists() else in_package / path.name for path in relative]
 
 
 def _summary(page: Page) -> str:
     """Return the first sentence below the title, as plain text."""
-    paragraph = next((part for part in page.text.split("\n\n")[1:] if not part.startswith(("#", "!", "|", "```"))), "")
+    paragraph = next(
+        (part for part in page.text.split("\n\n")[1:] if not part.startswith(("#", "!", "|", "```"))), ""
+    )
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"[`*]", "", paragraph.replace("\n", " ")))
     return plain.partition(". ")[0].rstrip(".:") + "."

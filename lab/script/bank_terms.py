@@ -49,7 +49,7 @@ def _cashed_out(view: NodeState) -> Decimal | None:
 ATTRIBUTES_OF_BANK: dict[str, Callable[[NodeState], Any]] = {
     "state": _transaction_state,
     "blocked": lambda view: blocked_since_us(view) is not None,
-    "dispensed": _cashed_out,
+    "cash_out": _cashed_out,
 }
 """Attributes of every node of a bank, in addition to the fields that its protocol declares."""
 

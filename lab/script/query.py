@@ -1,6 +1,6 @@
 """Queries of the log: words that must all match a line, and a predicate that must hold at its record.
 
-A word is free text, or a field and its value: ``node:3``, ``link:2->3``, ``kind:Accept``, ``fate:"too late"``.
+A word is free text, or a field and its value: ``node:3``, ``link:2->3``, ``kind:Accept``, ``fate:"timed out"``.
 With ``-`` before it, it must not match. The word ``when`` is followed by a predicate of the command language.
 """
 

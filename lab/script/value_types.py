@@ -43,7 +43,7 @@ _ATTRIBUTE_TYPES = {
 """The attributes of every node, except its status."""
 _BANK_TYPES = {
     "state": _ValueType("a state", tuple(each.value for each in State), none=True),
-    "dispensed": _AMOUNT,
+    "cash_out": _AMOUNT,
     "blocked": _YES_OR_NO,
 }
 """The attributes of every node of a bank."""

@@ -60,7 +60,7 @@ ACTIONS: tuple[Action, ...] = (
         "wipe",
         "W",
         "W",
-        "erase the safe storage of the selected node, if it is down",
+        "erase its safe storage, if the selected node is down",
         "",
         "cluster",
         "driver",
@@ -81,7 +81,7 @@ ACTIONS: tuple[Action, ...] = (
         "command",
         "colon",
         ":",
-        "open the command line: type any command, or any word of this table",
+        "open the command line: any command, or any word of this table",
         "command",
         "view",
     ),
@@ -210,14 +210,14 @@ ACTIONS: tuple[Action, ...] = (
         "",
         "views",
     ),
-    Action("script", "s", "s", "show or hide the script: which lines are done, and which wait", "", "views"),
+    Action("script", "s", "s", "show or hide the script: lines done and lines waiting", "", "views"),
     Action(
         "code", "C", "C", "show or hide the protocol's source: where each node waits, and what ran", "", "views"
     ),
     Action(
         "inspect", "i", "i", "show or hide the full state of one node, and what its last step changed", "", "views"
     ),
-    Action("assertions", "a", "a", "show or hide the assertions: verdicts and their witnesses", "", "views"),
+    Action("assertions", "a", "a", "show or hide the assertions and their verdicts", "", "views"),
     Action(
         *("search", "slash", "/", "search: text, node:3, kind:AreYouUp, -fate:lost, when 4 normal", "search"),
         takes="QUERY",
@@ -233,9 +233,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("open", "enter", "Enter", "show the record under the log's cursor in full", "", "view"),
     Action("heartbeats", "f", "f", "show or hide heartbeats in the log", "heartbeats", "view"),
     Action("deselect", "escape", "Esc", "end the search, or else deselect the node and the witness", "", "view"),
-    Action(
-        "predict", "P", "P", "predict: be asked who will lead next, at every election; again: stop", "", "time"
-    ),
+    Action("predict", "P", "P", "be asked who will lead next, until pressed again", "", "time"),
     Action("tour", "", "", "start or end the tour: five steps for newcomers"),
     Action("skip", "S", "S", "skip to the next step of the tour"),
     Action("full", "z", "z", "show only this view, without nodes and log; again: show everything", "", "view"),

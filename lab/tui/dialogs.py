@@ -118,7 +118,7 @@ class HelpDialog(_Dialog):
     def content(self) -> Group:
         general = _table("bold", "")
         self._add(general, f"{'1 2 3 …':{_KEY}}", "select a node; arrows or a click do the same")
-        self._add(general, "Tab", "go to the nodes, the log or the scrub bar; there, 0-9 jump to tenths")
+        self._add(general, "Tab", "go to nodes, log or scrub bar; there, 0-9 jump to tenths")
         parts: list[Table | Text] = [general, self._columns(*([self._keys(*groups)] for groups in _COLUMNS))]
         if commands := list(self._commands()) if self._driver else []:
             half = (len(commands) + 1) // 2
@@ -174,7 +174,7 @@ class HelpDialog(_Dialog):
         for status, text in _SIGNS.items():
             self._add(table, Text(f"{theme_styles.glyph(status)} {status}", theme_styles.status(status)), text)
         leads = Text(f"{theme_styles.glyphs.leads} leads", theme_styles.leader)
-        self._add(table, leads, "is Normal and its own coordinator; while in Reorganization, it is about to lead")
+        self._add(table, leads, "is Normal and its own coordinator; in Reorganization: will lead")
         self._add(table, Text(" 5.3 ", theme_styles.badge(0)), "its group: the node that formed it, and a counter")
         for kind, text in _SCRIPT_SIGNS.items():
             sign = Text(
@@ -258,7 +258,7 @@ class PartitionDialog(_Dialog):
         command = self.command()
         style = theme_styles.warning if self._refused else theme_styles.accent
         text.append(f"\n\n {command or 'all nodes are on one side: nothing to partition'}\n", style)
-        text.append("\n a digit or a click moves a node; or arrows select, space moves\n ", DIM)
+        text.append("\n a digit or click moves a node; arrows select, space moves\n ", DIM)
         text.append(" Enter applies it ", Style(reverse=True, meta={"@click": "screen.apply"}))
         return text
 

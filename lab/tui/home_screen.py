@@ -15,7 +15,7 @@ from lab.tui.terminal.theme_styles import ThemeStyles
 
 __all__ = ["HomeApp"]
 
-_KEYS = "arrows select · Enter opens · letters filter (type / first for j, k, q) · q quits"
+_KEYS = "arrows select · Enter opens · letters filter (/ first for j, k, q) · q quits"
 
 
 class HomeApp(TerminalApp[int]):
@@ -43,7 +43,7 @@ class HomeApp(TerminalApp[int]):
     def compose(self) -> ComposeResult:
         title = Text()
         title.append("lab", "bold")
-        title.append("  a laboratory for coordinator election and atomic commit, in the terminal\n")
+        title.append("  a laboratory for coordinator election and atomic commit\n")
         title.append(
             "Real processes elect a coordinator, or commit the transactions of a bank. You watch, and kill, "
             "pause, delay or partition them. A scenario is a scripted run that checks its outcome.",

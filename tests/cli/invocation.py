@@ -178,7 +178,7 @@ class Running:
 
     @property
     def info(self) -> RunInfo:
-        """What the host has published, once it is ready."""
+        """The information published by the host, once it is ready."""
         if self._info is None:
             self._info = wait_for(self._published, "the run is published")
             assert self._info is not None

@@ -28,7 +28,7 @@ def _recording(path: Path) -> Path:
 
 
 def test_show(lab: Lab, transcript: Callable[[str, str], None]) -> None:
-    """The same recording at several times, and at its end."""
+    """At several times of one recording, and at its end."""
     path = _recording(lab.folder / "run.jsonl")
     result = []
     for options in (*(("--at", time) for time in TIMES), ()):

@@ -138,8 +138,8 @@ def test_all_faults_have_a_short_table(lab: Lab) -> None:
         (("--nodes", "3-101"), "--nodes 3-101: expected 1 to 100 nodes, the lower number first: 3-7"),
         (
             ("--faults", "kill,pest"),
-            "--faults kill,pest: unknown fault 'pest'; expected kill, pause, partition, delay, loss, duplicate, reorder, "
-            "wipe, or all",
+            "--faults kill,pest: unknown fault 'pest'; expected kill, pause, partition, delay, loss, duplicate, "
+            "reorder, wipe, or all",
         ),
         (("--find", "A9"), "--find A9: the assertions of bully are A1.1, A1.2, A2, raises"),
         (("--out", "found.txt"), "--out found.txt: name a .jsonl file; the script is written next to it"),
@@ -227,10 +227,7 @@ def _run(lab: Lab, *words: str) -> Called:
 def test_the_conclusion_of_an_interrupted_campaign() -> None:
     """None without a finished run; otherwise the number of runs."""
     table = CampaignTotals()
-    assert (
-        format_no_findings(Bully, table, None, True)
-        == "stopped before the first run was finished: no result"
-    )
+    assert format_no_findings(Bully, table, None, True) == "stopped before the first run was finished: no result"
     table.runs = 1_200
     assert format_no_findings(Bully, table, "A2", True) == "stopped after 1,200 runs; no violation of A2 was found"
     assert format_no_findings(Bully, table, None, False).startswith("no failure: A1.1, A1.2, A2 held in every")

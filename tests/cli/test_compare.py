@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import pytest
 
 from lab.analysis.field_work import Work
-from lab.cli.comparison_runner import CompareRequest, run_compare
 from lab.cli.comparison_report import as_json, report
+from lab.cli.comparison_runner import CompareRequest, run_compare
 from lab.cli.distributions import cumulative_steps
-from lab.worlds.campaign.comparison import ProtocolComparison, RunMeasurement, ProtocolTotals, run_comparison
+from lab.worlds.campaign.comparison import ProtocolComparison, ProtocolTotals, RunMeasurement, run_comparison
 from tests.cli.invocation import Lab
 
 MINE = """from lab.protocols import Bully

@@ -9,7 +9,7 @@ import pytest
 from lab.analysis.commit_history import CommitHistory, TransactionHistory
 from lab.cli.commit_report import commit_rows, commits_as_json
 from lab.protocols import TwoPhaseCommit
-from lab.worlds.campaign.comparison import RunMeasurement, ProtocolTotals
+from lab.worlds.campaign.comparison import ProtocolTotals, RunMeasurement
 from tests.cli.invocation import Lab
 
 BLOCKING = """# the coordinator dies amid the votes, and comes back half a minute later
@@ -61,9 +61,7 @@ def test_the_longest_blocking_is_named(lab: Lab) -> None:
     script = "at 3s tell 5 transfer 10 account5 savings\nthen on send Vote 1->5 kill 5\nat 33s restart 5\n"
     (lab.folder / "two.script").write_text(script)
     done = lab("compare", "3pc", "3pc above ring", "--script", "two.script", "--runs", "1", "--workers", "1")
-    (output,) = [
-        " ".join(part.split()) for part in done.out.split("\n\n") if part.startswith("Longest blocking")
-    ]
+    (output,) = [" ".join(part.split()) for part in done.out.split("\n\n") if part.startswith("Longest blocking")]
     assert output.startswith("Longest blocking: under 3pc above bully, node 1 for 2")
     assert "; under 3pc above ring, node 1 for 2" in output
     assert output.count("with seed 1, by 5.1 of nodes 1 5, with 5 not running and no majority left") == 2
@@ -97,7 +95,10 @@ def test_without_a_script_there_are_transactions(lab: Lab, faults: tuple[str, ..
     [
         (("2pc", "bully"), "2pc is a commit protocol, and bully is not; compare only one kind: 2pc 3pc"),
         (("bully", "3pc"), "3pc is a commit protocol, and bully is not; compare only one kind: 2pc 3pc"),
-        (("2pc", "3pc", "--task", "field"), "--task field runs on elections, and 2pc is a commit protocol; leave it out"),
+        (
+            ("2pc", "3pc", "--task", "field"),
+            "--task field runs on elections, and 2pc is a commit protocol; leave it out",
+        ),
         (("2pc", "2pc"), "2pc is named twice; name different protocols: lab compare bully ring"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The ends of headless runs: the recording is there, nothing else is left, and the exit status tells the reason."""
+"""The ends of headless runs: a recording, nothing else left over, and an exit status for the reason."""
 
 import os
 import signal
@@ -71,14 +71,12 @@ def test_the_host_is_killed(lab: Lab) -> None:
         os.kill(run.info.pid, signal.SIGKILL)
         done = run.ended()
         assert (done.status, done.out) == (1, "")
-        result = (
-            f"the host was killed; its recording has all up to then (recording: {lab.folder / 'a.jsonl'})"
-        )
+        result = f"the host was killed; its recording has all up to then (recording: {lab.folder / 'a.jsonl'})"
         assert done.line() == result
         assert run.reason() == ""
         assert is_gone(run.info.pid) == []
         output = lab("list").out
-        assert output.startswith(f"removed the files of {run.info.run} , whose host has crashed\nno active runs\n")
+        assert output.startswith(f"removed the files of {run.info.run}, whose host has crashed\nno active runs\n")
     assert lab("verify", "a.jsonl").status == 0
 
 

@@ -172,7 +172,11 @@ def test_mistakes(lab: Lab) -> None:
     assert lab("explore", "bully", "--out", "two.txt").refused() == "--out two.txt: name a .jsonl file"
     there = lab("explore", "bully", "--out", "nowhere/two.jsonl").refused()
     assert there == f"--out nowhere/two.jsonl: the folder {lab.folder}/nowhere does not exist"
-    assert lab("explore", "bully", "--set", "speed=1s").refused().startswith("--set speed=1s: bully has")
+    assert (
+        lab("explore", "bully", "--set", "speed=1s")
+        .refused()
+        .startswith("--set speed=1s: write --set NAME=VALUE; bully has")
+    )
     for words, result in (
         ("--nodes 0", "--nodes 0: write a whole number, from 1 to 7"),
         ("--nodes 8", "--nodes 8: write a whole number, from 1 to 7"),
@@ -187,7 +191,7 @@ def test_mistakes(lab: Lab) -> None:
     ):
         assert lab("explore", "bully", *words.split()).refused() == result
     astray = lab("explore", f"{ROOT}/tests/campaign/mutants.py:NoRecovery", environment={"PYTHONPATH": str(ROOT)})
-    assert astray.refused().endswith("by itself: explore it --from start")
+    assert astray.refused().endswith("by itself: add --from start")
 
 
 def test_ctrl_c_reports_what_was_covered(lab: Lab) -> None:

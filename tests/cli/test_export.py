@@ -50,7 +50,7 @@ def folder(lab: Lab) -> Lab:
 
 
 def test_mistakes(folder: Lab, transcript: Callable[[str, str], None]) -> None:
-    """What was given, what was expected, the next step; nothing is written."""
+    """The error has what was given, what was expected, the next step; nothing is written."""
     (folder.folder / "bound.svg").symlink_to(folder.folder / "folder")
     before = sorted(path.name for path in folder.folder.iterdir())
     result = [
@@ -147,7 +147,7 @@ def test_the_help_names_every_format(lab: Lab) -> None:
 
 
 def test_a_truncated_recording(folder: Lab) -> None:
-    """What there is of it is exported."""
+    """Its readable part is exported."""
     whole = (folder.folder / "run.jsonl").read_bytes()
     (folder.folder / "cut.jsonl").write_bytes(whole[: len(whole) * 2 // 3])
     shown = folder("export", "cut.jsonl", "--to", "csv")

@@ -36,7 +36,7 @@ def _header(path: Path) -> Header:
 
 @pytest.mark.parametrize("election", ["bully", "bully-tanenbaum", "ring", "invitation"])
 def test_on_each_election_in_simulation(lab: Lab, election: str) -> None:
-    """The same seed gives the same bytes in two processes, the recording verifies, and A9 holds."""
+    """Equal seeds give equal bytes in two processes, the recording verifies, and A9 holds."""
     run = ("run", "field", "--set", f"election={election}", "--sim", "--headless", "--for", "8s", "--seed", "3")
     do = ("--do", "at 3s publish", "--do", "at 5s kill 5", "--do", "at 7s publish coordinators")
     for name, hashed in (("a", "1"), ("b", "2")):
@@ -96,7 +96,7 @@ def test_on_a_users_election(lab: Lab) -> None:
 
 
 def test_the_report_has_the_notes_on_publishing(lab: Lab) -> None:
-    """Those of the nodes that were told to publish, as text and as JSON."""
+    """Of the nodes that were told to publish; as text and as JSON."""
     run = ("run", "field", "--set", "reading_every=100ms", "--sim", "--headless", "--for", "8s", "--seed", "1")
     do = ("--do", "at 2s partition 1 2 | 3 4 5", "--do", "at 5s publish coordinators")
     done = lab(*run, *do)

@@ -12,7 +12,7 @@ from lab.kernel import Node, Protocol
 from lab.properties import Judge, Violation
 from lab.protocols import Algorithm, Election
 from lab.worlds.targets import load_protocol
-from tests.cli.invocation import ROOT, Lab
+from tests.cli.invocation import Lab
 from tests.harness import T_US, TM_US, Rig
 
 PAGE = find_page("your-own-protocol").text

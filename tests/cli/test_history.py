@@ -106,7 +106,7 @@ def test_a_recording_without_groups(lab: Lab) -> None:
 
 
 def test_the_recording_is_not_overwritten(lab: Lab, recording: Path) -> None:
-    """Whatever the options."""
+    """With any option."""
     before = recording.read_bytes()
     for option in ("--svg", "--dot"):
         assert "is the recording itself" in lab("history", str(recording), option, str(recording)).refused()

@@ -48,7 +48,7 @@ def test_a_run(lab: Lab) -> None:
 
 def test_a_scenario(lab: Lab) -> None:
     (lab.folder / "fails.scenario").write_text(
-        'title = "It fails"\nshows = "A failed expectation."\nprotocol = "bully"\nfor = "3s"\n---\nexpect 1 leads within 1s\n'
+        'title = "It fails"\nshows = "A failure."\nprotocol = "bully"\nfor = "3s"\n---\nexpect 1 leads within 1s\n'
     )
     document = json.loads(lab("run", "fails.scenario", "--sim", "--headless", "--json").out)
     assert document["scenario"]["findings"]

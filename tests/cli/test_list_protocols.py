@@ -95,7 +95,7 @@ def test_a_users_protocol(lab: Lab) -> None:
 
 
 def test_json(lab: Lab) -> None:
-    """The same as one object."""
+    """One object with the same contents."""
     (token,) = json.loads(lab("list", "protocols", "token", "--json").out)["protocols"]
     assert token["promises"] == [{"id": "K1", "statement": ASSERTIONS["K1"].statement, "assumptions": [4]}]
     assert [each["name"] for each in token["parameters"]] == ["hold", "want_every", "by_itself"]

@@ -12,13 +12,12 @@ NORMAL = b'"changed":{"status":"Normal"'
 
 
 def _lines() -> list[bytes]:
-    """Return the lines of a run of the present protocol: the shipped one fails after changes of its source lines."""
+    """Return the lines of a fresh run: the shipped recording may be from an older version of the protocol."""
     return [line + b"\n" for line in eventful_lines()]
 
 
 @pytest.fixture
 def whole(lab: Lab) -> Path:
-    """Return ``whole.jsonl``."""
     path = lab.folder / "whole.jsonl"
     path.write_bytes(b"".join(_lines()))
     return path
@@ -82,7 +81,7 @@ def test_verify_an_edited_recording(lab: Lab, edited: int) -> None:
 
 @pytest.mark.usefixtures("whole")
 def test_verify_a_truncated_recording(lab: Lab) -> None:
-    """What was written before the crash holds."""
+    """The part written before the crash holds."""
     (lab.folder / "torn.jsonl").write_bytes(b"".join(_lines())[:-20])
     done = lab("verify", "torn.jsonl")
     assert (done.status, done.err) == (0, "")

@@ -44,10 +44,12 @@ def test_an_empty_file_is_overwritten(lab: Lab) -> None:
 
 @pytest.mark.parametrize("content", [b"my diary\n", b"{}\n", b"\x00\xff\x80", b"\n"])
 def test_any_other_file_is_left_alone(lab: Lab, content: bytes) -> None:
-    """Whatever its contents."""
+    """With any contents."""
     file = lab.folder / "mine"
     file.write_bytes(content)
-    assert _run(lab, "--record", "mine").refused() == "--record mine exists and is not a recording; name another file"
+    assert (
+        _run(lab, "--record", "mine").refused() == "--record mine exists and is not a recording; name another file"
+    )
     assert file.read_bytes() == content
 
 

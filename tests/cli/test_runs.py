@@ -60,7 +60,9 @@ def test_commands(lab: Lab) -> None:
             "a verdict is about the whole run, so it is not known yet: write this line in a scenario"
         )
         output = lab("ctl", "pause 3", "kill 5 at").refused()
-        assert output.startswith("'kill 5 at': column 8: 'at' is not expected here, as a line has only one command")
+        assert output.startswith(
+            "'kill 5 at': column 8: 'at' is not expected here, as a line has only one command"
+        )
         processes = [
             view.process for view in Tail(lab.recordings / f"{run.info.run}.jsonl").read().cluster.nodes.values()
         ]
@@ -107,7 +109,7 @@ def test_two_runs(lab: Lab) -> None:
 
 
 def test_attach_needs_a_terminal(lab: Lab) -> None:
-    """Whether or not there is a run."""
+    """With or without an active run."""
     result = 'the interface requires a terminal; without one: lab ctl "COMMAND"'
     assert lab("attach").refused() == result
     with lab.start(*LONG, "--nodes", "2") as run:

@@ -204,7 +204,7 @@ def littered(lab: Lab) -> Lab:
 
 
 def test_usage_errors(littered: Lab, transcript: Callable[[str, str], None]) -> None:
-    """What was given, what was expected, what to do; status 2, no traceback, and nothing is started."""
+    """The error has what was given, what was expected, what to do; status 2, nothing is started."""
     result = []
     for line in CALLS.strip().splitlines():
         done = littered(*shlex.split(line))

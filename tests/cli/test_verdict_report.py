@@ -53,9 +53,7 @@ def test_an_excused_violation(lab: Lab) -> None:
     done = lab("verify", "paused.jsonl")
     assert (done.status, done.err) == (0, "")
     lines = done.out.splitlines()
-    result = (
-        "node 3 is Normal under 3, definition 1 while node 2 is Reorganization under 2 (2 excused)"
-    )
+    result = "node 3 is Normal under 3, definition 1 while node 2 is Reorganization under 2 (2 excused)"
     assert f"  excused: A1.1 under broken assumption 9 (pause of 3): {result}" in lines
     place = lines.index("  events that led to A1.1 (line, seconds, event):")
     assert lines[place + 1].split(maxsplit=2)[2] == "3 starts, becomes Election and sends EnterElection to 2"
@@ -95,7 +93,10 @@ def test_nothing_promised(lab: Lab) -> None:
     """The output says so, and the status is 0."""
     run = ("run", "mine.py:Modest", "--sim", "--headless", "--for", "1s", "--record", "a.jsonl")
     done = lab(*run)
-    assert (done.status, done.out.splitlines()[-1]) == (0, "  the protocol promises nothing, so nothing was judged")
+    assert (done.status, done.out.splitlines()[-1]) == (
+        0,
+        "  the protocol promises nothing, so nothing was judged",
+    )
 
 
 @pytest.mark.usefixtures("paused")

@@ -25,7 +25,7 @@ def exercise() -> Exercise:
 
 @pytest.fixture(scope="module")
 def solved(exercise: Exercise, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """anna's first attempt at it; run once."""
+    """Anna's first attempt at it; run once."""
     return run_attempt(exercise, solution_of(exercise), tmp_path_factory.mktemp("solved") / "run.jsonl")
 
 

@@ -9,12 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lab.export.descriptions import status_label
-from lab.export.descriptions import status_label
+from lab.export.annotations import status_label
 from lab.export.diagram import MOST_ARROWS, diagram_of, write_svg
 from lab.export.excerpt import Excerpt, ExportError
-from lab.export.shapes import text_width
 from lab.export.scale import TimeScale
+from lab.export.shapes import text_width
 from lab.recording.reader import FileRecords, open_recording
 from tests.export.windows import EVIL, RECORDINGS, eventful_recording, evil_recording, excerpt_in, written
 from tests.recording.samples import eventful_lines, write_lines
@@ -82,7 +81,7 @@ def _lanes(root: ElementTree.Element, excerpt: Excerpt, right: bool) -> dict[int
 
 @pytest.mark.parametrize("time", TIMES)
 def test_every_message_is_an_arrow_between_its_lanes(store: FileRecords, time: str) -> None:
-    """It ends at its receiver's lane if and only if a step received it; a lost message ends earlier, with a cross."""
+    """It ends at its receiver's lane if and only if it was received; a lost one ends earlier, with a cross."""
     excerpt = excerpt_in(store, heartbeats=True, time=time)
     root = _root(excerpt)
     lanes = _lanes(root, excerpt, time == "right")

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from lab.export.excerpt import ExportError, ExportOptions
 from lab.export.shiviz import write_shiviz
 from lab.kernel import Received, Step
-from tests.export.shiviz_rules import Event, NotTakenError, arrows_in, events_in
 from tests.export.fault_recordings import SHIPPED, exported, runs, windows
+from tests.export.shiviz_rules import Event, NotTakenError, arrows_in, events_in
 from tests.harness import T_US, Rig
 
 _SENT = re.compile(r"(?:^|; |: )sends (\w+) #(\d+) to (\d+)")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from lab.export.excerpt import ExportError, TableName, ExportOptions
+from lab.export.excerpt import ExportError, ExportOptions, TableName
 from lab.export.tables import COLUMNS, write_csv, write_jsonl
 from lab.kernel import Received
 from tests.export.fault_recordings import SHIPPED, excerpt_in, exported, runs, windows

@@ -24,7 +24,7 @@ def test_text_transcripts(transcript: Callable[[str, str], None]) -> None:
 
 
 def test_mermaid_transcripts(transcript: Callable[[str, str], None]) -> None:
-    """The same two recordings."""
+    """Of the same two recordings."""
     paused = excerpt_in(open_recording(LONG), from_us=4_400_000, until_us=5_720_000, nodes=(2, 4, 5))
     transcript("export_mermaid", written(write_mermaid, excerpt_in(open_recording(SHORT))))
     transcript("export_mermaid_window", written(write_mermaid, paused))

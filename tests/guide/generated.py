@@ -1,6 +1,7 @@
 """The generated parts of the guide's reference pages: Markdown from the tables that the program itself uses.
 
-A page marks such a part with ``<!-- generated: NAME -->`` and ``<!-- end -->``. ``pytest tests/guide --rewrite`` fills them.
+A page marks such a part with ``<!-- generated: NAME -->`` and ``<!-- end -->``; ``pytest tests/guide --rewrite``
+fills it.
 """
 
 import inspect
@@ -13,7 +14,7 @@ import msgspec
 import typer
 from typer.models import ArgumentInfo, OptionInfo
 
-import lab.cli.commands  # noqa: F401 - they register themselves
+import lab.cli.commands
 import lab.kernel
 import lab.protocols
 from lab.analysis.assumptions import ASSUMPTIONS
@@ -105,33 +106,34 @@ def _counts() -> str:
 
 def command_names() -> list[str]:
     """Return the names of all commands, as typed after ``lab``."""
-    return [path.removeprefix("lab ") for path, _ in _commands(app, "lab")]
+    return [path.removeprefix("lab ") for path, _, _ in _commands(app, "lab")]
 
 
 def _command_line() -> str:
-    return "\n\n".join(_command(path, callback) for path, callback in _commands(app, "lab"))
+    return "\n\n".join(_command(*each) for each in _commands(app, "lab"))
 
 
-def _commands(group: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yield each command's full name and its function; a group that is a command by itself comes first."""
+def _commands(group: typer.Typer, path: str) -> Iterator[tuple[str, Callable[..., Any], str]]:
+    """Yield each command's full name, function and help; a group that is a command by itself comes first."""
     own = group.registered_callback
     if own is not None and own.callback is not None and own.invoke_without_command and path != "lab":
-        yield path, own.callback
+        yield path, own.callback, inspect.getdoc(own.callback) or ""
     for command in group.registered_commands:
         if command.callback is not None and not command.hidden:
-            yield f"{path} {command.name or command.callback.__name__.rstrip('_')}", command.callback
+            name = command.name or command.callback.__name__.rstrip("_")
+            yield f"{path} {name}", command.callback, command.help or inspect.getdoc(command.callback) or ""
     for nested in group.registered_groups:
         if nested.typer_instance is not None:
             yield from _commands(nested.typer_instance, f"{path} {nested.name or nested.typer_instance.info.name}")
 
 
-def _command(path: str, callback: Callable[..., Any]) -> str:
+def _command(path: str, callback: Callable[..., Any], text: str) -> str:
     rows = [
         row
         for name, parameter in inspect.signature(callback, eval_str=True).parameters.items()
         if (row := _parameter(name, parameter)) is not None
     ]
-    parts = [f"## {path}", _first_line(inspect.getdoc(callback))]
+    parts = [f"## {path}", _first_line(text)]
     if rows:
         parts.append(_table(("argument or option", "meaning"), iter(rows)))
     return "\n\n".join(parts)
@@ -147,7 +149,8 @@ def _parameter(name: str, parameter: inspect.Parameter) -> tuple[str, str] | Non
     if isinstance(info, ArgumentInfo):
         label = info.metavar or name.upper().rstrip("_")
     else:
-        label = next((each for each in info.param_decls or () if each.startswith("--")), "")
+        names = (info.default, *(info.param_decls or ()))  # in Annotated, Typer's first argument is a name
+        label = next((str(each) for each in names if str(each).startswith("--")), "")
         label = label or f"--{name.rstrip('_').replace('_', '-')}"
         label += "" if kind is bool else f" {info.metavar or 'TEXT'}"
     return f"`{label}`", _plain(info.help or "")
@@ -169,9 +172,13 @@ def _records() -> str:
 
 def _struct(kind: Any) -> str:
     config = kind.__struct_config__
-    tag = f"`{{\"{config.tag_field}\": \"{config.tag}\", …}}`" if config.tag else ""
+    tag = f'`{{"{config.tag_field}": "{config.tag}", …}}`' if config.tag else ""
     rows = (
-        (f"`{field.encode_name}`", f"`{_type(field.type)}`", "required" if field.required else f"`{_default(field)}`")
+        (
+            f"`{field.encode_name}`",
+            f"`{_type(field.type)}`",
+            "required" if field.required else f"`{_default(field)}`",
+        )
         for field in msgspec.structs.fields(kind)
     )
     head = f"{'## Record' if config.tag_field == 'record' else '### Value'} {kind.__name__}"

@@ -125,11 +125,15 @@ def test_the_search_finds_lines_with_all_words() -> None:
 
 
 def test_every_rule_that_is_cited_is_in_the_guide() -> None:
-    """Every id in code, exercises, scenarios and pages: in the page of the algorithms, or that of the assertions."""
+    """Every id in code, exercises, scenarios and pages."""
     rules = set(re.findall(r"^\| (\w+(?:\.\d)?) \|", find_page("algorithms").text, re.MULTILINE))
     assert {"M1", "B8", "A3.1", "I10", "K2"} <= rules
     cited: dict[str, str] = {}
-    for folder, kinds in (("lab", ("*.py", "*.toml", "*.md")), ("tests/papers", ("*.py",)), ("scenarios", ("*.scenario",))):
+    for folder, kinds in (
+        ("lab", ("*.py", "*.toml", "*.md")),
+        ("tests/papers", ("*.py",)),
+        ("scenarios", ("*.scenario",)),
+    ):
         for kind in kinds:
             for path in (ROOT / folder).rglob(kind):
                 for rule in RULE.findall(_prose(path)):
@@ -168,7 +172,9 @@ def test_the_architecture_names_what_exists() -> None:
 
 
 def test_doors_are_the_folders() -> None:
-    folders = {path.name for path in (ROOT / "lab/guide").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    folders = {
+        path.name for path in (ROOT / "lab/guide").iterdir() if path.is_dir() and path.name != "__pycache__"
+    }
     assert {door.name for door in DOORS} == folders
 
 
@@ -183,8 +189,14 @@ def test_the_readme_is_a_front_page() -> None:
 def test_every_import_is_declared() -> None:
     """What ``lab`` imports from elsewhere stands in pyproject.toml, not only in another package's requirements."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = [*project["dependencies"], *(each for extra in project["optional-dependencies"].values() for each in extra)]
-    declared = {re.split(r"[<>=\[ ]", each)[0].replace("-", "_").replace("markdown_it_py", "markdown_it") for each in wanted}
+    wanted = [
+        *project["dependencies"],
+        *(each for extra in project["optional-dependencies"].values() for each in extra),
+    ]
+    declared = {
+        re.split(r"[<>=\[ ]", each)[0].replace("-", "_").replace("markdown_it_py", "markdown_it")
+        for each in wanted
+    }
     imported = {
         name.partition(".")[0]
         for path in (ROOT / "lab").rglob("*.py")

@@ -24,8 +24,10 @@ UP, NORMAL = AreYouUpAnswer(), AreYouNormalAnswer(True)
 
 @pytest.mark.parametrize("led", [follow, normal])
 def test_B1_a_silent_coordinator_is_asked_and_then_replaced(led: Callable[[Solo], Step]) -> None:
-    """B1: a Normal or Reorganization node whose coordinator was silent for the timeout asks it AreYouUp; no
-    answer within T starts Election."""
+    """B1: a node whose coordinator was silent for the timeout asks it AreYouUp.
+
+    It is Normal or in Reorganization. No answer within T starts Election.
+    """
     solo, _ = lone(2, (1, 2, 3, 4))
     solo.now_us = 1_000
     led(solo)

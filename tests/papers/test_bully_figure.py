@@ -17,7 +17,7 @@ def _format_steps(rig: Rig, since: int) -> str:
             cause = record.input
             if isinstance(cause, Received):
                 came = rig.messages[cause.source, cause.serial]
-                why = f"{came.kind} of {came.source}" + (" (too late)" if record.late else "")
+                why = f"{came.kind} of {came.source}" + (" (timed out)" if record.late else "")
             else:
                 why = f"{cause.procedure} goes on" if isinstance(cause, Fired) else "starts"
             lines.append(f"{record.at_us / 1000:5.0f} ms  {record.node}  {why}")

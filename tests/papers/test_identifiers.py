@@ -44,8 +44,10 @@ def test_I1_a_calm_run_forms_groups_to_strike_at() -> None:
 
 @pytest.mark.parametrize("wipe", [False, True])
 def test_I1_killed_after_every_step(wipe: bool) -> None:
-    """I1: the counter was stored with the step, or the step was not; with a wipe identifiers come again, which is
-    A5 broken outside the promise, under 4, and never anything else."""
+    """I1: the counter was stored with the step, or the step was not.
+
+    After a wipe identifiers come again: A5 is violated, excused by assumption 4, and nothing else is.
+    """
     steps, caught = len(_calm().steps), 0
     for struck_at in range(3, steps):
         rig = _rig().started()

@@ -31,8 +31,9 @@ def late(run: Records) -> list[tuple[str, tuple[int, ...], list[int]]]:
 
 @given(st.sets(st.integers(1, 6)), st.sets(st.tuples(st.integers(1, 6), st.integers(1, 6))))
 def test_closed_groups(there: set[int], cuts: set[tuple[int, int]]) -> None:
-    """They are disjoint; all nodes in one can talk to each other, and to no others. None is missing, and a
-    single node that can talk to no other is one.
+    """They are disjoint; all nodes in one can talk to each other, and to no others.
+
+    None is missing, and a single node that can talk to no other is one.
     """
     nodes, cut = tuple(sorted(there)), frozenset(pair for pair in cuts if pair[0] != pair[1])
 
@@ -146,8 +147,9 @@ def test_no_agreement_is_required_while_messages_are_lost_or_late(kind: str, ass
 
 
 def test_a_cut_in_one_direction() -> None:
-    """A4: two nodes that cannot talk both ways are in two groups; nothing is required of nodes that could talk
-    only through a third.
+    """A4: two nodes that cannot talk both ways are in two groups.
+
+    Nothing is required of nodes that could talk only through a third.
     """
 
     def cut(*nodes: int) -> Records:

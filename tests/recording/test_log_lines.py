@@ -175,7 +175,7 @@ def test_too_late() -> None:
     rig = _working()
     rig.do(f"delay 1->2 {T_US // 1000}ms")
     rig.run(3 * T_US)
-    assert "too late" in _outcomes(rig, "AreYouNormalAnswer", 1, 2)
+    assert "timed out" in _outcomes(rig, "AreYouNormalAnswer", 1, 2)
 
 
 def test_lost() -> None:
@@ -242,7 +242,7 @@ def test_forged() -> None:
 
 
 def test_every_outcome_has_a_test() -> None:
-    ends = ("delivered", "too late", "forged", "lost", "cut", "receiver down", "not sent")
+    ends = ("delivered", "timed out", "forged", "lost", "cut", "receiver down", "not sent")
     assert ("in flight", "held", *ends) == OUTCOMES
 
 

@@ -120,6 +120,7 @@ def test_default_values_are_not_written() -> None:
 
 def test_the_schema(transcript: Callable[[str, str], None]) -> None:
     """A failure means a change of the format. A field never changes its meaning: a new meaning gets a new name.
+
     If released versions would misread what is written now, raise FORMAT. Then run pytest --rewrite.
     """
     lines = [f"format {FORMAT}"]

@@ -17,7 +17,7 @@ refuse 2
 withdraw 350
 expect aborted == 1 and all.open == 0 within 1s
 then tell 1 withdraw 350
-expect 1.dispensed == 350 and committed == 2 within 1s
+expect 1.cash_out == 350 and committed == 2 within 1s
 expect money == 3000 and locks == 0 and all.open == 0
 expect no violation
 """

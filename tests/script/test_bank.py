@@ -172,7 +172,7 @@ def _assert_holds(rig: Rig, *texts: str) -> None:
 def test_before_and_after_the_lectures_plan(rig: Rig) -> None:
     """100 and 300 to checking, 350 of that as cash: no money is lost, and the cash is paid out once."""
     before = ["money == 3000", "balance(savings) == 1000", "committed + aborted == 0", "locks == 0"]
-    _assert_holds(rig, *before, "all.open == 0", "all.log == 0", "3.state == none", "all.dispensed == 0")
+    _assert_holds(rig, *before, "all.open == 0", "all.log == 0", "3.state == none", "all.cash_out == 0")
     rig.do("withdraw 350")
     rig.run(20 * T_US)
     after = [
@@ -184,7 +184,7 @@ def test_before_and_after_the_lectures_plan(rig: Rig) -> None:
     _assert_holds(
         rig, *after, "committed == 1 and aborted == 0", "locks == 0", "all.open == 0", "all.state == committed"
     )
-    _assert_holds(rig, "1.log == 2", "3.log == 4", "3.dispensed == 350", "1.dispensed == 0", "any.dispensed > 0")
+    _assert_holds(rig, "1.log == 2", "3.log == 4", "3.cash_out == 350", "1.cash_out == 0", "any.cash_out > 0")
 
 
 def test_cents_are_written_after_a_point(rig: Rig) -> None:

@@ -22,7 +22,7 @@ QUERIES = (
     "kind:NewState to:1",
     "fate:lost",
     "-fate:delivered what:message",
-    'fate:"too late"',
+    'fate:"timed out"',
     'fate:"in flight"',
     "what:process",
     "what:command",

@@ -40,8 +40,9 @@ def test_ctrl_c_ends_everything_in_order(tmp_path: Path, school: School) -> None
 
 
 def test_kill_9_leaves_no_process_behind(tmp_path: Path, school: School) -> None:
-    """Sessions, hosts, nodes and fork server see a pipe or a terminal close. The next server starts normally, and
-    progress is kept.
+    """Sessions, hosts, nodes and fork server see a pipe or a terminal close.
+
+    The next server starts normally, and progress is kept.
     """
     data = tmp_path / "data"
     with Server(data, class_file=school.class_file) as server:

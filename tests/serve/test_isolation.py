@@ -33,7 +33,7 @@ def server(school: School, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture
 def screen(server: Server, school: School) -> Iterator[TerminalScreen]:
-    """anna's terminal, with an attempt in progress."""
+    """Anna's terminal, with an attempt in progress."""
     anna = Client(server, school.anna)
     with anna.terminal("start", _NAME) as terminal:
         screen = TerminalScreen(terminal)

@@ -21,7 +21,7 @@ _EXERCISE = "two-coordinators"
 
 @pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """anna's first attempt, solved; run once."""
+    """Anna's first attempt, solved; run once."""
     exercise = find_exercise(_EXERCISE)
     return run_attempt(exercise, solution_of(exercise), tmp_path_factory.mktemp("solved") / "run.jsonl")
 

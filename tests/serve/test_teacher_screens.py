@@ -124,8 +124,9 @@ def _leave_lecture(terminal: Terminal) -> None:
 
 
 def test_a_lecture_is_shown_to_the_class(server: Server, school: School, teacher: Teacher) -> None:
-    """Students who are logged in are notified and join with a key; those who log in see it at once, each with
-    their own cursor in time.
+    """Students who are logged in are notified and join with a key; those who log in see it at once.
+
+    Each has a cursor in time of their own.
     """
     with Client(server, school.anna).terminal() as anna, teacher("lecture", "bully", "--sim") as lecture:
         anna.shows("begins an attempt")

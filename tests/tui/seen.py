@@ -73,7 +73,7 @@ class Seen:
         return "\n".join(row.crop(region.x, region.right).text for row in rows)
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """The text of the message line."""
         return self.line("#message")
 
@@ -93,9 +93,9 @@ class Seen:
     async def drawn(self) -> None:
         """Wait until the run is shown."""
         await self.until(lambda: any(isinstance(each, RunScreen) for each in self.app.screen_stack), "a run")
-        await self.until(lambda: self.run.query("#message") and self.said.strip(), "the first frame")
+        await self.until(lambda: self.run.query("#message") and self.message.strip(), "the first frame")
 
-    async def standing_still(self) -> None:
+    async def paused_at_start(self) -> None:
         """Wait until all marks of a recording are found, and go to its first record."""
         await self.drawn()
         await self.until(lambda: all(worker.is_finished for worker in self.app.workers), "the marks are found")
@@ -117,9 +117,9 @@ class Seen:
                 raise AssertionError(f"not within {within_s:g} s: {what}\n{self.text}")
             await self.pilot.pause(0.02)
 
-    async def says(self, text: str) -> None:
+    async def until_message(self, text: str) -> None:
         """Wait until the message line contains this text."""
-        await self.until(lambda: text in self.said, f"the line says {text!r}")
+        await self.until(lambda: text in self.message, f"the line says {text!r}")
 
 
 _KEY_OF = {" ": "space", "|": "vertical_line", "%": "percent_sign", "-": "minus"}
@@ -149,11 +149,11 @@ def replay(test: Test, path: Path = SHIPPED, size: tuple[int, int] = (120, 40)) 
     async def opened() -> Source:
         return FileSource(path)
 
-    async def standing(seen: Seen) -> None:
-        await seen.standing_still()
+    async def paused(seen: Seen) -> None:
+        await seen.paused_at_start()
         await test(seen)
 
-    return over(opened, standing, size)
+    return over(opened, paused, size)
 
 
 @contextlib.contextmanager

@@ -117,13 +117,13 @@ class Terminal:
 
     def status(self, within_s: float = _WITHIN_S) -> int:
         """Wait for the program and return its exit status."""
-        told: list[bytes] = []
-        waiting = threading.Thread(target=lambda: told.append(self._reports.readline()), daemon=True)
+        reports: list[bytes] = []
+        waiting = threading.Thread(target=lambda: reports.append(self._reports.readline()), daemon=True)
         waiting.start()
         waiting.join(within_s)
-        if not told:
+        if not reports:
             raise AssertionError(f"not ended within {within_s:g} s; {self.last()}")
-        return int(told[0])
+        return int(reports[0])
 
     def processes(self) -> list[psutil.Process]:
         """Return all living processes started from this terminal, except the shell."""

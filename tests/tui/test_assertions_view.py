@@ -157,9 +157,9 @@ def test_enter_goes_to_the_next_violation_and_marks_it() -> None:
             await seen.press("enter")
             assert seen.player.number == violation.record
             assert seen.run.witness == violation
-        assert "A1.2 (one definition) violated, excused: assumption 9 broken" in seen.said
+        assert "A1.2 (one definition) violated, excused: assumption 9 broken" in seen.message
         await seen.press("down", "enter")
-        assert seen.said.strip() == "no violation of A2 so far"
+        assert seen.message.strip() == "no violation of A2 so far"
         await seen.press("home", "v")
         assert seen.run.witness == seen.source.judge.violations[0]
 

@@ -60,7 +60,7 @@ def test_the_bank_takes_the_place_of_the_log(recording: Path, size: tuple[int, i
         assert "killed" in seen.text
         await seen.press("b")
         assert not seen.run.query_one(BankView).display
-        assert "back to the log" in seen.said
+        assert "back to the log" in seen.message
 
     replay(test, recording, size)
 
@@ -117,7 +117,7 @@ def test_panes_show_balances_transactions_and_log(recording: Path) -> None:
         assert "log begin 3.1, prepared 3.1" in seen.text, "that of 3, which is dead"
         assert "inquire_and_wait 3.1" in seen.text
         await seen.press("end")
-        assert "no open transaction" in seen.text
+        assert "nothing is open" in seen.text
         assert "moneymarket 1,000" in seen.text
 
     replay(test, recording)
@@ -169,7 +169,7 @@ def test_a_node_that_votes_no_next_is_labelled() -> None:
     assert pane is not None
     balances, opened, log = bank_pieces(pane, ThemeStyles(glyphs_for({"LC_ALL": "C.UTF-8"})), 40)
     assert "".join(text for text, _ in balances) == "checking 1,000  votes NO next"
-    assert "".join(text for text, _ in opened) == "no open transaction"
+    assert "".join(text for text, _ in opened) == "nothing is open"
     assert "".join(text for text, _ in log) == "the log is empty"
 
 
@@ -314,7 +314,7 @@ def test_a_run_without_a_bank() -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("b")
-        assert seen.said == "bully has no bank; try lab run 2pc or lab run 3pc"
+        assert seen.message == "bully has no bank; try lab run 2pc or lab run 3pc"
         assert seen.of("Views", Views).chosen == "log"
 
     replay(test, SHIPPED)

@@ -31,9 +31,11 @@ def test_the_command_makes_one_and_n_visits_them(recording: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("n")
-        await seen.says("no bookmark, caption, mark or unmet expectation in this run so far; M adds a bookmark")
+        await seen.until_message(
+            "no bookmark, caption, mark or unmet expectation in this run so far; M adds a bookmark"
+        )
         await _note(seen, 100, "first")
-        await seen.says("bookmark at record 100; n and N go to the next and previous one, M lists them")
+        await seen.until_message("bookmark at record 100; n and N go to the next and previous one, M lists them")
         await _note(seen, 200, "second")
         assert "⚐" in seen.of("ScrubBar", ScrubBar).render().plain
         await seen.press("home", "n")
@@ -41,7 +43,7 @@ def test_the_command_makes_one_and_n_visits_them(recording: Path) -> None:
         await seen.press("n")
         assert seen.player.number == 200
         await seen.press("n")
-        await seen.says("no bookmark, caption, mark or unmet expectation after this one")
+        await seen.until_message("no bookmark, caption, mark or unmet expectation after this one")
         await seen.press("N")
         assert seen.player.number == 100
 
@@ -57,15 +59,15 @@ def test_the_dialog_makes_changes_lists_and_removes(recording: Path) -> None:
         assert "note on record 100" in seen.text
         await seen.type("so it began")
         await seen.press("enter")
-        await seen.says("bookmark at record 100;")
+        await seen.until_message("bookmark at record 100;")
         await seen.press("M")
         await seen.until(lambda: "record 100     so it began" in seen.text, "the list")
         await seen.type(" all")
         await seen.press("enter")
-        await seen.says("bookmark at record 100 changed;")
+        await seen.until_message("bookmark at record 100 changed;")
         await _note(seen, 200, "then")
         await seen.press("M", "down", "up", "enter")
-        assert (seen.player.number, seen.said) == (100, "so it began all")
+        assert (seen.player.number, seen.message) == (100, "so it began all")
         await seen.press("M", "down")
         await seen.until(lambda: "d removes it" in seen.text, "what the keys do")
         await seen.press("d")
@@ -100,9 +102,9 @@ def test_a_broken_file_is_reported_and_bookmarks_stay_in_memory(recording: Path)
     bookmarks_file(recording).write_text("- eggs\n")
 
     async def test(seen: Seen) -> None:
-        assert seen.said == "run.jsonl.bookmarks is not a file of bookmarks, so it is left as it is"
+        assert seen.message == "run.jsonl.bookmarks is not a file of bookmarks, so it is left as it is"
         await _note(seen, 100, "kept here")
-        await seen.says(
+        await seen.until_message(
             "bookmark at record 100, kept only while this is open: run.jsonl.bookmarks is not a file of bookmarks"
         )
         await seen.press("home", "n")

@@ -57,11 +57,11 @@ def test_a_branch_goes_on_from_the_cursor_and_leads_back(recording: Path) -> Non
         await seen.until(lambda: f" branch of record {AT} " in seen.line("#title"), "the title says what it is")
         await seen.until(lambda: len(_lines(seen)) > AT + 20, "it goes on")
         await seen.press("1", "k")
-        await seen.says("kill 1: 1 killed")
+        await seen.until_message("kill 1: 1 killed")
         await seen.press("q")
         await seen.until(lambda: _run_screens(seen) == 1, "back")
         assert seen.player.number == AT
-        assert seen.said == "back in test"
+        assert seen.message == "back in test"
         assert seen.app.return_code is None
         await seen.press("q")
         await seen.until(lambda: seen.app.return_code == 0, "q leaves")
@@ -105,7 +105,7 @@ def test_a_recording_that_fails_verification_is_not_branched(recording: Path) ->
     async def test(seen: Seen) -> None:
         seen.player.go(AT)
         await seen.press("B")
-        await seen.says("no branch: record 47 (line 48) does not hold")
+        await seen.until_message("no branch: record 47 (line 48) does not hold")
         assert _run_screens(seen) == 1
 
     replay(test, recording)
@@ -144,9 +144,9 @@ def test_a_run_with_an_unknown_recording_cannot_be_branched(recording: Path) -> 
 
     async def test(seen: Seen) -> None:
         await seen.press("B")
-        await seen.says("is not known here, so it cannot be branched")
+        await seen.until_message("is not known here, so it cannot be branched")
         await seen.press("T")
-        await seen.says("the file of this run's recording is not known here")
+        await seen.until_message("the file of this run's recording is not known here")
 
     over(opened, test)
 
@@ -168,7 +168,7 @@ def test_a_live_run_is_branched_while_it_goes_on(tmp_path: Path, runs: Path) -> 
         await seen.until(lambda: len(_lines(seen)) > parent.record, "its records are here")
         assert [_lines(seen).raw(number) for number in range(1, parent.record + 1)] == copied
         await seen.press("3", "k")
-        await seen.says("kill 3: 3 killed")
+        await seen.until_message("kill 3: 3 killed")
         await seen.press("q")
         await seen.until(lambda: "3 leads 1 2" in seen.leaders, "in the live run node 3 leads as before")
 

@@ -71,7 +71,7 @@ def test_the_newest_caption_is_bold_and_old_ones_are_dim(recording: Path) -> Non
     """One that may not have been read yet is neither."""
 
     async def test(seen: Seen) -> None:
-        seen.player.go(_said(seen)[2])
+        seen.player.go(_caption_records(seen)[2])
         await seen.until(lambda: _words(seen) == ["early", "one", "two"], "three captions")
         shown = seen.of("#caption", CaptionLine)._shown
 
@@ -86,7 +86,7 @@ def test_the_newest_caption_is_bold_and_old_ones_are_dim(recording: Path) -> Non
     replay(test, recording)
 
 
-def _said(seen: Seen) -> list[int]:
+def _caption_records(seen: Seen) -> list[int]:
     marks = seen.source.marks
     return [number for number, kind in zip(marks.records, marks.kinds, strict=True) if kind == "caption"]
 
@@ -96,7 +96,7 @@ def test_the_widgets_below_do_not_move(recording: Path, size: tuple[int, int], m
     """From the purpose of the run to the last caption, long or short."""
 
     async def test(seen: Seen) -> None:
-        for number in (0, *_said(seen)):
+        for number in (0, *_caption_records(seen)):
             seen.player.go(number)
             await _redrawn(seen)
             assert len(_rows(seen)) == most

@@ -72,12 +72,12 @@ def test_a_repair_exercise_cannot_begin_here(tmp_path: Path) -> None:
     """The list says how to start it; on the server, that it is not available there."""
     exercise = made(tmp_path, REPAIR, INSTRUCTIONS[: INSTRUCTIONS.index("## 2.")], "", "mend")
 
-    def test(word: str, told: str) -> None:
+    def test(word: str, text: str) -> None:
         async def theme_styles(seen: Seen) -> None:
             await seen.until(lambda: word in seen.text, word)
             await seen.press("enter")
             assert isinstance(seen.top, ListScreen)
-            await seen.until(lambda: told in seen.text, told)
+            await seen.until(lambda: text in seen.text, text)
 
         classroom(theme_styles, student(tmp_path), [exercise], is_served=word != "in your editor")
 
@@ -139,16 +139,18 @@ def test_handing_in_judges_the_attempt_and_keeps_it_on_the_screen(tmp_path: Path
         await seen.press("J")
         await _asked(seen, "4 of 4 are undecided")
         await seen.press("enter")
-        await seen.says("the run is over: without tasks 1, 2, 3, 4, 0 of 4 points; R begins a new attempt")
+        await seen.until_message(
+            "the run is over: without tasks 1, 2, 3, 4, 0 of 4 points; R begins a new attempt"
+        )
         assert "✗ missed" in seen.text
         await seen.press("H")
-        await seen.says("hint is no longer possible: the run is over; R begins a new attempt")
+        await seen.until_message("hint is no longer possible: the run is over; R begins a new attempt")
         await seen.press("R")
         await _run(seen, 2)
         await seen.press("J")
         await _asked(seen, "hand in attempt 2?")
         await seen.press("enter")
-        await seen.says("the run is over")
+        await seen.until_message("the run is over")
         await seen.press("q")
         await _in_list(seen)
 
@@ -221,20 +223,18 @@ def test_a_served_student_cannot_leave_the_folder(tmp_path: Path) -> None:
             await seen.press("colon")
             await seen.type(f"{word} /etc/passwd" if word in ("export", "compare") else word)
             await seen.press("enter")
-            await seen.says(f"{word} is not on the server")
+            await seen.until_message(f"{word} is not on the server")
             assert seen.top is seen.run
         assert not {"export", "write", "branch", "compare"} & {action.word for action in seen.run.actions()}
         await seen.press("ctrl+z")
-        await seen.says("there is no shell here")
+        await seen.until_message("there is no shell here")
 
     taught(test, tmp_path, is_served=True)
     written = {path.relative_to(tmp_path / "anna").parts[0] for path in (tmp_path / "anna").rglob("*")}
     assert written == {"attempts", "progress.json", ".progress.json.lock", "settings.json"}
 
 
-def test_unsaved_progress_is_reported_and_ends_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unsaved_progress_is_reported_and_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The disk is full; the recording still counts."""
 
     def full(*_: object) -> None:
@@ -246,7 +246,7 @@ def test_unsaved_progress_is_reported_and_ends_nothing(
         await seen.type("answer 4 five")
         await seen.press("enter")
         await seen.until(lambda: attempt_of(seen).last.points == 1, "the answer counts")
-        await seen.until(lambda: "No space left" in seen.said or "task 4 done" in seen.said, "it goes on")
+        await seen.until(lambda: "No space left" in seen.message or "task 4 done" in seen.message, "it goes on")
 
     taught(test, tmp_path)
 
@@ -264,11 +264,11 @@ def test_two_coordinators_is_solved_by_keys_on_processes(tmp_path: Path) -> None
         await seen.until(lambda: attempt_of(seen).last.results[0].state == "answered", "the answer")
         await seen.press("5", "p")
         await seen.until(lambda: attempt_of(seen).last.is_solved, "all of it", 60)
-        await seen.says("SOLVED, 5 of 5 points")
+        await seen.until_message("SOLVED, 5 of 5 points")
         await seen.press("q")
         await _in_list(seen)
         assert "✓ solved" in seen.text
 
     classroom(test, home, [find_exercise("two-coordinators")], first="two-coordinators", size=(80, 24))
-    stands = home.progress_of("two-coordinators")
-    assert (stands.points, stands.attempts, bool(stands.first_solved)) == (5, 1, True)
+    progress = home.progress_of("two-coordinators")
+    assert (progress.points, progress.attempts, bool(progress.first_solved)) == (5, 1, True)

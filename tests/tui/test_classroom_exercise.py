@@ -43,7 +43,7 @@ def _given(path: Path) -> list[str]:
     return found
 
 
-async def _stands(seen: Seen, task: int, state: str) -> None:
+async def _until_state(seen: Seen, task: int, state: str) -> None:
     """Wait until the task is in this state and drawn."""
     await seen.until(lambda: attempt_of(seen).last.results[task - 1].state == state, f"task {task} is {state}")
     word = {"done": "done +", "open": "open,"}.get(state, state)
@@ -70,7 +70,7 @@ def test_the_exercise_is_shown_first(tmp_path: Path, size: tuple[int, int]) -> N
         assert seen.view.split("\n")[0].startswith(" 1○  2○  3○  4○  0 of 4 points · attempt 1", size[0] == 200)
         assert "▶ 1 Predict" in seen.text
         assert "Five nodes run the bully. Press 5, then p." in seen.text
-        assert "Enter answers, H gives a hint" in seen.said
+        assert "Enter answers, H gives a hint" in seen.message
         footer = seen.text.split("\n")[-1]
         assert "A answer" in footer
         assert "H hint" in footer
@@ -86,12 +86,12 @@ def test_a_prediction_is_followed_by_its_outcome(tmp_path: Path) -> None:
         await _over(seen, ChoiceDialog)
         assert "The first answer counts, and only if given before" in seen.text
         await seen.press("down", "down", "enter")
-        await _stands(seen, 1, "answered")
+        await _until_state(seen, 1, "answered")
         assert "you answered: 4 and 5" in seen.view
         assert "▶ 2 Two leaders" in seen.view
         await seen.press("5", "p")
-        await _stands(seen, 1, "done")
-        await seen.says("task 1 done: +1; task 2 done: +2; 3 of 4 points")
+        await _until_state(seen, 1, "done")
+        await seen.until_message("task 1 done: +1; task 2 done: +2; 3 of 4 points")
         await seen.until(lambda: "✓ done +2" in seen.view, "the tick")
         assert "The bully takes silence for death." in seen.view
 
@@ -105,14 +105,14 @@ def test_a_wrong_prediction_is_explained(tmp_path: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await _typed(seen, "answer 1 4")
-        await _stands(seen, 1, "answered")
+        await _until_state(seen, 1, "answered")
         await _typed(seen, "pause 1")
         await seen.until(lambda: "1 given so far" in seen.view, "it is counted")
         await _typed(seen, "pause 2")
-        await seen.says("task 2 missed: it took more than 1 command; 0 of 4 points")
-        assert seen.said.startswith("pause 2: ")
+        await seen.until_message("task 2 missed: it took more than 1 command; 0 of 4 points")
+        assert seen.message.startswith("pause 2: ")
         await _typed(seen, "pause 5")
-        await seen.says("task 1 missed: you answered 4; correct is 4 and 5")
+        await seen.until_message("task 1 missed: you answered 4; correct is 4 and 5")
         await seen.press("up", "up", "up")
         await seen.until(lambda: "Silence is all that a paused node and a dead one" in seen.view, "why")
 
@@ -128,13 +128,13 @@ def test_the_first_answer_counts(tmp_path: Path) -> None:
         await seen.press("enter")
         assert isinstance(seen.top, LineDialog), "nothing is no answer"
         await seen.press(*"four", "enter")
-        await seen.says("task 4 missed: you answered four; correct is 5; 0 of 4 points")
+        await seen.until_message("task 4 missed: you answered four; correct is 5; 0 of 4 points")
         await _typed(seen, "answer 4 five")
-        await seen.says("task 4 is answered already; only the first answer counts")
+        await seen.until_message("task 4 is answered already; only the first answer counts")
         await _typed(seen, "answer 2 five")
-        await seen.says("task 2 is not a question")
+        await seen.until_message("task 2 is not a question")
         await _typed(seen, "answer 9")
-        await seen.says("no task 9; the tasks are 1, 2, 3, 4")
+        await seen.until_message("no task 9; the tasks are 1, 2, 3, 4")
 
     taught(test, tmp_path)
 
@@ -161,8 +161,8 @@ def test_an_explanation_has_lines_and_its_draft_is_kept(tmp_path: Path) -> None:
         button = seen.top.query_one(Button)
         await seen.until(lambda: not button.has_class("-active"), "it can be pressed again")
         await seen.press("enter")
-        await seen.says("task 3 is saved for your teacher")
-        await seen.until(lambda: "✓ kept" in seen.view and "your teacher reads it" in seen.view, "that it is kept")
+        await seen.until_message("task 3 is saved for your teacher")
+        await seen.until(lambda: "✓ saved" in seen.view and "your teacher reads it" in seen.view, "it is saved")
 
     home = taught(test, tmp_path)
     assert _given(home.recordings("pause-one")[0]) == ["answer 3 \"It 'was' paused\""]
@@ -173,7 +173,7 @@ def test_a_hint_is_confirmed_and_costs_points(tmp_path: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("H")
-        await seen.says("there is no hint for task 1")
+        await seen.until_message("there is no hint for task 1")
         await seen.press("down", "H")
         await _over(seen, ChoiceDialog)
         assert "There is a hint that costs nothing." in seen.text
@@ -190,9 +190,9 @@ def test_a_hint_is_confirmed_and_costs_points(tmp_path: Path) -> None:
         await seen.press("enter")
         await seen.until(lambda: "hint 2 of 2, cost 1" in seen.view, "the second")
         await seen.press("H")
-        await seen.says("there is no other hint for task 2")
+        await seen.until_message("there is no other hint for task 2")
         await _typed(seen, "pause 5")
-        await _stands(seen, 2, "done")
+        await _until_state(seen, 2, "done")
         assert attempt_of(seen).last.results[1].points == 1
 
     home = taught(test, tmp_path)
@@ -204,15 +204,15 @@ def test_a_forbidden_command_is_not_offered_and_is_refused(tmp_path: Path) -> No
 
     async def test(seen: Seen) -> None:
         await seen.press("5", "k")
-        await seen.says("kill is not allowed in this exercise; allowed commands: pause, resume")
+        await seen.until_message("kill is not allowed in this exercise; allowed commands: pause, resume")
         assert {"pause"} == {action.word for action in seen.run.actions() if action.group == "cluster"} - {
             "command"
         }
         await _typed(seen, "kill 5")
-        await seen.says("kill is not allowed in this exercise")
+        await seen.until_message("kill is not allowed in this exercise")
         assert "5 ● Normal" in seen.text
         await _typed(seen, "tour")
-        await seen.says("the tour does not run in an exercise")
+        await seen.until_message("the tour does not run in an exercise")
 
     taught(test, tmp_path)
 
@@ -304,9 +304,9 @@ def test_a_replay_shows_the_tasks_at_the_cursor(recording: Path) -> None:
         await seen.press("A")
         await _over(seen, TextDialog)
         await seen.press("escape", "H")
-        await seen.says("hint is no longer possible: this is a recording")
+        await seen.until_message("hint is no longer possible: this is a recording")
         await seen.press("R")
-        await seen.says("only the student of this attempt can use again")
+        await seen.until_message("only the student of this attempt can use again")
         assert not attempt_of(seen).is_own
 
     replay(test, recording)
@@ -322,7 +322,7 @@ def test_a_recording_of_an_unknown_exercise_has_no_view(recording: Path, tmp_pat
         async def test(seen: Seen) -> None:
             assert seen.source.attempt is None
             await seen.press("I")
-            await seen.says("this run belongs to no exercise")
+            await seen.until_message("this run belongs to no exercise")
             assert seen.run.views.chosen == "log"
 
         replay(test, path)
@@ -342,7 +342,7 @@ def test_a_viewer_can_only_read_the_exercise(host: HostReady) -> None:
         await seen.press("enter")
         await _over(seen, TextDialog)
         await seen.press("escape", "H")
-        await seen.says("hint is no longer possible: this viewer gives no commands")
+        await seen.until_message("hint is no longer possible: this viewer gives no commands")
 
     attached(test, host.socket, "viewer")
 
@@ -353,9 +353,9 @@ def test_another_driver_can_answer_but_not_end_the_attempt(host: HostReady) -> N
     async def test(seen: Seen) -> None:
         await seen.until(lambda: "attempt 3" in seen.view, "the exercise")
         await _typed(seen, 'answer 1 "only 4"')
-        await _stands(seen, 1, "answered")
+        await _until_state(seen, 1, "answered")
         await seen.press("J")
-        await seen.says("only the student of this attempt can use hand-in")
+        await seen.until_message("only the student of this attempt can use hand-in")
 
     attached(test, host.socket)
 
@@ -403,6 +403,6 @@ record = "all normal"
         await _over(seen, LineDialog)
         assert seen.top.query_one(Input).value == str(seen.player.number) == "2"
         await seen.press("enter")
-        await seen.until(lambda: "missed" in seen.said, "it is another")
+        await seen.until(lambda: "missed" in seen.message, "it is another")
 
     classroom(test, home, [found], first="find")

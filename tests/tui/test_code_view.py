@@ -356,7 +356,7 @@ def test_a_recording_without_source(tmp_path: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("C")
-        assert "this recording does not contain the source of its protocol" in seen.said
+        assert "this recording does not contain the source of its protocol" in seen.message
         assert seen.run.views.chosen == "log"
 
     replay(test, path)

@@ -50,7 +50,7 @@ def _line(seen: Seen) -> CommandLine:
         ("tell 1 transfer 50 savings che", [], "tell 1 transfer 50 savings checking"),
         ("transactions 1", [], None),
         ("transactions 100 a", [], "transactions 100 at"),
-        ("expect 3.disp", [], "expect 3.dispensed"),
+        ("expect 3.disp", [], "expect 3.cash_out"),
         ("expect mon", [], "expect money"),
     ],
 )
@@ -79,7 +79,7 @@ def test_keys_that_arrive_with_the_colon_are_typed() -> None:
     async def test(seen: Seen) -> None:
         for key in ("colon", "r", "e", "q", "u"):
             seen.app.post_message(Key(key, ":" if key == "colon" else key))
-        await seen.standing_still()
+        await seen.paused_at_start()
         assert _line(seen).value == "requ"
         assert seen.app.is_running
 
@@ -171,7 +171,7 @@ def test_escape_closes_the_line_without_effect() -> None:
         await seen.type("end")
         await seen.press("escape")
         assert not _line(seen).has_class("open")
-        assert seen.said == "node 3 selected"
+        assert seen.message == "node 3 selected"
         assert (seen.player.number, seen.selected()) == (0, 3)
         await seen.press("colon", "enter")
         assert not _line(seen).has_class("open")
@@ -187,7 +187,7 @@ def test_a_replay_refuses_commands() -> None:
             await seen.press("colon")
             await seen.type(line)
             await seen.press("enter")
-            assert "this is a recording; B branches from here into a new run" in seen.said
+            assert "this is a recording; B branches from here into a new run" in seen.message
             assert "this is a recording; B branches from here into a new run" in seen.text
 
     replay(test)
@@ -198,7 +198,7 @@ def test_a_replay_refuses_the_keys_of_cluster_actions() -> None:
         for action in ACTIONS:
             if action.group == "cluster":
                 await seen.press("5", action.keys)
-                assert "this run takes no commands" in seen.said, action.word
+                assert "this run takes no commands" in seen.message, action.word
                 assert seen.top is seen.run
 
     replay(test)
@@ -248,20 +248,20 @@ def _help(driver: bool, width: int = 200, *classes: str) -> list[str]:
 
 def test_the_help_has_every_key_and_every_command() -> None:
     """With the word of each action and its argument, also of actions without a key."""
-    told = _help(driver=True)
+    lines = _help(driver=True)
     for action in ACTIONS:
         word = f"{action.help}  :{action.word} {action.takes}".rstrip()
-        assert [line.strip() for line in told if line.endswith(word)] == [f"{action.shown:11} {word}".strip()]
+        assert [line.strip() for line in lines if line.endswith(word)] == [f"{action.shown:11} {word}".strip()]
     for verb in VERBS.values():
-        assert verb.example in told[told.index(verb.usage) + 1], verb.usage
+        assert verb.example in lines[lines.index(verb.usage) + 1], verb.usage
 
 
 def test_the_help_of_a_replay_leaves_out_cluster_actions() -> None:
-    told = "\n".join(_help(driver=False))
+    lines = "\n".join(_help(driver=False))
     for action in ACTIONS:
-        is_there = re.search(rf"  :{action.word}( [A-Z\[]|$)", told, re.MULTILINE) is not None
-        assert is_there == (action.where == "all"), action.word
-    assert "change the cluster" not in told
+        is_listed = re.search(rf"  :{action.word}( [A-Z\[]|$)", lines, re.MULTILINE) is not None
+        assert is_listed == (action.where == "all"), action.word
+    assert "change the cluster" not in lines
 
 
 def test_the_examples_of_the_help_are_commands() -> None:
@@ -272,7 +272,7 @@ def test_the_examples_of_the_help_are_commands() -> None:
 def test_the_help_uses_the_available_width() -> None:
     """In 80 columns no column is narrower than half of them; in 200 there are two columns."""
     narrow = _help(driver=True, width=74)
-    assert "    crash: kill the process; only its safe storage survives" in narrow
+    assert "    crash: kill the process; only its safe storage survives  (kill 5)" in narrow
     assert max(len(line) - len(line.lstrip()) for line in narrow) < 40
     assert len(narrow) < 235
     wide = _help(True, 164, "wide")

@@ -143,7 +143,7 @@ def test_an_identical_recording_and_a_broken_one(recording: Path) -> None:
         await seen.press("colon")
         await seen.type("compare nothing.jsonl")
         await seen.press("enter")
-        await seen.says("nothing.jsonl cannot be opened: No such file or directory")
+        await seen.until_message("nothing.jsonl cannot be opened: No such file or directory")
         assert seen.run.views.chosen == "log"
         await _opened(seen, recording)
         assert "identical to the end" in seen.text

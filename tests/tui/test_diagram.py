@@ -53,7 +53,7 @@ def test_d_shows_the_diagram_and_d_again_the_log(takeover: Path) -> None:
         await _open(seen)
         assert "★ Normal" in seen.text
         assert "◀NewState" in seen.text
-        await seen.says("arrow keys or a click select")
+        await seen.until_message("arrow keys or a click select")
         await seen.press("D")
         await seen.until(lambda: "NewStateAnswer" in seen.text, "the log")
 
@@ -94,15 +94,15 @@ def test_plus_and_minus_zoom_from_a_step_to_a_minute(takeover: Path) -> None:
     async def test(seen: Seen) -> None:
         await _open(seen)
         await seen.press("plus")
-        assert seen.said == "this is the finest scale: a step"
+        assert seen.message == "this is the finest scale: a step"
         for unit in ("200us", "1ms", "5ms", "20ms", "100ms", "500ms", "2s", "10s", "60s"):
             await seen.press("minus")
-            assert seen.said == f"a row is {unit}"
+            assert seen.message == f"a row is {unit}"
         await seen.press("minus")
-        assert seen.said == "this is the coarsest scale"
+        assert seen.message == "this is the coarsest scale"
         assert "✖" in "".join(_shown(seen))
         await seen.press(*["plus"] * 9)
-        assert seen.said == "a row is a step"
+        assert seen.message == "a row is a step"
 
     replay(test, takeover)
 
@@ -112,7 +112,7 @@ def test_zoom_is_for_the_diagram_only(takeover: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("plus")
-        assert seen.said == "zoom-in works in the diagram: press D to show it"
+        assert seen.message == "zoom-in works in the diagram: press D to show it"
 
     replay(test, takeover)
 
@@ -124,7 +124,7 @@ def test_a_bar_turns_the_flow_of_time(takeover: Path) -> None:
         await _open(seen)
         await seen.press("vertical_line")
         await seen.until(lambda: "━" in "".join(_shown(seen)), "lines to the right")
-        assert seen.said == "time flows to the right"
+        assert seen.message == "time flows to the right"
         await seen.press("vertical_line")
         await seen.until(lambda: "━" not in "".join(_shown(seen)), "lines down")
 
@@ -169,7 +169,7 @@ def test_enter_opens_the_record_and_j_goes_there(takeover: Path) -> None:
     async def test(seen: Seen) -> None:
         await _open(seen)
         await seen.press("j")
-        assert seen.said.startswith("select a message or a step first")
+        assert seen.message.startswith("select a message or a step first")
         await seen.press("left", "enter")
         assert isinstance(seen.top, RecordDialog)
         await seen.press("escape")

@@ -36,9 +36,9 @@ def _field(seen: Seen, named: str) -> Input:
     return seen.top.query_one(f"#{named}", Input)
 
 
-async def _answers(seen: Seen, said: str) -> None:
+async def _until_answer(seen: Seen, text: str) -> None:
     """Wait until the dialog shows this text, and is still open."""
-    await seen.until(lambda: said in str(seen.top.query_one("#answer", Static).content), said)
+    await seen.until(lambda: text in str(seen.top.query_one("#answer", Static).content), text)
     assert isinstance(seen.top, ExportDialog)
 
 
@@ -50,8 +50,10 @@ def test_x_exports_a_picture_of_the_whole_run(folder: Path) -> None:
         await _asked(seen)
         assert all(each.name in seen.text and each.help[:40] in seen.text for each in ALL_FORMATS)
         await seen.press("enter")
-        await seen.says(f"exported to {path} ({path.stat().st_size if path.exists() else 0:,} bytes)"[:40])
-        assert seen.said == f"exported to {path} ({path.stat().st_size:,} bytes)"
+        await seen.until_message(
+            f"exported to {path} ({path.stat().st_size if path.exists() else 0:,} bytes)"[:40]
+        )
+        assert seen.message == f"exported to {path} ({path.stat().st_size:,} bytes)"
         assert seen.top is seen.run
 
     replay(test)
@@ -70,7 +72,7 @@ def test_the_default_file_name_follows_the_format(folder: Path) -> None:
         await seen.press("down")
         assert _field(seen, "file").value == "mine.txt"
         await seen.press("up", "enter")
-        await seen.says("exported to")
+        await seen.until_message("exported to")
 
     replay(test)
     assert (folder / "mine.txt").read_text("utf-8").startswith("bully\n")
@@ -87,7 +89,7 @@ def test_space_limits_the_time_to_that_around_the_cursor(folder: Path) -> None:
         await seen.press("space")
         assert (_field(seen, "from").value, _field(seen, "until").value) == ("", "")
         await seen.press("space", "down", "down", "enter")
-        await seen.says("exported to")
+        await seen.until_message("exported to")
 
     replay(test)
     assert "from 3s until 5s" in (folder / "two-coordinators.txt").read_text("utf-8").splitlines()[1]
@@ -100,7 +102,7 @@ def test_some_of_the_nodes_are_exported(folder: Path) -> None:
         await _asked(seen)
         _field(seen, "nodes").value = " 2,4 "
         await seen.press("down", "down", "enter")
-        await seen.says("exported to")
+        await seen.until_message("exported to")
 
     replay(test)
     assert "nodes 2 4" in (folder / "two-coordinators.txt").read_text("utf-8").splitlines()[1]
@@ -112,9 +114,9 @@ def test_errors_are_shown_in_the_dialog(folder: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await _asked(seen)
-        for since, until, file, said in (
+        for since, until, file, text in (
             ("soon", "", "a.svg", "'soon' is not a duration"),
-            ("3s", "2s", "a.svg", "the time from 3s until 2s is none"),
+            ("3s", "2s", "a.svg", "the window from 3s until 2s is empty"),
             ("100s", "", "a.svg", "nothing was recorded from 100s on"),
             ("", "", "there", "there is a folder; type the name of a file"),
             ("", "", "nowhere/a.svg", "nowhere/a.svg cannot be written: No such file or directory"),
@@ -124,20 +126,20 @@ def test_errors_are_shown_in_the_dialog(folder: Path) -> None:
             _field(seen, "from").value, _field(seen, "until").value = since, until
             _field(seen, "file").value = file
             await seen.press("enter")
-            await _answers(seen, said)
+            await _until_answer(seen, text)
         _field(seen, "file").value = "a.svg"
-        for nodes, said in (
+        for nodes, text in (
             ("1;2", "1;2: expected numbers separated by commas, such as 1,2,5"),
             ("1,9", "unknown node 9; the nodes of this run are 1-5"),
         ):
             _field(seen, "nodes").value = nodes
             await seen.press("enter")
-            await _answers(seen, said)
+            await _until_answer(seen, text)
         _field(seen, "nodes").value = ""
         _field(seen, "file").value = "a.dot"
         seen.top.query_one(OptionList).highlighted = [each.name for each in ALL_FORMATS].index("dot")
         await seen.press("enter")
-        await _answers(seen, "no node is in a group in this run of bully")
+        await _until_answer(seen, "this run of bully has no groups")
         await seen.press("escape")
         assert seen.top is seen.run
 
@@ -156,13 +158,13 @@ def test_a_second_enter_overwrites_an_existing_file(folder: Path) -> None:
     async def test(seen: Seen) -> None:
         await _asked(seen)
         await seen.press("enter")
-        await _answers(seen, "two-coordinators.svg exists: press Enter again to overwrite it")
+        await _until_answer(seen, "two-coordinators.svg exists: press Enter again to overwrite it")
         _field(seen, "file").value = "other.svg"
         await seen.press("enter")
-        await _answers(seen, "other.svg exists")
+        await _until_answer(seen, "other.svg exists")
         assert (path.read_text(), other.read_text()) == ("mine", "mine too")
         await seen.press("enter")
-        await seen.says("exported to")
+        await seen.until_message("exported to")
 
     replay(test)
     assert path.read_text() == "mine"
@@ -176,11 +178,11 @@ def test_export_from_the_command_line_needs_no_dialog(folder: Path) -> None:
         await seen.press("colon")
         await seen.type("export svgg")
         await seen.press("enter")
-        await seen.says("export svgg: expected one of svg, html")
+        await seen.until_message("export svgg: expected one of svg, html")
         await seen.press("colon")
         await seen.type("export text mine")
         await seen.press("enter")
-        await seen.says(f"exported to {folder / 'mine'}")
+        await seen.until_message(f"exported to {folder / 'mine'}")
 
     replay(test)
     assert (folder / "mine").read_text("utf-8").startswith("bully\n")
@@ -191,11 +193,11 @@ def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, f
     going, ended = threading.Event(), threading.Event()
 
     def slow(*given: object) -> object:
-        tell = given[2]
-        assert callable(tell)
+        on_progress = given[2]
+        assert callable(on_progress)
         try:
             while True:
-                tell("7 of 9 records read")
+                on_progress("7 of 9 records read")
                 going.set()
         finally:
             ended.set()
@@ -206,7 +208,7 @@ def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, f
         await _asked(seen)
         await seen.press("enter")
         await seen.until(going.is_set, "the work has begun")
-        await _answers(seen, "7 of 9 records read")
+        await _until_answer(seen, "7 of 9 records read")
         await seen.press("escape")
         await seen.until(ended.is_set, "the work has ended")
         assert seen.top is seen.run
@@ -216,9 +218,7 @@ def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, f
 
 
 @pytest.mark.parametrize("name", [each.name for each in ALL_FORMATS])
-def test_escape_while_writing_leaves_no_file(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, name: str
-) -> None:
+def test_escape_while_writing_leaves_no_file(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str) -> None:
     """Whether or not the writer reports progress."""
     going, left, ended = threading.Event(), threading.Event(), threading.Event()
 
@@ -257,7 +257,7 @@ def test_a_running_run_is_exported_as_recorded_so_far(folder: Path, runs: Path) 
         await seen.press("colon")
         await seen.type("export text live.txt")
         await seen.press("enter")
-        await seen.says("exported to")
+        await seen.until_message("exported to")
         assert not seen.source.ended
 
     with served(config) as ready:

@@ -43,7 +43,7 @@ def test_the_map_takes_the_place_of_the_log(recording: Path, size: tuple[int, in
         assert any("survey 2: 24 of 64" in line and "survey 1: 47 of 64" in line for line in lines)
         await seen.press("m")
         assert not seen.run.query_one(FieldView).display
-        assert "back to the log" in seen.said
+        assert "back to the log" in seen.message
 
     replay(test, recording, size)
 
@@ -84,7 +84,7 @@ def test_a_run_without_a_field() -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("m")
-        assert seen.said == "bully has no field; try lab run field"
+        assert seen.message == "bully has no field; try lab run field"
         assert seen.of("Views", Views).chosen == "log"
 
     replay(test, SHIPPED)

@@ -43,7 +43,7 @@ def test_the_trace_leads_to_the_step_that_received_the_message() -> None:
 def test_without_a_message_there_is_a_hint() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("F")
-        await seen.says("no message is selected")
+        await seen.until_message("no message is selected")
         assert seen.top is seen.run
 
     replay(test)
@@ -55,7 +55,7 @@ def test_a_row_is_copied_as_text_and_a_record_as_json(monkeypatch: pytest.Monkey
         monkeypatch.setattr(seen.app, "copy_to_clipboard", copied.append)
         await seen.press("end", "y")
         assert copied == ["9.008 · the run ended: its time was up"]
-        await seen.says("copied the line (38 characters)")
+        await seen.until_message("copied the line (38 characters)")
         await seen.press("enter", "y", "escape")
         assert copied[1] == seen.source.store.raw(seen.player.number).decode()
 

@@ -33,10 +33,10 @@ def test_g_shows_the_history_of_groups_and_g_again_the_log(recording: Path) -> N
         await seen.press("g")
         await seen.until(lambda: "4 leads 1-3, of 1.3 2.4 3.2 4.2" in seen.text, "the last group's row")
         assert "seconds    1     2     3     4     5" in seen.text
-        await seen.says("Enter goes to")
+        await seen.until_message("Enter goes to")
         await seen.press("g")
         await seen.until(lambda: "AcceptAnswer" in seen.text, "the log")
-        await seen.says("back to the log")
+        await seen.until_message("back to the log")
 
     replay(test, recording)
 
@@ -47,7 +47,7 @@ def test_a_run_without_groups_stays_at_its_log() -> None:
     async def test(seen: Seen) -> None:
         assert "g groups" not in seen.text.split("\n")[-1]
         await seen.press("g")
-        assert seen.said == "bully has no groups; try lab run invitation"
+        assert seen.message == "bully has no groups; try lab run invitation"
         assert seen.of("Views", Views).chosen == "log"
 
     replay(test)

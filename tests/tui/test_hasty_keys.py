@@ -63,7 +63,7 @@ def test_keys_do_nothing_on_a_screen_that_was_left() -> None:
         seen.run.is_ready = False
         seen.run.action_do("step")
         seen.run.show_message("unheard")
-        assert (seen.player.number, seen.said == "unheard") == (number, False)
+        assert (seen.player.number, seen.message == "unheard") == (number, False)
         seen.run.is_ready = True
         await seen.press("full_stop")
         assert seen.player.number == number + 1
@@ -71,7 +71,7 @@ def test_keys_do_nothing_on_a_screen_that_was_left() -> None:
     replay(test)
 
 
-def test_a_damaged_recording_says_so(tmp_path: Path) -> None:
+def test_a_damaged_recording_is_reported(tmp_path: Path) -> None:
     """The title counts unreadable lines; the end notes a truncated last line."""
     lines = SHIPPED.read_bytes().splitlines(keepends=True)
     path = tmp_path / "cut.jsonl"
@@ -80,7 +80,7 @@ def test_a_damaged_recording_says_so(tmp_path: Path) -> None:
     async def test(seen: Seen) -> None:
         assert "1 line unreadable" in seen.line("#title")
         await seen.press("end")
-        await seen.says("the recording is truncated here")
+        await seen.until_message("the recording is truncated here")
 
     replay(test, path)
 
@@ -94,9 +94,9 @@ def test_keys_typed_ahead_act_in_order() -> None:
             seen.app.post_message(events.Key(node, node))
             await seen.pilot.pause()
             await seen.pilot.pause()
-            assert (seen.selected(), seen.said) == (int(node), f"node {node} selected")
+            assert (seen.selected(), seen.message) == (int(node), f"node {node} selected")
         for key in ("comma", "k"):
             seen.app.post_message(events.Key(key, key))
-        await seen.says("this is a recording")
+        await seen.until_message("this is a recording")
 
     replay(test)

@@ -11,19 +11,19 @@ from lab.tui.home_screen import HomeApp
 
 def test_every_scenario_can_be_run_from_the_home_screen() -> None:
     """By its name, with its title beside it."""
-    entries = {words[-1]: (said, words) for group, said, words in home_entries() if group == "scenario"}
+    entries = {words[-1]: (text, words) for group, text, words in home_entries() if group == "scenario"}
     assert list(entries) == names()
-    said, words = entries["figure-3-12"]
+    text, words = entries["figure-3-12"]
     assert words == ["run", "figure-3-12"]
-    assert said == "figure-3-12: Figure 3-12: 7 has crashed, 4 notices first"
+    assert text == "figure-3-12: Figure 3-12: 7 has crashed, 4 notices first"
 
 
 def test_it_states_the_purpose_of_the_laboratory() -> None:
-    async def told() -> str:
+    async def title_text() -> str:
         app = HomeApp([("run", "bully")])
         async with app.run_test(size=(80, 24)):
             return str(app.query_one("#title", Static).render())
 
-    said = asyncio.run(told())
-    assert "a laboratory for coordinator election and atomic commit" in said
-    assert "commit the transactions of a bank" in said
+    text = asyncio.run(title_text())
+    assert "a laboratory for coordinator election and atomic commit" in text
+    assert "commit the transactions of a bank" in text

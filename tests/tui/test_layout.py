@@ -30,7 +30,7 @@ def _kept(test: Test, file: Path, size: tuple[int, int] = (120, 40)) -> None:
         app = LabApp(opened, "test", kept=file)
         async with app.run_test(size=size) as pilot:
             seen = Seen(app, pilot)
-            await seen.standing_still()
+            await seen.paused_at_start()
             await test(seen)
 
     asyncio.run(run())
@@ -79,7 +79,7 @@ def test_the_line_of_tabs_is_dragged() -> None:
     replay(test)
 
 
-def test_the_border_between_log_and_view_is_dragged_and_moved_by_keys() -> None:
+def test_the_divider_of_log_and_view_is_dragged_and_moved_by_keys() -> None:
     async def test(seen: Seen) -> None:
         log, views = seen.run.views.message_log, seen.of("Views", Views)
         assert log.size.width == pytest.approx(100, abs=2)
@@ -93,10 +93,10 @@ def test_the_border_between_log_and_view_is_dragged_and_moved_by_keys() -> None:
     replay(test, size=(200, 60))
 
 
-def test_a_narrow_screen_has_no_view_beside_the_log() -> None:
+def test_a_narrow_screen_shows_one_view_at_a_time() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("ctrl+left")
-        assert "a view is shown beside the log only" in seen.said
+        assert "a view is shown beside the log only" in seen.message
 
     replay(test)
 
@@ -112,7 +112,7 @@ def test_z_shows_the_view_alone_and_everything_again(size: tuple[int, int]) -> N
         await seen.until(lambda: views.size.height >= size[1] - 5, "it has all but a few lines")
         assert views.shown_views == ("log",)
         assert "recording · record 0" in seen.text
-        assert "z shows everything again" in seen.said
+        assert "z shows everything again" in seen.message
         assert seen.of("KeyLine", KeyLine).display
         await seen.press("z")
         assert seen.text.split("\n")[:10] == before.split("\n")[:10]
@@ -120,7 +120,7 @@ def test_z_shows_the_view_alone_and_everything_again(size: tuple[int, int]) -> N
     replay(test, size=size)
 
 
-def test_a_small_screen_says_what_a_larger_one_shows() -> None:
+def test_a_small_screen_names_what_a_larger_one_shows() -> None:
     assert describe_missing(80, 24) == describe_missing(200, 60) == ""
     assert describe_missing(60, 20) == "60×20: enlarge to 80×24 to see whole lines, nodes in boxes"
     assert describe_missing(80, 12) == "80×12: enlarge to 80×24 to see nodes in boxes, verdicts, tabs, faults"
@@ -149,10 +149,10 @@ def test_a_small_screen_shows_all_lines_in_place(size: tuple[int, int], key: str
 
 
 @pytest.mark.parametrize("size", [(39, 20), (80, 9), (10, 3)])
-def test_a_screen_that_is_too_small_says_so(size: tuple[int, int]) -> None:
+def test_a_screen_that_is_too_small_is_reported(size: tuple[int, int]) -> None:
     async def test(seen: Seen) -> None:
-        said = " ".join(seen.text.split())
-        assert said.startswith(f"{size[0]}×{size[1]} is too".replace("is too", "" if size[0] < 12 else "is too"))
+        text = " ".join(seen.text.split())
+        assert text.startswith(f"{size[0]}×{size[1]} is too".replace("is too", "" if size[0] < 12 else "is too"))
         assert "lab bully" not in seen.text
         await seen.press("5", "full_stop")
 
@@ -195,7 +195,7 @@ def test_the_layout_is_restored_in_the_next_run(tmp_path: Path) -> None:
             await seen.press(key)
         assert seen.run.views.chosen == "log"
 
-    async def look_again(seen: Seen) -> None:
+    async def check_layout(seen: Seen) -> None:
         assert seen.run.views.chosen == "log"
         assert not seen.run.has_class("full")
         assert seen.app.theme == DARK
@@ -204,7 +204,7 @@ def test_the_layout_is_restored_in_the_next_run(tmp_path: Path) -> None:
     nodes = read_layout_settings(file).nodes
     assert nodes is not None
     _kept(theme_styles, file)
-    _kept(look_again, file)
+    _kept(check_layout, file)
     assert read_layout_settings(file) == LayoutSettings(nodes=nodes)
 
 
@@ -260,8 +260,8 @@ def test_a_theme_is_chosen_by_name() -> None:
         await seen.pilot.pause()
         assert seen.app.theme == "nord"
         seen.run.action_do("theme", "no-such")
-        assert "unknown theme 'no-such'; the themes are " in seen.said
-        assert LIGHT in seen.said
+        assert "unknown theme 'no-such'; the themes are " in seen.message
+        assert LIGHT in seen.message
 
     replay(test)
 

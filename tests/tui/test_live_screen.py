@@ -30,8 +30,8 @@ def host(runs: Path) -> Iterator[HostReady]:
         yield ready
 
 
-async def _led(seen: Seen, said: str) -> None:
-    await seen.until(lambda: seen.leaders.strip() == said, f"the leader line says {said!r}")
+async def _led(seen: Seen, text: str) -> None:
+    await seen.until(lambda: seen.leaders.strip() == text, f"the leader line says {text!r}")
 
 
 async def _five_leads(seen: Seen) -> None:
@@ -42,40 +42,40 @@ def test_a_node_is_killed_and_restarted(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("k")
-        await seen.says("kill: select a node first")
+        await seen.until_message("kill: select a node first")
         await seen.press("5", "k")
-        await seen.says("kill 5: 5 killed")
+        await seen.until_message("kill 5: 5 killed")
         await _led(seen, "★ 4 leads 1-3")
         assert "5 ✖ killed" in seen.text
         await seen.until(lambda: "4 ● Normal ★ leads" in seen.text, "node 4 Normal, and leading")
         assert "coordinator 4" in seen.text
         await seen.press("r")
-        await seen.says("restart 5: 5 restarted")
+        await seen.until_message("restart 5: 5 restarted")
         await _five_leads(seen)
         assert "SetCoordinator" in seen.text
 
     attached(test, host.socket)
 
 
-def test_a_key_without_effect_says_so(host: HostReady) -> None:
+def test_a_key_without_effect_is_reported(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         await seen.press("h")
-        await seen.says("nothing changed")
+        await seen.until_message("nothing changed")
         await seen.press("2", "W")
-        await seen.says("wipe 2: 2: up, or has nothing stored")
+        await seen.until_message("wipe 2: 2: up, or has nothing stored")
         await seen.press("r")
-        await seen.says("restart 2: 2: up already, nothing changed")
+        await seen.until_message("restart 2: 2: up already, nothing changed")
         await seen.press("k")
         await seen.until(lambda: "2 ✖ killed" in seen.text, "node 2 killed")
         await seen.press("k")
-        await seen.says("kill 2: 2: down already, nothing changed")
+        await seen.until_message("kill 2: 2: down already, nothing changed")
         await seen.press("p")
-        await seen.says("pause 2: 2: not running, nothing changed")
+        await seen.until_message("pause 2: 2: not running, nothing changed")
         await seen.press("W")
-        await seen.says("wipe 2: 2 wiped")
+        await seen.until_message("wipe 2: 2 wiped")
         await seen.press("W")
-        await seen.says("nothing changed")
+        await seen.until_message("nothing changed")
 
     attached(test, host.socket)
 
@@ -88,7 +88,7 @@ def test_pausing_the_coordinator_makes_two_and_resuming_makes_one(host: HostRead
         assert "5 ‖ paused in Normal" in seen.text
         assert "pause 5  breaks assumption 9" in seen.text
         await seen.press("p")
-        await seen.says("resume 5: 5 resumed")
+        await seen.until_message("resume 5: 5 resumed")
         await seen.until(lambda: "COORDINATORS" not in seen.leaders and "lead" in seen.leaders, "one leads")
         await _five_leads(seen)
 
@@ -102,14 +102,14 @@ def test_d_and_l_open_the_command_line(host: HostReady) -> None:
         await seen.press("2", "d")
         assert line.value == "delay 2 400ms"
         await seen.press("enter")
-        await seen.says("delay 2 400ms: 8 links")
+        await seen.until_message("delay 2 400ms: 8 links")
         assert "delay 2 400ms  breaks" in seen.text
         await seen.until(lambda: "delay <>all" in seen.text, "the fault on the node's pane")
         await seen.press("escape", "l")
         assert line.value == "lose all 30%"
         await seen.press("escape")
         await seen.press("h")
-        await seen.says("heal: 1 fault ended")
+        await seen.until_message("heal: 1 fault ended")
         await seen.until(lambda: "no fault in force" in seen.text, "nothing in force")
 
     attached(test, host.socket)
@@ -126,7 +126,7 @@ def test_a_partition_is_chosen_and_healed(host: HostReady) -> None:
         assert dialog.command() == "partition 1 2 3 | 4 5"
         assert "partition 1 2 3 | 4 5" in seen.text
         await seen.press("right", "space", "space", "enter")
-        await seen.says("partition 1 2 3 4 | 5: 8 links")
+        await seen.until_message("partition 1 2 3 4 | 5: 8 links")
         await seen.until(lambda: "2 COORDINATORS" in seen.leaders, "a leader on either side")
         await _led(seen, "2 COORDINATORS  ★ 5 leads nobody  ·  ★ 4 leads 1-3")
         await seen.press("h")
@@ -143,7 +143,7 @@ def test_a_cancelled_partition_does_nothing(host: HostReady) -> None:
         assert seen.top.command() == "partition 1 2 3 5 | 4"
         await seen.press("escape")
         await seen.press("h")
-        await seen.says("nothing changed")
+        await seen.until_message("nothing changed")
 
     attached(test, host.socket)
 
@@ -154,8 +154,8 @@ def test_commands_are_typed_and_their_errors_shown(host: HostReady) -> None:
         await seen.press("colon")
         await seen.type("kil 5")
         await seen.press("enter")
-        await seen.says("kil 5:")
-        await seen.until(lambda: "expected" in seen.said, "what was expected")
+        await seen.until_message("kil 5:")
+        await seen.until(lambda: "expected" in seen.message, "what was expected")
         await seen.press("colon")
         await seen.type("at 1s kill 3")
         await seen.press("enter")
@@ -173,7 +173,7 @@ def test_keys_in_the_footer_and_panes_are_clicked(host: HostReady) -> None:
         footer = seen.text.split("\n")[-1]
         assert "r restart" not in footer, "it is up"
         await seen.pilot.click("KeyLine", offset=(footer.index("k kill") + 1, 0))
-        await seen.says("kill 1: 1 killed")
+        await seen.until_message("kill 1: 1 killed")
         await seen.until(lambda: "r restart" in seen.text.split("\n")[-1], "what applies to a killed node")
 
     attached(test, host.socket)
@@ -183,9 +183,9 @@ def test_the_screen_survives_the_death_of_the_host(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _five_leads(seen)
         os.kill(host.pid, signal.SIGKILL)
-        await seen.says("the run is over: the host died")
+        await seen.until_message("the run is over: the host died")
         await seen.press("5", "k")
-        await seen.says("this run takes no commands: the run is over")
+        await seen.until_message("this run takes no commands: the run is over")
         last = seen.player.number
         await seen.press("comma", "comma")
         assert seen.player.number in (last - 2, last - 3)
@@ -203,18 +203,18 @@ def test_a_paused_cursor_lets_the_run_continue_and_end_follows_it(host: HostRead
         await _five_leads(seen)
         await seen.press("space")
         assert not seen.player.following
-        await seen.says("in the past")
+        await seen.until_message("in the past")
         number = seen.player.number
         await seen.until(lambda: len(seen.player.store) > number + 20, "the run goes on")
         assert seen.player.number == number
         await seen.press("end")
         await seen.until(lambda: seen.player.number > number + 20, "it is followed")
-        await seen.says("following the run")
+        await seen.until_message("following the run")
         await seen.press("comma")
-        await seen.says("in the past")
+        await seen.until_message("in the past")
         await seen.press("greater_than_sign", "space")
         await seen.until(lambda: seen.player.following, "played up to the end")
-        await seen.says("following the run")
+        await seen.until_message("following the run")
 
     attached(test, host.socket)
 
@@ -225,12 +225,12 @@ def test_a_viewer_only_watches(host: HostReady) -> None:
         assert "viewer" in seen.text.split("\n")[0]
         for key in "kprdlxhW":
             await seen.press("5", key)
-            await seen.says("this run takes no commands: this viewer gives no commands")
+            await seen.until_message("this run takes no commands: this viewer gives no commands")
             assert seen.top is seen.run
         await seen.press("colon")
         await seen.type("kill 5")
         await seen.press("enter")
-        await seen.says("'kill 5': this viewer gives no commands; lab attach without --viewer does")
+        await seen.until_message("'kill 5': this viewer gives no commands; lab attach without --viewer does")
         await seen.press("left_parenthesis")
         assert seen.player.number > 0
         await seen.press("end")

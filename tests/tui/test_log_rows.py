@@ -110,6 +110,6 @@ def test_the_shipped_recording_has_a_message_of_every_final_fate_it_should() -> 
     store = open_recording(SHIPPED)
     rows = _all(LogRows(store, growing=False), store, len(store) - 1)
     outcomes = {ending.fate for _, ending in rows if ending is not None}
-    assert {"delivered", "receiver down", "too late"} <= outcomes
+    assert {"delivered", "receiver down", "timed out"} <= outcomes
     assert isinstance(decode(store.raw(0)), Header)
     store.close()

@@ -34,13 +34,13 @@ def test_the_end_of_a_recording_shows_that_the_scenario_passed(tmp_path: Path) -
     message = f"the run is over: ✓ passed; {THROUGH}"
 
     async def test(seen: Seen) -> None:
-        assert "passed" not in seen.said
+        assert "passed" not in seen.message
         for _ in range(2):
             await seen.press("1")
             await seen.press("end")
-            await seen.says(message)
+            await seen.until_message(message)
             await seen.press("1")
-            assert seen.said == "node 1 selected"
+            assert seen.message == "node 1 selected"
             await seen.press("home")
 
     replay(test, _recorded(tmp_path, PASSING))
@@ -51,9 +51,9 @@ def test_the_end_of_a_recording_shows_the_first_failed_line(tmp_path: Path) -> N
 
     async def test(seen: Seen) -> None:
         await seen.press("end")
-        await seen.says("the run is over: ✗ FAILED, line 12: 4: up already, nothing changed")
-        assert " more); " in seen.said
-        assert seen.said.endswith(THROUGH)
+        await seen.until_message("the run is over: ✗ FAILED, line 12: 4: up already, nothing changed")
+        assert " more); " in seen.message
+        assert seen.message.endswith(THROUGH)
 
     replay(test, _recorded(tmp_path, SCENARIO))
 
@@ -62,7 +62,7 @@ def test_the_outcome_is_shown_after_playback(tmp_path: Path) -> None:
     async def test(seen: Seen) -> None:
         seen.player.seek(seen.player.end_us - 200_000)
         await seen.press("space")
-        await seen.says("the run is over: ✓ passed")
+        await seen.until_message("the run is over: ✓ passed")
         assert not seen.player.playing
 
     replay(test, _recorded(tmp_path, PASSING))
@@ -76,18 +76,18 @@ def test_a_failure_without_a_line_shows_what_was_expected(tmp_path: Path) -> Non
 
     async def test(seen: Seen) -> None:
         await seen.press("end")
-        await seen.says("✗ FAILED, expected: the run lasts 4s: the recording is truncated")
+        await seen.until_message("✗ FAILED, expected: the run lasts 4s: the recording is truncated")
 
     replay(test, path)
 
 
 def test_a_recording_without_a_scenario_shows_no_outcome() -> None:
     async def test(seen: Seen) -> None:
-        before = seen.said
+        before = seen.message
         await seen.press("end")
         frames = seen.run._drawn_frames
         await seen.until(lambda: seen.run._drawn_frames > frames + 3, "frames go by")
-        assert seen.said == before
+        assert seen.message == before
 
     replay(test, SHIPPED)
 
@@ -98,9 +98,9 @@ def test_a_live_run_shows_the_outcome_when_it_is_over(runs: Path, more: str, mes
 
     async def test(seen: Seen) -> None:
         await seen.until(lambda: seen.source.clock is not None and seen.source.clock.frozen, "it stands still")
-        assert "over" not in seen.said
+        assert "over" not in seen.message
         await seen.press("space")
-        await seen.says(f"the run is over: {message}")
+        await seen.until_message(f"the run is over: {message}")
 
     config = scripted_config(runs.parent / "live.jsonl", f"{PASSING}then freeze\n{more}")
     with served(replace(config, speed=10)) as ready:

@@ -73,7 +73,7 @@ def test_by_keys() -> None:
 def test_one_side_is_reported() -> None:
     """From the start, and as a warning after Enter, until a node is moved."""
 
-    def said(dialog: PartitionDialog) -> set[str]:
+    def text(dialog: PartitionDialog) -> set[str]:
         text = dialog.content()
         return {
             str(span.style)
@@ -86,10 +86,10 @@ def test_one_side_is_reported() -> None:
         async with app.run_test(size=(100, 30)) as pilot:
             await pilot.pause()
             await pilot.press("right", "right", "right", "right", "space", "space")
-            assert said(app.dialog) == {str(theme_styles.accent)}
+            assert text(app.dialog) == {str(theme_styles.accent)}
             await pilot.press("enter")
-            assert said(app.dialog) == {str(theme_styles.warning)}
+            assert text(app.dialog) == {str(theme_styles.warning)}
             await pilot.press("1", "1", "1")
-            assert said(app.dialog) == {str(theme_styles.accent)}
+            assert text(app.dialog) == {str(theme_styles.accent)}
 
     asyncio.run(run())

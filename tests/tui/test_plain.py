@@ -49,10 +49,10 @@ def test_screens_and_dialogs(recording: Path) -> None:
 
     async def test(pilot: Pilot[None], app: LabApp) -> None:
         seen = Seen(app, pilot)
-        await seen.standing_still()
+        await seen.paused_at_start()
         seen.player.seek(6_050_000)
         await seen.press("v")
-        assert "while node" in seen.said
+        assert "while node" in seen.message
         assert _not_ascii(seen) == set()
         assert "#= 5 = paused" in seen.text
         await over(seen, "question_mark", HelpDialog)

@@ -58,7 +58,7 @@ def test_it_stops_asks_and_goes_on_to_the_outcome() -> None:
         assert "nobody led so far" in seen.text
         assert seen.player.number == 5
         await seen.press("5")
-        await seen.says("right: 5 leads; 5 informed ")
+        await seen.until_message("right: 5 leads; 5 informed ")
         assert not seen.run.predicting.is_asking
         assert seen.player.number == 54
         await seen.until(lambda: "predicted 1 of 1" in seen.line("#title"), "the score")
@@ -66,7 +66,7 @@ def test_it_stops_asks_and_goes_on_to_the_outcome() -> None:
         await _asked(seen)
         assert "5 led so far" in seen.text
         await seen.press("right", "enter")
-        await seen.says("not 2: 4 leads; 4 informed ")
+        await seen.until_message("not 2: 4 leads; 4 informed ")
         await seen.until(lambda: "predicted 1 of 2" in seen.line("#title"), "the score")
 
     replay(test)
@@ -79,7 +79,7 @@ def test_a_question_can_be_skipped_and_the_mode_left() -> None:
         await seen.press("P", *["full_stop"] * 5)
         await _asked(seen)
         await seen.press("escape")
-        assert "skipped" in seen.said
+        assert "skipped" in seen.message
         assert "predicted 0 of 0" in seen.line("#title")
         await seen.press("P")
         assert "predicted" not in seen.line("#title")
@@ -114,7 +114,7 @@ def test_without_a_decision_nobody_leads() -> None:
         await _asked(seen)
         assert "3 led so far" in seen.text
         await seen.press("n")
-        await seen.says("right: nobody leads by the end of this run")
+        await seen.until_message("right: nobody leads by the end of this run")
         assert seen.player.number == len(seen.player.store) - 1
 
     replay(test, RECORDINGS / "holes" / "ring-starter-dies.jsonl")
@@ -126,7 +126,7 @@ def test_in_groups_any_of_those_who_lead_is_right() -> None:
         await seen.press("P", "full_stop")
         await _asked(seen)
         await seen.press("2")
-        await seen.says("right: 2 and 5 lead, each its own; 2 informed 1 (Invitation)")
+        await seen.until_message("right: 2 and 5 lead, each its own; 2 informed 1 (Invitation)")
 
     replay(test, RECORDINGS / "scenarios" / "invitation-partition-in-two.jsonl")
 
@@ -136,7 +136,7 @@ def test_a_protocol_without_election_has_no_predict_mode(tmp_path: Path) -> None
 
     async def test(seen: Seen) -> None:
         await seen.press("P")
-        assert "elects no coordinator, so there is nothing to predict" in seen.said
+        assert "elects no coordinator, so there is nothing to predict" in seen.message
         assert "predict" not in {action.word for action in seen.run.actions()}
         assert "predicted" not in seen.line("#title")
 
@@ -193,7 +193,7 @@ def test_a_simulated_run_continues_to_the_outcome(host: HostReady) -> None:
         await _asked(seen)
         assert seen.run.predicting.is_asking
         await seen.press("5")
-        await seen.says("right: 5 leads; 5 informed ")
+        await seen.until_message("right: 5 leads; 5 informed ")
         await seen.until(lambda: "predicted 1 of 1" in seen.line("#title"), "the score")
 
     attached(test, host.socket)

@@ -34,14 +34,14 @@ def _marked(marks: Marks, *kinds: MarkKind) -> list[int]:
 def test_parameters_and_remark_are_shown(tmp_path: Path) -> None:
     """The parameters in the title, the remark as the first message."""
     header, *rest = SHIPPED.read_bytes().split(b"\n")
-    told = json.loads(header)
-    told["protocol"]["parameters"] = {"as_printed": True}
-    told["remark"] = "a coordinator that stood still, and another one"
+    texts = json.loads(header)
+    texts["protocol"]["parameters"] = {"as_printed": True}
+    texts["remark"] = "a coordinator that stood still, and another one"
     path = tmp_path / "told.jsonl"
-    path.write_bytes(b"\n".join([json.dumps(told).encode(), *rest]))
+    path.write_bytes(b"\n".join([json.dumps(texts).encode(), *rest]))
 
     async def test(seen: Seen) -> None:
-        assert seen.said == "a coordinator that stood still, and another one (? for all keys)"
+        assert seen.message == "a coordinator that stood still, and another one (? for all keys)"
         assert "lab bully · as_printed=true · recording · record 0 ·" in seen.text
 
     replay(test, path)
@@ -84,7 +84,7 @@ def test_from_mark_to_mark(marks: Marks, back: str, on: str, kinds: tuple[MarkKi
 
     async def test(seen: Seen) -> None:
         await seen.press(back)
-        assert seen.said.startswith(f"no {kinds[0]} before")
+        assert seen.message.startswith(f"no {kinds[0]} before")
         for number in wanted[:4]:
             await seen.press(on)
             assert seen.player.number == number
@@ -92,7 +92,7 @@ def test_from_mark_to_mark(marks: Marks, back: str, on: str, kinds: tuple[MarkKi
         assert seen.player.number == wanted[2]
         seen.player.go(wanted[-1])
         await seen.press(on)
-        assert seen.said.startswith(f"no {kinds[0]} after")
+        assert seen.message.startswith(f"no {kinds[0]} after")
         assert seen.player.number == wanted[-1]
 
     replay(test)
@@ -160,7 +160,7 @@ def test_a_click_on_the_scrub_bar_goes_there_and_digits_go_to_tenths() -> None:
 def test_a_click_selects_a_node_and_so_do_digits_and_arrows() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("3")
-        assert (seen.selected(), seen.said) == (3, "node 3 selected")
+        assert (seen.selected(), seen.message) == (3, "node 3 selected")
         await seen.press("right")
         assert seen.selected() == 4
         await seen.press("up")
@@ -170,7 +170,7 @@ def test_a_click_selects_a_node_and_so_do_digits_and_arrows() -> None:
         assert seen.selected() == 5
         assert "┏━ 5 " in seen.text
         await seen.press("escape", "9")
-        assert (seen.selected(), seen.said) == (None, "no node 9")
+        assert (seen.selected(), seen.message) == (None, "no node 9")
 
     replay(test)
 

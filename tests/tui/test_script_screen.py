@@ -91,7 +91,7 @@ def test_n_visits_captions_marks_and_unmet_expectations(recording: Path, records
         await seen.press("N")
         assert seen.player.number == wanted[3]
         await seen.press("home", "N")
-        await seen.says("no bookmark, caption, mark or unmet expectation before this one")
+        await seen.until_message("no bookmark, caption, mark or unmet expectation before this one")
 
     assert records["5 is gone"] < records["here"]
     replay(test, recording)
@@ -135,7 +135,7 @@ def test_s_shows_the_script_with_the_state_of_each_line(recording: Path, records
         assert "at the end" in _row(seen, "expect 4 leads")
         assert "watched" in _row(seen, "expect no violation")
         await seen.press("s")
-        await seen.says("back to the log")
+        await seen.until_message("back to the log")
 
     replay(test, recording)
 
@@ -239,9 +239,11 @@ def test_a_run_without_a_script_stays_at_its_log() -> None:
         assert "s script" not in seen.text
         assert "next mark" not in seen.text
         await seen.press("n")
-        assert seen.said == "no bookmark, caption, mark or unmet expectation in this run so far; M adds a bookmark"
+        assert (
+            seen.message == "no bookmark, caption, mark or unmet expectation in this run so far; M adds a bookmark"
+        )
         await seen.press("s")
-        assert seen.said.startswith("this run has no script; try lab run SCENARIO")
+        assert seen.message.startswith("this run has no script; try lab run SCENARIO")
         assert seen.of("Views", Views).chosen == "log"
 
     replay(test, SHIPPED)
@@ -250,7 +252,7 @@ def test_a_run_without_a_script_stays_at_its_log() -> None:
 def test_the_title_and_the_first_hint_show_the_scenario(recording: Path) -> None:
     async def test(seen: Seen) -> None:
         assert " · What becomes of lines · " in seen.line("#title")
-        assert seen.said == "What becomes of lines (? for all keys; s shows the script)"
+        assert seen.message == "What becomes of lines (? for all keys; s shows the script)"
         assert "n next mark" in seen.text.split("\n")[-1]
         assert " s script " in seen.text  # the tab
 

@@ -50,9 +50,9 @@ def test_a_bookmark_is_never_hidden(source: FileSource) -> None:
     assert marks.count != before
     cell = violation.at_us * 99 // end_us
     assert marks.cells(100, end_us)[cell] == "bookmark"
-    told = marks.marks_in_cell(cell, 100, end_us)
-    assert told[:2] == [("bookmark", "look here"), ("violation", f"{violation.assertion} violated")]
-    assert len(told) <= 5
+    texts = marks.marks_in_cell(cell, 100, end_us)
+    assert texts[:2] == [("bookmark", "look here"), ("violation", f"{violation.assertion} violated")]
+    assert len(texts) <= 5
     source.close()
 
 
@@ -60,8 +60,8 @@ def test_every_mark_is_described_in_some_cell(source: FileSource) -> None:
     """Or counted, where there are many in one cell."""
     marks, end_us, seen = BarMarks(source), _end_us(source), 0
     for cell in range(50):
-        for kind, said in marks.marks_in_cell(cell, 50, end_us):
-            seen += 1 if kind else int(said.split()[1])
+        for kind, text in marks.marks_in_cell(cell, 50, end_us):
+            seen += 1 if kind else int(text.split()[1])
     assert seen == len(source.marks.records) + len(source.judge.violations)
     source.close()
 

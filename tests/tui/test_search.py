@@ -48,17 +48,17 @@ async def _searched(seen: Seen, text: str, key: str = "slash") -> None:
 def test_it_is_green_where_something_is_found_and_red_where_nothing_is_or_can_be() -> None:
     async def test(seen: Seen) -> None:
         await seen.press("slash")
-        assert "node:3" in seen.said, "what can be typed"
+        assert "node:3" in seen.message, "what can be typed"
         await seen.type("NewState")
         await seen.until(lambda: _line(seen).has_class("good"), "it is green")
         count = sum(line.kind.startswith("NewState") for line in _all_lines(seen))
-        await seen.says(f"{count} lines found")
+        await seen.until_message(f"{count} lines found")
         await seen.type("zz")
         await seen.until(lambda: _line(seen).has_class("bad"), "it is red")
-        await seen.says("nothing matches")
+        await seen.until_message("nothing matches")
         await seen.press("ctrl+u")
         await seen.type("kind:NewStat")
-        await seen.says("unknown kind of message NewStat")
+        await seen.until_message("unknown kind of message NewStat")
         assert _line(seen).has_class("bad")
         await seen.press("escape")
         assert not _line(seen).is_open
@@ -84,13 +84,13 @@ def test_n_and_N_go_from_hit_to_hit_in_order_and_back() -> None:
             await seen.press("N")
             assert seen.player.number == hit.record
         await seen.press("N")
-        await seen.says("no hit before this one")
+        await seen.until_message("no hit before this one")
         await seen.press("end", "N")
         assert seen.player.number == hits[-1].record
         await seen.press("n")
-        await seen.says("no hit after this one")
+        await seen.until_message("no hit after this one")
         await seen.press("escape")
-        await seen.says("the search is over")
+        await seen.until_message("the search is over")
         assert _note(seen) == ""
         words = {action.word for action in seen.run.actions()}
         assert "next-mark" not in words, "there are no captions in this recording"
@@ -176,7 +176,7 @@ def test_the_word_takes_a_query_on_the_command_line() -> None:
         await seen.press("colon")
         await seen.type("search nod:3")
         await seen.press("enter")
-        await seen.says("unknown field nod")
+        await seen.until_message("unknown field nod")
 
     replay(test)
 
@@ -207,7 +207,7 @@ def test_what_is_typed_is_completed() -> None:
         ("-fa", "-fate:"),
         ("node:3 what:st", "node:3 what:status"),
         ("link:2->", "link:2->1"),
-        ('fate:"t', 'fate:"too late"'),
+        ('fate:"t', 'fate:"timed out"'),
         ("node:3 when 4 norm", "node:3 when 4 normal"),
         ("zz", None),
         ("node:3 ", None),

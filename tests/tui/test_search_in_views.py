@@ -60,7 +60,7 @@ def test_the_text_of_the_view_is_copied(key: str, begins: str) -> None:
         view = seen.run.views.widget
         assert isinstance(view, CopiesFrom)
         await seen.press("y")
-        await seen.says(f"copied {begins} (")
+        await seen.until_message(f"copied {begins} (")
         copied = seen.app.clipboard
         assert begins in copied.split("\n")[0]
         assert all(line in seen.view or not line for line in copied.split("\n")[:3])

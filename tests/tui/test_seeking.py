@@ -56,9 +56,9 @@ def test_from_message_to_message_and_back() -> None:
             assert isinstance(record, Step)
             assert record.node == 3
             assert record.sent or isinstance(record.input, Received)
-        await seen.says(f"message of 3: record {seen.player.number}, at ")
+        await seen.until_message(f"message of 3: record {seen.player.number}, at ")
         await seen.press("home", "E")
-        await seen.says("no message of 3 before this one")
+        await seen.until_message("no message of 3 before this one")
         await seen.press("end", "f", "E")
         assert seen.player.number == _hunted(lines, len(lines) - 1, False, MessageMatcher(3, frozenset()))
 
@@ -105,10 +105,10 @@ def test_on_to_where_a_predicate_becomes_true_and_back() -> None:
         first = _onset(seen, 0, True, "coordinators > 1")
         assert first is not None
         await seen.until(lambda: seen.player.number == first, "it is there")
-        await seen.says(f"record at which coordinators > 1 becomes true: record {first}, at ")
+        await seen.until_message(f"record at which coordinators > 1 becomes true: record {first}, at ")
         assert "2 COORDINATORS" in seen.leaders
         await _line(seen, "until coordinators > 1")
-        await seen.says("no record at which coordinators > 1 becomes true after this one")
+        await seen.until_message("no record at which coordinators > 1 becomes true after this one")
         assert seen.player.number == first
         await seen.press("end", "U")
         assert line.value == "until-back "
@@ -138,7 +138,7 @@ def test_on_to_where_a_predicate_becomes_true_and_back() -> None:
 def test_a_wrong_predicate_gives_the_language_s_error(typed: str, message: str) -> None:
     async def test(seen: Seen) -> None:
         await _line(seen, typed)
-        await seen.says(message)
+        await seen.until_message(message)
         assert seen.player.number == 0
 
     replay(test)
@@ -154,10 +154,10 @@ def test_a_long_search_shows_progress_and_can_be_stopped(tmp_path: Path, monkeyp
     async def test(seen: Seen) -> None:
         seen.player.go(50)
         await _line(seen, "until live > 7")
-        await seen.says("searching for record at which live > 7 becomes true: record ")
-        await seen.says(f" of {len(seen.player.store) - 1}; Esc stops")
+        await seen.until_message("searching for record at which live > 7 becomes true: record ")
+        await seen.until_message(f" of {len(seen.player.store) - 1}; Esc stops")
         await seen.press("escape")
-        await seen.says("stopped")
+        await seen.until_message("stopped")
         assert seen.player.number == 50
         monkeypatch.setattr(seeking, "_CHUNK", 1000)
         await _line(seen, "until 5 down")
@@ -207,7 +207,7 @@ def test_a_live_run_is_searched_as_it_goes_on(live: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await seen.until(lambda: "5 leads 1-4" in seen.leaders, "5 leads")
         await _line(seen, "until 4 leads")
-        await seen.says("waiting for 4 leads; Esc stops")
+        await seen.until_message("waiting for 4 leads; Esc stops")
         assert seen.player.following
         await seen.press("5", "k")
         await seen.until(lambda: not seen.player.following, "the cursor is there")
@@ -215,9 +215,9 @@ def test_a_live_run_is_searched_as_it_goes_on(live: HostReady) -> None:
         assert seen.player.cluster().nodes[4].leads
         await seen.press("end")
         await _line(seen, "until live < 2")
-        await seen.says("waiting for live < 2; Esc stops")
+        await seen.until_message("waiting for live < 2; Esc stops")
         await seen.press("escape")
-        await seen.says("stopped")
+        await seen.until_message("stopped")
         await _line(seen, "until-back 5 leads")
         await seen.until(lambda: seen.player.cluster().nodes[5].leads, "what was there is found")
         assert not seen.player.following
@@ -236,7 +236,7 @@ def test_a_frozen_run_is_resumed_until_the_predicate_holds(frozen: HostReady) ->
         assert seen.player.number == _onset(seen, 0, True, "5 leads")
         await seen.until(lambda: len(seen.player.store) - 1 - seen.player.number < 12, "nothing went on")
         await _line(seen, "kill 5")
-        await seen.says("kill 5: 5 killed")
+        await seen.until_message("kill 5: 5 killed")
         await _line(seen, "until 4 leads")
         await seen.until(lambda: seen.player.cluster().nodes[4].leads, "the next one leads")
         await seen.until(lambda: seen.source.clock is not None and seen.source.clock.frozen, "frozen once more")
@@ -264,7 +264,7 @@ def test_a_cancelled_search_does_not_freeze_the_run(frozen: HostReady) -> None:
         await _line(seen, "go")
         await seen.until(lambda: not is_frozen(seen), "it goes on")
         await _line(seen, "kill 4")
-        await seen.says("kill 4: 4 killed")
+        await seen.until_message("kill 4: 4 killed")
         at_us = seen.source.now_us() or 0
         await seen.until(lambda: (seen.source.now_us() or 0) > at_us + 300_000, "time goes on")
         assert not is_frozen(seen)
@@ -284,7 +284,7 @@ def test_a_run_that_refuses_the_freeze_is_not_resumed(frozen: HostReady, monkeyp
         await seen.until(lambda: " frozen " in seen.line("#title"), "the title says frozen")
         monkeypatch.setattr(FeedSource, "command", refuse)
         await _line(seen, "until 5 leads")
-        await seen.says("not this one")
+        await seen.until_message("not this one")
         assert given == ["when 5 leads: freeze"]
         assert not seen.run.seeker.stop()
 

@@ -58,11 +58,11 @@ def test_space_freezes_and_resumes(host: HostReady) -> None:
         assert "simulated" in seen.line("#title")
         assert "0.0000 s" in _bar(seen)
         await seen.press("space")
-        await seen.says("go: time is running")
+        await seen.until_message("go: time is running")
         await _going(seen, "1x")
         await seen.until(lambda: seen.leaders.strip() == "★ 5 leads 1-4", "5 leads")
         await seen.press("space")
-        await seen.says("freeze: time is frozen")
+        await seen.until_message("freeze: time is frozen")
         await _frozen(seen)
         still_us = seen.player.now_us
         await seen.pilot.pause(0.3)
@@ -79,7 +79,7 @@ def test_a_full_stop_executes_one_event_and_a_comma_goes_back(host: HostReady) -
         await _frozen(seen)
         before = len(seen.player.store)
         await seen.press("full_stop")
-        await seen.says("step: AreYouUp ")
+        await seen.until_message("step: AreYouUp ")
         await seen.until(lambda: seen.player.number == before, "one step more")
         await seen.press("comma", "comma")
         assert seen.player.number == before - 2
@@ -98,24 +98,28 @@ def test_a_hidden_step_is_reported(host: HostReady) -> None:
 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
-        rows, said = seen.of("MessageLog", MessageLog).rows, []
+        rows, messages = seen.of("MessageLog", MessageLog).rows, []
         for _ in range(400):
             number, before = seen.player.number, rows.counts(seen.player.cluster())
             await seen.press("full_stop")
             await seen.until(lambda number=number: seen.player.number > number, "a step")  # type: ignore[misc]
-            await seen.until(lambda: seen.said.startswith("step: ") and seen.said not in said, "what it was")
-            said.append(seen.said)
-            is_told = seen.said.endswith("; a heartbeat, hidden (f shows them)")
-            assert not is_told or rows.count(seen.player.cluster()) == before[0]
-            if is_told and "AreYouNormal " in seen.said:
+            await seen.until(
+                lambda: seen.message.startswith("step: ") and seen.message not in messages, "what it was"
+            )
+            messages.append(seen.message)
+            is_reported = seen.message.endswith("; a heartbeat, hidden (f shows them)")
+            assert not is_reported or rows.count(seen.player.cluster()) == before[0]
+            if is_reported and "AreYouNormal " in seen.message:
                 break
-            assert is_told == ("AreYouNormal" in seen.said or "timer of 5 fires: check" in seen.said), said[-1]
+            assert is_reported == ("AreYouNormal" in seen.message or "timer of 5 fires: check" in seen.message), (
+                messages[-1]
+            )
         else:
             raise AssertionError("no heartbeat")
-        assert any("AreYouUp" in each for each in said)
+        assert any("AreYouUp" in each for each in messages)
         await seen.press("f", "full_stop")
-        await seen.until(lambda: seen.said.startswith("step: "), "one more")
-        assert "hidden" not in seen.said
+        await seen.until(lambda: seen.message.startswith("step: "), "one more")
+        assert "hidden" not in seen.message
 
     attached(test, host.socket)
 
@@ -124,10 +128,10 @@ def test_the_speed_is_that_of_the_world_at_the_end_and_of_playback_before(host: 
     async def test(seen: Seen) -> None:
         await _frozen(seen)
         await seen.press("less_than_sign")
-        await seen.says("speed 0.5: 0.5x, once time is running")
+        await seen.until_message("speed 0.5: 0.5x, once time is running")
         await seen.until(lambda: "0.5x" in _bar(seen), "the bar says it")
         await seen.press("greater_than_sign")
-        await seen.says("speed 1: 1x, once time is running")
+        await seen.until_message("speed 1: 1x, once time is running")
         await seen.press("full_stop", "comma", "greater_than_sign")
         await seen.until(lambda: seen.player.speed == 2.0, "the player's is another")
         await seen.press("end")
@@ -162,7 +166,7 @@ def test_events_are_chosen_one_by_one(host: HostReady) -> None:
         assert seen.player.cluster().at_us > 0
         await seen.press("escape")
         assert seen.top is seen.run
-        await seen.says("time is frozen; space resumes it")
+        await seen.until_message("time is frozen; space resumes it")
 
     attached(test, host.socket)
 
@@ -196,7 +200,7 @@ def test_a_viewer_sees_the_clock_but_cannot_change_it(host: HostReady) -> None:
     async def test(seen: Seen) -> None:
         await _frozen(seen)
         await seen.press("c")
-        await seen.says("only in a simulated run can you choose the next event")
+        await seen.until_message("only in a simulated run can you choose the next event")
         assert seen.top is seen.run
         with contextlib.closing(FeedClient(host.socket)) as driver:
             driver.command("speed 10")
@@ -218,10 +222,10 @@ def test_the_reason_for_frozen_time_is_shown(host: HostReady) -> None:
         await seen.press("colon")
         await seen.type("on send NewState freeze")
         await seen.press("enter")
-        await seen.says("waits: on send NewState freeze")
+        await seen.until_message("waits: on send NewState freeze")
         assert "freeze: waits" not in seen.text, "it is said once"
         await seen.press("space")
-        await seen.says("time is frozen by a command; go resumes it")
+        await seen.until_message("time is frozen by a command; go resumes it")
         await _frozen(seen)
         assert "NewState" in seen.text
 
@@ -237,14 +241,14 @@ def test_a_transfer_is_entered_on_the_command_line(runs: Path) -> None:
     )
 
     async def test(seen: Seen) -> None:
-        for line, said in (
+        for line, messages in (
             ("transfer 50 savings che", "3 told"),
-            ("transfer 50 savngs checking", "no account savngs"),
+            ("transfer 50 savngs checking", "unknown account savngs"),
         ):
             await seen.press("colon")
             await seen.type(line)
             await seen.press("tab", "enter")
-            await seen.until(lambda said=said: said in seen.text, said)  # type: ignore[misc]
+            await seen.until(lambda messages=messages: messages in seen.text, messages)  # type: ignore[misc]
         assert seen.app.is_running
 
     with served(config) as ready:

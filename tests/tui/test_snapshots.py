@@ -28,7 +28,7 @@ def _is_as_before(snap: Snap, file: Path, size: tuple[int, int], at_us: int, key
     async def stand_still(pilot: Pilot[None]) -> None:
         assert isinstance(pilot.app, LabApp)
         seen = Seen(pilot.app, pilot)
-        await seen.standing_still()
+        await seen.paused_at_start()
         seen.player.seek(at_us)
         await seen.press(key)
 

@@ -30,12 +30,12 @@ def test_time_starts_at_zero_before_the_first_record(
 ) -> None:
     """Not at the machine's time; the pace of a simulated run is shown only once it is known."""
     path = str(runs.parent / "feed")
-    told: list[asyncio.StreamWriter] = []
+    texts: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readline()
         writer.write(_header(world) + b"\n")
-        told.append(writer)
+        texts.append(writer)
 
     async def opened() -> Source:
         servers.append(await asyncio.start_unix_server(serve, path))
@@ -52,10 +52,10 @@ def test_time_starts_at_zero_before_the_first_record(
         assert text.split("◆")[0].strip() == state
         assert text.endswith(" 0.0 / 0.0 s")
         if world == "simulated":
-            told[0].write(msgspec.json.encode(Clock(2_500_000, 0, True, 1.0)) + b"\n")
+            texts[0].write(msgspec.json.encode(Clock(2_500_000, 0, True, 1.0)) + b"\n")
             await seen.until(lambda: "\nfrozen    1x " in bar.render().plain, "its clock")
             assert bar.render().plain.endswith(" 2.5000 s")
-        told[0].close()
+        texts[0].close()
         servers[0].close()
 
     over(opened, test)

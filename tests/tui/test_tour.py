@@ -17,7 +17,7 @@ from tests.tui.seen import Seen, attached, replay, served
 from tests.tui.terminal import Terminal
 from tests.waiting import wait_for
 
-KILL, WATCH, FIND, LOOK, EXPORT = (step.is_done for step in STEPS)
+KILL, WATCH, FIND, EXPLAIN, EXPORT = (step.is_done for step in STEPS)
 ANYWHERE = ScreenState(0, following=True)
 
 
@@ -73,9 +73,9 @@ def test_step_3_completes_with_the_cursor_at_the_election() -> None:
 
 def test_step_4_completes_with_the_diagram_or_an_open_record() -> None:
     log = _log()
-    assert not LOOK(log, ANYWHERE)
-    assert LOOK(log, ScreenState(0, following=False, view="diagram"))
-    assert LOOK(log, ScreenState(0, following=False, opened=True))
+    assert not EXPLAIN(log, ANYWHERE)
+    assert EXPLAIN(log, ScreenState(0, following=False, view="diagram"))
+    assert EXPLAIN(log, ScreenState(0, following=False, opened=True))
 
 
 def test_step_5_completes_when_a_file_was_exported() -> None:
@@ -108,10 +108,10 @@ def test_a_step_can_be_skipped_and_the_tour_ended(host: HostReady) -> None:
         seen.run.action_do("tour")
         await seen.until(lambda: line(seen) == "", "no tour")
         await seen.press("S")
-        assert "no tour is running" in seen.said
+        assert "no tour is running" in seen.message
         seen.run.action_do("tour")
         await seen.press("S", "S", "S", "S", "S")
-        await seen.until(lambda: "that was the tour" in seen.said, "the end")
+        await seen.until(lambda: "that was the tour" in seen.message, "the end")
         assert line(seen) == ""
 
     attached(test, host.socket)
@@ -120,7 +120,7 @@ def test_a_step_can_be_skipped_and_the_tour_ended(host: HostReady) -> None:
 def test_a_recording_has_no_tour() -> None:
     async def test(seen: Seen) -> None:
         seen.run.action_do("tour")
-        assert "lab tour starts one" in seen.said
+        assert "lab tour starts one" in seen.message
 
     replay(test)
 

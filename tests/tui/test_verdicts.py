@@ -49,7 +49,7 @@ def test_one_key_goes_to_each_witness_in_turn() -> None:
                 frozenset(violation.nodes),
                 frozenset(state.record for state in violation.states),
             )
-            assert seen.said == format_witness(violation)
+            assert seen.message == format_witness(violation)
         await seen.press("escape")
         assert _marked(seen) == (frozenset(), frozenset())
 
@@ -115,7 +115,7 @@ def test_without_a_violation_the_key_shows_a_message() -> None:
         await _judged(seen)
         seen.source.judge.violations.clear()
         await seen.press("v")
-        assert seen.said == "no violation so far"
+        assert seen.message == "no violation so far"
         assert seen.player.number == 0
 
     replay(test)

@@ -30,14 +30,14 @@ async def _asked(seen: Seen) -> None:
     await seen.until(lambda: isinstance(seen.top, WriteDialog), "the dialog")
 
 
-async def _refused(seen: Seen, name: str, said: str) -> None:
+async def _refused(seen: Seen, name: str, text: str) -> None:
     """Enter this name, and wait until the dialog refuses it and stays open."""
     seen.top.query_one(Input).value = name
     await seen.press("enter")
-    await seen.until(lambda: said in _told(seen), said)
+    await seen.until(lambda: text in _dialog_text(seen), text)
 
 
-def _told(seen: Seen) -> str:
+def _dialog_text(seen: Seen) -> str:
     return str(seen.top.query_one(Static).content)
 
 
@@ -49,8 +49,8 @@ def test_w_writes_a_scenario_that_repeats_the_run(folder: Path) -> None:
         await _asked(seen)
         assert seen.top.query_one(Input).value == "two-coordinators.scenario"
         await seen.press("enter")
-        await seen.says(f"written to {path}")
-        assert "lab run two-coordinators.scenario runs it" in seen.said
+        await seen.until_message(f"written to {path}")
+        assert "lab run two-coordinators.scenario runs it" in seen.message
         assert seen.top is seen.run
 
     replay(test)
@@ -67,13 +67,13 @@ def test_a_second_enter_overwrites_an_existing_file(folder: Path) -> None:
     async def test(seen: Seen) -> None:
         await _asked(seen)
         await seen.press("enter")
-        await seen.until(lambda: "exists: press Enter again to overwrite it" in _told(seen), "the question")
+        await seen.until(lambda: "exists: press Enter again to overwrite it" in _dialog_text(seen), "the question")
         seen.top.query_one(Input).value = "another"
         await seen.press("enter")
-        await seen.until(lambda: "another.scenario exists" in _told(seen), "the other question")
+        await seen.until(lambda: "another.scenario exists" in _dialog_text(seen), "the other question")
         assert (path.read_text(), other.read_text()) == ("mine", "mine too")
         await seen.press("enter")
-        await seen.says(f"written to {other}")
+        await seen.until_message(f"written to {other}")
 
     replay(test)
     assert path.read_text() == "mine"
@@ -87,12 +87,12 @@ def test_bad_names_are_refused(folder: Path) -> None:
 
     async def test(seen: Seen) -> None:
         await _asked(seen)
-        for name, said in (
+        for name, text in (
             ("", "type the name of a file"),
             ("taken", "taken.scenario is a folder"),
             ("none/such", "none/such.scenario cannot be written: No such file or directory"),
         ):
-            await _refused(seen, name, said)
+            await _refused(seen, name, text)
         await seen.press("escape")
         assert seen.top is seen.run
 
@@ -114,7 +114,7 @@ def test_names_the_system_rejects_are_refused(folder: Path, monkeypatch: pytest.
 
     async def test(seen: Seen) -> None:
         await _asked(seen)
-        for name, said in (
+        for name, text in (
             ("~nosuchuser/x", "~nosuchuser/x cannot be written: Could not determine home directory"),
             ("n" * 300, "cannot be written: File name too long"),
             ("locked/x", "locked/x cannot be written: Permission denied"),
@@ -122,7 +122,7 @@ def test_names_the_system_rejects_are_refused(folder: Path, monkeypatch: pytest.
             ("a\0b", "cannot be written: embedded null"),
             (".", "type the name of a file"),
         ):
-            await _refused(seen, name, said)
+            await _refused(seen, name, text)
         await seen.press("escape")
         assert seen.top is seen.run
 
@@ -131,7 +131,7 @@ def test_names_the_system_rejects_are_refused(folder: Path, monkeypatch: pytest.
 
 
 def test_the_reason_for_no_scenario_is_shown(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    def refuse(source: ScenarioSource, shrink: bool, tell: Callable[[str], None]) -> GeneratedScenario:
+    def refuse(source: ScenarioSource, shrink: bool, on_progress: Callable[[str], None]) -> GeneratedScenario:
         raise NotARecordingError("it is empty")
 
     monkeypatch.setattr(writing, "make_scenario", refuse)
@@ -139,7 +139,7 @@ def test_the_reason_for_no_scenario_is_shown(monkeypatch: pytest.MonkeyPatch, fo
     async def test(seen: Seen) -> None:
         await _asked(seen)
         await seen.press("enter")
-        await seen.until(lambda: _told(seen) == "it is empty", "why not")
+        await seen.until(lambda: _dialog_text(seen) == "it is empty", "why not")
         assert not seen.top.query_one(Input).disabled
 
     replay(test)
@@ -150,11 +150,11 @@ def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, f
     """The work ends when it next reports progress; nothing is written."""
     left, ended = threading.Event(), threading.Event()
 
-    def slowly(source: ScenarioSource, shrink: bool, tell: Callable[[str], None]) -> GeneratedScenario:
-        tell("7 runs tried")
+    def slowly(source: ScenarioSource, shrink: bool, on_progress: Callable[[str], None]) -> GeneratedScenario:
+        on_progress("7 runs tried")
         assert left.wait(20)
         try:
-            tell("8 runs tried")
+            on_progress("8 runs tried")
         finally:
             ended.set()
         return GeneratedScenario("never", False, ())
@@ -164,7 +164,7 @@ def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, f
     async def test(seen: Seen) -> None:
         await _asked(seen)
         await seen.press("enter")
-        await seen.until(lambda: _told(seen) == "7 runs tried", "how far it is")
+        await seen.until(lambda: _dialog_text(seen) == "7 runs tried", "how far it is")
         await seen.press("escape")
         assert seen.top is seen.run
         left.set()
@@ -181,7 +181,7 @@ def test_a_running_run_is_written_as_recorded_so_far(folder: Path, runs: Path) -
         await seen.until(lambda: "★ 4 leads" in seen.leaders, "4 leads")
         await _asked(seen)
         await seen.press("enter")
-        await seen.says(f"written to {folder / 'live.scenario'}")
+        await seen.until_message(f"written to {folder / 'live.scenario'}")
 
     with served(config) as ready:
         attached(test, ready.socket)

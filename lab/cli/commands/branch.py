@@ -17,7 +17,7 @@ __all__ = ["branch", "branches", "diff"]
     lab branch run.jsonl --at 312 --headless --for 5s --do "after 1s resume 5" --record resumed.jsonl""",
 )
 def branch(
-    file: Annotated[Path, typer.Argument(help="Any recording: live, simulated, or a branch.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Any recording: live, simulated, or a branch.")],
     at: Annotated[
         str,
         typer.Option(
@@ -66,7 +66,8 @@ def branch(
 @app.command()
 def branches(
     file: Annotated[
-        Path | None, typer.Argument(help="A recording. Default: the recordings in lab's data folder.")
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="A recording. Default: the recordings in lab's data folder."),
     ] = None,
 ) -> int:
     """Show recordings and their branches as a tree.

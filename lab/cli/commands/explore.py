@@ -105,7 +105,7 @@ def explore(
     endless cycle without agreement.
 
     Exit status: 0 nothing found, 1 a violation, 2 usage error, 130 Ctrl-C (reports what was covered).
-    """
+    """  # noqa: D301 - typer keeps the lines of a paragraph that begins so
     from lab.cli.exploration_runner import ExploreOptions, run_explore  # noqa: PLC0415
     from lab.cli.run_options import one_of, target_of, whole_number  # noqa: PLC0415
 

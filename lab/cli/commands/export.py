@@ -23,7 +23,8 @@ __all__ = ["export"]
 )
 def export(
     file: Annotated[
-        Path, typer.Argument(help="A recording. Runs without --record are kept in lab's data folder.")
+        Path,
+        typer.Argument(metavar="FILE", help="A recording. Runs without --record are kept in lab's data folder."),
     ],
     to: Annotated[
         str | None,

@@ -22,7 +22,10 @@ def _complete_page(incomplete: str) -> list[tuple[str, str]]:
 
 
 @app.command(
-    epilog="Examples: lab guide first-steps, lab guide scenarios, lab guide --search partition, lab guide --html site"
+    epilog="""Examples:\n
+    lab guide first-steps\n
+    lab guide --search "consistent cut"\n
+    lab guide --html site""",
 )
 def guide(
     page: Annotated[

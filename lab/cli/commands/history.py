@@ -19,7 +19,10 @@ __all__ = ["history"]
     dot -Tpdf run.dot -o run.pdf""",
 )
 def history(
-    file: Annotated[Path, typer.Argument(help="A recording of a protocol that forms groups, such as invitation.")],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A recording of a protocol that forms groups, such as invitation."),
+    ],
     svg: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Also draw the history to this file.")
     ] = None,
@@ -27,7 +30,7 @@ def history(
         Path | None, typer.Option(metavar="FILE.dot", help="Also write the history as a Graphviz graph.")
     ] = None,
     json: Annotated[
-        bool, typer.Option("--json", help="Print only one JSON object; times are in microseconds.")
+        bool, typer.Option("--json", help="Print one JSON object and nothing else; times are in microseconds.")
     ] = False,
 ) -> int:
     """Show the history of groups in a recording.

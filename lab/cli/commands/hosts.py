@@ -19,7 +19,7 @@ def list_(
         str | None,
         typer.Argument(metavar="[PROTOCOL]", help="Describe this protocol in detail: a name, or FILE.py:CLASS."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> int:
     """List the active runs, or describe the protocols.
 
@@ -41,7 +41,8 @@ def list_(
 @app.command()
 def attach(
     run: Annotated[
-        str | None, typer.Argument(help="A run, as named by lab list. May be omitted if there is only one.")
+        str | None,
+        typer.Argument(metavar="[RUN]", help="A run, as named by lab list. May be omitted if there is only one."),
     ] = None,
     viewer: Annotated[bool, typer.Option("--viewer", help="Watch only: give no commands.")] = False,
 ) -> int:

@@ -19,7 +19,9 @@ __all__ = [
     "Workers",
 ]
 
-Target = Annotated[str, typer.Argument(help="A protocol by name (bully), or your own: FILE.py:CLASS.")]
+Target = Annotated[
+    str, typer.Argument(metavar="PROTOCOL", help="A protocol by name (bully), or your own: FILE.py:CLASS.")
+]
 
 Targets = Annotated[
     list[str], typer.Argument(metavar="PROTOCOL", help="Protocols by name, or your own: FILE.py:CLASS.")
@@ -57,7 +59,7 @@ Picture = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE.svg", help="Also write the charts to this file.")
 ]
 
-Json = Annotated[bool, typer.Option("--json", help="Print only one JSON object, at the end.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 Workers = Annotated[str | None, typer.Option(help=r"Number of worker processes.  \[default: one per processor]")]
 

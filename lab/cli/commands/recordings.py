@@ -14,7 +14,8 @@ __all__ = ["replay", "show", "verify"]
 @app.command()
 def replay(
     file: Annotated[
-        Path, typer.Argument(help="A recording. Runs without --record are kept in lab's data folder.")
+        Path,
+        typer.Argument(metavar="FILE", help="A recording. Runs without --record are kept in lab's data folder."),
     ],
     other: Annotated[
         Path | None,
@@ -44,7 +45,7 @@ def replay(
 
 @app.command()
 def verify(
-    files: Annotated[list[Path], typer.Argument(help="Recordings.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="The recordings.")],
     protocol: OwnProtocol = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with status 1 for excused violations too.")
@@ -66,8 +67,10 @@ def verify(
 
 @app.command(epilog="Example: lab show run.jsonl --node 4 --kind EnterElection --kind SetCoordinator")
 def show(
-    file: Annotated[Path, typer.Argument(help="A recording.")],
-    node: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Show only events of this node.")] = None,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recording.")],
+    node: Annotated[
+        list[str] | None, typer.Option(metavar="NODE", help="Show only events of this node, and its messages.")
+    ] = None,
     kind: Annotated[
         list[str] | None, typer.Option(metavar="KIND", help="Show only messages whose kind begins with KIND.")
     ] = None,

@@ -100,7 +100,7 @@ def run(
         str | None, typer.Option("--for", metavar="TIME", help="End the run after this time: 6s, 2m.")
     ] = None,
     json: Annotated[
-        bool, typer.Option("--json", help="With --headless: print only one JSON object, at the end.")
+        bool, typer.Option("--json", help="With --headless: print one JSON object and nothing else.")
     ] = False,
 ) -> int:
     """Run a protocol or a scenario.

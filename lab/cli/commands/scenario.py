@@ -106,7 +106,7 @@ def check(
     lab scenario from run.jsonl --shrink --title "A pause makes two coordinators" -o pause.scenario""",
 )
 def from_(
-    recording: Annotated[Path, typer.Argument(help="Any recording, live or simulated.")],
+    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="Any recording, live or simulated.")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write to this new FILE.scenario. Default: print it."),

@@ -29,8 +29,7 @@ Data = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help="Folder for the host key, enrolled keys, invitations, student folders and log. Default: in lab's "
-        "data folder.",
+        help="Folder of the server: keys, invitations, student folders, log. Default: in lab's data folder.",
     ),
 ]
 

@@ -1,1 +1,1 @@
-"""Exercises in the interface: the list of them, and the one that is worked on, beside its cluster."""
+"""Exercises in the interface: their list, and the running attempt with its cluster."""

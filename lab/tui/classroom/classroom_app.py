@@ -33,7 +33,7 @@ __all__ = ["ClassroomApp"]
 _SETTINGS = "settings.json"
 _LAST_RECORDS_S = 5.0
 _TO_LIST = "end this attempt and return to the list"
-_KEEP_RUNNING = "keep it running; you can resume_attempt it from the list"
+_KEEP_RUNNING = "keep it running; you can resume it from the list"
 
 
 class ClassroomApp(RunsApp):

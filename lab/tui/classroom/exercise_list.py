@@ -141,7 +141,7 @@ class ListScreen(Screen[None]):
             return
         exercise = self._exercises[event.option_id or ""]
         if exercise.repairs is not None:
-            self.show_message(f"{exercise.title}: {self._elsewhere(exercise)}", warn=True)
+            self.show_message(f"{exercise.title}: {self._start_hint(exercise)}", warn=True)
         else:
             self.post_message(self.AttemptRequested(exercise))
 
@@ -254,7 +254,7 @@ class ListScreen(Screen[None]):
         teaches = sanitize(", ".join(exercise.teaches))
         yield from wrap(Text.assemble(("teaches ", DIM), teaches), width)
         if exercise.repairs is not None:
-            yield from wrap(Text(self._elsewhere(exercise), theme_styles.warning), width)
+            yield from wrap(Text(self._start_hint(exercise), theme_styles.warning), width)
         yield Text()
         yield from markdown_lines(exercise.intro, width, theme_styles)
         yield Text()
@@ -272,7 +272,7 @@ class ListScreen(Screen[None]):
         if progress.attempts:
             yield Text(f"best of {format_count(progress.attempts, 'attempt')}", DIM)
 
-    def _elsewhere(self, exercise: Exercise) -> str:
+    def _start_hint(self, exercise: Exercise) -> str:
         """Return how to start an exercise that is not done with a cluster."""
         note = "not on the server; " if self._is_served else ""
         return f"{note}on a machine with lab, run: lab exercise start {exercise.name}"

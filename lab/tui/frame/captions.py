@@ -21,7 +21,7 @@ MOST_CAPTIONS = 3
 _FEW_ROWS = 2
 _ROOM_FOR_MOST = 30
 _RECENT_US = 2_500_000
-"""An earlier caption is drawn as new as long as this, because it may not have been read yet."""
+"""An earlier caption is not dimmed for this long, as it may not have been read yet."""
 _LONGEST = 200
 _BOLD = Style(bold=True)
 

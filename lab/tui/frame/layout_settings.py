@@ -16,8 +16,8 @@ _Percent = Annotated[int, Meta(ge=5, le=90)]
 class LayoutSettings(Struct):
     """The settings. ``view`` is the view that was shown last, ``full`` whether it fills the screen.
 
-    ``nodes`` is the height of the nodes in percent (None: automatic), ``log`` the width of the log in percent while
-    a view is beside it. ``theme`` is empty for the default theme.
+    ``nodes`` is the height of the nodes in percent (None: automatic). ``log`` is the width of the log in percent
+    beside a view. ``theme`` is empty for the default theme.
     """
 
     view: str = "log"

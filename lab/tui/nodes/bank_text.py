@@ -95,7 +95,7 @@ def _open_pieces(pane: BankPane, theme_styles: ThemeStyles) -> list[Piece]:
         pieces += [(f"{each.name} ", Style(bold=True)), *state_pieces(each.state, theme_styles)]
         blocked = ", blocked" if each.is_blocked else ""
         pieces += [(f" {each.for_us / 1e6:.1f} s", Style()), (blocked, theme_styles.warning), ("  ", Style())]
-    return pieces or [("no open transaction", DIM)]
+    return pieces or [("nothing is open", DIM)]
 
 
 def _log_pieces(pane: BankPane, width: int) -> list[Piece]:

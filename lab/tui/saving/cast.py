@@ -1,8 +1,7 @@
 """Export a run as an asciicast (version 2): a film of the interface.
 
-The run screen plays in a headless application with a frozen clock. Each frame sets the time cursor, so the film
-is made as fast as frames can be drawn, and is the same every time. Only rows that differ from the previous frame are
-written.
+The run screen plays in a headless application with a frozen clock. Each frame sets the time cursor, so the film is
+made as fast as frames can be drawn, and is the same every time. Of each frame only the changed rows are written.
 """
 
 import asyncio

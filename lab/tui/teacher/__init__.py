@@ -1,1 +1,1 @@
-"""The teacher's screens, and what a student sees of the teacher."""
+"""The teacher's screens, and the student's application on a server."""

@@ -114,7 +114,7 @@ class ClassScreen(Screen[None]):
 
     @property
     def student(self) -> Student | None:
-        """The student at the cursor."""
+        """The selected student."""
         return self.query_one(ClassRows).student
 
 

@@ -30,7 +30,7 @@ _FORMAT = "type the question and its options: who leads next? | 4 | 5"
 
 
 class LectureControl(Protocol):
-    """The way to the class. All calls block for a moment. OfficeError."""
+    """A connection to the class. Every call may block briefly, and may raise ServerAdminError."""
 
     def ask(self, text: str, options: tuple[str, ...]) -> None:
         """Ask the class a question with these options."""

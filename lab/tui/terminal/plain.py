@@ -15,7 +15,7 @@ _REPLACEMENTS = str.maketrans(
     {
         **dict.fromkeys("─━═▔▀", "-"),
         **dict.fromkeys("│┃║▐▕", "|"),
-        **dict.fromkeys("▁▂▃▄▅▆▇▉▊▋▌▍▎▏", " "),  # ends of scroll bars, which are visible by their background
+        **dict.fromkeys("▁▂▃▄▅▆▇▉▊▋▌▍▎▏", " "),  # ends of scroll bars, which are visible by their colours
         **dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼┏┓┗┛", "+"),
         "·": ".",
         "×": "x",

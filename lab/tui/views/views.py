@@ -60,13 +60,11 @@ class ViewKind(Struct, frozen=True):
 VIEWS: tuple[ViewKind, ...] = (
     ViewKind(EXERCISE, "the exercise: Up and Down select a task, Enter answers, H gives a hint"),
     ViewKind(LOG, "the message log"),
-    ViewKind("diagram", "the space-time diagram: arrow keys or a click select, Enter opens, j goes there"),
+    ViewKind("diagram", "space-time diagram: arrow keys or a click select, Enter opens, j goes there"),
     ViewKind("groups", "the history of groups; Enter goes to the record of a line"),
     ViewKind("bank", "the bank: accounts, locks, open transactions and why they are open"),
     ViewKind("map", "the map of the field: filled is surveyed, ▶ is being surveyed, pale is not surveyed yet"),
-    ViewKind(
-        "network", "the network: which nodes can communicate, and every link; arrows move, Enter changes a link"
-    ),
+    ViewKind("network", "the network: connectivity and every link; arrows move, Enter changes a link"),
     ViewKind("script", "the script; Enter goes to the record of a line"),
     ViewKind(
         "code",

@@ -44,7 +44,7 @@ __all__ = ["Ages", "LearnedError", "LocalStates", "SendsInstantsError", "Transit
 
 _FAR_PAST_US = EPOCH_US // 4
 _INSTANT = re.compile(rb"(?<!\d)1\d{15}(?!\d)")
-"""Matches an instant of a clock that began at ERA_US, in a message's body."""
+"""Matches an instant of a clock that began at EPOCH_US, in a message's body."""
 
 _Input = Started | Message | Fired | CommandInput
 

@@ -48,13 +48,13 @@ def test_the_network_takes_the_place_of_the_log(partitioned: Path, size: tuple[i
 
     async def test(seen: Seen) -> None:
         await _at_parted(seen)
-        assert "arrows move, Enter changes a link" in seen.said
+        assert "arrows move, Enter changes a link" in seen.message
         assert seen.text.count("╳ cut") >= 12
         assert "+20ms" in seen.text
         assert "1 → 2: 10ms" in seen.text
         await seen.press("L")
         assert not seen.run.query_one(NetworkView).display
-        assert "back to the log" in seen.said
+        assert "back to the log" in seen.message
 
     replay(test, partitioned, size)
 
@@ -71,7 +71,7 @@ def test_the_view_follows_the_cursor_in_time(partitioned: Path, size: tuple[int,
         await seen.press("end")
         await seen.until(lambda: "‖ 2 paused" in seen.text and "cut both" not in seen.text, "all is healed")
         await seen.press("home")
-        await seen.until(lambda: "1-5 absent" in seen.text, "nothing runs")
+        await seen.until(lambda: "1-5 not started" in seen.text, "nothing runs")
 
     replay(test, partitioned, size)
 
@@ -130,7 +130,7 @@ def test_in_a_recording_nothing_can_be_changed(partitioned: Path) -> None:
     async def test(seen: Seen) -> None:
         await _at_parted(seen)
         await seen.press("enter")
-        await seen.says("the link 1->2 cannot be changed: this is a recording; B branches from here")
+        await seen.until_message("the link 1->2 cannot be changed: this is a recording; B branches from here")
         assert seen.top is seen.run
 
     replay(test, partitioned)
@@ -229,12 +229,12 @@ def test_a_link_is_cut_and_joined_by_a_key_each(host: HostReady) -> None:
         assert "cut 1->2" in asked
         assert "join" not in asked
         await seen.press("x")
-        await seen.says("cut 1->2: 1 link")
+        await seen.until_message("cut 1->2: 1 link")
         await seen.until(lambda: "cut 1->2, since 0.000 s, inert so far" in _drawn(seen), "the link in words")
         assert "(╳ cut)" in _drawn(seen)
         assert "join 1->2" in await _open_dialog(seen)
         await seen.press("j")
-        await seen.says("join 1->2: 1 fault ended")
+        await seen.until_message("join 1->2: 1 fault ended")
         await seen.until(lambda: "(╳ cut)" not in _drawn(seen), "open again")
 
     attached(test, host.socket)
@@ -252,7 +252,7 @@ def test_commands_with_a_number_are_edited_on_the_command_line(host: HostReady) 
         await seen.until(lambda: seen.run.query_one(CommandLine).is_open, "the command line")
         assert seen.run.query_one(CommandLine).value == "delay 1<->2 400ms"
         await seen.press(*["backspace"] * len("400ms"), "7", "s", "enter")
-        await seen.says("delay 1<->2 7s: 2 links")
+        await seen.until_message("delay 1<->2 7s: 2 links")
         await seen.until(lambda: _drawn(seen).count("(+7s)") >= 2, "both links")
         assert seen.run.query_one(NetworkView).has_focus
 
@@ -270,10 +270,10 @@ def test_escape_closes_the_dialog_and_enter_runs_the_command(host: HostReady) ->
         assert "since" not in _drawn(seen)
         await _open_dialog(seen)
         await seen.press("down", "down", "down", "down", "enter")
-        await seen.says("hold 1->2: 1 link")
+        await seen.until_message("hold 1->2: 1 link")
         assert "release 1->2" in await _open_dialog(seen)
         await seen.press("e")
-        await seen.says("release 1->2: 1 fault ended")
+        await seen.until_message("release 1->2: 1 fault ended")
 
     attached(test, host.socket)
 
@@ -283,6 +283,6 @@ def test_a_viewer_cannot_change_links(host: HostReady) -> None:
 
     async def test(seen: Seen) -> None:
         await seen.press("L", "enter")
-        await seen.says("cannot be changed: this viewer gives no commands")
+        await seen.until_message("cannot be changed: this viewer gives no commands")
 
     attached(test, host.socket, "viewer")

@@ -124,7 +124,7 @@ def _draw_line(canvas: Canvas, scene: Scene, edge: MessageEdge) -> None:
             continue
         # Clip first: the ends may be far outside the picture.
         first, last = _clip((start, source + 0.5 + way * 0.6), (end, across + 0.5 - way * 0.6), plane.along)
-        gaps = place > 0 or edge.fate == "too late" or bool(edge.by)
+        gaps = place > 0 or edge.fate == "timed out" or bool(edge.by)
         canvas.line(plane.xy(*first), plane.xy(*last), style, edge, gaps)
     x, y = plane.cell(int(start // 1), source)
     if 0 <= int(start // 1) < plane.along:
@@ -177,7 +177,7 @@ def _draw_end(canvas: Canvas, scene: Scene, edge: MessageEdge) -> None:
         reached = _end_lane(scene, edge, source, target, point)
         across = target - way if reached == target else _clear_of_lane(scene, round(reached), way)
         if edge.arrived or point in edge.again:
-            heads = signs.late if edge.fate == "too late" else signs.heads
+            heads = signs.late if edge.fate == "timed out" else signs.heads
             sign = heads[_side(scene, way)]
         else:
             sign = {"in flight": signs.flying, "held": signs.held}.get(edge.fate, signs.lost)

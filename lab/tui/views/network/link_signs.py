@@ -97,5 +97,5 @@ def _bracketed(text: str, effect: LinkEffect) -> str:
 
 def style_of(effect: LinkEffect, theme_styles: ThemeStyles) -> Style:
     """Return the style of an effect; dim if it is inert."""
-    style = theme_styles.fate(OUTCOMES.get(effect.name, "too late"))
+    style = theme_styles.fate(OUTCOMES.get(effect.name, "timed out"))
     return style + DIM if effect.is_inert else style

@@ -151,7 +151,7 @@ class Sides:
         if open_links:
             return (
                 f"{theme_styles.glyphs.arrow} one way only: {self._describe_links(open_links)}",
-                theme_styles.fate("too late"),
+                theme_styles.fate("timed out"),
             )
         if len(self._sides) > 2 and self._nothing_passes:
             return theme_styles.glyphs.links["cut"], theme_styles.fate("cut")
@@ -175,7 +175,7 @@ class Sides:
             self._now.connections.open_links(*two) for two in combinations(self._sides, 2) if two not in adjacent
         )
         return [
-            (f"one way: {self._describe_links(each)}", self._theme_styles.fate("too late"))
+            (f"one way: {self._describe_links(each)}", self._theme_styles.fate("timed out"))
             for each in found
             if each
         ]

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from lab.analysis.spacetime import FaultInterval
+from lab.export.annotations import annotations_in
 from lab.export.excerpt import Excerpt
-from lab.export.descriptions import annotations_in
 from lab.recording.reader import open_recording
 from lab.recording.snapshot import ActiveFault
 from tests.export.windows import RECORDINGS, eventful_recording, excerpt_in

@@ -1,4 +1,4 @@
-"""Texts for pictures and text exports: descriptions of intervals, messages and faults, and annotations."""
+"""Annotations of a run, and texts for intervals, messages and faults, for pictures and text exports."""
 
 import re
 from collections import Counter

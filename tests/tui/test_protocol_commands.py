@@ -34,8 +34,8 @@ def test_the_help_has_the_commands_of_the_built_in_protocols() -> None:
     console = Console(width=200, no_color=True)
     with console.capture() as capture:
         console.print(HelpDialog(True, ThemeStyles(glyphs_for())).content())
-    told = capture.get()
+    help_text = capture.get()
     for task in TASKS.values():
         for own in task.commands.values():
-            assert own.usage in told, own.name
-            assert own.does in told, own.name
+            assert own.usage in help_text, own.name
+            assert own.does in help_text, own.name

@@ -24,11 +24,11 @@ def test_failed_nodes_are_reported_after_the_interface(tmp_path: Path) -> None:
         terminal.type("q")
         assert terminal.status() == 0
         terminal.all_gone()
-        told = without_codes(terminal.output[terminal.output.rfind(b"\x1b[?1049l") :])
+        output = without_codes(terminal.output[terminal.output.rfind(b"\x1b[?1049l") :])
         place = 'mine.py:6 in on_new_state: raise ValueError("not today")'
-        assert "lab: node 1 failed at " in told
-        assert f" s: ValueError: not today ({place})" in told.replace("\r\n", " ")
-        assert "replay:   lab replay" in told
+        assert "lab: node 1 failed at " in output
+        assert f" s: ValueError: not today ({place})" in output.replace("\r\n", " ")
+        assert "replay:   lab replay" in output
 
 
 def test_a_page_of_the_guide_is_rendered(tmp_path: Path) -> None:
