@@ -1,4 +1,4 @@
-"""What the tests of the interface share: the same surroundings on every machine, and folders of their own."""
+"""Fixtures of the interface tests: the same environment on every machine, and separate folders."""
 
 import os
 import shutil
@@ -14,16 +14,14 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(autouse=True)
 def unwatched() -> None:
-    """The interface is never in one process with a watchdog over steps, which a test of campaigns may have left.
-
-    Its signal would now and then come while an event loop closes the socket that signals are written to.
-    """
+    """Stop the step watchdog that a campaign test may have left running in this process."""
+    # its signal may arrive while an event loop closes the socket that signals are written to
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 @pytest.fixture(autouse=True)
 def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A terminal with colours and UTF-8, and the folder of this test's running hosts, short for Unix sockets."""
+    """Set up a terminal with colours and UTF-8, and a folder for hosts with a path short enough for sockets."""
     base = Path(tempfile.mkdtemp(prefix="lab", dir="/tmp"))
     given = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8"}
     for name in ("XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):

@@ -1,4 +1,4 @@
-"""A recording that means no good: what its views draw has to be safe, and they have to draw it."""
+"""A hostile recording: the views must draw it, and draw it safely."""
 
 import json
 from pathlib import Path
@@ -17,14 +17,14 @@ _SOURCES = {
 
 
 def hostile_recording(path: Path, source: str = "escapes") -> Path:
-    """The shipped recording, with waits that cannot be, and escape sequences wherever there is text."""
+    """Write the shipped recording with impossible waits, and escape sequences in every text."""
     header, *records = (json.loads(line) for line in SHIPPED.read_text("utf-8").splitlines())
     header["protocol"]["source"] = _SOURCES[source]
     for number, record in enumerate(records):
         if record["record"] == "step":
             _spoil(record, number)
     lines = [json.dumps(each) for each in (header, *(each for each in records if each["record"] != "keyframe"))]
-    # a keyframe tells of what was before it was spoiled
+    # keyframes are left out: they hold the state before it was spoiled
     path.write_text("\n".join(lines) + "\n", "utf-8")
     return path
 

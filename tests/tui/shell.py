@@ -1,8 +1,8 @@
-"""What a shell is to the terminal: its session's leader, with the program in the foreground. Run as a script.
+"""A minimal shell: the leader of the terminal's session, with the program in the foreground. Run as a script.
 
-``python -m tests.tui.shell OUT IN COMMAND…`` writes the program's process number and then its exit status
-(negative: the signal that ended it) to the file descriptor OUT, and goes on holding the terminal until IN
-ends. Without it the program would lead the session itself, and its mere end would put the terminal right.
+``python -m tests.tui.shell OUT IN COMMAND…`` writes the program's process id and then its exit status (negative:
+the signal that ended it) to the file descriptor OUT, and holds the terminal until IN ends. Without it the program
+would lead the session itself, and its end alone would restore the terminal.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import termios
 
 
 def main(out: int, until: int, command: list[str]) -> None:
-    """Run the command, and report on it."""
+    """Run the command and report its process id and exit status."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     child = os.fork()

@@ -37,7 +37,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def headless(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same script without the head of a scenario."""
+    """A recording of the script without a scenario head."""
     return scripted_file(tmp_path_factory.mktemp("captions") / "script.jsonl", SCRIPT)
 
 

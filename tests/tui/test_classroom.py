@@ -73,13 +73,13 @@ def test_a_repair_exercise_cannot_begin_here(tmp_path: Path) -> None:
     exercise = made(tmp_path, REPAIR, INSTRUCTIONS[: INSTRUCTIONS.index("## 2.")], "", "mend")
 
     def test(word: str, text: str) -> None:
-        async def theme_styles(seen: Seen) -> None:
+        async def check_message(seen: Seen) -> None:
             await seen.until(lambda: word in seen.text, word)
             await seen.press("enter")
             assert isinstance(seen.top, ListScreen)
             await seen.until(lambda: text in seen.text, text)
 
-        classroom(theme_styles, student(tmp_path), [exercise], is_served=word != "in your editor")
+        classroom(check_message, student(tmp_path), [exercise], is_served=word != "in your editor")
 
     test("in your editor", "Pause one: on a machine with lab, run: lab exercise start mend")
     test("not on the server", "not on the server; on a machine with lab")

@@ -50,7 +50,7 @@ def _line(seen: Seen) -> CommandLine:
         ("tell 1 transfer 50 savings che", [], "tell 1 transfer 50 savings checking"),
         ("transactions 1", [], None),
         ("transactions 100 a", [], "transactions 100 at"),
-        ("expect 3.disp", [], "expect 3.cash_out"),
+        ("expect 3.cash", [], "expect 3.cash_out"),
         ("expect mon", [], "expect money"),
     ],
 )

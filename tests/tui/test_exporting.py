@@ -219,7 +219,7 @@ def test_progress_is_shown_and_escape_cancels(monkeypatch: pytest.MonkeyPatch, f
 
 @pytest.mark.parametrize("name", [each.name for each in ALL_FORMATS])
 def test_escape_while_writing_leaves_no_file(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str) -> None:
-    """Whether or not the writer reports progress."""
+    """With and without progress reports of the writer."""
     going, left, ended = threading.Event(), threading.Event(), threading.Event()
 
     def slow(options: Format, excerpt: Excerpt, path: Path) -> int:

@@ -186,7 +186,7 @@ def test_the_layout_is_restored_in_the_next_run(tmp_path: Path) -> None:
     async def arrange(seen: Seen) -> None:
         await seen.press("ctrl+up", "a", "z", "f", "t")
 
-    async def theme_styles(seen: Seen) -> None:
+    async def check_layout(seen: Seen) -> None:
         await seen.until(lambda: seen.run.views.chosen == "assertions", "the view")
         assert seen.run.has_class("full")
         assert seen.run.views.rows.heartbeats
@@ -195,7 +195,7 @@ def test_the_layout_is_restored_in_the_next_run(tmp_path: Path) -> None:
             await seen.press(key)
         assert seen.run.views.chosen == "log"
 
-    async def check_layout(seen: Seen) -> None:
+    async def check_default_layout(seen: Seen) -> None:
         assert seen.run.views.chosen == "log"
         assert not seen.run.has_class("full")
         assert seen.app.theme == DARK
@@ -203,8 +203,8 @@ def test_the_layout_is_restored_in_the_next_run(tmp_path: Path) -> None:
     _kept(arrange, file)
     nodes = read_layout_settings(file).nodes
     assert nodes is not None
-    _kept(theme_styles, file)
     _kept(check_layout, file)
+    _kept(check_default_layout, file)
     assert read_layout_settings(file) == LayoutSettings(nodes=nodes)
 
 
