@@ -14,7 +14,7 @@ from lab.text import sanitize
 __all__ = ["Activity", "activities_in", "arrivals_of", "is_forged"]
 
 _LONGEST = 200
-_FORMATS = {"status": "now {}", "told": "told {}", "log": "logs {}", "failure": "raises {}"}
+_FORMATS = {"status": "now {}", "protocol-command": "command {}", "log": "logs {}", "failure": "raises {}"}
 
 
 class Activity(Struct):

@@ -126,9 +126,9 @@ def _event_annotations(excerpt: Excerpt) -> Iterator[Annotation]:
             yield Annotation(line.at_us, line.record, line.what, line.text)
         elif line.what == "expectation":
             yield Annotation(line.at_us, line.record, line.kind, line.text)
-        elif line.what in ("log", "note", "failure", "told"):
+        elif line.what in ("log", "note", "failure", "protocol-command"):
             kind = "fault" if line.what == "failure" else "status"
-            word = f"{line.what} " if line.what in ("log", "told") else ""
+            word = {"log": "log ", "protocol-command": "command "}.get(line.what, "")
             yield Annotation(line.at_us, line.record, kind, f"node {line.source}: {word}{line.text}")
 
 

@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class Log(Generic[V]):
-    """``log: Log[Entry] = Log()``: an append-only log in safe storage. Each step writes only the new entries."""
+    """``log: Log[Entry] = Log()``: an append-only log in stable storage. Each step writes only the new entries."""
 
     __slots__ = ("_entries", "_length")
     __hash__ = None  # type: ignore[assignment]

@@ -241,7 +241,7 @@ class Protocol:
         self._port.touched = True
 
     def started(self) -> None:
-        """Begin the first procedures: the node has started, and its safe storage is restored."""
+        """Begin the first procedures: the node has started, and its stable storage is restored."""
 
     @property
     def now_us(self) -> int:

@@ -19,7 +19,7 @@ V = TypeVar("V")
 _SAFE, _AUXILIARY = object(), object()
 
 Safe = Annotated[V, _SAFE]
-"""``version: Safe[int] = 0``: this field lives in safe storage, and survives a crash (rule M3)."""
+"""``version: Safe[int] = 0``: this field lives in stable storage, and survives a crash (rule M3)."""
 
 Auxiliary = Annotated[V, _AUXILIARY]
 """``since_us: Auxiliary[int] = 0``: a field for display, on which nothing else in the node depends."""
@@ -59,8 +59,10 @@ def declared_fields(protocol: type, root: type) -> tuple[StateField, ...]:
 
 
 Changes = tuple[dict[str, Any], dict[str, Any], dict[str, list[Any]]]
-"""(changed, stored, logged): new values of volatile fields, new values of fields in safe storage, and new entries
-of logs; all as plain JSON values."""
+"""(changed, stored, logged): new values of volatile fields, of fields in stable storage, and new entries of logs.
+
+All are plain JSON values.
+"""
 
 
 class StateVector:

@@ -31,7 +31,7 @@ class Message(Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Started(Struct, frozen=True, tag="started", tag_field="type", gc=False):
-    """The node started its nth incarnation with the contents of its safe storage in ``stored``.
+    """The node started its nth incarnation with the contents of its stable storage in ``stored``.
 
     ``serial`` is the first serial that its messages may use. Serials continue across crashes, so an answer to a
     request of an earlier incarnation matches no request of this one.
@@ -80,10 +80,10 @@ class Wait(Struct, frozen=True, omit_defaults=True, gc=False):
 class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="record", gc=False):
     """The effects of one input on a node, at one instant.
 
-    ``changed`` holds the new values of volatile fields, ``stored`` those of fields in safe storage, and ``logged``
-    the entries appended to logs there; the latter two are on disk before any message of ``sent`` leaves. ``late``:
-    the input was an answer to a request that no longer waits. ``failed`` is the traceback of a node that raised;
-    such a step sends and stores nothing.
+    ``changed`` holds the new values of volatile fields, ``stored`` those of fields in stable storage, and
+    ``logged`` the entries appended to logs there; the latter two are on disk before any message of ``sent``
+    leaves. ``late``: the input was an answer to a request that no longer waits. ``failed`` is the traceback of a
+    node that raised; such a step sends and stores nothing.
     """
 
     at_us: int
@@ -106,11 +106,11 @@ class Step(Struct, frozen=True, omit_defaults=True, tag="step", tag_field="recor
 
     @property
     def stores(self) -> bool:
-        """Return whether the step writes to safe storage."""
+        """Return whether the step writes to stable storage."""
         return bool(self.stored or self.logged)
 
     def storage_after(self, before: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the contents of safe storage after this step, given those before; logs that grew are ``Log``."""
+        """Return the contents of stable storage after this step, given those before; grown logs are ``Log``."""
         logs = {name: _log(before.get(name)) + new for name, new in self.logged.items()}
         return {**before, **self.stored, **logs}
 

@@ -12,7 +12,7 @@ After stage 2 no node is Normal, after stage 3 all of Up follow one coordinator,
 Definition: these are the cuts c1 to c4 of figure 10.8.
 
 Assumptions that can be broken here: messages arrive in order and within Tm (8, 7: delay, loss, partition,
-reordering), none arrives that was not sent (3: duplication), nodes answer within Tp (9: pause), and safe storage
+reordering), none arrives that was not sent (3: duplication), nodes answer within Tp (9: pause), and stable storage
 survives (4: wipe). With 8 or 9 broken, two coordinators at once are possible: silence then proves no crash.
 
 Listing 10.16 is the state vector, 10.17 ``up`` and ``halted``, 10.18 ``coordinator_timeout`` and

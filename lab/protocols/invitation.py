@@ -8,10 +8,10 @@ loses its coordinator, forms a group of its own. Coordinators look for each othe
               Accept             from new members   the coordinator of the new group collects them
               Ready              to new members     the Definition of the new group; an answer missing: Recovery
 
-A group is identified by the node that forms it and a counter from safe storage (I1). No identifier is used twice,
-so two nodes of one group have the same coordinator and Definition, whatever the network and the nodes do: A3 and
-A5 need no timing, no order, no delivery; only a loss of safe storage (4: wipe) can break them. For groups to merge
-eventually (A4), the network must deliver in time for long enough.
+A group is identified by the node that forms it and a counter from stable storage (I1). No identifier is used
+twice, so two nodes of one group have the same coordinator and Definition, whatever the network and the nodes do:
+A3 and A5 need no timing, no order, no delivery; only a loss of stable storage (4: wipe) can break them. For groups
+to merge eventually (A4), the network must deliver in time for long enough.
 
 Listing 10.22 is ``group`` and ``counter``, 10.23 ``check``, 10.24 ``timeout``, 10.25 ``recovery``, 10.26
 ``merge``, 10.27 ``on_invitation`` and ``join``, 10.28 the handlers after them; ``others`` is the listing's Others.

@@ -73,7 +73,7 @@ class ParticipantStorage(Algorithm):
     # the log
 
     def _write(self, entry: Entry) -> None:
-        """Append to the log in safe storage, before any message of this step leaves."""
+        """Append to the log in stable storage, before any message of this step leaves."""
         self.log += (entry,)
         self._update_display()
 

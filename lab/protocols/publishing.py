@@ -11,8 +11,8 @@ is published by a two-phase commit within a group that has a majority of all con
 A node that votes for an operation is *pledged*: it votes for no other one until it knows the outcome. Two
 majorities have a node in common, and that node does not vote for a second operation while the first may still take
 effect. So no two operations take effect as edition k, whatever is lost, delayed, cut or stopped, in any number of
-groups (A9). The decision is the coordinator's ``published``, in safe storage before it is sent; vote and pledge
-are in safe storage before the vote is sent.
+groups (A9). The decision is the coordinator's ``published``, in stable storage before it is sent; vote and pledge
+are in stable storage before the vote is sent.
 
 What is not in the coordinator's storage has not been decided, and a coordinator that crashed before the decision
 never decides it (presumed abort). So it can answer that an operation *is over* without remembering which ones it
@@ -99,7 +99,7 @@ class Publishing(Task):
         return self._follows(self.id)
 
     def started(self) -> None:
-        """Continue from safe storage: resend a decision, and inquire about a pledge."""
+        """Continue from stable storage: resend a decision, and inquire about a pledge."""
         if self.unacknowledged:
             self.begin(self.announce_edition)
         if self.pledge is not None:

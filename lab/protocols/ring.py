@@ -16,7 +16,7 @@ its starter sees that. Here, a node asks its coordinator, becomes Normal with th
 asks again every T, so that it detects silence.
 
 Assumptions that can be broken here: messages arrive in order and within Tm (8, 7), none arrives that was not sent
-(3), nodes answer within Tp (9), safe storage survives (4). With 4, 8 or 9 broken, two can lead. A1.2 is not
+(3), nodes answer within Tp (9), stable storage survives (4). With 4, 8 or 9 broken, two can lead. A1.2 is not
 promised: earlier members learn T later what later members report.
 
 The text has four holes, which are closed here (not with ``as_printed``; recordings/holes show the consequences):

@@ -22,7 +22,7 @@ duplicated request (3) may queue a node that wants nothing, and another one may 
 
 None of these breaks K1: at most one node holds the token, from the step that receives it to the step that passes
 it on. A duplicate of the message with the token would be a second token. So the token is renumbered each time that
-it is passed, and a node accepts only a token newer than all that it has had; the last number is in safe storage.
+it is passed, and a node accepts only a token newer than all that it has had; the last number is in stable storage.
 For the same reason the lowest node, the initial holder, creates the token only if it never had one. If its safe
 storage is wiped (4), there are two tokens.
 

@@ -7,7 +7,7 @@ The coordinator collects the votes and decides; the participants follow its deci
     participate        wait for Prepare, then for the decision; if it does not come, inquire
     inquire            OutcomeOf to the coordinator, then to the other participants (cooperative termination)
 
-The commit point is the coordinator's entry *committed* in its log. It is in safe storage before any Commit is
+The commit point is the coordinator's entry *committed* in its log. It is in stable storage before any Commit is
 sent, so the decision survives crashes. Before the commit point, a crash of the coordinator means abort (C5).
 
 Between its vote YES and the decision a participant is *uncertain*. It must not commit, since another participant
@@ -16,8 +16,8 @@ asks. A node that knows the outcome answers with it; a node that has not voted y
 outcome. But if all reachable nodes are uncertain too, they wait until another recovers: two-phase commit blocks
 (C4).
 
-Agreement relies on safe storage (4), and on messages being genuine (3; duplication does no harm). Delay, loss and
-reordering of messages, pauses, cuts and crashes cost time, but never agreement.
+Agreement relies on stable storage (4), and on messages being genuine (3; duplication does no harm). Delay, loss
+and reordering of messages, pauses, cuts and crashes cost time, but never agreement.
 """
 
 from enum import Enum

@@ -19,7 +19,7 @@ _Event = Process | Commanded | Captioned | Expected | Injected | End
 
 LINE_TYPES = (
     *("message", "status", "process", "command", "caption", "mark", "expectation"),
-    *("told", "log", "note", "failure", "end"),
+    *("protocol-command", "log", "note", "failure", "end"),
 )
 """The values of ``LogLine.what``."""
 
@@ -85,7 +85,7 @@ def _step_lines(number: int, step: Step) -> list[LogLine]:
     lines = []
     if isinstance(step.input, CommandInput):
         text = " ".join((step.input.command, *step.input.words))
-        lines.append(LogLine(number, step.at_us, "told", text, step.node, kind=step.input.command))
+        lines.append(LogLine(number, step.at_us, "protocol-command", text, step.node, kind=step.input.command))
     if _has_status(step):
         status = step.changed.get("status")
         parts = [str(status)] if status else []

@@ -35,7 +35,7 @@ _NODE_VERBS = {
     "restart": ("recovers", "recover"),
     "pause": ("is paused", "are paused"),
     "resume": ("resumes", "resume"),
-    "wipe": ("loses its safe storage", "lose their safe storage"),
+    "wipe": ("loses its stable storage", "lose their stable storage"),
 }
 _LINK_VERBS = {
     "delay": "messages are delayed",

@@ -48,11 +48,11 @@ class Verb(Struct, frozen=True):
 
 
 VERBS: dict[str, Verb] = {
-    "kill": Verb("kill NODES", "crash: kill the process; only its safe storage survives", "kill 5"),
-    "restart": Verb("restart NODES", "recover: start a new process from safe storage", "restart 5"),
+    "kill": Verb("kill NODES", "crash: kill the process; only its stable storage survives", "kill 5"),
+    "restart": Verb("restart NODES", "recover: start a new process from stable storage", "restart 5"),
     "pause": Verb("pause NODES", "stop the process; it keeps its state", "pause coordinator"),
     "resume": Verb("resume NODES", "continue a paused process", "resume all"),
-    "wipe": Verb("wipe NODES", "erase the safe storage of a crashed node", "wipe 5"),
+    "wipe": Verb("wipe NODES", "erase the stable storage of a crashed node", "wipe 5"),
     "slow": Verb("slow NODES TIME [±TIME]", "delay every message to the node by TIME", "slow 4 300ms"),
     "delay": Verb(
         "delay LINKS [KINDS] TIME [±TIME]", "add TIME to the latency of messages", "delay 2->3 400ms ±100ms"

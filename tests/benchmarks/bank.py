@@ -140,7 +140,7 @@ def _recovery(folder: Path, count: int) -> list[Figure]:
     output = f"{len(values['log']):,} entries of {count:,} transactions"
     return [
         Figure("a node started with a long log, by the kernel", took_s, "s", 2, "less", output),
-        Figure("and live, from the file of its safe storage", read_s + took_s, "s", 2, "less", "a line for each"),
+        Figure("and live, from its stable storage", read_s + took_s, "s", 2, "less", "a line for each"),
     ]
 
 

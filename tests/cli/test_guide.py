@@ -89,7 +89,7 @@ def test_random_schedules_find_the_flaw_and_only_that(mine: Path) -> None:
 
 
 def test_a_pause_is_more_than_it_can_bear(mine: Path) -> None:
-    """Two coordinators, outside the promise: assumption 9 is broken."""
+    """Two coordinators, excused: assumption 9 is broken."""
     rig = Rig(range(1, 4), protocol=load_protocol(f"{mine}:MyCarefulElection")).started()
     rig.run_until_agreed()
     rig.do("pause 3")
@@ -149,8 +149,8 @@ def test_the_calls_that_the_page_makes_exist(lab: Lab) -> None:
     assert len(calls) > 5
     for command in {words[1] for words in calls}:
         options = {word for words in calls if words[1] == command for word in words if word.startswith("--")}
-        said = lab(command, "--help").out
-        assert options <= set(re.findall(r"--[\w-]+", said)), command
+        text = lab(command, "--help").out
+        assert options <= set(re.findall(r"--[\w-]+", text)), command
 
 
 def _call(beginning: str) -> list[str]:
@@ -159,7 +159,7 @@ def _call(beginning: str) -> list[str]:
     return shlex.split(call)[1:]
 
 
-def test_the_flaw_is_found_as_the_page_says(lab: Lab, mine: Path) -> None:
+def test_the_flaw_is_found_as_the_page_shows(lab: Lab, mine: Path) -> None:
     """The campaign finds it, in the words that the page shows; its recording can be verified, as the page does."""
     mine.write_text("\n\n".join(CODE[:-1]), "utf-8")
     done = lab(*_call("check my_election.py --runs"))
@@ -179,7 +179,7 @@ def test_nothing_is_found_in_the_second_version(lab: Lab, mine: Path) -> None:
     assert mine.exists()
     done = lab(*_call("check my_election.py:MyCarefulElection --runs 1000 --faults kill,pause"))
     assert done.status == 1, done
-    assert "outside the promise: A1.1 under broken assumption 9" in done.out
+    assert "excused: A1.1 under broken assumption 9" in done.out
     done = lab("check", "my_election.py:MyCarefulElection", "--runs", "100", "--faults", "kill")
     assert (done.status, done.err) == (0, ""), done
 
@@ -191,7 +191,7 @@ def test_the_second_version_heals(lab: Lab, mine: Path) -> None:
     done = lab("check", "my_election.py:MyCarefulElection", *words)
     assert (done.status, done.err) == (0, ""), done
     assert re.search(r"^ A2 +none ", done.out, re.MULTILINE)
-    assert re.search(r"^ A1\.1 +\d+ +outside", done.out, re.MULTILINE)
+    assert re.search(r"^ A1\.1 +\d+ +excused", done.out, re.MULTILINE)
 
 
 def test_the_run_of_the_page(lab: Lab, mine: Path) -> None:

@@ -15,7 +15,7 @@ OPTIONS = {
         "--nodes --t --tm --tp --latency --jitter --sim --live --speed --set --do --script --record --seed "
         "--headless --for --json"
     ),
-    "replay": "--beside",
+    "replay": "--compare",
     "tour": "",
     "export": (
         "--to --out --from --until --nodes --time --heartbeats --ascii --force --table --view --size --speed "

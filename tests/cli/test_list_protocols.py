@@ -41,7 +41,7 @@ def test_one_protocol_in_detail(lab: Lab) -> None:
         "token         Mutual exclusion by a token with path compression: only the holder",
         "              may be inside.",
         f"  promises    K1  {ASSERTIONS['K1'].statement}",
-        "  assumes     K1  safe storage is safe (4)",
+        "  assumes     K1  stable storage is permanent and atomic (4)",
         "  parameters  hold=0s         Time inside the critical section; 0: T.",
     ]
     assert "  commands    request [NODES]  Enter the critical section as soon as possible." in lines

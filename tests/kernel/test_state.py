@@ -100,7 +100,7 @@ def test_M3_safe_fields_are_stored() -> None:
 
 
 def test_M3_safe_fields_are_restored_and_all_else_is_lost() -> None:
-    """M3: the next incarnation begins with the contents of safe storage, in the proper types."""
+    """M3: the next incarnation begins with the contents of stable storage, in the proper types."""
     solo = Solo(Keeper)
     step = solo.start({"epoch": 4, "last": {"left": 7, "right": [8]}})
     assert (solo.protocol.epoch, solo.protocol.last) == (4, Pair(7, (8,)))
@@ -187,7 +187,7 @@ class Grow(Payload, frozen=True):
 
 
 class Diary(Protocol):
-    """A protocol with a log in safe storage."""
+    """A protocol with a log in stable storage."""
 
     log: Log[str] = Log()
 

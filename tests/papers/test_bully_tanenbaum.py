@@ -128,7 +128,7 @@ def test_T3_without_COORDINATOR_in_time_it_starts_anew() -> None:
 
 
 def test_T4_a_restarted_node_holds_an_election() -> None:
-    """T4: whatever is in its safe storage."""
+    """T4: whatever is in its stable storage."""
     solo = Solo(BullyTanenbaum, 4, (0, 1, 4, 6, 7))
     assert _sent(solo.start({"version": 9}, incarnation=2, serial=100)) == ELECTIONS
 

@@ -1,7 +1,7 @@
 """I1, A5: a node is killed at every step of a run, and between any two messages, and no identifier comes twice.
 
 Three nodes come up, merge, lose their coordinator, and merge again; the node that takes the step dies right after
-it, or at a message of it, and comes back at once with what safe storage held.
+it, or at a message of it, and comes back at once with what stable storage held.
 """
 
 import pytest
@@ -84,7 +84,7 @@ def test_I1_killed_at_every_message() -> None:
 
 
 def test_I1_the_counter_is_stored_in_the_step_that_uses_it() -> None:
-    """I1: no step sends an identifier with a counter above the one that is in safe storage by then."""
+    """I1: no step sends an identifier with a counter above the one that is in stable storage by then."""
     stored: dict[int, int] = {}
     used = 0
     rig = _calm()

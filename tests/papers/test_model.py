@@ -57,7 +57,7 @@ def test_M2_the_state_vector() -> None:
 
 
 def test_M3_only_the_version_is_in_safe_storage() -> None:
-    """M3: only version numbers are in safe storage."""
+    """M3: only version numbers are in stable storage."""
     assert [field.name for field in Bully.fields if field.safe] == ["version"]
 
 

@@ -331,7 +331,7 @@ def test_records_that_never_come_are_not_awaited() -> None:
 
 
 def test_a_step_that_only_stores_can_fire_a_predicate() -> None:
-    """A pledge of the field is only in safe storage, and stored before the vote is sent."""
+    """A pledge of the field is only in stable storage, and stored before the vote is sent."""
     stacked = load_protocol("field above bully")
     rig = _played('when all normal: publish\nthen when 1.pledge != none: mark "pledged"', protocol=stacked)
     pledged = next(record for record in rig.records if isinstance(record, Captioned))

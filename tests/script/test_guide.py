@@ -34,7 +34,7 @@ def test_every_trigger_is_there() -> None:
 
 def test_every_state_and_count_is_there() -> None:
     """In the words that the code has for them."""
-    assert {f"4 {state}": said for state, said in STATES.items()}.items() <= ROWS.items()
+    assert {f"4 {state}": text for state, text in STATES.items()}.items() <= ROWS.items()
     assert COUNTS.items() <= ROWS.items()
 
 

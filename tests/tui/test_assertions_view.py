@@ -102,9 +102,8 @@ def test_statement_and_assumptions_are_shown(size: tuple[int, int]) -> None:
         await seen.press("end", "a")
         for name in seen.source.store.header.protocol.promises:
             assert ASSERTIONS[name].statement in _block(seen, name)
-        assert "while these assumptions hold: 4 safe storage is safe, 8 messages arrive within Tm" in _block(
-            seen, "A6"
-        )
+        assumptions = "4 stable storage is permanent and atomic, 8 messages arrive within Tm"
+        assert f"while these assumptions hold: {assumptions}" in _block(seen, "A6")
         assert "while all nine assumptions hold" in _block(seen, "A1.1")
         assert "for every protocol" in _block(seen, "raises")
         assert "3pc above bully does not promise A3.1 (one coordinator a group)" in " ".join(_text(seen).split())

@@ -272,7 +272,7 @@ def test_the_examples_of_the_help_are_commands() -> None:
 def test_the_help_uses_the_available_width() -> None:
     """In 80 columns no column is narrower than half of them; in 200 there are two columns."""
     narrow = _help(driver=True, width=74)
-    assert "    crash: kill the process; only its safe storage survives  (kill 5)" in narrow
+    assert "    crash: kill the process; only its stable storage survives  (kill 5)" in narrow
     assert max(len(line) - len(line.lstrip()) for line in narrow) < 40
     assert len(narrow) < 235
     wide = _help(True, 164, "wide")

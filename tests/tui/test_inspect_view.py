@@ -79,7 +79,7 @@ def test_it_shows_what_the_step_changed() -> None:
         assert "  changed        status  Reorganization → Normal" in text
         assert f"  stored         version  {version - 1} → {version}\n" in text
         assert f"  sent           NewStateAnswer to {leader}" in text
-        stored = text.partition("safe storage, which outlives a crash")[2]
+        stored = text.partition("stable storage, which outlives a crash")[2]
         assert stored.split() == ["version", str(step.stored["version"])]
 
     replay(test)
@@ -114,7 +114,7 @@ def test_it_shows_the_selected_node_and_what_is_left_of_a_dead_one() -> None:
         assert "selected" in text.split("\n")[0]
         assert "\n waits\n" not in text
         assert "\n state\n" not in text
-        assert text.partition("safe storage, which outlives a crash")[2].split() == ["version", "1"]
+        assert text.partition("stable storage, which outlives a crash")[2].split() == ["version", "1"]
         await seen.press("1")
         assert _text(seen).startswith(" node 1 ")
         text = await _go(seen, 0)
@@ -146,7 +146,7 @@ def test_the_log_of_a_bank_shows_the_newest_entry_last(size: tuple[int, int]) ->
     async def test(seen: Seen) -> None:
         await seen.press("i", "end", "4")
         text = _text(seen)
-        stored = text.partition("safe storage, which outlives a crash")[2].strip().split("\n")
+        stored = text.partition("stable storage, which outlives a crash")[2].strip().split("\n")
         assert stored[0].startswith("log")
         assert " entr" in stored[0]
         state = text.partition("\n state\n")[2].partition("\n\n")[0]

@@ -85,7 +85,7 @@ def test_a_coordinator_in_reorganization_will_lead() -> None:
 
 def test_a_killed_node() -> None:
     pane = _pane(NodeState(4, "killed", 1, 104, {"status": "Down"}))
-    assert (pane.shown, pane.status, pane.waits) == ("killed", "Down", "safe storage is kept")
+    assert (pane.shown, pane.status, pane.waits) == ("killed", "Down", "stable storage is kept")
     assert (pane.coordinator, pane.leads, pane.up, pane.left_us) == (None, "", (), None)
 
 

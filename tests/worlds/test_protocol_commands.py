@@ -61,7 +61,7 @@ def test_the_log_shows_the_command(rig: Rig) -> None:
     """Before its effects."""
     rig.do("tell 3 pin hello")
     lines = lines_of(0, rig.records[-1])
-    assert (lines[0].what, lines[0].source, lines[0].text) == ("told", 3, "pin hello")
+    assert (lines[0].what, lines[0].source, lines[0].text) == ("protocol-command", 3, "pin hello")
     assert [line.kind for line in lines[1:]] == ["Pinned", "Pinned"]
 
 

@@ -87,7 +87,7 @@ def diff(
     """Find the first difference between two recordings.
 
     It prints the log lines before and after the difference. The name of the run, its start date and its parent are
-    not compared. lab replay A --beside B shows both recordings at the same moment.
+    not compared. lab replay A --compare B shows both recordings at the same moment.
 
     Exit status: 0 no difference, 1 they differ, 2 one is not a recording.
     """

@@ -19,7 +19,7 @@ def replay(
     ],
     other: Annotated[
         Path | None,
-        typer.Option("--beside", metavar="FILE", help="Show this recording next to it, at the same moment."),
+        typer.Option("--compare", metavar="FILE", help="Show this recording next to it, at the same moment."),
     ] = None,
 ) -> int:
     """Open a recording in the interface.
@@ -79,7 +79,7 @@ def show(
         typer.Option(
             metavar="WHAT",
             help="Show only lines of this type: message, status, process, command, caption, mark, expectation, "
-            "told, log, note, failure or end.",
+            "protocol-command, log, note, failure or end.",
         ),
     ] = None,
     heartbeats: Annotated[bool, typer.Option("--heartbeats", help="Include heartbeats.")] = False,

@@ -108,7 +108,7 @@ def _state_facts(state: dict[str, Any]) -> tuple[str, ...]:
 
 def _wait_fields(view: NodeState, now_us: int) -> tuple[str, str, int | None, int]:
     if view.process == "killed":
-        return "", "safe storage is kept", None, 0
+        return "", "stable storage is kept", None, 0
     if view.process == "failed":
         return "", sanitize(view.traceback.rpartition("\n")[2], 80), None, 0
     if view.process == "absent":

@@ -71,7 +71,7 @@ VIEWS: tuple[ViewKind, ...] = (
         "the protocol's source, and where each node waits; Enter switches to the executed lines, and back",
     ),
     ViewKind(
-        "inspect", "one node: its last step, its waits, its state, its safe storage; a digit selects another"
+        "inspect", "one node: its last step, its waits, its state, its stable storage; a digit selects another"
     ),
     ViewKind("assertions", "the assertions and their verdicts; Enter goes to the next violation of one"),
     ViewKind("compare", "another recording at the same point of the run; Enter goes to where the two diverge"),

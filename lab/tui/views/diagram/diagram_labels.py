@@ -16,7 +16,7 @@ from lab.tui.views.diagram.scene import Scene
 __all__ = ["draw_axis", "draw_bands", "draw_cursor", "draw_events", "draw_names"]
 
 _LOUD_KINDS = ("command", "caption", "mark", "expectation", "failure", "end")
-_MARGIN_KINDS = (*_LOUD_KINDS, "note", "told", "log")
+_MARGIN_KINDS = (*_LOUD_KINDS, "note", "protocol-command", "log")
 _TICKS_APART = (5, 16)
 _LONGEST = 120
 
@@ -124,7 +124,7 @@ def _event_label(scene: Scene, event: LogLine) -> tuple[str, Style]:
         return f"{theme_styles.glyphs.marks[kind]} {text}", theme_styles.mark(kind)
     if event.what == "failure":
         return f"{theme_styles.glyph('failed')} {who}{text}", theme_styles.warning
-    label = {"note": "", "told": "command "}.get(event.what, f"{event.what} ")
+    label = {"note": "", "protocol-command": "command "}.get(event.what, f"{event.what} ")
     return f"{who}{label}{text}", DIM
 
 

@@ -41,7 +41,7 @@ def inspection_rows(
         rows += [*_heading("waits", theme_styles), *_wait_rows(found, now_us, listing, theme_styles, inside), []]
         rows += [*_heading("state", theme_styles), *_state_rows(found, theme_styles, inside), []]
     rows += [
-        *_heading("safe storage, which outlives a crash", theme_styles),
+        *_heading("stable storage, which outlives a crash", theme_styles),
         *_stored_rows(found, theme_styles, inside),
     ]
     return rows

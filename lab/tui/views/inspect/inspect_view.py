@@ -1,4 +1,4 @@
-"""One node in full: its last step, its waits, its state and its safe storage."""
+"""One node in full: its last step, its waits, its state and its stable storage."""
 
 from functools import cached_property
 

@@ -76,5 +76,5 @@ def _event_pieces(line: LogLine, theme_styles: ThemeStyles) -> list[Piece]:
         ]
     style = {"failure": theme_styles.warning, "log": DIM}.get(line.what, Style(italic=True))
     who = "  " if line.source is None else f"{line.source:>2}"
-    label = {"told": "command: ", "log": "log: "}.get(line.what, "")
+    label = {"protocol-command": "command: ", "log": "log: "}.get(line.what, "")
     return [(f"{who}      {theme_styles.glyphs.dot} ", style), (sanitize(f"{label}{line.text}", 300), style)]
