@@ -43,7 +43,7 @@ class TransactionDiagnosis(Struct, frozen=True):
 
     @property
     def locks(self) -> tuple[str, ...]:
-        """The accounts that it locks."""
+        """The accounts that the transaction locks."""
         return tuple(name for each in self.overview.participant_states for name in each.locks)
 
     @property
@@ -59,7 +59,7 @@ def blocked_since_us(view: NodeState) -> int | None:
 
 
 def diagnose_open_transactions(cluster: ClusterState, header: Header) -> tuple[TransactionDiagnosis, ...]:
-    """Return a diagnosis of each open transaction, those blocked for longest first."""
+    """Return a diagnosis of each open transaction: those blocked longest first, those not blocked last."""
     return diagnose_bank(bank_in(cluster, header), cluster, header) if has_bank(header) else ()
 
 

@@ -14,9 +14,10 @@ __all__ = ["Work", "WorkLog"]
 
 
 class Work(Struct, frozen=True):
-    """The readings ``made``: ``lost`` are known to no node that runs at the end, ``duplicated`` repeat a result.
+    """The number of readings ``made``.
 
-    All others are results.
+    Of these, ``lost`` are known to no node that runs at the end, and ``duplicated`` repeat a result. All others
+    are results.
     """
 
     made: int = 0
@@ -30,7 +31,7 @@ class Work(Struct, frozen=True):
 class WorkLog:
     """Collect the readings from all records; only a node itself knows how many it made, in each incarnation.
 
-    Values in a state that only share the name of a survey are ignored.
+    A value in a state that is called ``survey`` but is none is ignored.
     """
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ class FieldChange(Struct, frozen=True):
 
 
 class PendingWait(Struct, frozen=True):
-    """A wait, and the peers that have answered; unknown (not ``is_known``) if the wait began too far back."""
+    """A wait, and the peers that have answered; ``is_known`` is false if the wait began too far back to tell."""
 
     wait: Wait
     answered: tuple[int, ...] = ()

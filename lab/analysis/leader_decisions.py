@@ -2,7 +2,7 @@
 
 The leadership is *settled* while every running node is Normal under a running node that is Normal and leads
 itself: one for all, or one in each group. A *decision* lasts from the record that ends this to the record that
-restores it. Before all nodes have started for the first time there is none.
+restores it. There is no decision before all nodes have started for the first time.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,8 @@ __all__ = ["DecisionLog", "LeaderDecision", "settled_leaders"]
 class LeaderDecision(Struct):
     """A decision: the record with which it ``began``, and the one that ``settled`` it, or None.
 
-    ``before`` led until it began, ``leaders`` lead after it. ``notifications`` are the messages by which nodes
-    learned of their coordinators, as (leader, node, sender, kind).
+    The nodes ``before`` led until it began, and the ``leaders`` lead after it. ``notifications`` are the messages
+    by which nodes learned of their coordinators, as (leader, node, sender, kind).
     """
 
     began: int
@@ -41,9 +41,9 @@ def settled_leaders(nodes: Mapping[int, NodeState]) -> tuple[int, ...] | None:
 
 
 class DecisionLog:
-    """Collect the decisions. ``observe`` applies each record to the cluster itself.
+    """Find the decisions, and keep the last that began, as ``decision``.
 
-    ``decision`` is the last one that began; ``leaders`` is None while the leadership is not settled.
+    ``observe`` itself applies each record to the cluster. ``leaders`` is None while the leadership is not settled.
     """
 
     def __init__(self, cluster: ClusterState) -> None:
@@ -71,7 +71,7 @@ class DecisionLog:
                 self.decision.settled, self.decision.leaders = self.cluster.record, self.leaders
 
     def _notifications(self, record: Record | None) -> list[tuple[int, int, int, str]]:
-        """Return the notification by which the node of the record learns of its coordinator, in a list, or []."""
+        """Return the notification by which the record's node learns of its coordinator: a list of one or none."""
         if not isinstance(record, Step) or not isinstance(record.input, Received):
             return []
         leader = record.changed.get("coordinator")

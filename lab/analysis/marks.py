@@ -49,7 +49,7 @@ class Places:
         return len(self.records)
 
     def add(self, number: int, at_us: int) -> None:
-        """Add the next position, with the time of the one before it if the record is a little older."""
+        """Add the next position. If its time is before that of the last position, it gets that time instead."""
         self.records.append(number)
         self.times_us.append(max(self.times_us[-1] if self.times_us else 0, min(at_us, _LATEST_US)))
 
@@ -64,7 +64,7 @@ class Marks:
         self._last_us = 0
 
     def add(self, number: int, record: Record | None) -> None:
-        """Add the next record. A command and its immediate effects on processes are one mark."""
+        """Add the next record. Faults in quick succession, such as a command and its effects, are one mark."""
         kind = mark_of(record)
         if kind is None or record is None or isinstance(record, Header):
             return

@@ -1,6 +1,7 @@
 """Trace one message: why it was sent, the faults on its way, its effects, and the trace of the reply.
 
-The trace covers a limited number of records, from the one that sent the message on. Each entry names its record.
+The trace begins with the record that sent the message, and covers a limited number of records. Each entry names
+its record.
 """
 
 from collections.abc import Iterator

@@ -56,7 +56,7 @@ class TransactionSummary(Struct, frozen=True):
 
 
 class OpenSummary(Struct, frozen=True):
-    """A transaction that is open at the end, and why; ``blocked_us``: since when it is blocked, or None."""
+    """A transaction that is open at the end, and why. ``blocked_us``: when it became blocked, or None."""
 
     transaction: str
     why: str

@@ -1,4 +1,4 @@
-"""The report of ``lab check``: a table of the totals, the shrunk finding, and the same as JSON."""
+"""The report of ``lab check``: tables of the totals, and the shrunk finding; or both as JSON."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from lab.worlds.campaign.finding import Finding
 __all__ = ["as_json", "format_no_findings", "report", "report_finding"]
 
 _MOST_ROWS = 3
-"""At most so many rows per assertion, one for each set of broken assumptions."""
+"""At most this many rows per assertion, one for each set of broken assumptions; one more row sums up the rest."""
 _FAILURES = "FAILURES: all relevant assumptions intact"
 
 
@@ -57,7 +57,7 @@ def _transactions(table: CampaignTotals) -> str:
 
 
 def _violation_rows(table: CampaignTotals, name: str) -> list[tuple[str, str]]:
-    """Return rows (count, broken assumptions) for an assertion: failures first, then by falling count."""
+    """Return rows (count, broken assumptions) for an assertion: failures first, then the most frequent ones."""
     found = [(broken, times) for (which, broken), times in table.violations.items() if which == name]
     found.sort(key=lambda sort: (bool(sort[0]), -sort[1], sort[0]))
     rows = [(f"{times:,}", _describe_broken(broken)) for broken, times in found[:_MOST_ROWS]]
@@ -94,7 +94,7 @@ def _ranges(lines: list[int]) -> str:
 def format_no_findings(
     protocol: type[Algorithm], table: CampaignTotals, find: str | None, interrupted: bool
 ) -> str:
-    """Return what the campaign has shown if there is no finding."""
+    """Return the result of a campaign that has found nothing."""
     if not table.runs:
         return "stopped before the first run was finished: no result"
     so_far = f"stopped after {format_count(table.runs, 'run')}; " if interrupted else ""

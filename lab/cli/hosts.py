@@ -26,7 +26,7 @@ def _run_named(name: str | None) -> RunInfo:
 
 
 def print_runs(as_json: bool) -> int:
-    """Print the active runs and the protocols."""
+    """Print the active runs and the protocols; as JSON, only the runs."""
     running, removed = list_runs()
     if as_json:
         print(msgspec.json.encode({"runs": running, "removed": removed}).decode())

@@ -132,7 +132,7 @@ def _announce(jobs: list[Job], workers: int) -> None:
 
 
 def _run(jobs: list[Job], request: CheckRequest) -> tuple[list[Report], bool]:
-    """Return the reports of the finished runs, and whether Ctrl-C was pressed."""
+    """Return the reports of the finished runs, and whether the check was interrupted."""
     reports: list[Report] = []
     kept: set[tuple[str, World]] = set()
     began_s = time.monotonic()

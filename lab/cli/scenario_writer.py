@@ -41,7 +41,7 @@ def write_scenario(recording: Path, output: Path | None, shrink: bool, title: st
 
 
 def _new(output: Path) -> Path:
-    """Return the file to write. Raises UsageError if it exists: it may have been written by hand."""
+    """Return the file to write. Raises UsageError if its suffix is wrong, or if it exists."""
     if output.suffix != SUFFIX:
         raise UsageError(f"--output {output}: name a file that ends in {SUFFIX}: -o {output.stem}{SUFFIX}")
     file = writable("--output", output)

@@ -17,7 +17,7 @@ KINDS: dict[Kind, str] = {
     "repair": "repair a protocol that leaves out a rule; not on the server",
     "explain": "explain in your own words, for the teacher",
 }
-"""The main activity of an exercise."""
+"""The kinds of exercises: what the student mainly does."""
 
 LEVELS = {1: "first steps", 2: "middle", 3: "hard"}
 
@@ -38,8 +38,8 @@ class Repair(Struct, frozen=True, forbid_unknown_fields=True):
     """The requirements for a repaired protocol: keep ``promises`` in ``runs`` runs with these ``faults``.
 
     Each run has a random number of ``nodes`` (from, to), random times and links, and executes ``commands``, or by
-    default those of its protocol. ``like``: the repaired protocol may send ``times`` as many messages as this
-    built-in one.
+    default those of its protocol. If ``like`` names a built-in protocol, the repaired one may send at most
+    ``times`` times as many messages.
     """
 
     promises: tuple[str, ...]
@@ -52,7 +52,7 @@ class Repair(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Task(Struct, frozen=True):
-    """One task. ``number`` starts at 1; ``text`` holds its instructions, in Markdown.
+    """One task. ``number`` counts from 1; ``text`` holds its instructions, in Markdown.
 
     A task is done in one of five ways. ``reach``: a predicate becomes true. ``script``: all lines of a script are
     met. ``question``: the answer is one of ``accepted_answers``, or the number of the record with which ``record``

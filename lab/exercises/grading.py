@@ -114,12 +114,12 @@ def grade_recordings(
     folder: Path = SHIPPED,
     report_progress: Callable[[str, int], None] = lambda file, done: None,
 ) -> list[Grade]:
-    """Grade all of them; a run that several students handed in is graded for none of them."""
+    """Grade the recordings; refuse a run that several students handed in, for all of them."""
     return refuse_shared([grade_recording(path, folder, partial(report_progress, path.name)) for path in paths])
 
 
 def refuse_shared(grades: Sequence[Grade]) -> list[Grade]:
-    """Refuse each recording of which most is a copy of another student's, even if the copy was edited."""
+    """Refuse each recording that shares more than half of its ``run`` with another student."""
     owners: dict[str, set[str]] = {}
     for grade in grades:
         for mark in grade.run:
@@ -144,9 +144,9 @@ def restrict_to_student(student: str, grades: Iterable[Grade]) -> list[Grade]:
 
 
 def best_grades(grades: Iterable[Grade]) -> list[Grade]:
-    """Return the best grade of each student and exercise, sorted by these; of equal ones the first.
+    """Return the best grade of each student and exercise, sorted by these; among equals, the first attempt.
 
-    Grades of recordings that are no attempts are all kept.
+    All grades of recordings that are not attempts are kept.
     """
     best: dict[tuple[str, str], Grade] = {}
     for grade in sorted(grades, key=lambda each: (each.student, each.exercise, each.attempt)):

@@ -29,7 +29,7 @@ from lab.units import format_us
 __all__ = ["LIVE_SLACK_US", "RunInvariants"]
 
 LIVE_SLACK_US = 10_000_000
-"""How late a machine may be. An edited recording that is later than this is detected."""
+"""How late events may be in a live run, because the machine is slow. A longer delay is a violation."""
 _CLOCKS_US = 2_000
 """How far the clocks of live node processes may differ."""
 _ROUND_US = 100_000
@@ -133,7 +133,7 @@ class RunInvariants:
         return "" if mismatch is None else f"fault {mismatch.id} does not match its command"
 
     def _matches_command(self, fault: Fault, line: Statement) -> bool:
-        """Return whether the fault matches its command, as far as this names nodes by number."""
+        """Return whether the fault matches its command, as far as the command names nodes by number."""
         command = line.command
         if isinstance(command, NodeCommand):
             return bool(command.nodes.words) or set(fault.nodes) == set(command.nodes.ids)
@@ -143,7 +143,7 @@ class RunInvariants:
         return True
 
     def _check_script_line(self, record: Commanded | Captioned | Expected) -> str:
-        """Check that each line of the setup is executed once, unless it says ``every``."""
+        """Check that the record is of a line of the setup, and that only ``every`` repeats a line."""
         if not record.line:
             return "" if isinstance(record, Captioned) else "an expectation that is not in the setup"
         line = self._unused_lines.get(record.line)

@@ -24,7 +24,7 @@ Met = Literal["open", "met", "unmet"]
 
 
 class ObservedRun:
-    """A run as observed so far: cluster state, judge and clock. As the director's log, it is never written to."""
+    """A run as observed so far: cluster state, judge and clock. It stands in for the director's log."""
 
     def __init__(self, header: Header, judge: Judge) -> None:
         self.header = header
@@ -46,7 +46,7 @@ class ObservedRun:
         self.cluster.apply(record)
 
     def message_events(self, record: Record | None) -> Iterable[tuple[str, Message]]:
-        """Yield each message that this record affects, after ``send``, ``deliver`` or ``drop``."""
+        """Yield (``send``, ``deliver`` or ``drop``, message) for each message that this record affects."""
         if isinstance(record, Step):
             if isinstance(record.input, Received):
                 yield from self._known_message("deliver", record.input.source, record.input.serial)
@@ -75,7 +75,7 @@ class ConditionMonitor(Protocol):
         """Process the record that the run has just processed."""
 
     def finish(self) -> None:
-        """Decide finally: the run is over."""
+        """Decide what only the end of the run can decide."""
 
 
 def monitor_for(task: Task, run: ObservedRun) -> ConditionMonitor:
@@ -84,7 +84,7 @@ def monitor_for(task: Task, run: ObservedRun) -> ConditionMonitor:
 
 
 def reach_monitor(condition: str, run: ObservedRun) -> ConditionMonitor:
-    """Build the monitor for a predicate that must hold at some instant, or for ``violation A1.1``."""
+    """Build the monitor for a predicate that must hold at some instant, or for ``violation NAME``."""
     if condition.startswith("violation "):
         return ScriptMonitor(f"expect {condition}", run)
     return _PredicateMonitor(condition, run)
@@ -107,7 +107,7 @@ class _PredicateMonitor:
 
 
 class ScriptMonitor:
-    """Met once every line of a script is met; each line is an expectation, perhaps after triggers."""
+    """Waits until every line of a script is met; each line is an expectation, perhaps after triggers."""
 
     def __init__(self, script: str, run: ObservedRun) -> None:
         self.met: Met = "open"

@@ -97,7 +97,7 @@ def describe_fault(fault: ActiveFault) -> str:
 
 
 def describe_message(edge: MessageEdge, faults: dict[int, str]) -> str:
-    """Return the full description of a message, in several lines. ``faults`` are texts by number."""
+    """Return the full description of a message, in several lines. ``faults`` maps numbers to texts."""
     line = edge.line
     lines = [
         f"{printable(line.kind)} {line.source} → {line.target}, number {line.serial}",

@@ -71,7 +71,7 @@ def _script_chapters(excerpt: Excerpt) -> Iterator[Chapter]:
 
 
 def _verdicts(excerpt: Excerpt) -> Iterator[Chapter]:
-    """Yield the first violation of each assertion, and the first that is a failure."""
+    """Yield, for each assertion, the first failure and the first violation that is not a failure."""
     known = set()
     for violation in excerpt.violations:
         kind = violation.assertion, violation.is_failure

@@ -79,7 +79,7 @@ class Excerpt(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def violations(self) -> list[Violation]:
-        """The violations in the window; all records from the first on are judged."""
+        """The violations in the window; the judge sees all records from the start of the recording."""
         judge, nodes = Judge(self.header), frozenset(self.nodes)
         for _, record in self._records("judged"):
             judge.observe(record)
@@ -164,7 +164,7 @@ def read_excerpt(
 
 
 class _Inside(Struct, frozen=True):
-    """A predicate: what lies in the window."""
+    """Tests of what lies in the window."""
 
     from_us: int
     until_us: int

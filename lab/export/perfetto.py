@@ -83,7 +83,8 @@ def _instant(process: int, thread: int, at_us: int, name: str, what: str) -> _Ev
 
 
 def _statuses(excerpt: Excerpt) -> Iterator[_Event]:
-    # processes have the host's clock and steps their node's, so an interval may seem to begin in the previous one
+    # process records are timed by the host's clock, steps by their node's: an interval may seem to begin before
+    # the end of the previous one
     reached_us = dict.fromkeys(excerpt.nodes, excerpt.from_us)
     for interval in excerpt.status_intervals:
         since_us = max(reached_us[interval.node], excerpt.clip(interval.since.at_us))

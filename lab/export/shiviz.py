@@ -1,7 +1,7 @@
 """A log with vector clocks, for ShiViz, which shows causality without time.
 
-The first line is the regular expression with which ShiViz parses the rest; the second would be the separator of
-runs. An event has two lines: the text, then node and clock. A node's own entry counts the events in the file, so
+The first line is the regular expression with which ShiViz parses the rest. The second could separate runs, and is
+empty. An event has two lines: the text, then node and clock. A node's own entry counts the events in the file, so
 windows and hidden heartbeats leave no gaps; a message sent before the window adds no knowledge. ShiViz draws an
 arrow where an entry of another node grows. So a message overtaken by a later one of the same sender has no arrow;
 its serial number is in the text.

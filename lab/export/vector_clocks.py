@@ -1,7 +1,7 @@
-"""The vector clocks of messages: for each node, the number of the last record that the sender may know of.
+"""The vector clocks of messages: for each node, the number of its last record that the sender may know of.
 
-A message ``a`` is in the causal past of a message ``b`` if and only if the clock of ``b`` has reached the record
-of the arrival of ``a``: see ``lab.analysis.causality``.
+The arrival of a message ``a`` happened before the sending of ``b`` if and only if the clock of ``b`` has reached
+the record of that arrival, at the place of the receiver of ``a``: see ``lab.analysis.causality``.
 """
 
 from lab.analysis.causality import Causality, Clock
@@ -12,7 +12,7 @@ __all__ = ["VectorClocks"]
 
 
 class VectorClocks:
-    """A fold. ``sent`` maps (source, serial) to the clock of a message; forged messages have none."""
+    """A fold of the records. ``sent`` maps (source, serial) to the clock of a message; forged ones have none."""
 
     def __init__(self, nodes: tuple[int, ...]) -> None:
         self._causality = Causality(nodes)

@@ -1,4 +1,4 @@
-"""The assertions, numbered as in the sources (rules A1.1 and on of the model).
+"""The assertions, numbered as in the sources (rules from A1.1 on).
 
 A safety property of pairs of nodes is an ``Agreement``: all nodes concerned must have the same value. It is
 checked on pairs of concurrent local states, and so in every consistent global state, whether or not the run passed
@@ -55,7 +55,7 @@ class Assertion(Struct, frozen=True):
 
 
 class Agreement(Assertion, frozen=True, kw_only=True):
-    """An assertion that any two nodes concerned at once have the same value for the same key.
+    """An assertion that any two nodes that it concerns at the same time have the same value for the same key.
 
     ``value_of`` maps a local state to (key, value), or to None if the node is not concerned. Two nodes violate the
     assertion if they have different values for one key.

@@ -31,7 +31,7 @@ from lab.units import format_us
 __all__ = ["MOST_KEPT", "Judge"]
 
 MOST_KEPT = 1000
-"""The number of violations kept with their witnesses, besides the first of each sort; the rest are counted."""
+"""Beyond this many, only the first violation of each sort is kept with its witness; the rest are counted."""
 
 
 class _ReportedPair(Struct):
@@ -57,7 +57,8 @@ class Judge:
         self.at_us = 0
         self.within_us = info.settles_within_us or 30 * header.timing.t_us
         self._promised = [name for name in ASSERTIONS if name in info.promises and name != RAISES.id]
-        self.relies_on = {ENDS.id: (4,), **info.relies_on}  # it is judged only when all others have long held
+        # ENDS is judged only when all other assumptions have long held
+        self.relies_on = {ENDS.id: (4,), **info.relies_on}
         promised = next((each for each in (A2, A4) if each.id in self._promised), None)
         self._liveness = None if promised is None else Liveness(promised)
         self._tm_us = header.timing.tm_us

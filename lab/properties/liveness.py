@@ -1,4 +1,4 @@
-"""Liveness properties: which nodes must agree, and whether they do (A2, A4); no transaction is open (ENDS)."""
+"""Liveness properties: the nodes that must agree but do not (A2, A4), or have a transaction open (ENDS)."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,10 @@ class Liveness:
         self.of_groups = assertion is A4
 
     def disagreeing(self, views: Mapping[int, NodeState], cut: frozenset[tuple[int, int]]) -> list[NodeState]:
-        """Return the nodes of all groups that do not agree; ``cut`` holds the links that are cut."""
+        """Return the nodes of all groups that do not agree, or for ENDS the nodes with an open transaction.
+
+        ``cut`` holds the links that are cut.
+        """
         if self.assertion is ENDS:
             whole = not cut and all(view.process == "running" for view in views.values())
             return [view for view in views.values() if whole and is_open(view.state)]

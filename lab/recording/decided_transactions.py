@@ -9,7 +9,7 @@ __all__ = ["DecidedTransactions", "outcome_of"]
 class DecidedTransactions:
     """An incremental count of outcomes in logs.
 
-    ``read`` goes on where it stopped in a log, or starts again if it is given another log.
+    ``read`` goes on where it stopped in a log, or starts over if it is given another log.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class DecidedTransactions:
         return len(self._entries[outcome])
 
     def read(self, node: int, log: list[Any]) -> None:
-        """Read the new entries of a node's log, as its state has it."""
+        """Read the new entries of a node's log; ``log`` is the whole log in the node's state."""
         before = self._logs.get(node, [])
         if log is before:
             return

@@ -21,7 +21,10 @@ _EVERY = 10_000
 
 
 class Divergence(Struct, frozen=True):
-    """The result of a comparison: ``same`` equal records, then the number of the next in each, None at its end."""
+    """The result of a comparison. ``same``: how many records are equal.
+
+    ``one`` and ``other``: the number of the next record in each recording, None at its end.
+    """
 
     same: int
     one: int | None

@@ -52,10 +52,10 @@ def reexecute(
 ) -> Report:
     """Re-execute a recording with the installed ``protocol``, whose source text is ``source``.
 
-    If the source differs from the recorded one, the source lines at which procedures wait are not compared. Stops
-    after ``most`` differences. ``progress`` is called with the number of records done, every thousand; ``watch``
-    is called with every record. Raises NotARecordingError if the parameters in the header are not those of the
-    protocol.
+    If the source differs from the recorded one, the source lines at which procedures wait are not compared.
+    Re-execution stops after ``most`` differences. ``progress`` is called with the number of records done, every
+    thousand; ``watch`` is called with every record. Raises NotARecordingError if the parameters in the header are
+    not those of the protocol.
     """
     source_differs = source != store.header.protocol.source
     run = Reexecution(store.header, protocol, source_differs)

@@ -1,4 +1,4 @@
-"""The outcome of a run as expectations of a script, to write them and to compare another run with them."""
+"""Express the outcome of a run as expectations, to write them into a script and to check other runs."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,11 @@ _STATUSES = {"Normal": "normal", "Election": "election", "Reorganization": "reor
 
 
 class ExpectedOutcome(Struct, frozen=True):
-    """The expectations: that all agree on a coordinator (``agreed``), at the end (``end``), and of verdicts."""
+    """The expectations of a run.
+
+    ``agreed``: all nodes agree on a coordinator; None if they did not. ``end``: what else holds at the end.
+    ``verdicts``: which assertions are violated, and which are not.
+    """
 
     agreed: Predicate | None
     end: tuple[Predicate, ...]
@@ -66,7 +70,7 @@ def _following(leader: int, views: list[NodeState]) -> Predicate:
 
 
 def _processes(views: list[NodeState]) -> Predicate:
-    """Return which nodes are not running, if any, and that all others are."""
+    """Return the predicate that all nodes run, or that these are paused or down and so many are up."""
     if all(view.process == "running" for view in views):
         return Is("all", "running")
     states = {"running": "running", "paused": "paused"}
@@ -76,7 +80,7 @@ def _processes(views: list[NodeState]) -> Predicate:
 
 
 def _apart(cluster: ClusterState) -> Iterator[Predicate]:
-    """Yield whom each node follows, and the number of groups, for nodes that do not agree.
+    """Yield predicates for nodes that do not agree: whom each of them follows, and the number of groups.
 
     Nothing is expected of a node that has just been started and has no status yet.
     """
@@ -112,6 +116,6 @@ def _verdicts(judge: Judge, faults: list[Fault], live: bool) -> Iterator[ExpectV
 
 
 def _cause(violation: Violation, faults: list[Fault]) -> str:
-    """Return the kind of the fault that broke an assumption; empty if none is broken, or by none of these."""
+    """Return the kind of one of these faults that broke an assumption; empty if there is none."""
     made = {fault.kind for fault in faults}
     return next((kind for broken in violation.broken for kind in broken.kinds if kind in made), "")

@@ -40,9 +40,9 @@ def config_of(scenario: Scenario, world: World, recording: Path) -> RunConfig:
 
 
 def run_simulated(scenario: Scenario, recording: Path | None = None) -> Report:
-    """Run it in virtual time in this process, as fast as possible; without a file, the recording is not kept.
+    """Run the scenario in virtual time in this process, as fast as possible.
 
-    Raises NotRunnableError and OSError.
+    If ``recording`` is None, the recording is not kept. Raises NotRunnableError and OSError.
     """
     began_s = time.monotonic()
     with _file(recording) as file:
@@ -51,7 +51,7 @@ def run_simulated(scenario: Scenario, recording: Path | None = None) -> Report:
 
 
 def run_live(scenario: Scenario, recording: Path | None = None) -> Report:
-    """Run it on processes in real time. Raises HostFailedError."""
+    """Run the scenario on processes in real time. Raises HostFailedError."""
     with _file(recording) as file:
         run = LiveRun(scenario, file)
         try:
@@ -77,7 +77,7 @@ class LiveRun:
         return self._host.process.poll() is not None
 
     def report(self) -> Report:
-        """Wait for its end and return the report. Raises HostFailedError."""
+        """Wait for the end of the run and return the report. Raises HostFailedError."""
         self._host.ready()
         self._host.wait()
         return report_on(self._scenario, self._recording, self._began_s)

@@ -44,7 +44,11 @@ class Draft(Struct, frozen=True):
 
 
 class TriedDraft(Struct, frozen=True):
-    """A draft that was run: the ``missed`` expectations, the lines without effect (``idle``) or that never ran."""
+    """A draft that was run, and the expectations that it ``missed``.
+
+    ``idle`` are the lines without effect, ``missing`` those that never ran. ``trial`` is None if the run was given
+    up as endless.
+    """
 
     draft: Draft
     missed: tuple[Expectation, ...]
@@ -64,7 +68,7 @@ class TriedDraft(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[bool, int, int]:
-        """The badness of the draft: lower is better."""
+        """How far the draft is from a good one: lower is better."""
         return not self.is_same, len(self.missing) + len(self.missed), len(self.idle)
 
 
@@ -102,7 +106,7 @@ class ScriptSearch:
         return self._improved(best) if best.is_same else best
 
     def attempt(self, draft: Draft) -> TriedDraft:
-        """Run the draft, unless it was run before."""
+        """Return the result of running the draft, which is run only the first time."""
         found = self._known.get(draft)
         if found is None:
             found = self._known[draft] = self._attempt(draft, self._header)

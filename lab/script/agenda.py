@@ -26,7 +26,7 @@ class Agenda:
         heapq.heappush(self._entries, (at_us, self._put, entry))
 
     def due(self, now_us: int) -> Iterator[Statement | PredicateWait]:
-        """Yield the entries that are due by ``now_us``, also those that are added while the caller iterates."""
+        """Yield the entries that are due by ``now_us``, including those added while the caller iterates."""
         while self._entries and self._entries[0][0] <= now_us:
             at_us, _, entry = heapq.heappop(self._entries)
             if isinstance(entry, Statement) and isinstance(entry.trigger, Every):

@@ -162,7 +162,7 @@ def _is_holds(who: Who, state: str, cluster: ClusterState) -> bool:
 
 
 def states_of(who: Who, cluster: ClusterState) -> list[NodeState]:
-    """Return the states of the nodes; for all and any, of the nodes that are up."""
+    """Return the states of the nodes named; ``all`` and ``any`` name the nodes that are up."""
     nodes = cluster.nodes
     if isinstance(who, int):
         return [_hide_stale_state(nodes[who])] if who in nodes else []
@@ -196,7 +196,7 @@ def _compare_values(compare: Callable[[Any, Any], bool], left: Any, right: Any) 
 
 
 def _values(value: Value, cluster: ClusterState) -> list[Any]:
-    """Return the value; for an attribute of all or any, one value per node."""
+    """Return the value in a list; for an attribute of ``all`` or ``any``, one value per node."""
     match value:
         case Number(number):
             return [number]

@@ -26,7 +26,7 @@ _PLACES = (1 << _BITS) - 1
 _AT_ONCE = 200
 _CHUNK = 1 << 18
 _RECORD_OF = {"process": "process", "command": "command", "expectation": "expected", "end": "end"}
-"""The kinds of records whose only line is of this sort."""
+"""For a sort of line: the only kind of record with such lines."""
 
 
 class LogFilter:

@@ -56,7 +56,7 @@ class PredicateWatch:
         return holds(predicate, self._log.cluster, self._suspicions)
 
     def add(self, wait: PredicateWait) -> bool:
-        """Return whether the wait is over already; if not, add it."""
+        """Add the wait, unless it is over already; return whether it is."""
         if self._has_value(wait):
             return True
         wait.at_every_record = depends_on_messages(wait.predicate)

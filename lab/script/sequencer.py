@@ -1,7 +1,7 @@
 """Run lines in sequence: a line starts to wait once the line before it is done, and recorded as done.
 
-A signal takes time, so a line that kills or pauses processes is done only when there is a record of it for each
-process. Only a line that waits for a message or for a status starts to wait at once, together with the execution.
+A signal takes time, so a line that kills or pauses processes is done only when each of them has a record of that.
+A line that waits for a message or a status is the exception: it starts to wait when the line before it begins.
 """
 
 from collections.abc import Collection
@@ -56,7 +56,7 @@ class Sequencer:
     def line_started(self, line: Statement, nodes: Collection[int], events: Collection[Event]) -> list[Statement]:
         """Note that a line starts to execute. It is done when each of these nodes has had one of these events.
 
-        If its successor waits for a message or a status, it starts at once, to see the effects of the execution.
+        A successor that waits for a message or a status starts to wait at once, so as not to miss the effects.
         """
         for following in self.release_successor(line):
             at_once = isinstance(following.trigger, OnMessage | OnStatus)
@@ -72,7 +72,7 @@ class Sequencer:
         return self._pop_ready()
 
     def on_process(self, record: Process) -> list[Statement]:
-        """Process the next record of a process."""
+        """Note what happened to a process."""
         for each in self._pending:
             if record.event in each.events:
                 each.awaited.discard(record.node)

@@ -48,7 +48,7 @@ class Browsers:
     def enrol_guest(self) -> tuple[str, str]:
         """Create a guest; return its name, and the browser's token.
 
-        Raises InvitationError if the server has no guests.
+        Raises InvitationError if the server accepts no guests, or OSError.
         """
         if not self._is_open:
             raise InvitationError("this server accepts no guests; ask your teacher for a code")
@@ -69,7 +69,7 @@ class Browsers:
         self._guests.pop(_hash(token), None)
 
     def names(self) -> set[str]:
-        """Return the names of all who are listed."""
+        """Return the students whose browsers are in the file; guests are not."""
         return set(self._file.students().values())
 
     def _lines(self) -> list[str]:

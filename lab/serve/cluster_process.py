@@ -1,4 +1,4 @@
-"""One student's cluster: a host process as ``lab run`` starts it; the server holds its standard input."""
+"""One student's cluster: a host process as in ``lab run``. It ends when the server closes its standard input."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ _decode_first = msgspec.json.Decoder(HostReady | HostRefused).decode
 
 
 class ClusterProcess:
-    """A running host; ``info`` is what it published about itself, ``attempt`` its exercise."""
+    """A running host. ``info`` is what it published about itself; ``attempt`` is its exercise attempt, if any."""
 
     def __init__(self, child: Child, owner: int, log: IO[bytes], attempt: ExerciseAttempt | None) -> None:
         self.child = child
@@ -36,7 +36,7 @@ class ClusterProcess:
 
     @property
     def label(self) -> str:
-        """Return a name for the log."""
+        """The name of the run in the log."""
         of = self.attempt
         return self.info.protocol if of is None else f"{of.name}, attempt {of.attempt}"
 
@@ -70,7 +70,7 @@ class ClusterProcess:
         return cluster
 
     async def end(self) -> str:
-        """End the run; wait until only the recording is left. Return why it failed, if it did."""
+        """End the run and wait until the host has exited. Return why it failed, or an empty text."""
         if self._owner >= 0:
             os.close(self._owner)  # the host notices that its owner has gone
             self._owner = -1

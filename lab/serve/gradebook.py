@@ -1,4 +1,4 @@
-"""Grade the whole class: re-execute every recording in the data folder that matches its seal."""
+"""Grade the whole class: re-execute every recording in the data folder, unless it differs from its seal."""
 
 from collections.abc import Callable
 from functools import partial

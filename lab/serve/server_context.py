@@ -74,7 +74,7 @@ class ServerContext:
         return StudentFolder(self.folder.student_path(student), student)
 
     def session_info(self, student: str, first: str) -> SessionInfo:
-        """Describe a session of this student that begins with this exercise, or with the list."""
+        """Describe a session of this student that begins with exercise ``first``; empty means with the list."""
         return SessionInfo(student, str(self.folder.student_path(student)), first)
 
     def session_environment(self, student: str, terminal: str) -> ChildEnvironment:
@@ -82,7 +82,7 @@ class ServerContext:
         return self._environment(student, terminal_name(terminal), _SESSION_NICE)
 
     async def _on_run_ended(self, recording: Path, student: str) -> None:
-        """Seal the recording, and store its progress."""
+        """Seal the recording, and begin to update the student's progress from it."""
         await self.sealer.seal(recording, student)
         self.progress_updater.begin(student, [recording])
 

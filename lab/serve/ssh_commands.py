@@ -53,7 +53,7 @@ def _exercises(context: ServerContext, student: str, arguments: list[str]) -> st
 
 
 def _start(context: ServerContext, student: str, arguments: list[str]) -> str:
-    """Refuse: a valid exercise begins a session, so the name is wrong."""
+    """Refuse: a valid name begins a session and never gets here."""
     if len(arguments) != 1:
         raise SSHCommandError("usage: start NAME; ssh HOST exercises lists the exercises")
     meant = did_you_mean(arguments[0], list(context.exercises)) or "; ssh HOST exercises lists the exercises"
@@ -69,7 +69,7 @@ COMMANDS: dict[str, SSHCommand] = {
 
 
 def run_command(command: str, context: ServerContext, student: str) -> tuple[str, int]:
-    """Return (the output, the exit status)."""
+    """Run a command and return (its output, its exit status)."""
     first, *rest = command.split() or ["help"]
     if first not in COMMANDS:
         meant = did_you_mean(first, list(COMMANDS))

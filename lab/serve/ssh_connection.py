@@ -1,8 +1,8 @@
 """One SSH connection, from the client's first byte to the student's sessions.
 
-A public key is the only way to log in. The user name is an invitation code, or ignored. A refused client is told
-why by a keyboard-interactive challenge without a question. Clients try that method after their last key, so a
-client whose third key is the right one never sees it.
+A client logs in with a public key; if the server is open, also without one. The user name is an invitation code,
+or ignored. A refused client is told why by a keyboard-interactive challenge without a question. Clients try that
+method after their last key, so a client whose third key is the right one never sees it.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ _MOST_REFUSED = 100
 
 
 class SSHConnection(asyncssh.SSHServer):
-    """A connection. ``half_open`` holds those that have not logged in."""
+    """A connection. ``half_open`` holds the connections that have not logged in."""
 
     def __init__(self, context: ServerContext, half_open: "HalfOpen[SSHConnection]") -> None:
         self.address = ""
@@ -61,7 +61,7 @@ class SSHConnection(asyncssh.SSHServer):
             self._log("gone", f"before the log-in: {exc}")
 
     def evict(self) -> None:
-        """Close the connection: another one needs its place."""
+        """Close the connection, because another one needs its place."""
         self._log("refused", "too many connections without a log-in: the oldest is closed")
         self._connection.abort()
 
@@ -85,17 +85,17 @@ class SSHConnection(asyncssh.SSHServer):
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         """Return whether the key's holder may log in; the client has not yet proved that it holds the key."""
         if self._context.admission.may_admit(username, key):
-            self._key = key  # the last one before the log-in is the one that has signed
+            self._key = key  # the last key accepted before the log-in is the one that the client proves to hold
             return True
         self._refuse(f"user {sanitize(username, 40)}, key {key.get_fingerprint()}")
         return False
 
     def kbdint_auth_supported(self) -> bool:
-        """Accept once: admit clients without a key if the server is open, else tell them the reason."""
+        """Accept once: to admit a client without a key if the server is open, else to tell it the reason."""
         return not self._challenge_sent
 
     def get_kbdint_challenge(self, username: str, lang: str, submethods: str) -> _Challenge:
-        """Return no question, but the reason for the refusal."""
+        """Admit the client if the server is open; else return the reason for the refusal, without a question."""
         self._challenge_sent = True
         if self._context.admission.is_open:
             self._key = None
@@ -108,7 +108,7 @@ class SSHConnection(asyncssh.SSHServer):
         return False
 
     def auth_completed(self) -> None:
-        """Admit the student: the client has proved that it holds the key."""
+        """Admit the student, or disconnect. The client has proved that it holds its key, if it has one."""
         self._half_open.discard(self)
         who = self._context.admission.identify(self._user, self._key) or self.address
         if self._context.logins.is_exceeded(who):
@@ -156,7 +156,7 @@ class SSHConnection(asyncssh.SSHServer):
     # sessions
 
     def session_requested(self) -> Channel | bool:
-        """Open a channel, for whatever purpose."""
+        """Open a channel for any purpose, unless there are too many."""
         if not self._student:
             return False
         if len(self._channels) >= _MOST_CHANNELS:

@@ -97,7 +97,7 @@ def _has_no_marks(source: Source) -> bool:
 
 
 def _elects_nobody(promises: tuple[str, ...]) -> bool:
-    """Return whether a protocol promises nothing about coordinators; False if it makes no promise at all."""
+    """Return whether a protocol makes promises, but none about coordinators."""
     return bool(promises) and not {"A1.1", "A3.1"}.intersection(promises)
 
 
@@ -137,7 +137,7 @@ _MISSING: dict[str, tuple[Callable[[Source], bool], str]] = {
         "{} has no field; try lab run field",
     ),
 }
-"""Per action: a test whether the run lacks what it needs, and the reason to show; ``{}`` is the protocol."""
+"""For each action: a test that the run lacks what it needs, and the reason to show (``{}``: the protocol)."""
 
 
 def reason_no_commands(source: Source) -> str:

@@ -28,11 +28,11 @@ def contains_words(text: str, words: str) -> bool:
 class FilterableList(OptionList):
     """A list filtered by typed words. Backspace deletes a letter, Escape clears the filter.
 
-    ``keys`` are letters that stay bindings of the screen while the filter is empty; after a slash they filter too.
+    ``keys`` are letters bound by the screen: they do not begin a filter, except after a slash.
     """
 
     class FilterChanged(Message):
-        """The filter text changed; None: there is no filter."""
+        """The filter text changed; None means that there is no filter."""
 
         def __init__(self, typed: str | None) -> None:
             super().__init__()
@@ -77,7 +77,7 @@ class FilterableList(OptionList):
         self.action_first()
 
     def _matching(self, typed: str) -> list[Entry]:
-        """Return the rows that, together with their head, contain these words, and the heads of these rows."""
+        """Return the rows that contain these words, counting those of their head; each group with its head."""
         left: list[Entry] = []
         head: Entry | None = None
         for entry in self._entries:

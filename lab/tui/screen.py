@@ -1,4 +1,4 @@
-"""The screen of a run: all widgets at one cursor in time, drawn at each frame from a frozen snapshot."""
+"""The screen of a run: every widget shows the run at the same cursor in time."""
 
 import time
 from collections.abc import Callable
@@ -108,7 +108,7 @@ class RunScreen(Screen[None]):
         self._ending = EndNotice(source, self.player, theme_styles.glyphs)
         self._drawn_frames = -1
         self._clock: Clock | None = None
-        self.is_ready = False  # keys may arrive before the widgets are mounted, and after the screen was left
+        self.is_ready = False  # keys may arrive before the widgets are mounted, and after the screen is left
 
     def compose(self) -> ComposeResult:
         yield Static(id="tiny")
@@ -174,7 +174,7 @@ class RunScreen(Screen[None]):
         self.views.show(Cursor(cluster, player.now_us, self.selected, player.following, self.predicting.is_asking))
         self._drawn_frames += 1
         if not player.following or self._drawn_frames % _SLOW_FRAMES == 0:
-            # these change with every record; they need not be drawn at every frame
+            # while the end is followed, these change with every record; every third frame is enough
             self.query_one(ScrubBar).show(player, self.source.clock, self.predicting.is_asking)
             hidden = 0 if self.views.rows.heartbeats else self.views.rows.hidden_count(cluster)
             draw_title(self, hidden)
@@ -196,13 +196,13 @@ class RunScreen(Screen[None]):
     # actions of the user
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return True unless the key is a colon typed into a prompt. Unavailable actions say why when pressed."""
+        """Return True unless the key is a colon typed into a prompt. Unavailable actions say why when called."""
         is_colon = action == "do" and parameters[0] == "command"
         return not (is_colon and isinstance(self.focused, Prompt))
 
     @property
     def _seen(self) -> tuple[str, ...]:
-        """The visible views, and ``search`` and ``tour`` while one is active."""
+        """The visible views, and ``search`` and ``tour`` while each is active."""
         also = {"search": self.search.active is not None, "tour": self.tour.is_on}
         return (*self.views.shown_views, *(word for word, is_on in also.items() if is_on))
 
@@ -296,7 +296,7 @@ class RunScreen(Screen[None]):
         self.draw()
 
     def on_following_view_sought(self, message: FollowingView.Sought) -> None:
-        """Go to the record of a line of the group history or the script."""
+        """Go to the record that a view asks for."""
         self.player.go(message.record)
         self.draw()
 

@@ -1,4 +1,4 @@
-"""Show the interface over a run or a recording; each function returns the exit status."""
+"""Show the interface for a run, a recording or the home screen, and return the exit status."""
 
 import asyncio
 import gc
@@ -42,7 +42,7 @@ def show_recording(path: Path, other: Path | None = None) -> int:
 
 
 def show_home(entries: list[tuple[str, str]]) -> tuple[int | None, int]:
-    """Show the home screen over (group, text) entries; return (index of the chosen one or None, exit status)."""
+    """Show the home screen with (group, text) entries; return (index of the chosen one or None, exit status)."""
     app = HomeApp(entries)
     chosen = app.run()
     return chosen, app.return_code or 0

@@ -75,7 +75,7 @@ class HostReady(Struct, frozen=True, tag="ready"):
 
 
 class HostRefused(Struct, frozen=True, tag="refused"):
-    """The host's first line where it cannot run; the text is for the user."""
+    """The host's first line if it cannot run; the text is for the user."""
 
     text: str
 
@@ -122,12 +122,12 @@ class InitialCommands(Struct, frozen=True):
 
     @classmethod
     def of(cls, config: RunConfig) -> "InitialCommands":
-        """Parse them. This takes a while, so do it before the clock starts."""
+        """Parse the commands and the script. This takes a while, so do it before the clock starts."""
         script = read_script(config.script, first=config.first_line)
         return cls(tuple(map(parse, config.commands)), tuple(script))
 
     def add_to(self, director: Director) -> None:
-        """Give them to the director, which waits for their triggers."""
+        """Add the commands and the script to the director, which waits for their triggers."""
         for line in self.commands:
             director.add(line)
         director.add_script(self.script)
@@ -136,7 +136,8 @@ class InitialCommands(Struct, frozen=True):
 def header_of(config: RunConfig, protocol: type[Algorithm]) -> Header:
     """Return the header of the run's recording.
 
-    A simulated run has no date and no random name, so that its bytes depend on its configuration alone.
+    A simulated run has no date and no random name, so that the bytes of its recording depend on the configuration
+    alone.
     """
     file, source = source_of(protocol)
     info = ProtocolInfo(

@@ -20,9 +20,9 @@ _ENDS = {
     "release": (("hold",), "nothing is held", "nothing is held"),
     "join": (("cut", "partition"), "nothing is cut", "nothing is cut"),
 }
-"""For each verb: the kinds of faults that it ends (none: all), and its replies without such faults.
+"""For each verb: the kinds of faults that it ends (none: all), and two replies when there is nothing to end.
 
-The first reply: there are none at all; the second: none on the links named.
+The first reply: there are no such faults at all; the second: none on the links named.
 """
 
 
@@ -54,7 +54,10 @@ class LinkFaults:
             self._kinds[number] = kind
 
     def add_rule(self, verb: str, text: str, line: int, rule: Rule) -> CommandOutcome:
-        """Begin one, in the place of an older one of this verb on the same links, for the same kinds."""
+        """Begin a fault. It replaces an older one of this verb for the same links and kinds of messages.
+
+        A partition replaces any older partition.
+        """
         rules, partitions = self._network.rules, verb == "partition"
         same = [
             number

@@ -10,7 +10,8 @@ __all__ = ["CommandOutcome", "format_ids"]
 class CommandOutcome(Struct, frozen=True):
     """The outcome of a command: whether anything changed, and a description. ``refused``: it was invalid.
 
-    ``command_inputs`` are to be delivered to these nodes. ``affected``: the nodes whose processes were changed.
+    ``command_inputs`` maps nodes to the inputs still to be delivered to them. ``affected``: the nodes whose
+    processes have changed.
     """
 
     changed: bool
@@ -21,5 +22,5 @@ class CommandOutcome(Struct, frozen=True):
 
 
 def format_ids(nodes: tuple[int, ...]) -> str:
-    """Return node ids as a command names them."""
+    """Return node ids as a command line lists them, with blanks between them."""
     return " ".join(map(str, nodes))

@@ -32,7 +32,7 @@ class RunInfo(Struct, frozen=True):
 
 
 _LONGEST_SOCKET = 107 if sys.platform == "linux" else 103
-"""In bytes."""
+"""The longest path of a socket, in bytes."""
 
 
 class NoSuchRunError(LookupError):

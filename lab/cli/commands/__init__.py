@@ -1,7 +1,7 @@
 """The commands, their options and their help.
 
-Each command imports its implementation, a module of ``lab.cli``, when it runs: ``lab --help`` and shell completion
-stay fast.
+Each command imports its implementation, a module of ``lab.cli``, only when it runs. This keeps ``lab --help`` and
+shell completion fast.
 """
 
 # ruff: noqa: I001 - the help lists the commands in import order

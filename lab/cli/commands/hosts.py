@@ -1,4 +1,4 @@
-"""``lab list``, ``lab attach`` and ``lab ctl``: list, watch and control the running runs."""
+"""``lab list``, ``lab attach`` and ``lab ctl``: list, watch and control active runs."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The routes: the page, log-in by code or as a guest, log-out, and the terminal's WebSocket."""
+"""The routes: the page and its files, log-in by code or as a guest, log-out, and the terminal's WebSocket."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ __all__ = ["LARGEST_FORM", "Routes"]
 LARGEST_FORM = 4096
 _MOST_FIELDS = 8
 _TOKEN_HOLDS_S = 400 * 24 * 3600
-"""Browsers keep cookies no longer."""
+"""Browsers keep no cookie longer than this."""
 
 
 class Routes:

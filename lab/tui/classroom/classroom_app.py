@@ -90,7 +90,7 @@ class ClassroomApp(RunsApp):
 
     @on(HandInRequested)
     def hand_in(self) -> None:
-        """Ask, and end the run; its result is shown then."""
+        """End the run if the student confirms it; the result is shown after that."""
 
         def answered(choice: str | None) -> None:
             if choice is not None:
@@ -170,7 +170,7 @@ class ClassroomApp(RunsApp):
         await self._begin(exercise)
 
     async def _show_attempt(self, socket: str, recording: Path) -> None:
-        """Show the attempt with this feed, in place of the one shown."""
+        """Show the attempt with this feed, in place of the one shown until now."""
         source = await FeedSource.open(socket, "driver")
         header = source.store.header
         exercise = self.exercise_of(header)
@@ -214,7 +214,7 @@ class ClassroomApp(RunsApp):
         self._list.offer(await asyncio.to_thread(self._resumable))
 
     def _resumable(self) -> RunningAttempt | None:
-        """Return the running attempt, identified by its recording, or None."""
+        """Return the running attempt as its recording describes it, or None."""
         info = self._clusters.running()
         if info is None:
             return None

@@ -48,7 +48,7 @@ class RunningAttempt(Struct, frozen=True):
 
 
 class ListScreen(Screen[None]):
-    """The lowest screen: the list, below the runs of attempts."""
+    """The bottom screen of the stack: the list of exercises. Attempts are shown on top of it."""
 
     DEFAULT_CSS = """
     ListScreen #head { height: 1; }
@@ -119,7 +119,7 @@ class ListScreen(Screen[None]):
         self.call_after_refresh(self._redraw)
 
     def offer(self, running: RunningAttempt | None) -> None:
-        """Offer to resume this attempt, or none. A new offer gets the cursor."""
+        """Offer to resume this attempt, or withdraw the offer. A new offer gets the cursor."""
         is_new = running is not None and self.running is None
         self.running = running
         self._redraw()

@@ -24,9 +24,9 @@ __all__ = ["ExerciseView"]
 
 
 class ExerciseView(FollowingView):
-    """The tasks of the exercise. ``cursor`` is the task the user selected; None selects the first open task.
+    """The tasks of the exercise. ``cursor`` is the task that the user selected; None means the first open one.
 
-    The first row is fixed; the others scroll below it. ``drafts`` are the unsubmitted answers by task.
+    The first row is fixed; the others scroll below it. ``drafts`` maps tasks to answers not submitted yet.
     """
 
     def __init__(self, theme_styles: ThemeStyles, source: Source) -> None:
@@ -52,7 +52,7 @@ class ExerciseView(FollowingView):
         return status.next_open or len(status.results)
 
     def show(self, time_cursor: Cursor) -> None:
-        """Draw the state of the tasks at the record of the time cursor."""
+        """Draw the state of the tasks at the cursor in time."""
         attempt = self._source.attempt
         if attempt is None:
             return
@@ -91,7 +91,10 @@ class ExerciseView(FollowingView):
         self.call_later(self.run_action, "screen.do('answer')")
 
     def action_cursor(self, by: int) -> None:
-        """Select another task, or scroll to the introduction above the first or the end of the last."""
+        """Scroll through the rest of the selected task, then select the next one.
+
+        Above the first task, scroll to the introduction; below the last one, scroll to the end.
+        """
         attempt = self._source.attempt
         if attempt is None:
             return

@@ -17,11 +17,11 @@ from lab.tui.terminal.theme_styles import DIM, ThemeStyles
 __all__ = ["MOST_CAPTIONS", "CaptionLine"]
 
 MOST_CAPTIONS = 3
-"""The number of captions shown at once, if there is room."""
+"""The most rows that the captions take, if the screen is high enough."""
 _FEW_ROWS = 2
 _ROOM_FOR_MOST = 30
 _RECENT_US = 2_500_000
-"""An earlier caption is not dimmed for this long, as it may not have been read yet."""
+"""If the newest caption came this soon after an earlier one, that one is not dimmed: it may still be unread."""
 _LONGEST = 200
 _BOLD = Style(bold=True)
 
@@ -29,7 +29,7 @@ _BOLD = Style(bold=True)
 class CaptionLine(Line):
     """The latest captions, the newest at the bottom; hidden if there is neither a caption nor a purpose.
 
-    With a purpose its height is constant, so that the widgets below do not jump.
+    If the run has a purpose, the height is constant, so that the widgets below do not jump.
     """
 
     DEFAULT_CSS = "CaptionLine { height: auto; padding: 0 1; background: $boost; display: none; }"

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 __all__ = ["FeedSource", "FileSource", "Source"]
 
 _JUDGED_AT_ONCE = 200
-"""Records that are judged before the interface handles input again."""
+"""The number of records judged at a time, before the interface handles input again."""
 
 
 class Source:
-    """A source of records, which may accept commands. ``ended`` says why no more records will come.
+    """A source of records, which may accept commands. ``ended`` says why a live run is over; empty until then.
 
     ``clock`` is the virtual clock of a simulated run that is still going on. ``recording`` is the file of the
     records, if known. ``attempt`` assesses the exercise that the run belongs to, if any. ``is_served``: the user
-    has no shell on this machine. ``why_viewer`` is the error for a viewer who gives a command.
+    has no shell on this machine. ``why_viewer`` tells a viewer why commands are refused.
     """
 
     can_command = False
@@ -75,11 +75,11 @@ class Source:
         self.attempt = AttemptLog(exercise, self.store.header, self.judge, note)
 
     def now_us(self) -> int | None:
-        """Return the run's clock in microseconds, or None once the run is over."""
+        """Return the run's clock in microseconds, or None if the run is over or a recording."""
         return None
 
     def findings(self) -> list[ScenarioFinding] | None:
-        """Return how the run differs from its scenario, or None if it has none or is not over."""
+        """Return how the run differs from its scenario, or None without a scenario or before all is judged."""
         return self._course.findings() if self._course is not None and self._is_judged else None
 
     async def work(self) -> None:
@@ -101,7 +101,7 @@ class Source:
         """Release what the source holds open."""
 
     def _observe(self, record: Record | None) -> None:
-        """Feed the next record to the judge and to the folds. The header is the first record."""
+        """Pass the next record to all that observe the run. The header is the first record."""
         (self.judge if self._course is None else self._course).observe(record)
         if self.attempt is not None:
             self.attempt.observe(record)
@@ -170,7 +170,7 @@ class FeedSource(Source):
         return source
 
     def now_us(self) -> int | None:
-        """Return the host's clock as estimated here, or else the time of the newest record."""
+        """Estimate the host's clock: at least the time of the newest record, or None once the run is over."""
         if self.ended:
             return None
         real_us = time.monotonic_ns() // 1000
@@ -212,7 +212,7 @@ class FeedSource(Source):
         return await self._ask(FeedRequest(0, text, withdraw=True))
 
     async def enabled_events(self) -> Reply:
-        """Ask the host, which alone knows when messages are due."""
+        """Ask the host, as only it knows when messages are due."""
         return await self._ask(FeedRequest(0, enabled_events=True))
 
     async def _ask(self, order: FeedRequest) -> Reply:
@@ -252,7 +252,7 @@ class FeedSource(Source):
         if at_us > self._newest_us:
             self._newest_us = at_us
             offset_us = time.monotonic_ns() // 1000 - at_us
-            # The smallest offset seen is the most exact one: a record may arrive late, but never early.
+            # The smallest offset seen is the most accurate one: a record may arrive late, but never early.
             self._offset_us = offset_us if self._offset_us is None else min(self._offset_us, offset_us)
         if isinstance(record, End):
             self.ended = record.why

@@ -1,7 +1,8 @@
 """Export a run as an asciicast (version 2): a film of the interface.
 
-The run screen plays in a headless application with a frozen clock. Each frame sets the time cursor, so the film is
-made as fast as frames can be drawn, and is the same every time. Of each frame only the changed rows are written.
+The run screen plays in a headless application with a frozen clock. The cursor in time is set for each frame, so
+the film is made as fast as frames can be drawn, and is the same every time. Only rows that differ from the frame
+before are written.
 """
 
 import asyncio
@@ -64,7 +65,7 @@ class _HeadlessApp(App[None]):
 def write_cast(excerpt: Excerpt, out: TextIO) -> None:
     """Write the film.
 
-    Raises ExportError if the view does not exist, or only some of the nodes are to be exported.
+    Raises ExportError if the view is unknown or not available, or if only some of the nodes are to be exported.
     """
     if excerpt.nodes != excerpt.header.nodes:
         raise ExportError("a cast shows the interface with all nodes: leave out --nodes")
@@ -103,7 +104,7 @@ def _busy_us(excerpt: Excerpt) -> Iterator[int]:
 def _cast_header(excerpt: Excerpt) -> dict[str, Any]:
     header, film = excerpt.header, excerpt.options.film
     head = {"version": 2, "width": film.columns, "height": film.rows}
-    with suppress(ValueError, OverflowError):  # a simulated run has no start time, and a foreign file may have any
+    with suppress(ValueError, OverflowError):  # a simulated run has no start time; a foreign file may say anything
         head["timestamp"] = round(datetime.fromisoformat(header.began).timestamp())
     return head | {"title": sanitize(header.run)}
 
@@ -142,7 +143,7 @@ def _show_view(screen: RunScreen, view: str) -> None:
     action = find_action(view)
     if view not in words:
         raise ExportError(f"unknown view {view!r}; the views are {', '.join(words)}")
-    if action is not None:  # None for the log, which is shown at first
+    if action is not None:  # None for the log, which is already shown
         if missing := reason_unavailable(action, screen.source):
             raise ExportError(f"--view {view}: {missing}")
         screen.show_view(view)

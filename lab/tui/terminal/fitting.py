@@ -13,7 +13,7 @@ _MORE = "…"
 
 
 def fit(pieces: list[Piece], width: int) -> list[Piece]:
-    """Return exactly ``width`` cells of these pieces, with an ellipsis if more than blanks is cut off."""
+    """Cut or pad these pieces to exactly ``width`` cells, with an ellipsis if more than blanks is cut off."""
     if width <= 0:
         return []
     is_cut = cell_len("".join(text for text, _ in pieces).rstrip()) > width
@@ -30,7 +30,7 @@ def fit(pieces: list[Piece], width: int) -> list[Piece]:
 
 
 def _kept(text: str, width: int) -> str:
-    """Return as much of the text as fits; a number is never cut, as the rest would read as another number."""
+    """Return as much of the text as fits; a number is dropped rather than cut, as it would read as another one."""
     if cell_len(text) <= width:
         return text
     kept = set_cell_size(text, width).rstrip()

@@ -25,7 +25,7 @@ __all__ = ["Campaign", "CampaignTotals", "RunOutcome", "SearchGoal", "run_campai
 
 _CHUNK = 10
 _TRACED = 10
-"""Executed lines are collected in the first runs, and in every tenth after that."""
+"""Executed lines are collected in the first ten runs, and in every tenth after that."""
 
 
 class SearchGoal(Struct, frozen=True):
@@ -41,7 +41,10 @@ class SearchGoal(Struct, frozen=True):
 
 
 class Campaign(Struct, frozen=True):
-    """A campaign: ``runs`` seeds from ``seed`` on (0: until interrupted). ``base`` is the header of all runs."""
+    """A campaign: one run for each seed from ``seed`` on. ``base`` is the header of all runs.
+
+    ``runs`` is the number of runs; 0: until interrupted.
+    """
 
     target: str
     base: Header
@@ -52,10 +55,10 @@ class Campaign(Struct, frozen=True):
 
 
 class RunOutcome(Struct):
-    """The outcome of one run, small enough to be sent.
+    """The outcome of one run, small enough to be sent between processes.
 
     ``violations``: their number, by assertion and the assumptions broken. ``lines`` are the executed lines of the
-    protocol's file, if they were collected. ``transactions``: their number by outcome, None if they have none.
+    protocol's file, if they were collected. ``transactions``: their number by outcome; None: without an outcome.
     """
 
     seed: int
@@ -69,7 +72,7 @@ class RunOutcome(Struct):
 
 
 class CampaignTotals:
-    """The sums over runs."""
+    """The sums over the runs of a campaign."""
 
     def __init__(self) -> None:
         self.runs = 0
@@ -146,8 +149,8 @@ def run_campaign(
     """Yield the outcomes in the order of the seeds; with ``for_s``, begin no more chunks after that time.
 
     ``cluster`` is the address of a dask.distributed scheduler. Its workers must have this package and, for a
-    user's own protocol, its file at the same path. Close the iterator to stop. Raises RunawayError,
-    WorkerDiedError; for a cluster ImportError, OSError.
+    user's own protocol, its file at the same path. Close the iterator to stop. Raises RunawayError and
+    WorkerDiedError; with a cluster, also ImportError and OSError.
     """
     yield from map_seeds(partial(run_chunk, campaign), _chunks(campaign, for_s), workers, cluster)
 

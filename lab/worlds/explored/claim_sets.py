@@ -1,7 +1,7 @@
 """The claims made on the way to a state, as numbers: for uniqueness assertions, such as A5.
 
-Most claims are counted by their claimant. So states that are otherwise the same have made the same claims, and
-telling states apart by claims costs next to nothing.
+Most claims contain a number that their claimant counts up in its state. So states that are otherwise equal have
+usually seen the same claims, and telling states apart by claims too costs next to nothing.
 """
 
 from collections.abc import Hashable, Iterable

@@ -1,7 +1,7 @@
 """The possible network cuts: the commands that make them and the links that each stops, as numbers.
 
 A cut separates the nodes into two sides, or two nodes from each other. Only links that may still carry something
-count: cuts that differ on other links only are one cut, and a cut that stops no link that counts is none.
+count: cuts that differ only in other links are the same cut, and a cut that stops no link that counts is no cut.
 """
 
 from collections.abc import Callable, Iterator

@@ -2,7 +2,7 @@
 
 In a model where time must pass and every message must arrive, a cluster that can take such a cycle once can take
 it for ever. Once all states are known, a cluster that never agrees must reach such a cycle, or a state in which
-nothing can happen any more. (Or one with endlessly many events in no time, which no real cluster has.)
+nothing can happen any more. (Or it takes endlessly many events in no time, which no real cluster does.)
 """
 
 from array import array
@@ -27,9 +27,10 @@ class StateGraph:
         self._waits.append(-1 if wait is None else wait)
 
     def cycle(self, wanted: bytearray) -> list[int]:
-        """Return the states on a cycle of ``wanted`` states (marked 1), in order; empty if there is none.
+        """Return the states on a cycle through ``wanted`` states only, in order; empty if there is none.
 
-        The second state follows the first by letting time pass.
+        ``wanted`` holds 1 for the states to search. The second state of the cycle follows the first by letting
+        time pass.
         """
         component = self._components(wanted)
         for state, later in enumerate(self._waits):

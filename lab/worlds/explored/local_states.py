@@ -1,15 +1,15 @@
 """Local states, as numbers, and the transition of each for every input.
 
-A node is deterministic and sees only its own inputs. So a local state is its data when it was last quiescent, and
-its inputs since. A transition is computed once, by replaying those inputs on a fresh node, and remembered. Two
-pasts after which a node has the same fingerprint (``lab.kernel.fingerprint``) are one local state, represented by
-the first of them. If part of a procedure is hidden from the fingerprint, states are told apart by their whole
-past.
+A node is deterministic and sees only its own inputs. So a local state is the node's data when it was last
+quiescent, and its inputs since. A transition is computed once, by replaying those inputs on a fresh node, and
+remembered. Two pasts after which a node has the same fingerprint (``lab.kernel.fingerprint``) lead to one local
+state, represented by the first of them. If part of a procedure is hidden from the fingerprint, states are told
+apart by their whole past.
 
 Each past has its own clock: a local state contains ages and times left, never instants. Which ages count is
-learned: those that the protocol asks for, up to the age from which on its behaviour is the same as in the far
-past. Learning more later invalidates the states found so far: LearnedError, and the search begins again with
-``Ages`` that know more.
+learned: those that the protocol asks for, up to an age beyond which it behaves as if they were of the far past.
+Learning that more ages count invalidates the states found so far: LearnedError is raised, and the search begins
+again with the extended ``Ages``.
 """
 
 import re
@@ -66,7 +66,10 @@ class LearnedError(Exception):
 
 
 class Ages(Struct):
-    """The ages that count: ``asked`` are procedures and HEARD; all ages beyond ``old_us`` are equal."""
+    """The ages that count: those of the procedures in ``asked``, and of peers if it has HEARD.
+
+    All ages beyond ``old_us`` are equal.
+    """
 
     old_us: int
     asked: set[str]
@@ -106,7 +109,8 @@ class LocalStates:
     """The local states met so far, by number.
 
     For each: whether the node is ``alive``; ``due_us``, the time until its next timer, or None; ``views``, what
-    the properties observe of it. ``replays`` counts how often a node was set up and fed.
+    the properties observe of it. ``replays`` counts how often a node was set up and fed
+    an input.
     """
 
     def __init__(

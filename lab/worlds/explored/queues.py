@@ -1,7 +1,7 @@
-"""Messages in flight, as numbers: one queue for each link; every content that a queue can have is interned.
+"""Messages in flight, as numbers: one queue for each link; queues of the same content have one number.
 
 A message is canonical: a request's serial is a name that does not depend on the past (``open_requests``), or STALE
-if its reply is no longer waited for, and every reply has serial 0. So messages in flight look the same if they
+if nobody waits for its reply any more, and every reply has serial 0. So messages in flight look the same if they
 mean the same. Links are FIFO (rule M6), so only the first message of a queue may arrive.
 """
 

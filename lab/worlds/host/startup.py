@@ -18,7 +18,7 @@ def read_config() -> RunConfig | None:
     """Return the configuration on the first line of standard input, after loading its protocol.
 
     Return None if the process that started this one is gone, or has been told why the protocol cannot be loaded.
-    From here on a signal ends the process; the host's event loop takes the signals over.
+    From here on a signal ends the process, until the host's event loop takes over the signals.
     """
     line = b""
     while not line.endswith(b"\n"):

@@ -15,9 +15,9 @@ class Connection:
     """A connected node process.
 
     ``delivered`` are the messages written to it that no step has consumed yet, ``commands`` the protocol commands.
-    Both are lost when it dies. ``paused`` is set as soon as the node is paused, even if its process is not yet
-    seen stopped. From then on, lines from the process wait in ``backlog``, and messages of the step that the pause
-    interrupted wait in ``unsent``, until the node resumes.
+    Both are lost when it dies. ``paused`` is set as soon as the node is paused, even before its process is seen
+    to have stopped. From then on until the node resumes, lines from the process wait in ``backlog``, and messages
+    of the step that the pause interrupted wait in ``unsent``.
     """
 
     def __init__(self, node: int, incarnation: int, pid: int, peer: socket.socket) -> None:

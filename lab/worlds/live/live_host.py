@@ -101,7 +101,7 @@ class LiveHost(Host):
             self._fork_server.shutdown(socket.SHUT_WR)
 
     def join(self) -> None:
-        """Wait for the fork server to end: then no process writes to the run's folder any more."""
+        """Wait for the fork server to end, so that no process writes to the run's folder any more."""
         self._fork_server.settimeout(_JOIN_TIMEOUT_S)
         with self._fork_server, contextlib.suppress(OSError):
             self._fork_server.shutdown(socket.SHUT_WR)

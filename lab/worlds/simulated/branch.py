@@ -29,9 +29,9 @@ __all__ = ["Branch", "open_branch"]
 def open_branch(
     config: RunConfig, protocol: type[Algorithm], progress: Callable[[int], None] = lambda done: None
 ) -> tuple[Writer, "Branch"]:
-    """Return the recording of the branch, which has the parent's records already, and the branch itself.
+    """Return the recording of the branch, which already has the parent's records, and the branch itself.
 
-    Raises OSError where it cannot be written, NotBranchableError; see ``reexecute_to``.
+    Raises OSError if the recording cannot be written, and NotBranchableError; see ``reexecute_to``.
     """
     parent, recording = Path(config.parent), Path(config.recording)
     try:
@@ -82,8 +82,8 @@ class Branch(Simulation):
     def start(self) -> None:
         """Complete what the branch point left open.
 
-        Messages of the last step leave their node. Nodes without a first step begin, those not yet started are
-        started. Pending faults strike, and nodes get the commands that they had not taken.
+        Messages of the last step leave their node. Nodes that have not taken their first step begin, and those not
+        yet started are started. Pending faults strike, and nodes get the commands that they had not yet taken.
         """
         branch_point = self._branch_point
         for message in self.network.release(self.now_us):

@@ -8,10 +8,11 @@ __all__ = ["Incarnation"]
 
 
 class Incarnation(Struct):
-    """One incarnation. ``due_us`` and ``fired`` are its next timer, unless it is paused.
+    """One incarnation of a simulated node.
 
-    ``stepping``: it is in a step. ``queued_us`` is its earliest entry in the timer queue, no later than
-    ``due_us``.
+    ``due_us`` is the time of its next timer, None while it has none or is paused; ``fired`` is the input that the
+    timer will give it. ``stepping``: it is in a step. ``queued_us`` is its earliest entry in the timer queue, no
+    later than ``due_us``.
     """
 
     node: Node

@@ -7,7 +7,7 @@ __all__ = ["describe_runaway", "most_records", "runaway_reason"]
 
 _RECORDS = 20_000
 _MEGABYTES = 20
-"""Both limits are for each node of the run."""
+"""Both limits are per node of the run."""
 
 
 def most_records(nodes: int) -> int:
@@ -16,7 +16,7 @@ def most_records(nodes: int) -> int:
 
 
 def describe_runaway(nodes: int, at_us: int) -> str:
-    """Return the message for a run that has more than that by ``at_us``."""
+    """Return the message for a run that has more than ``most_records`` by ``at_us``."""
     return f"its messages multiply: more than {most_records(nodes):,} records {_within(nodes, at_us)}"
 
 

@@ -1,8 +1,8 @@
-"""The simulated host: same feed, requests and end as the live host, but its world has a virtual clock.
+"""The simulated host: feed, requests and end are as in the live host, but its world has a virtual clock.
 
 Virtual time is frozen, runs at some pace, or runs as fast as possible. The world computes for a time slice, and
 then the feed and the requests get theirs. The run does not depend on any of this, so none of it is recorded;
-clients learn of it by a ``Clock``. A request is executed at the virtual instant when it arrives.
+clients learn of it from a ``Clock``. A request is executed at the virtual instant at which it arrives.
 """
 
 import time
@@ -25,12 +25,12 @@ from lab.worlds.simulated.simulation import Simulation
 __all__ = ["SimulatedHost"]
 
 _MEGABYTES = 256
-"""After this many more are recorded, time freezes until a client lets it run."""
+"""Whenever so many more have been recorded, time freezes until a client lets it run again."""
 _encode = msgspec.json.Encoder().encode
 
 
 class SimulatedHost(Host):
-    """Executes a simulation that has been started, and writes this recording."""
+    """The host of a simulation that has been started; ``begun`` is its recording and the simulation."""
 
     def __init__(self, config: RunConfig, folder: RunFolder, begun: tuple[Writer, Simulation]) -> None:
         writer, self._simulation = begun
@@ -51,7 +51,7 @@ class SimulatedHost(Host):
         return max(simulation.now_us, earliest_us(self._bound_us(), simulation.next_us()) or 0)
 
     def begin(self) -> None:
-        """Start time."""
+        """Start the clock, and the task that executes the simulation."""
         self._restart_clock()
         self.tasks.start_soon(self._run)
 
@@ -128,7 +128,7 @@ class SimulatedHost(Host):
     def _restart_clock(self) -> None:
         self._pace.start(self._simulation.now_us, _real_us())
 
-    # commands on time
+    # commands about the pace of time
 
     def _apply_time_requests(self) -> None:
         requests = self._simulation.time_requests

@@ -31,7 +31,7 @@ __all__ = ["Simulation"]
 
 
 class Simulation(NodeOperations):
-    """Runs ``protocol`` as the header says, and appends its records to ``log``, whose first is the header.
+    """Runs ``protocol`` as the header says, and appends its records to ``log``, which begins with the header.
 
     ``start`` brings all nodes up; ``run_to`` and ``step`` execute events; ``now_us`` is the virtual clock.
     ``time_requests`` are freeze, go and speed commands for the driver to apply.
@@ -217,7 +217,7 @@ class Simulation(NodeOperations):
         return "down" if incarnation is None else "running" if incarnation.paused_at_us is None else "paused"
 
     def give_command(self, node: int, command: CommandInput) -> None:
-        """Give it now; if the node is in a step, after that; if it is paused, when it resumes."""
+        """Give the command now; if the node is in a step, after that step; if it is paused, when it resumes."""
         incarnation = self.incarnations.get(node)
         if incarnation is None:
             return  # it failed on an earlier input
@@ -227,11 +227,11 @@ class Simulation(NodeOperations):
             self._feed(node, incarnation, command)
 
     def forge(self, message: Message) -> None:
-        """Deliver it, under the same rules as a command."""
+        """Deliver the message now; like a command, it waits while the node is in a step or paused."""
         self._arrive(message, None)
 
     def steer(self, command: WorldCommand, in_script: bool) -> tuple[bool, str]:
-        """Record a request on time, or schedule the event that the user chose."""
+        """Queue a request about the pace of time, or execute the event that the user chose."""
         return steer(self, command)
 
     # the course of a run
@@ -324,7 +324,7 @@ class Simulation(NodeOperations):
             self._due_on("drop", message)
 
     def _on_death(self, incarnation: Incarnation, node: int, event: Literal["killed", "failed"]) -> None:
-        """Record the drops of what waited for the node, and its end, before any trigger on a drop fires."""
+        """Record the loss of all waiting messages, and the end of the node, before any trigger on a drop fires."""
         why = "killed" if event == "killed" else "down"
         dropped = [(node_input, why) for node_input in incarnation.inbox if isinstance(node_input, Message)]
         dropped += [(message, "unsent") for message in incarnation.unsent]

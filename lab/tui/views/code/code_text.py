@@ -25,7 +25,7 @@ _SHADES = {True: "#15384a", False: "#d3e9f7"}
 
 
 class CodeRow(Struct, frozen=True):
-    """One row on the screen: part ``part`` of ``parts`` of the listing's line with this number."""
+    """One row on the screen. Line ``line`` has ``parts`` rows; this is number ``part`` of them, from 0."""
 
     line: int
     pieces: list[Piece]
@@ -39,7 +39,7 @@ class CodeRow(Struct, frozen=True):
 
 
 def shade_style(theme_styles: ThemeStyles) -> Style:
-    """Return the background of executed lines. There is always a bar beside it."""
+    """Return the background of executed lines, which a bar marks too."""
     return Style(bgcolor=_SHADES[theme_styles.dark])
 
 
@@ -63,7 +63,7 @@ def colour_lines(lines: Sequence[str], theme_styles: ThemeStyles) -> list[list[P
 def wrap_lines(
     lines: Sequence[list[Piece]], width: int, room_left: int, reserved: frozenset[int]
 ) -> list[CodeRow]:
-    """Wrap the lines to rows.
+    """Wrap the lines into rows.
 
     The last row of each line in ``reserved``, counted from 1, leaves ``room_left`` columns free.
     """

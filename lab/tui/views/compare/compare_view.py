@@ -41,9 +41,9 @@ __all__ = ["CompareView", "compare_actions"]
 _CHUNK = 1000
 _AGAIN_S = 0.2
 _CELL = 38
-"""The width of a node; as many stand in a row as fit."""
+"""The least width of a node; each row has as many nodes as fit."""
 _ROOM_FOR_RUNS = 16
-"""The least rows for the differences of the headers."""
+"""From this height on, two lines about the differences are shown, else one."""
 _NOTHING = "no other recording is open: = chooses one, :compare FILE opens one"
 
 
@@ -135,20 +135,20 @@ class CompareView(Vertical):
             self.post_message(FollowingView.Sought(number))
 
     def focus(self, scroll_visible: bool = True) -> "CompareView":
-        """Focus its log."""
+        """Focus the log of the other recording."""
         if self._log is not None:
             self._log.focus(scroll_visible)
         return self
 
     def on_message_log_opened(self, message: MessageLog.Opened) -> None:
-        """Show the record of a line of its log."""
+        """Show the record of a line in the log of the other recording."""
         message.stop()
         if self._other is not None:
             line = message.line
             self.app.push_screen(RecordDialog(self._other.store, line.record, sanitize(line.text, 300)))
 
     async def _compare(self, other: _OtherRecording) -> None:
-        """Compare in chunks; in a live run, also the records to come."""
+        """Compare in chunks; while a live run goes on, compare its new records too."""
         source, comparison = self._source, other.comparison
         while True:
             is_over = not source.is_live or bool(source.ended)
@@ -173,7 +173,7 @@ class CompareView(Vertical):
         yield from self._node_rows(here, there, width)
 
     def _node_rows(self, here: Cursor, there: Cursor, width: int) -> Iterator[list[Piece]]:
-        """Yield the nodes of the other recording; if they are too many, only those that differ."""
+        """Yield rows of the nodes of the other recording; if not all fit, only of those that differ."""
         counterparts = {pane.id: pane for pane in panes_of(here.cluster.snapshot(), here.now_us)}
         nodes = [(pane, counterparts.get(pane.id)) for pane in panes_of(there.cluster.snapshot(), there.now_us)]
         across = max(1, width // _CELL)
@@ -206,7 +206,7 @@ class CompareView(Vertical):
 
 
 def _node_summary(pane: Pane) -> str:
-    """Return its status, its coordinator and its group."""
+    """Return a node's status, its coordinator and its group."""
     if pane.leads:
         led = f" {pane.leads}"
     else:

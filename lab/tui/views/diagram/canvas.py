@@ -32,7 +32,7 @@ class Canvas:
         self._owners: list[list[object]] = [[None] * width for _ in range(height)]
 
     def put(self, x: int, y: int, text: str, style: Style, owner: object = None) -> None:
-        """Write text from a cell on."""
+        """Write text, beginning at this cell."""
         if not 0 <= y < self.height:
             return
         for letter in text:
@@ -71,19 +71,19 @@ class Canvas:
             self._owners[y][x] = owner
 
     def is_free(self, x: int, y: int, width: int) -> bool:
-        """Return whether these cells have no text."""
+        """Return whether these cells are in the grid and not covered by text; they may hold lines."""
         if not (0 <= y < self.height and x >= 0 and x + width <= self.width):
             return False
         return not any(self._is_text[y][x : x + width])
 
     def is_blank(self, x: int, y: int, width: int) -> bool:
-        """Return whether these cells are empty."""
+        """Return whether these cells are in the grid and hold neither text nor lines."""
         return self.is_free(x, y, width) and not (
             any(self._dots[y][x : x + width]) or any(self._text[y][x : x + width])
         )
 
     def fill_blank(self, x: int, y: int, letter: str, style: Style) -> None:
-        """Write a letter into a cell if it is empty."""
+        """Write a letter into a cell if it is blank. Lines and other text may still replace it."""
         if self.is_blank(x, y, 1):
             self._text[y][x] = letter
             self._styles[y][x] = style

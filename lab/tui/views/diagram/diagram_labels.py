@@ -46,7 +46,7 @@ def draw_names(canvas: Canvas, scene: Scene) -> None:
 
 
 def draw_axis(canvas: Canvas, scene: Scene) -> None:
-    """Draw the clock."""
+    """Draw the clock times along the flow of time."""
     if scene.scale.by_records:
         _clock_of_records(canvas, scene)
         return
@@ -77,7 +77,7 @@ def _clock_of_records(canvas: Canvas, scene: Scene) -> None:
 
 
 def _draw_quiet(canvas: Canvas, scene: Scene, along: int, quiet_us: int) -> None:
-    """Draw the length of a quiet period beside the lines, or only a gap where there is no room."""
+    """Draw the length of a quiet period beside the lines, or only a sign if time flows to the right."""
     plane, sign = scene.plane, scene.signs.quiet
     labels = f"{sign} {quiet_us / 1e6:.1f} s" if quiet_us >= 1_000_000 else f"{sign} {round(quiet_us / 1000)} ms"
     if plane.down:
@@ -129,7 +129,7 @@ def _event_label(scene: Scene, event: LogLine) -> tuple[str, Style]:
 
 
 def _put_labels(canvas: Canvas, scene: Scene, along: int, labels: list[tuple[str, Style]]) -> None:
-    """Write labels in the margin, or over the lines if important ones do not fit."""
+    """Write labels in the margin. If important ones do not fit, write over the lines, or leave them out."""
     plane = scene.plane
     if plane.down:
         length = sum(cell_len(text) + 3 for text, style in labels if style != DIM) - 3
@@ -164,7 +164,7 @@ def draw_bands(canvas: Canvas, scene: Scene) -> None:
 
 
 def draw_cursor(canvas: Canvas, scene: Scene) -> None:
-    """Draw the cursor in time. What comes after it is hidden, or dim if nothing is selected."""
+    """Draw the cursor in time. Erase what must be hidden after it; otherwise dim it if nothing is selected."""
     plane, at = scene.plane, scene.cursor_cell
     style = scene.theme_styles.accent
     for along in range(max(0, at + 1), plane.along):

@@ -1,4 +1,4 @@
-"""The scale of the diagram: the part of a run that a cell represents, a record or a time."""
+"""The scale of the diagram: whether a cell represents a record or a span of time, and how long a span."""
 
 import sys
 from bisect import bisect_left, bisect_right
@@ -17,7 +17,10 @@ _TICKS_US = [digit * unit_us for unit_us in _UNITS_US for digit in (1, 2, 5)]
 
 
 class Scale:
-    """A map from points of a run to cells along the flow of time. By records, a row takes ``step`` cells."""
+    """A map from points of a run to cells along the flow of time.
+
+    A cell represents ``us`` microseconds. If that is 0, cells count records, and a row takes ``step`` cells.
+    """
 
     def __init__(self, us: int, order: RowOrder, step: int) -> None:
         self.us = us
@@ -31,7 +34,7 @@ class Scale:
 
     @property
     def unit_text(self) -> str:
-        """The unit of a row or a column."""
+        """What a row or a column represents, in words."""
         return format_us(self.us) if self.us else "a step"
 
     def place(self, point: Point) -> float:
@@ -53,7 +56,7 @@ class Scale:
         )
 
     def tick_us(self, apart: int) -> int:
-        """Return the time between ticks that are about ``apart`` cells apart."""
+        """Return the shortest round time that spans at least ``apart`` cells, or the longest one known."""
         return next((us for us in _TICKS_US if us >= apart * self.us), _TICKS_US[-1])
 
 

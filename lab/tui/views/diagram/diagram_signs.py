@@ -8,7 +8,7 @@ __all__ = ["Signs", "signs_for"]
 
 
 class Signs(Struct, frozen=True):
-    """The signs. ``lane`` is a node's line, downwards and to the right, by status; ``other`` is any other status.
+    """The signs. ``lane`` is a node's line by status, downwards and to the right; ``other`` is for other statuses.
 
     ``heads`` are arrow heads to the left, right, up and down; ``late`` are those of timed-out messages. ``joints``
     are where messages leave a line: to one side, to the other, to both.

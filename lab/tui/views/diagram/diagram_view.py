@@ -42,7 +42,7 @@ __all__ = ["DiagramView"]
 
 _WHEEL = 3
 _MOST_VIOLATIONS = 200
-"""The most violations drawn, the last ones."""
+"""At most this many violations are drawn, the latest ones."""
 
 
 class DiagramView(Widget, can_focus=True):
@@ -160,7 +160,7 @@ class DiagramView(Widget, can_focus=True):
         return ""
 
     def action_pick(self, way: str) -> None:
-        """Select the next step along the flow of time, or the next message across it."""
+        """Select the next or previous step along the flow of time, or message across it."""
         if self._cursor is None:
             return
         by = 1 if way in ("down", "right") else -1
@@ -176,7 +176,7 @@ class DiagramView(Widget, can_focus=True):
             self._pick(found)
 
     def action_page(self, pages: int) -> None:
-        """Scroll by a screen."""
+        """Scroll by screens."""
         if self._plane is not None:
             self._focus.pan(pages * max(1, self._plane.along - 2))
 
@@ -253,7 +253,7 @@ class DiagramView(Widget, can_focus=True):
         )
 
     def _update_cone(self, window: Window) -> CausalCone | None:
-        """Return the causal cone of the selection. The same cone is extended as long as it is valid."""
+        """Return the causal cone of the selection. It is extended while it is valid, else replaced."""
         cone, picked = self._cone, self._picked
         if picked is None:
             return None

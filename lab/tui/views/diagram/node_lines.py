@@ -10,13 +10,13 @@ from lab.tui.views.diagram.scene import QUIET, Scene
 __all__ = ["draw_lines", "draw_words"]
 
 _RANKS = ("Normal", "Idle", "Reorganization", "Election", "Down", "absent", "paused", "killed", "failed")
-"""If a node changes several times within a cell, the last of these is drawn."""
+"""If a node has several statuses within a cell, the one that is last in this list is drawn."""
 _STOPPED = ("killed", "failed", "absent")
 _STAR_EVERY = 8
 
 
 class _Cell(Struct):
-    """The content of a cell of a line. ``begins``: the status begins here, and ``before`` ends.
+    """The content of a cell of a line. ``begins``: this status begins here, after the status ``before``.
 
     ``starred``: the cell shows that the node leads.
     """

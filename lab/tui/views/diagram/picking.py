@@ -1,4 +1,4 @@
-"""Selection in the diagram: from step to step, from message to message, and the text about each."""
+"""The selection in the diagram: how it moves between steps and messages, its causal cone, and a text about it."""
 
 from bisect import bisect_left, bisect_right
 
@@ -20,8 +20,9 @@ Picked = tuple[int, int] | int
 class CausalCone:
     """The causal past and the causal future of the selection, within the window.
 
-    The past includes the selection. The future of a message begins at its delivery. ``records`` are those of both;
-    ``bounds`` are, for each node, where its past ends and its future begins.
+    The past includes the selected step, or the step that sent the selected message. The future of a message begins
+    at its delivery. ``records`` are the records of both. ``bounds`` are, for each node, the points where the past
+    ends and the future begins.
     """
 
     def __init__(self, window: Window, picked: Picked) -> None:
@@ -39,7 +40,7 @@ class CausalCone:
         self._learnt = -1
 
     def is_of(self, window: Window, picked: Picked) -> bool:
-        """Return whether the selection is still the same, and the window has forgotten nothing since."""
+        """Return whether this is the cone of the selection, and the window has forgotten nothing since."""
         return self._of == (picked, window.begun, window.start, point_of(window, picked))
 
     @property
@@ -68,7 +69,7 @@ def _record_of(happened: CausalEvent) -> int:
 
 
 def _first_after(window: Window, picked: Picked) -> int | None:
-    """Return the record at which the causal future begins."""
+    """Return the record at which the causal future begins, or None if the message has not arrived."""
     if isinstance(picked, int):
         return picked
     edge = edge_of(window, picked)
@@ -76,14 +77,14 @@ def _first_after(window: Window, picked: Picked) -> int | None:
 
 
 def edge_of(window: Window, picked: Picked | None) -> MessageEdge | None:
-    """Return the selected message."""
+    """Return the selected message, or None if a step or nothing is selected."""
     if not isinstance(picked, tuple):
         return None
     return next((edge for edge in window.space.messages if edge.line.message == picked), None)
 
 
 def point_of(window: Window, picked: Picked) -> Point | None:
-    """Return where the selection is; of a message, where it was sent. None if the window does not know it."""
+    """Return the point of a step, or where a message was sent; None if it is not in the window."""
     if isinstance(picked, tuple):
         edge = edge_of(window, picked)
         return None if edge is None else edge.sent
@@ -95,7 +96,7 @@ def point_of(window: Window, picked: Picked) -> Point | None:
 
 
 def next_step(window: Window, node: int | None, here: int, by: int) -> int | None:
-    """Return the record of the next or previous step from ``here``, of any node or the given one."""
+    """Return the record of the next or previous step from record ``here``; of any node if ``node`` is None."""
     seen = set(window.order.numbers)
     steps = [each.record for each in window.happened if each.record in seen and node in (None, each.node)]
     place = bisect_left(steps, here)
@@ -108,7 +109,7 @@ def next_step(window: Window, node: int | None, here: int, by: int) -> int | Non
 def next_message(
     window: Window, hidden: frozenset[str], node: int | None, here: tuple[int, int], by: int
 ) -> tuple[int, int] | None:
-    """Return the message sent after, or before, (record, serial), of any node or the given one."""
+    """Return the message sent next or before ``here``, a (record, serial); of any node if ``node`` is None."""
     edges = sorted(
         (edge.sent.record, edge.line.serial, edge.line.message)
         for edge in window.space.messages

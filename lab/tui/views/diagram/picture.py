@@ -1,4 +1,4 @@
-"""The whole picture."""
+"""The picture of the diagram, drawn in layers."""
 
 from lab.tui.views.diagram.canvas import Canvas
 from lab.tui.views.diagram.diagram_labels import draw_axis, draw_bands, draw_cursor, draw_events, draw_names
@@ -10,7 +10,7 @@ __all__ = ["draw"]
 
 
 def draw(scene: Scene) -> Canvas:
-    """Draw a scene. The last line stays free."""
+    """Draw a scene. The last row stays free."""
     plane = scene.plane
     canvas = Canvas(plane.width, plane.height, fine=not scene.signs.lost.isascii())
     draw_names(canvas, scene)

@@ -22,12 +22,12 @@ QUIET = Style(color="#7f7f7f", dim=True)
 
 
 class Scene(Struct):
-    """The content of the picture. ``top`` is its first position, ``last`` the last point that is known.
+    """The content of the picture. ``top`` is its first position; the window holds ``start`` to the point ``last``.
 
     ``hidden`` are the kinds of messages that are not drawn. ``picked`` is the selected message, or the record of
     the selected step; ``cone`` are the records in its causal past and future, and ``bounds`` are, for each node,
-    where that past ends and that future begins. ``cursor`` is the cursor in time; ``follows``: it follows the end
-    of the run. ``marked`` are the records of a witness.
+    where that past ends and that future begins. ``cursor`` is the cursor in time; if ``follows``, it stays at the
+    end of the run. ``marked`` are the records of a witness.
     """
 
     space: SpaceTime
@@ -84,7 +84,7 @@ class Scene(Struct):
         ]
 
     def events(self) -> list[LogLine]:
-        """Return the other visible events."""
+        """Return the visible log lines other than messages."""
         return [
             each
             for each in self.space.events
@@ -92,11 +92,11 @@ class Scene(Struct):
         ]
 
     def end_points(self, edge: MessageEdge) -> list[Point]:
-        """Return the ends of a message: several if it was duplicated, the last known point if it has none."""
+        """Return the ends of a message: several if it was duplicated, the last known point if it has none yet."""
         return [edge.end or self.last, *edge.again]
 
     def is_apart(self, node: int, along: int) -> bool:
-        """Return whether the node is there neither in the selection's causal past nor in its causal future."""
+        """Return whether a node, at this position, is in neither the causal past nor future of the selection."""
         if self.cone is None:
             return False
         past, future = self.bounds.get(node, (None, None))
@@ -104,7 +104,7 @@ class Scene(Struct):
         return not before and (future is None or along < int(self.place(future)))
 
     def is_quiet(self, *records: int) -> bool:
-        """Return whether these records are to be drawn quietly: not all belong to the selection's causal cone."""
+        """Return whether to draw these records in grey: there is a causal cone, and not all belong to it."""
         return self.cone is not None and not all(record in self.cone for record in records)
 
     def style_of(self, edge: MessageEdge) -> Style:

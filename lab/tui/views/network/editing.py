@@ -77,7 +77,7 @@ def edit_link(screen: "RunScreen", link: Pair, now: NetworkNow) -> None:
 
 
 class LinkDialog(Dialog[LinkCommand | None]):
-    """The result is the chosen command, or None."""
+    """The dialog. Its result is the chosen command, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("q", "leave", "close"),

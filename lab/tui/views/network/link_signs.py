@@ -1,4 +1,4 @@
-"""The state of a link in a few letters, as much as fits."""
+"""The state of a link as a short text, with as much detail as fits."""
 
 from collections.abc import Iterator
 
@@ -25,13 +25,13 @@ FAULT_LABELS = {
 }
 """The effect on messages, in the order of the legend."""
 OUTCOMES = {"cut": "cut", "hold": "held", "lose": "lost"}
-"""The delivery outcome under faults that stop messages. Under others, messages time out at worst."""
+"""What becomes of messages under the faults that stop them. Under others, they time out at worst."""
 _IN_WORDS = ("cut", "hold")
 _LONGEST = 24
 
 
 def label_of(effect: LinkEffect, theme_styles: ThemeStyles, short: bool = False) -> str:
-    """Return the sign of an effect, its amount, and the affected kinds of messages. Brackets: it is inert."""
+    """Return the sign of an effect, its amount, and the affected kinds of messages; in brackets if it is inert."""
     sign = theme_styles.glyphs.links[effect.name]
     word = f" {FAULT_LABELS[effect.name]}" if effect.name in _IN_WORDS else ""
     amount = word or effect.amount or ("" if effect.name != "other" else f" {effect.fault.kind}")
@@ -78,7 +78,7 @@ def _candidates(
 
 
 def _in_flight_pieces(in_flight: tuple[InFlightMessage, ...], theme_styles: ThemeStyles) -> list[Piece]:
-    """Return the numbers of messages in flight and of held messages."""
+    """Return how many messages are in flight, and how many are held."""
     held = sum(flight.copies for flight in in_flight if flight.held)
     flying = sum(flight.copies for flight in in_flight if not flight.held)
     pieces: list[Piece] = []
