@@ -112,4 +112,5 @@ def _print(grades: list[Grade], exercises: dict[str, Exercise]) -> None:
                 table.add_row("", f"  {line}")
     print_table(table)
     refused = sum(bool(grade.refused) for grade in grades)
-    print(f"\n{format_count(len(grades), 'attempt')} graded" + (f", {refused} refused" if refused else ""))
+    graded = format_count(len(grades) - refused, "attempt")
+    print(f"\n{graded} graded" + (f", {refused} refused" if refused else ""))

@@ -27,7 +27,7 @@ def home_entries() -> list[HomeEntry]:
     for info in list_runs()[0]:
         found.append(("active", f"{info.run}, since {info.began}", ["attach", info.run]))
     found.append(
-        ("start here", "the tour: kill a coordinator, find when its successor was set, export it", ["tour"])
+        ("start here", "tour: kill a coordinator, see when its successor was elected, export the run", ["tour"])
     )
     for name, protocol in sorted({**PROTOCOLS, **TASKS}.items()):
         summary = (protocol.__doc__ or "").partition("\n")[0]

@@ -30,7 +30,7 @@ class Format(Struct, frozen=True):
 FORMATS = (
     Format("svg", ".svg", "space-time diagram, as a picture with tooltips", write_svg),
     Format("html", ".html", "space-time diagram, as a page: causal past and future, search", write_html),
-    Format("text", ".txt", "space-time diagram, as plain text for mails and issues", write_text),
+    Format("text", ".txt", "space-time diagram, as plain text for email and issues", write_text),
     Format("mermaid", ".mmd", "sequence diagram of a short window, for Markdown (Mermaid)", write_mermaid),
     Format("dot", ".dot", "history of groups, as a graph for Graphviz", write_dot),
     Format("shiviz", ".shiviz", "log with vector clocks, for ShiViz", write_shiviz),

@@ -208,7 +208,7 @@ ENDS = Assertion(
     "ends in time",
     marked=True,
 )
-RAISES = Assertion("raises", "no node fails by an error of its own code", "no error raised")
+RAISES = Assertion("raises", "no node fails because of an error in its own code", "no error raised")
 
 _IN_ORDER: tuple[Assertion, ...] = (
     A1_1,

@@ -22,14 +22,14 @@ The listings have four holes, which are closed here. The parameter ``as_printed`
 in recordings/holes show the consequences:
 
 * A node enters an election, and the leader of that election dies. The node is in status Election, but listing
-  10.18 covers only Normal and Reorganization: it would stay there for ever (bully-leader-dies.jsonl). Here it
+  10.18 covers only Normal and Reorganization: it would stay there forever (bully-leader-dies.jsonl). Here it
   starts an election itself.
 * A node that finds a higher one up leaves the election to it, and the listing returns. If the higher one dies at
   that moment, nobody elects (bully-higher-dies.jsonl). Here the node waits, and starts again unless a coordinator
   takes over (B4).
 * A coordinator that was paused (assumption 9) resumes while its members are Normal under its successor. Its Check
   finds nothing wrong. The successor's Check finds the old coordinator and leaves the election to it, as the higher
-  one, but the successor stays a Normal coordinator. So both would lead for ever (bully-paused-wakes.jsonl). Here a
+  one, but the successor stays a Normal coordinator. So both would lead forever (bully-paused-wakes.jsonl). Here a
   coordinator that leaves the election to a higher node steps down, so the higher node's Check finds a node that is
   not Normal.
 * Two leaders at once: 2 has passed stage 1 when 3 comes up, and a third node gets first 3's EnterElection and then

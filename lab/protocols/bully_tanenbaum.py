@@ -23,7 +23,7 @@ The text has five holes, which are closed here. The parameter ``as_printed`` lea
 recordings/holes show the consequences:
 
 * A node that got an OK "just sits back and waits to see who the winner will be". If the winner dies before it has
-  won, the node waits for ever (bully-tanenbaum-winner-dies.jsonl). Here it starts anew after 2·T: the highest node
+  won, the node waits forever (bully-tanenbaum-winner-dies.jsonl). Here it starts anew after 2·T: the highest node
   that is up takes Tm to hear of the election, T to find nobody above it, and Tm to announce itself.
 * The winner is coordinator "starting immediately", while the others still follow the old one, which may even be
   up: two coordinators, after just a crash and a restart (bully-tanenbaum-no-halt.jsonl). Here a node that gets
@@ -34,7 +34,7 @@ recordings/holes show the consequences:
   (bully-tanenbaum-crossing.jsonl). Here a node that gets COORDINATOR from a lower one holds an election.
 * A participant that missed a COORDINATOR follows a node that no longer leads, but is not silent either
   (bully-tanenbaum-led-astray.jsonl). Here the answer contains whether the node leads.
-* Two coordinators that never hear of each other both lead for ever: one was paused while the other was elected
+* Two coordinators that never hear of each other both lead forever: one was paused while the other was elected
   (bully-tanenbaum-paused-wakes.jsonl), or they were partitioned (bully-tanenbaum-partition-heals.jsonl). Here a
   coordinator asks non-members whether they are up, as Garcia-Molina's Check does. If one is, it holds an election.
 """

@@ -20,7 +20,7 @@ The listings have six holes, closed here (not with ``as_printed``; recordings/ho
 
 * invitation-left-behind.jsonl: a participant that hears its coordinator does not ask whether it still belongs to
   the group. But coordinators send Checks to all nodes, so a participant that missed the formation of a new group
-  still hears its coordinator, and stays for ever in a group that no longer exists. Here it asks regardless of what
+  still hears its coordinator, and stays forever in a group that no longer exists. Here it asks regardless of what
   it hears.
 * invitation-two-threads.jsonl: an invitation does not stop the thread that asks the coordinator. The old
   coordinator's answer *no* then arrives during joining: the node recovers, and a moment later its Accept is
@@ -28,7 +28,7 @@ The listings have six holes, closed here (not with ``as_printed``; recordings/ho
   that thread, and also a Check that sleeps before Merge with outdated Others.
 * invitation-starves.jsonl: with a delay inversely proportional to the priority, the 27th and the 26th node begin
   to merge at nearly the same time. Each has left Normal when the other's invitation arrives, and ignores it; this
-  repeats for ever. Here each node waits 2·T longer than the next higher one.
+  repeats forever. Here each node waits 2·T longer than the next higher one.
 * invitation-too-late.jsonl: a forwarded invitation may take 2·Tm + Tp, so its Accept may arrive after T + Tm + Tp:
   too late for a coordinator that collects Accepts for T. Here it collects for that long.
 * invitation-dead-member.jsonl: a coordinator looks for other coordinators, but never checks its members: a dead

@@ -21,7 +21,7 @@ promised: earlier members learn T later what later members report.
 
 The text has four holes, which are closed here (not with ``as_printed``; recordings/holes show the consequences):
 
-* The starter of an ELECTION dies, and the message circulates for ever, while all nodes wait for a COORDINATOR.
+* The starter of an ELECTION dies, and the message circulates forever, while all nodes wait for a COORDINATOR.
   Here nobody passes it on past its starter (ring-starter-dies.jsonl).
 * A node acknowledges a message and dies before it has passed it on. Here a node that has waited for COORDINATOR
   for the duration of two circulations starts anew (ring-message-lost.jsonl).

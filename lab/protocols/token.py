@@ -16,9 +16,9 @@ token know that they do not have it. And an election is held because a node has 
 assumes that no node fails:
 
 Assumptions that can be broken here: no node crashes, and no message is lost (8: loss, partition). If the holder
-crashes, or the message with the token is lost, the token is lost for ever, and all wait. A lost request leaves its
+crashes, or the message with the token is lost, the token is lost forever, and all wait. A lost request leaves its
 sender waiting, and all nodes that queue behind it. Delay, pauses and reordering only slow the algorithm down. A
-duplicated request (3) may queue a node that wants nothing, and another one may wait for ever.
+duplicated request (3) may queue a node that wants nothing, and another one may wait forever.
 
 None of these breaks K1: at most one node holds the token, from the step that receives it to the step that passes
 it on. A duplicate of the message with the token would be a second token. So the token is renumbered each time that

@@ -230,9 +230,9 @@ def read_header(line: bytes, where: str) -> Header:
     try:
         header = decode(line)
     except UNREADABLE as error:
-        raise NotARecordingError(f"{where} is not a recording: its first line is no header ({error})") from None
+        raise NotARecordingError(f"{where} is not a recording: it has no header line ({error})") from None
     if not isinstance(header, Header):
-        raise NotARecordingError(f"{where} is not a recording: its first line is no header")
+        raise NotARecordingError(f"{where} is not a recording: it has no header line")
     if header.format != FORMAT:
         raise NotARecordingError(f"{where} has format {header.format}; this version reads format {FORMAT}")
     return header

@@ -60,7 +60,7 @@ ACTIONS: tuple[Action, ...] = (
         "wipe",
         "W",
         "W",
-        "erase its stable storage, if the selected node is down",
+        "erase the stable storage of the selected node, which must be down",
         "",
         "cluster",
         "driver",

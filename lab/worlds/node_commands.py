@@ -38,8 +38,8 @@ class _NodeAction(Struct, frozen=True):
 
 
 _ACTIONS = {
-    "kill": _NodeAction("killed", "down already", ("killed", "failed"), is_fault=True),
-    "restart": _NodeAction("restarted", "up already", ("started",)),
+    "kill": _NodeAction("killed", "already down", ("killed", "failed"), is_fault=True),
+    "restart": _NodeAction("restarted", "already up", ("started",)),
     "pause": _NodeAction("paused", "not running", ("paused",), is_fault=True),
     "resume": _NodeAction("resumed", "not paused", ("resumed",)),
     "wipe": _NodeAction("wiped", "up, or has nothing stored; wipe a node that is down", is_fault=True),

@@ -24,7 +24,7 @@ class Call(Request[Echo], frozen=True):
 
 
 class Caller(Protocol):
-    """Two nodes of it ask each other for ever."""
+    """Two nodes of it ask each other forever."""
 
     name: ClassVar[str] = "caller"
     calls: int = 0

@@ -153,7 +153,7 @@ class AbortsWhenAsked(TwoPhaseCommit):
 
 
 class NeverAborts(TwoPhaseCommit):
-    """C3: a node that has not voted waits for ever."""
+    """C3: a node that has not voted waits forever."""
 
     @procedure
     async def participate(self, transaction: Transaction) -> None:

@@ -306,7 +306,7 @@ class AcceptOfAnyGroup(InvitationElection):
 
 
 class ReadyWaitedFor(InvitationElection):
-    """I8 removed: in Reorganization a node waits for Ready for ever."""
+    """I8 removed: in Reorganization a node waits for Ready forever."""
 
     async def until(self, condition: Callable[[], bool], what: str, within: int | None = None) -> bool:
         return await super().until(condition, what)

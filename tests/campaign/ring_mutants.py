@@ -29,7 +29,7 @@ class NobodyNotices(Ring):
 
 
 class NobodySkipped(Ring):
-    """R2: a silent successor is retried for ever."""
+    """R2: a silent successor is retried forever."""
 
     def _skip(self, peer: int) -> None:
         pass
@@ -152,7 +152,7 @@ class LowerEntered(Ring):
 
 
 class WaitsForEver(Ring):
-    """R5: a node waits for a missing COORDINATOR for ever."""
+    """R5: a node waits for a missing COORDINATOR forever."""
 
     @procedure
     async def await_coordinator(self) -> None:

@@ -109,7 +109,7 @@ def test_other_recordings_are_not_graded(lab: Lab, solved: Path) -> None:
     assert done.status == 1
     assert "not graded: it is not an attempt at an exercise" in done.out
     assert "not graded: line " in done.out
-    assert "3 attempts graded, 2 refused" in done.out
+    assert "1 attempt graded, 2 refused" in done.out
 
 
 def test_status_without_an_attempt(lab: Lab) -> None:

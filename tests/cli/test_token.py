@@ -26,7 +26,7 @@ def test_a_live_run_with_faults(lab: Lab) -> None:
 
 
 def test_the_loss_of_the_token(lab: Lab) -> None:
-    """In contrast to an election: if its holder is killed, all others wait for ever."""
+    """In contrast to an election: if its holder is killed, all others wait forever."""
     kill = ("--do", "on deliver PassToken 1->2 kill 2", "--do", "at 5s restart 2")
     words = ("run", "token", "--sim", "--seed", "1", "--headless", "--for", "60s", "--nodes", "3", *kill)
     done = lab(*words, "--record", "lost.jsonl")

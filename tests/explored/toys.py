@@ -255,7 +255,7 @@ class Forgetting(Numbering):
 
 
 class Beating(Election):
-    """Node 1 sends heartbeats for ever; node 2 takes it for dead after ``PATIENCE_T`` · T of silence."""
+    """Node 1 sends heartbeats forever; node 2 takes it for dead after ``PATIENCE_T`` · T of silence."""
 
     name: ClassVar[str] = "beating"
     PATIENCE_T: ClassVar[int] = 2

@@ -70,7 +70,7 @@ def _has_dead_member(records: Sequence[Record]) -> bool:
 HOLES: list[Hole] = [
     Hole(
         "bully-leader-dies",
-        "1 entered the election of 2, which died: 1 stays in Election for ever",
+        "1 entered the election of 2, which died: 1 stays in Election forever",
         Bully,
         (1, 2),
         ("on send EnterElectionAnswer 1->2 kill 2",),
@@ -88,7 +88,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-paused-wakes",
-        "2 was paused while 1 took over, and resumes: both lead for ever",
+        "2 was paused while 1 took over, and resumes: both lead forever",
         Bully,
         (1, 2),
         ("at 1s pause 2", "at 3s resume 2"),
@@ -113,7 +113,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-tanenbaum-winner-dies",
-        "2 bullied 1, and died before it had won: 1 waits for ever",
+        "2 bullied 1, and died before it had won: 1 waits forever",
         BullyTanenbaum,
         (1, 2, 3),
         ("at 1s kill 3", "at 1s on send OK 2->1 kill 2"),
@@ -131,7 +131,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-tanenbaum-crossing",
-        "the COORDINATOR of 1 and that of 2 cross: each follows the other for ever",
+        "the COORDINATOR of 1 and that of 2 cross: each follows the other forever",
         BullyTanenbaum,
         (1, 2),
         ("at 0s kill 2", "on send COORDINATOR 1->2 restart 2"),
@@ -140,7 +140,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-tanenbaum-led-astray",
-        "1 missed that 3 is coordinator again, and follows 2 for ever, which no longer leads",
+        "1 missed that 3 is coordinator again, and follows 2 forever, which no longer leads",
         BullyTanenbaum,
         (1, 2, 3),
         ("at 0s kill 3", "at 1s cut 3->1", "at 1s restart 3", "at 1500ms heal"),
@@ -149,7 +149,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-tanenbaum-paused-wakes",
-        "2 was paused while 1 was elected, and resumes: both lead for ever",
+        "2 was paused while 1 was elected, and resumes: both lead forever",
         BullyTanenbaum,
         (1, 2),
         ("at 1s pause 2", "at 3s resume 2"),
@@ -158,7 +158,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "bully-tanenbaum-partition-heals",
-        "1 and 2 were partitioned, and both lead for ever after the heal",
+        "1 and 2 were partitioned, and both lead forever after the heal",
         BullyTanenbaum,
         (1, 2),
         ("at 1s partition 1 | 2", "at 2s heal"),
@@ -167,7 +167,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "ring-starter-dies",
-        "1 died while its ELECTION circulated: it circulates for ever, and nobody is elected",
+        "1 died while its ELECTION circulated: it circulates forever, and nobody is elected",
         Ring,
         (1, 2, 3),
         ("at 1s kill 1", "at 1500ms restart 1", "at 1500ms on send ELECTION 2->3 kill 1"),
@@ -176,7 +176,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "ring-message-lost",
-        "2 acknowledged the ELECTION of 1 and died before it passed it on: 1 waits for ever",
+        "2 acknowledged the ELECTION of 1 and died before it passed it on: 1 waits forever",
         Ring,
         (1, 2, 3),
         ("at 1s kill 1", "at 1500ms restart 1", "at 1500ms on send Passed 2->1 kill 2"),
@@ -200,7 +200,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "ring-two-rings",
-        "1 was partitioned from 2 and 3: after the heal there are two stable rings for ever",
+        "1 was partitioned from 2 and 3: after the heal there are two stable rings forever",
         Ring,
         (1, 2, 3),
         ("at 1s partition 1 | 2 3", "at 2s heal"),
@@ -209,7 +209,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "invitation-left-behind",
-        "1 missed the new group of 3, still hears 3, and stays in the old group for ever",
+        "1 missed the new group of 3, still hears 3, and stays in the old group forever",
         InvitationElection,
         (1, 2, 3),
         (
@@ -223,7 +223,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "invitation-two-threads",
-        "3 joins 4, gets an outdated no, recovers, and is then accepted: in Reorganization for ever",
+        "3 joins 4, gets an outdated no, recovers, and is then accepted: in Reorganization forever",
         InvitationElection,
         (2, 3, 4),
         ("at 1.6s kill 2", "at 1.706s partition 4 | 2 3", "at 1.786s restart 2", "at 1.954s heal"),
@@ -255,7 +255,7 @@ HOLES: list[Hole] = [
     ),
     Hole(
         "invitation-dead-member",
-        "1 is dead and stays a member of the group of 3 for ever",
+        "1 is dead and stays a member of the group of 3 forever",
         InvitationElection,
         (1, 2, 3),
         ("at 2s kill 1",),

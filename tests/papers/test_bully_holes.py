@@ -26,7 +26,7 @@ def _statuses(rig: Rig) -> dict[int, str]:
 def test_the_leader_dies_after_enter_election() -> None:
     """A2: a node in the election of a dead leader then elects by itself.
 
-    Listing 10.18 covers only Normal and Reorganization, and would leave the node in Election for ever.
+    Listing 10.18 covers only Normal and Reorganization, and would leave the node in Election forever.
     """
     rig = _at_work()
     rig.do("kill 4")

@@ -268,7 +268,7 @@ def test_I10_it_is_a_directed_acyclic_graph_that_all_members_know() -> None:
 
 
 def test_I10_a_history_is_bounded() -> None:
-    """I10: a Definition does not grow for ever; the newest groups are kept."""
+    """I10: a Definition does not grow forever; the newest groups are kept."""
     solo, _ = lone(3)
     for _ in range(120):
         merges(solo, 1)

@@ -138,7 +138,7 @@ def test_K1_a_restarted_node_does_not_create_a_token() -> None:
     assert rig.protocol(1).status is TokenStatus.IDLE
     ask(rig, 1, 2, 3)
     rig.run(100 * T_US)
-    assert entries(rig) == {1: 0, 2: 0, 3: 0}, "all wait for ever"
+    assert entries(rig) == {1: 0, 2: 0, 3: 0}, "all wait forever"
     assert {rig.protocol(node).status for node in rig.ids} == {TokenStatus.WAITING}
 
 

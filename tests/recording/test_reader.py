@@ -101,11 +101,11 @@ def test_unknown_kinds_are_skipped_and_counted(tmp_path: Path) -> None:
     ("data", "reason"),
     [
         (b"", "is empty, not a recording"),
-        (b"hello\nworld\n", "is not a recording: its first line is no header"),
-        (b"\x7fELF\x02\x01\x00\xff\xfe" * 99, "is not a recording: its first line is no header"),
-        (b'{"record":"end","at_us":1,"why":"x"}\n', "is not a recording: its first line is no header"),
-        (b"[" * 100_000, "is not a recording: its first line is no header"),
-        (b'{"record":"header","format":1,"program":"\xff', "is not a recording: its first line is no header"),
+        (b"hello\nworld\n", "is not a recording: it has no header line"),
+        (b"\x7fELF\x02\x01\x00\xff\xfe" * 99, "is not a recording: it has no header line"),
+        (b'{"record":"end","at_us":1,"why":"x"}\n', "is not a recording: it has no header line"),
+        (b"[" * 100_000, "is not a recording: it has no header line"),
+        (b'{"record":"header","format":1,"program":"\xff', "is not a recording: it has no header line"),
         (b'{"record":"header","format":2,"mood":"new"}\n', "has format 2.*a newer version of lab can read it"),
         (b'{"record":"header","format":0}\n', "has format 0.*it is too old"),
         (

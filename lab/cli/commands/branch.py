@@ -50,7 +50,7 @@ def branch(
     headless: Headless = False,
     protocol: OwnProtocol = None,
 ) -> int:
-    """Continue a recording from any record, with other commands.
+    """Continue a recording from any record, with new commands.
 
     The branch is simulated. It begins in exactly the state of the recording at that record. The recording is
     re-executed up to that record, so it must pass lab verify up to there. The new recording starts with the same

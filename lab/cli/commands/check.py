@@ -33,13 +33,13 @@ def check(
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Continue after the first finding.")] = False,
     minutes: Annotated[
         str | None,
-        typer.Option(help="Stop after this many minutes. Without --runs, the number of runs is unlimited."),
+        typer.Option(help="Stop after this many minutes. Replaces the default limit on runs."),
     ] = None,
     workers: Workers = None,
     cluster: Annotated[
         str,
         typer.Option(
-            metavar="ADDRESS", help="Run on a dask.distributed scheduler: tcp://host:8786 (extra: cluster)."
+            metavar="ADDRESS", help="Run on a dask.distributed scheduler: tcp://host:8786 ([cluster] extra)."
         ),
     ] = "",
     out: Annotated[

@@ -54,7 +54,7 @@ def compare(
 
     Commit protocols (2pc, 3pc) run transactions. The report shows messages and forced writes next to the formulas,
     times, and how long nodes were blocked and locks were held. Without a script, the coordinator crashes during
-    the vote, another node gets a load of transactions, and the coordinator recovers; with --faults, faults are
+    the vote, another node begins many transactions, and the coordinator recovers; with --faults, faults are
     random. A running node that has voted YES is blocked from the moment when the coordinator is down or paused, or
     the node reports that it must wait, until it knows the outcome.
     """

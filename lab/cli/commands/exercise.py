@@ -15,8 +15,9 @@ exercise = typer.Typer()
 app.add_typer(
     exercise,
     name="exercise",
-    help="Solve and grade exercises.\n\nEach gives you a cluster of your own: provoke, predict, find or repair a "
-    "behaviour. [bold]lab exercise start[/bold] shows them all. For a class, over SSH: [bold]lab serve[/bold].",
+    help="Solve and grade exercises.\n\nEach gives you a cluster of your own: cause, predict, find, repair or "
+    "explain a behaviour. [bold]lab exercise list[/bold] shows them all. "
+    "For a class, over SSH: [bold]lab serve[/bold].",
 )
 
 Named = Annotated[

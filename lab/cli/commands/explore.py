@@ -100,9 +100,9 @@ def explore(
     without bound.
 
     The search is exhaustive if no new states are left before a bound is reached; a protocol with unbounded
-    counters, such as versions, may never get there. The liveness properties A2 and A4 are violated in a state
-    without further events and without agreement, and, after an exhaustive search with synchronous or prompt, by an
-    endless cycle without agreement.
+    counters, such as versions, may never get there. The liveness properties A2 and A4 are violated by a final
+    state without agreement, and, after an exhaustive search with synchronous or prompt, by an endless cycle
+    without it.
 
     Exit status: 0 nothing found, 1 a violation, 2 usage error, 130 Ctrl-C (reports what was covered).
     """  # noqa: D301 - typer keeps the lines of a paragraph that begins so

@@ -74,7 +74,7 @@ def export(
 
     In the diagram each node has a lane in the colour of its status, and a message is an arrow from sender to
     receiver. Heartbeats are left out. A long run has too many messages for one picture: select a window with
-    --from and --until. It begins with the nodes, faults and messages in the state of that time.
+    --from and --until. It starts from the nodes, faults and messages as of --from.
     """
     from lab.cli.export_request import ExportRequest, run_export  # noqa: PLC0415
     from lab.cli.film_options import FilmOptions  # noqa: PLC0415

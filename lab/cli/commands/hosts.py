@@ -23,7 +23,7 @@ def list_(
 ) -> int:
     """List the active runs, or describe the protocols.
 
-    lab list also removes what crashed hosts left behind.
+    lab list also removes leftovers of crashed runs.
     """
     from lab.cli.run_options import one_of  # noqa: PLC0415
 
@@ -76,7 +76,7 @@ def _triggers_help() -> str:
     from lab.script.predicates import COUNTS, STATES  # noqa: PLC0415
 
     return (
-        "\n\b\nTriggers, written before a command; several are waited for one after the other:\n"
+        "\n\b\nTriggers, written before a command; several are awaited in turn:\n"
         + "\n".join(f"  {example}" for example in TRIGGERS.values())
         + "\n\n\b\nPredicates, combined with and, or, not and parentheses:\n"
         f"  4 normal · all normal · any leads   {' '.join(STATES)}\n"

@@ -60,13 +60,11 @@ def run(
         ),
     ] = False,
     live: Annotated[
-        bool, typer.Option("--live", help="Run on real processes (default). For scenarios that support it.")
+        bool, typer.Option("--live", help="Run on real processes (default), if the scenario can.")
     ] = False,
     speed: Annotated[
         str | None,
-        typer.Option(
-            metavar="FACTOR", help="With --sim: virtual time per real time at the start: 0.1, 10 or max."
-        ),
+        typer.Option(metavar="FACTOR", help="With --sim: initial ratio of virtual to real time: 0.1, 10 or max."),
     ] = None,
     set_: Annotated[
         list[str] | None,

@@ -42,8 +42,8 @@ def scale(
     one after the other, or all at once, to measure the best and the worst case. Several protocols are measured in
     clusters of the same sizes, and shown side by side.
 
-    Bully with 1,000 nodes takes about half a minute. A case whose formula gives more than 10,000 messages is
-    measured only if it is the first. Ctrl-C stops and shows the results so far.
+    Bully with 1,000 nodes takes about half a minute. Later cases whose formula exceeds 10,000 messages are
+    skipped. Ctrl-C stops and shows the results so far.
     """
     from lab.cli.scale_runner import ScaleRequest, run_scale  # noqa: PLC0415
 

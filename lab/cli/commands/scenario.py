@@ -89,8 +89,8 @@ def check(
     """Run scenarios and report failures.
 
     Each scenario runs in simulation, on real processes, or both, as it declares. It fails if an expectation is not
-    met; if a line of its script is never due, is refused or has no effect; if a fault is inert; if a node raises
-    an exception; or if an assertion fails with all assumptions intact and no line expects it.
+    met; if a line of its script is never due, is refused or has no effect; if a fault affects nothing; if a node
+    raises an exception; or if an assertion fails with all assumptions intact and no line expects it.
 
     Exit status: 0 all passed, 1 one failed, 2 usage error or a mistake in a file, 130 Ctrl-C.
     """

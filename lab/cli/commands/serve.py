@@ -59,7 +59,7 @@ def serve_now(
         typer.Option(metavar="DIR", help="Use the exercises in this folder instead of the built-in ones."),
     ] = None,
     lecture: Annotated[
-        bool, typer.Option("--lecture", help="Show lectures to everyone at once. Default: students join.")
+        bool, typer.Option("--lecture", help="Show lectures to everyone. Default: students join.")
     ] = False,
     data: Data = None,
     nodes: Annotated[str, typer.Option(help=help_of("nodes"))] = "9",

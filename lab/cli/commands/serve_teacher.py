@@ -105,7 +105,7 @@ def log(
     ] = False,
     data: Data = None,
 ) -> int:
-    """Print the log of the server.
+    """Print the server's log.
 
     The log contains log-ins, refusals, attempts, messages, and when you took control; oldest first.
     """

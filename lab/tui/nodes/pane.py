@@ -222,7 +222,7 @@ def format_faults(faults: tuple[ActiveFault, ...]) -> tuple[tuple[str, bool], ..
         if became := _MESSAGE_EFFECTS.get(fault.kind):
             text += f"  {format_count(fault.messages, 'message')} {became}"
         if not fault.touched:
-            text += "  inert so far"
+            text += "  no effect so far"
         texts.append((text, not fault.touched))
     return tuple(texts)
 

@@ -27,7 +27,7 @@ __all__ = ["Shrinking", "fewer", "shrink"]
 T = TypeVar("T")
 
 _LEAST_US = 1_000
-"""The least latency: with none, messages could circulate for ever at one instant."""
+"""The least latency: with none, messages could circulate forever at one instant."""
 _PERCENT = re.compile(r"\d+%")
 
 

@@ -1,7 +1,7 @@
 """Find an endless execution: a cycle of unwanted global states during which time passes.
 
 In a model where time must pass and every message must arrive, a cluster that can take such a cycle once can take
-it for ever. Once all states are known, a cluster that never agrees must reach such a cycle, or a state in which
+it forever. Once all states are known, a cluster that never agrees must reach such a cycle, or a state in which
 nothing can happen any more. (Or it takes endlessly many events in no time, which no real cluster does.)
 """
 

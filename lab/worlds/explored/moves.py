@@ -262,7 +262,7 @@ class Moves:
         return tuple(after)
 
     def _discard_dead(self, after: list[int], node: int) -> None:
-        """Discard the storage of a node that is down for ever, and the messages to it: they no longer matter."""
+        """Discard the storage of a node that is down forever, and the messages to it: they no longer matter."""
         if after[RESTARTS]:
             return
         after[node] = self._locals.killed(after[node], False)
@@ -297,7 +297,7 @@ class Moves:
         after[CUT] = self.cuts.narrowed(after[CUT], self._idle_links(after))
 
     def _idle_links(self, state: State | list[int]) -> frozenset[int]:
-        """Return the links that can deliver nothing more: those of nodes down for ever, once empty."""
+        """Return the links that can deliver nothing more: those of nodes down forever, once empty."""
         if state[RESTARTS]:
             return frozenset()
         dead = [place for place in range(self._count) if not self._locals.alive[state[place]]]

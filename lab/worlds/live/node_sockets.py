@@ -38,7 +38,7 @@ class NodeSockets:
         self.port: int = self._listening.getsockname()[1]
 
     async def receive(self, tasks: trio.Nursery) -> None:
-        """Accept connections, for ever."""
+        """Accept connections, forever."""
         while True:
             await trio.lowlevel.wait_readable(self._listening)
             try:

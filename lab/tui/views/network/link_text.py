@@ -37,7 +37,7 @@ def describe_link(link: Pair, now: NetworkNow, base: Link, now_us: int, theme_st
     ]
     for effect in now.effects.get(link, ()):
         fault = effect.fault
-        touched = f"{format_count(fault.touched, 'message')} so far" if fault.touched else "inert so far"
+        touched = f"{format_count(fault.touched, 'message')} so far" if fault.touched else "no effect so far"
         text = f"{sanitize(fault.text or fault.kind, _LONGEST)}, since {fault.since_us / 1e6:.3f} s, {touched}"
         phrases.append((f"{theme_styles.glyphs.links[effect.name]} {text}", style_of(effect, theme_styles)))
     in_flight = now.in_flight.get(link, ())

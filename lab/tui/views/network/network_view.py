@@ -168,7 +168,7 @@ class NetworkView(Widget, can_focus=True):
         theme_styles = self._theme_styles
         signs = theme_styles.glyphs.links
         legend = [f"{signs[name]} {label}" for name, label in FAULT_LABELS.items() if name != "other"]
-        return [("  ".join([*legend, f"{theme_styles.glyphs.arrow}2 in flight", "(…) inert so far"]), DIM)]
+        return [("  ".join([*legend, f"{theme_styles.glyphs.arrow}2 in flight", "(…) no effect so far"]), DIM)]
 
     # above: the sides, and the matrix
 
