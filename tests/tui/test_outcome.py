@@ -51,7 +51,7 @@ def test_the_end_of_a_recording_shows_the_first_failed_line(tmp_path: Path) -> N
 
     async def test(seen: Seen) -> None:
         await seen.press("end")
-        await seen.until_message("the run is over: ✗ FAILED, line 12: 4: up already, nothing changed")
+        await seen.until_message("the run is over: ✗ FAILED, line 12: 4: already up, nothing changed")
         assert " more); " in seen.message
         assert seen.message.endswith(THROUGH)
 

@@ -91,11 +91,11 @@ def test_lines_after_an_unmet_expectation_are_never_reached() -> None:
 def test_a_command_without_effect_differs_from_one_with_effect() -> None:
     """Refused or without effect, each with its reply."""
     refused = Commanded(5, "kill 9", "there is no node 9", changed=False, refused=True, line=1)
-    idle = Commanded(5, "kill 5", "down already", changed=False, line=2)
+    idle = Commanded(5, "kill 5", "already down", changed=False, line=2)
     states = line_states(parse_script(TEXT), _results([refused, idle]), [], False, False)
     assert [(states[line].word, states[line].why) for line in (1, 2)] == [
         ("REFUSED", "there is no node 9"),
-        ("NO EFFECT", "down already"),
+        ("NO EFFECT", "already down"),
     ]
 
 

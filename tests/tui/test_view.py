@@ -192,7 +192,7 @@ def test_a_fault_that_touched_nothing_is_inert() -> None:
         )
     )
     assert [links[1], nodes[1], struck[1]] == [True, True, False]
-    assert links[0].endswith("inert so far")
+    assert links[0].endswith("no effect so far")
     assert "inert" not in struck[0]
 
 

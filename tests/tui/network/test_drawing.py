@@ -250,7 +250,7 @@ def test_a_link_in_words() -> None:
     text = _describe((5, 3), _now(rig), rig.now_us + 1_000)
     since = f"{20 * T_US / 1e6:.3f} s"
     assert text.startswith("5 → 3: 10ms ±3ms − lose 5->3 Accept 30%, since ")
-    assert f"lose 5->3 Accept 30%, since {since}, inert so far" in text
+    assert f"lose 5->3 Accept 30%, since {since}, no effect so far" in text
     assert f"delay 5->3 400ms ±100ms, since {since}, 1 message so far" in text
     assert "→ AreYouNormal, sent 0.001 s ago" in text
 
@@ -275,4 +275,4 @@ def test_an_unknown_kind_of_fault() -> None:
     cluster.apply(Fault(0, 1, "me\x1blt", "melt 1->2", links=((1, 2),)))
     now = network_now(cluster, GroupLog())
     assert "! me\\x1blt" in _matrix(now)[1]
-    assert "! melt 1->2, since 0.000 s, inert so far" in _describe((1, 2), now)
+    assert "! melt 1->2, since 0.000 s, no effect so far" in _describe((1, 2), now)

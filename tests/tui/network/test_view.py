@@ -230,7 +230,7 @@ def test_a_link_is_cut_and_joined_by_a_key_each(host: HostReady) -> None:
         assert "join" not in asked
         await seen.press("x")
         await seen.until_message("cut 1->2: 1 link")
-        await seen.until(lambda: "cut 1->2, since 0.000 s, inert so far" in _drawn(seen), "the link in words")
+        await seen.until(lambda: "cut 1->2, since 0.000 s, no effect so far" in _drawn(seen), "the link in words")
         assert "(╳ cut)" in _drawn(seen)
         assert "join 1->2" in await _open_dialog(seen)
         await seen.press("j")
