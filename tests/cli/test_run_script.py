@@ -69,7 +69,7 @@ def test_a_script_is_judged_line_by_line(lab: Lab) -> None:
         1,
         [
             "lab: expect never 4 suspects 5: 4 suspected 5",
-            "lab: script line 3, kill 5: 5: down already, nothing changed",
+            "lab: script line 3, kill 5: 5: already down, nothing changed",
             "lab: script line 4, expect 4 down within 1s: timed out: 4 was running",
             "lab: script line 5, expect all.coordinator == 3: "
             + ", ".join(f"{node}.coordinator was 4" for node in (1, 2, 3, 4)),

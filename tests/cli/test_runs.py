@@ -48,7 +48,7 @@ def test_commands(lab: Lab) -> None:
         done = lab("ctl", "kill 5")
         assert (done.status, done.out, done.err) == (0, "5 killed\n", "")
         done = lab("ctl", "kill 5")
-        assert (done.status, done.out, done.err) == (1, "5: down already, nothing changed\n", "")
+        assert (done.status, done.out, done.err) == (1, "5: already down, nothing changed\n", "")
         run.settled(4)
         done = lab("ctl", run.info.run, "restart 5", 'at 50s say "\x1b[31m"')
         assert (done.status, done.out) == (0, '5 restarted\nwaits: at 50s say "\\x1b[31m"\n')

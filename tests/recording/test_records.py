@@ -71,7 +71,7 @@ EXAMPLES: dict[str, Record] = {
     "process": Process(5, 2, "resumed", 3, 4711, 250_000),
     "fault": Fault(5, 3, "pause", "pause 1", (1,), (9,), ((1, 2), (2, 1))),
     "fault lifted": Fault(5, 3, "pause", lifted=True),
-    "command": Commanded(5, "kill 5", "5: down already, nothing changed", False),
+    "command": Commanded(5, "kill 5", "5: already down, nothing changed", False),
     "caption": Captioned(5, "look ± here", True, 3),
     "expected": Expected(5, "expect all normal", False, "timed out", 4),
     "injected": Injected(5, Message(1, 2, -3, "Pong", Raw(b"{}"))),

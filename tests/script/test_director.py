@@ -325,7 +325,7 @@ def test_a_line_sees_the_messages_that_its_predecessor_causes() -> None:
 
 
 def test_records_that_never_come_are_not_awaited() -> None:
-    """A kill of a node that is down already; the line after it waits for its message."""
+    """A kill of a node that is already down; the line after it waits for its message."""
     rig = _played('kill 2\nthen when live == 2: kill 2\nthen on status 1 Normal: mark "1 is Normal"')
     assert _numbers(rig) == [1, 2, 3]
 

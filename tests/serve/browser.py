@@ -42,7 +42,7 @@ class Browser:
             lambda: port_file.exists() and "\n" in port_file.read_text(), "Chromium serves its protocol", _WITHIN_S
         )
         self._loop.run_until_complete(self._connect(int(port_file.read_text().splitlines()[0])))
-        for domain in ("Network", "Page", "Runtime", "ServerLog"):
+        for domain in ("Network", "Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
 
     def __enter__(self) -> "Browser":
@@ -137,5 +137,5 @@ class Browser:
                 self.requested.append(message["params"]["url"])
             case "Runtime.exceptionThrown":
                 self.complaints.append(str(message["params"]["exceptionDetails"]))
-            case "ServerLog.entryAdded":
+            case "Log.entryAdded":
                 self.complaints.append(message["params"]["entry"]["text"])

@@ -41,7 +41,7 @@ def test_a_failed_node_is_not_struck_again(tmp_path: Path) -> None:
     """It is down: kill and pause change nothing, wipe does."""
     with LiveRun(tmp_path, nodes=NODES, protocol=Brittle) as run:
         run.process_is(2, "failed")
-        assert run.order("kill 2").text == "2: down already, nothing changed"
+        assert run.order("kill 2").text == "2: already down, nothing changed"
         assert run.order("pause 2").text == "2: not running, nothing changed"
         run.settled(4)
 

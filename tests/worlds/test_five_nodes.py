@@ -101,7 +101,7 @@ def test_commands_without_effect(tmp_path: Path) -> None:
     with LiveRun(tmp_path, nodes=(1, 2, 3), timing=STEADY) as run:
         run.settled(3)
         for command, expected in (
-            ("restart 2", "2: up already, nothing changed"),
+            ("restart 2", "2: already up, nothing changed"),
             ("resume 2", "2: not paused, nothing changed"),
             ("wipe 2", "2: up, or has nothing stored; wipe a node that is down, nothing changed"),
             ("heal", "no link fault is in force, nothing changed"),
@@ -115,6 +115,6 @@ def test_commands_without_effect(tmp_path: Path) -> None:
         struck = run.order("kill 2")
         assert (struck.changed, struck.text) == (True, "2 killed")
         run.process_is(2, "killed")
-        assert run.order("kill 2").text == "2: down already, nothing changed"
+        assert run.order("kill 2").text == "2: already down, nothing changed"
         lifted = [fault.id for fault in run.tail.read().of(Fault) if fault.lifted]
         assert lifted, "the fault of a command that changed nothing is over at once"
