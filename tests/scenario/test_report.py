@@ -138,7 +138,7 @@ def test_a_node_that_fails(tmp_path: Path) -> None:
     script = "when all normal: kill 5\nexpect 4 leads within 2s"
     scenario = written(tmp_path, script, 'protocol = "broken.py:Brittle"')
     (finding,) = run_simulated(scenario).findings
-    assert (finding.line, finding.expected) == (0, "no node fails by an error of its own code")
+    assert (finding.line, finding.expected) == (0, "no node fails because of an error in its own code")
     assert finding.was.startswith("node 2 failed at 1.")
     assert finding.was.endswith(
         "RuntimeError: node 2 does not like node 4 (broken.py:14 in on_new_state: "

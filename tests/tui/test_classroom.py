@@ -35,6 +35,7 @@ async def _run(seen: Seen, number: int) -> None:
     """Wait until this attempt is shown and its nodes have a coordinator."""
     await seen.drawn()
     await seen.until(lambda: seen.top is seen.run and attempt_of(seen).number == number, f"attempt {number}")
+    await seen.drawn()  # the screen of a new attempt is on the stack before it is composed
     await seen.until(lambda: "5 leads" in seen.leaders, "5 leads")
 
 

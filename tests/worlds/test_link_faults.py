@@ -86,8 +86,9 @@ def test_a_cut_stops_what_is_on_its_way(tmp_path: Path) -> None:
 
         def stopped() -> list[tuple[int, Message]]:
             # others, which leave after the cut, are stopped at once, and may be recorded first
-            messages = _messages(run.tail)
-            found = [messages[routed.source, routed.serial] for routed in _routed(run.tail, "dropped", 1)]
+            dropped = list(_routed(run.tail, "dropped", 1))
+            messages = _messages(run.tail)  # read after them, because the run continues: each was sent before
+            found = [messages[routed.source, routed.serial] for routed in dropped]
             return [(at, message) for at, message in found if message.kind == "EnterElection"]
 
         run.until(lambda _: bool(stopped()), "the cut has stopped the one")
