@@ -45,9 +45,9 @@ class Judge:
     """A judge of the records passed to ``observe``, in order, from the header on.
 
     ``violations`` are those found so far, in the order of the records that show them. The judge checks the
-    assertions that the protocol promises, and that no node fails because of an error in its code. ``within_us`` is the
-    bound on the time from the last fault until all nodes agree (A2, A4), ``relies_on`` is taken from the header;
-    see ``Conditions``.
+    assertions that the protocol promises, and that no node fails because of an error in its code. ``within_us``
+    is the bound on the time from the last fault until all nodes agree (A2, A4), ``relies_on`` is taken from the
+    header; see ``Conditions``.
     """
 
     def __init__(self, header: Header) -> None:
