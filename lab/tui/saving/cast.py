@@ -34,6 +34,7 @@ from lab.tui.views.views import VIEWS
 __all__ = ["write_cast"]
 
 _REDRAW_TURNS = 4
+_SAME_PICTURES = 3
 _WRITER = Console(color_system="truecolor", force_terminal=True)
 _HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
 
@@ -83,7 +84,9 @@ async def _write(excerpt: Excerpt, out: TextIO) -> None:
             screen.player.seek(moment_us)
             screen.draw()
             await _wait_for_redraw(pilot)
-            before, rows = rows, [strip.render(_WRITER) for strip in _strips(screen)]
+            if not rows:
+                await _wait_for_layout(pilot, screen)
+            before, rows = rows, _picture(screen)
             if changed := "".join(_changes(before, rows)):
                 _event(out, seen_us, "o", changed)
             while chapters and chapters[0][0] <= seen_us:
@@ -138,6 +141,15 @@ async def _wait_for_redraw(pilot: Pilot[None]) -> None:
         await pilot.pause(0)
 
 
+async def _wait_for_layout(pilot: Pilot[None], screen: RunScreen) -> None:
+    """Draw until several pictures in a row are the same: a late resize changes what a view must draw."""
+    pictures: list[list[str]] = []
+    while len(pictures) < _SAME_PICTURES or any(each != pictures[-1] for each in pictures[-_SAME_PICTURES:]):
+        screen.draw()
+        await _wait_for_redraw(pilot)
+        pictures.append(_picture(screen))
+
+
 def _show_view(screen: RunScreen, view: str) -> None:
     words = [kind.word for kind in VIEWS]
     action = find_action(view)
@@ -147,6 +159,10 @@ def _show_view(screen: RunScreen, view: str) -> None:
         if missing := reason_unavailable(action, screen.source):
             raise ExportError(f"--view {view}: {missing}")
         screen.show_view(view)
+
+
+def _picture(screen: RunScreen) -> list[str]:
+    return [strip.render(_WRITER) for strip in _strips(screen)]
 
 
 def _strips(screen: RunScreen) -> list[Strip]:
