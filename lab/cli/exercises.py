@@ -21,6 +21,7 @@ from lab.exercises.exercise_library import SHIPPED, all_exercises, names, resolv
 from lab.exercises.exercise_validation import check_exercise
 from lab.exercises.reading import ExerciseError
 from lab.exercises.student_folder import NAME, StudentFolder
+from lab.exercises.topics import describe_topic
 from lab.places import exercises_folder
 from lab.text import sanitize
 from lab.units import format_count
@@ -83,7 +84,7 @@ def print_exercise(named: str, solution: bool) -> int:
     facts = [
         ("kind", exercise.kind),
         ("level", LEVELS[exercise.level]),
-        ("teaches", ", ".join(exercise.teaches)),
+        ("teaches", ", ".join(map(describe_topic, exercise.teaches))),
         ("allowed", ", ".join(exercise.may)),
         ("folder", str(exercise.folder)),
     ]

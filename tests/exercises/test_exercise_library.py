@@ -9,6 +9,8 @@ from lab.exercises.exercise import KINDS, LEVELS
 from lab.exercises.exercise_library import SHIPPED, all_exercises, find_exercise, names
 from lab.exercises.exercise_validation import check_exercise, random_commands
 from lab.exercises.sandbox import read_commands
+from lab.exercises.topics import RULES, describe_topic
+from lab.guide.contents import find_page
 from lab.properties import ASSERTIONS
 from tests.exercises.exercise_files import HEAD, make_exercise, write_exercise
 
@@ -88,3 +90,13 @@ def test_random_commands_are_allowed_ones(tmp_path: Path) -> None:
     assert given == set(verbs)
     for seed in range(60):
         read_commands(exercise, "\n".join(random_commands(exercise, seed)))
+
+
+def test_every_topic_is_described() -> None:
+    """Of every exercise; and every rule of the guide's page has one."""
+    for exercise in all_exercises():
+        for topic in exercise.teaches:
+            assert describe_topic(topic).endswith(")"), topic
+    listed = set(re.findall(r"^\| ([A-Z]\d+) \|", find_page("algorithms").text, re.MULTILINE))
+    assert {rule for rule in listed if not rule.startswith("A")} <= RULES.keys()
+    assert describe_topic("Z9") == "Z9"

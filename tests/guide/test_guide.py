@@ -187,7 +187,7 @@ def test_the_readme_is_a_front_page() -> None:
 
 
 def test_every_import_is_declared() -> None:
-    """What ``lab`` imports from elsewhere stands in pyproject.toml, not only in another package's requirements."""
+    """Each import from elsewhere stands in pyproject.toml, not only in another package's requirements."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = [
         *project["dependencies"],

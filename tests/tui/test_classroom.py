@@ -61,7 +61,7 @@ def test_the_list_shows_the_progress_of_each_exercise(tmp_path: Path, size: tupl
         assert "bring about" in row
         assert "0 of  4" in row
         assert "HARD" in seen.text
-        assert "teaches A1.1, B1" in seen.text
+        assert "teaches A1.1 (one coordinator), B1" in seen.text
         assert "Five nodes run the bully. Press 5, then p." in seen.text
         await seen.press("down", "p", "pagedown")
         await seen.until(lambda: "Pause two" in seen.text, "what is sought")

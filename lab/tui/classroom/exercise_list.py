@@ -17,6 +17,7 @@ from textual.widgets import OptionList, Static
 
 from lab.exercises.exercise import KINDS, LEVELS, Exercise
 from lab.exercises.student_folder import ExerciseProgress, StudentFolder
+from lab.exercises.topics import describe_topic
 from lab.text import sanitize
 from lab.tui.classroom.markdown import markdown_lines, wrap
 from lab.tui.filterable_list import Entry, FilterableList
@@ -251,7 +252,7 @@ class ListScreen(Screen[None]):
         theme_styles, progress = self._theme_styles, self._home.progress_of(exercise.name)
         yield from wrap(Text(sanitize(exercise.title), theme_styles.accent), width)
         yield from wrap(Text(f"{exercise.kind}: {KINDS[exercise.kind]}", DIM), width)
-        teaches = sanitize(", ".join(exercise.teaches))
+        teaches = sanitize(", ".join(map(describe_topic, exercise.teaches)))
         yield from wrap(Text.assemble(("teaches ", DIM), teaches), width)
         if exercise.repairs is not None:
             yield from wrap(Text(self._start_hint(exercise), theme_styles.warning), width)
