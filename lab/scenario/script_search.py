@@ -68,7 +68,7 @@ class TriedDraft(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[bool, int, int]:
-        """How far the draft is from a good one: lower is better."""
+        """The distance of the draft from a good one: lower is better."""
         return not self.is_same, len(self.missing) + len(self.missed), len(self.idle)
 
 
