@@ -48,7 +48,7 @@ def _come_in(browser: Browser, server: Server, code: str) -> None:
 
 def _begin(browser: Browser) -> None:
     browser.type("one pause")
-    browser.sees("teaches A1.1, assumption 9, B1")
+    browser.sees("teaches A1.1 (one coordinator)")
     browser.type("\r")
     browser.sees("★ 5 leads", "attempt 1", "you may: pause, resume")
 

@@ -300,7 +300,7 @@ def test_guests_log_in_to_an_open_server(tmp_path: Path, server: Server) -> None
 async def _begin(terminal: BrowserTerminal) -> None:
     await terminal.sees("lab exercises")
     await terminal.type("one pause")
-    await terminal.sees("teaches A1.1, assumption 9, B1")
+    await terminal.sees("teaches A1.1 (one coordinator)")
     await terminal.type("\r")
     await terminal.sees("5 leads")
 
