@@ -29,9 +29,9 @@ from lab.units import format_us
 __all__ = ["LIVE_SLACK_US", "RunInvariants"]
 
 LIVE_SLACK_US = 10_000_000
-"""How late events may be in a live run, because the machine is slow. A longer delay is a violation."""
+"""The delay of events in a live run that a slow machine explains. A longer one is a violation."""
 _CLOCKS_US = 2_000
-"""How far the clocks of live node processes may differ."""
+"""The largest difference between the clocks of live node processes."""
 _ROUND_US = 100_000
 _AGAINST_TARGET = ("down", "killed", "failed", "overflow")
 _BROUGHT_BY = {"restart": "started", "resume": "resumed"}

@@ -13,7 +13,7 @@ from lab.palette import Palette
 __all__ = ["DASHES", "SHARES", "Arrows"]
 
 SHARES = {"lost": 0.55, "cut": 0.55, "not sent": 0.15, "receiver down": 0.93, "in flight": 0.8, "held": 0.5}
-"""How far an arrow reaches between the lanes, by delivery outcome, if it does not arrive."""
+"""The reach of an arrow between the lanes, by delivery outcome, if it does not arrive."""
 DASHES = {"timed out": "7 3", "held": "2 4", "in flight": "2 4"}
 _LABELLED = (0.5, 0.36, 0.64, 0.24, 0.76, 0.14, 0.86)
 _SIZE = 10.5

@@ -203,7 +203,7 @@ _MESSAGE_EFFECTS = {
     "duplicate": "duplicated",
     "reorder": "reordered",
 }
-"""What happens to the messages that a fault of each kind touches."""
+"""The outcome of the messages that a fault of each kind touches."""
 
 
 def format_faults(faults: tuple[ActiveFault, ...]) -> tuple[tuple[str, bool], ...]:

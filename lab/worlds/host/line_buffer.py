@@ -6,7 +6,7 @@ LONGEST_LINE = 1 << 20
 """In bytes; a longer line is refused."""
 
 GARBAGE = (ValueError, RecursionError)
-"""What decoding an untrusted line can raise; the second is for deep nesting."""
+"""Errors that decoding an untrusted line can raise; the second is for deep nesting."""
 
 
 class TooLongError(ValueError):

@@ -34,7 +34,7 @@ class Scale:
 
     @property
     def unit_text(self) -> str:
-        """What a row or a column represents, in words."""
+        """The meaning of a row or a column, in words."""
         return format_us(self.us) if self.us else "a step"
 
     def place(self, point: Point) -> float:

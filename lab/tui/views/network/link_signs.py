@@ -25,7 +25,7 @@ FAULT_LABELS = {
 }
 """The effect on messages, in the order of the legend."""
 OUTCOMES = {"cut": "cut", "hold": "held", "lose": "lost"}
-"""What becomes of messages under the faults that stop them. Under others, they time out at worst."""
+"""The outcome of messages under the faults that stop them. Under others, they time out at worst."""
 _IN_WORDS = ("cut", "hold")
 _LONGEST = 24
 
